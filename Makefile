@@ -1,0 +1,44 @@
+# Two commands set everything up: `make demo` and `make test`.
+# Each set-up step leaves a stamp in .venv and runs again only when what it installs has changed.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test bench lock clean
+
+demo: .venv/demo.stamp
+	$(BIN)/shuffledp demo
+
+test: .venv/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n auto
+
+bench: .venv/test.stamp
+	$(BIN)/python -m benchmarks
+
+.venv/python.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "shuffledp needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/demo.stamp: .venv/python.stamp requirements/demo.txt pyproject.toml
+	$(PIP) install --require-hashes -r requirements/demo.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/test.stamp: .venv/demo.stamp requirements/test.txt
+	$(PIP) install --require-hashes -r requirements/test.txt
+	@touch $@
+
+# Pins every requirement anew (hashes, no download addresses). The ranges in pyproject.toml stay open upwards.
+lock:
+	uv pip compile pyproject.toml --group build --extra cli --generate-hashes --no-header --python-version 3.11 \
+	  --quiet --upgrade --output-file requirements/demo.txt
+	uv pip compile pyproject.toml --group build --group test --all-extras --generate-hashes --no-header \
+	  --python-version 3.11 --constraint requirements/demo.txt --quiet --upgrade --output-file requirements/test.txt
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,84 @@
+"""The smallest noise that gives a requested guarantee, and the fewest people with whom it is possible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+from shuffledp.accounting.curve import PrivacyCurve
+from shuffledp.noise.binomial import round_up_to_grid
+
+_TOLERANCE = 1e-9
+"""Relative precision of a calibrated probability; it is rounded up."""
+
+_FIRST_STRIDE = 0.02
+"""First step of the search for a bracket, in the logarithm of the probability; every further step is twice as long."""
+
+CurveOf = Callable[[int, float], PrivacyCurve]
+"""From a number of honest people and a noise probability to the privacy curve of a protocol."""
+
+
+def smallest_probability(curve_of: CurveOf, *, users: int, epsilon: float, delta: float) -> float | None:
+    """The smallest noise probability in (0, 1/2], on the dyadic grid, that gives (epsilon, delta); None if none does.
+
+    More noise never hurts privacy, so this is a root of log delta(epsilon) in the logarithm of the probability.
+    """
+
+    @cache
+    def excess(log_probability: float) -> float:
+        probability = round_up_to_grid(min(0.5, math.exp(log_probability)))
+        return math.log(curve_of(users, probability).delta(epsilon) / delta)
+
+    most = math.log(0.5)
+    low = high = min(most, math.log(_rough_mean(epsilon, delta) / users))
+    stride = _FIRST_STRIDE
+    while excess(high) > 0:
+        if high == most:
+            return None
+        low, high, stride = high, min(most, high + stride), 2 * stride
+    while excess(low) <= 0:
+        low, high, stride = low - stride, low, 2 * stride
+    root = float(brentq(excess, low, high, xtol=_TOLERANCE / 4))
+    while excess(root) > 0:
+        root += _TOLERANCE / 4
+    return round_up_to_grid(min(0.5, math.exp(root)))
+
+
+def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float) -> int:
+    """The smallest number of honest people for whom the largest noise, probability 1/2, gives (epsilon, delta).
+
+    One more person adds an independent coin to the noise, so privacy only improves with their number.
+    """
+
+    def enough(users: int) -> bool:
+        return curve_of(users, 0.5).delta(epsilon) <= delta
+
+    high = max(1, math.ceil(2 * _rough_mean(epsilon, delta)))
+    while not enough(high):
+        high *= 2
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _rough_mean(epsilon: float, delta: float) -> float:
+    """Where the search starts: the noise mean if the losses of two shifts were Gaussian, at least the mean log(1/delta)
+    that makes the noiseless outcome rare enough.
+    """
+
+    def excess(log_mean: float) -> float:
+        scale = math.sqrt(2 / math.exp(log_mean))
+        gained = log_ndtr(scale / 2 - epsilon / scale)
+        lost = epsilon + log_ndtr(-scale / 2 - epsilon / scale)
+        return float(gained + math.log(-math.expm1(lost - gained)) - math.log(delta))
+
+    low = -math.log(epsilon)
+    high = low + math.log(4 * math.log(4 / delta) / epsilon + 4)
+    gaussian = math.exp(brentq(excess, low, high)) if excess(low) > 0 > excess(high) else 0.0
+    return max(gaussian, math.log(1 / delta))

@@ -1,0 +1,196 @@
+"""The privacy curve of a release: the smallest delta for every epsilon, and back."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+from scipy.optimize import brentq
+
+from shuffledp.accounting.loss import PrivacyLoss
+from shuffledp.errors import MissingExtraError, ParameterError
+from shuffledp.noise import IntegerLaw
+from shuffledp.parameters import open_probability, real, whole
+
+REPLACE_ONE = "datasets of equal size in which one person's value is replaced"
+
+_STEPS_PER_DEVIATION = 400
+_MOST_COMPARISONS = 5000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shift:
+    """One independent coordinate of a release that a neighbouring dataset moves: noise M against M + by."""
+
+    law: IntegerLaw
+    by: int
+
+    @property
+    def reversed(self) -> Shift:
+        """The same coordinate with the two datasets exchanged (up to a translation, which hides nothing)."""
+        return Shift(law=self.law, by=-self.by)
+
+    @cached_property
+    def loss(self) -> PrivacyLoss:
+        """Its privacy-loss distribution."""
+        return PrivacyLoss.of_shift(self.law, self.by)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One way in which two neighbouring datasets can be told apart: independent shifts, each with its multiplicity."""
+
+    shifts: frozenset[tuple[Shift, int]]
+
+    @classmethod
+    def of(cls, shifts: Iterable[Shift]) -> Comparison:
+        """The given shifts, equal ones counted."""
+        return cls(frozenset(Counter(shifts).items()))
+
+    def __add__(self, other: Comparison) -> Comparison:
+        return Comparison.of(self.each + other.each)
+
+    @property
+    def each(self) -> list[Shift]:
+        """Every shift, as often as it occurs."""
+        return [shift for shift, count in self.shifts for _ in range(count)]
+
+    @property
+    def reversed(self) -> Comparison:
+        """The two datasets exchanged."""
+        return Comparison(frozenset((shift.reversed, count) for shift, count in self.shifts))
+
+    @property
+    def exact(self) -> bool:
+        """Up to two shifts are summed outcome by outcome; more are composed on a grid that errs on the safe side."""
+        return sum(count for _, count in self.shifts) <= 2
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta for this pair of datasets, in this direction."""
+        if not self.exact:
+            return float(self._composed.delta(epsilon))
+        first, *rest = self.each
+        return rest[0].loss.delta_with(first.loss, epsilon) if rest else float(first.loss.delta(epsilon))
+
+    @cached_property
+    def _composed(self) -> PrivacyLoss:
+        variance = sum(count * shift.loss.variance for shift, count in self.shifts)
+        step = math.sqrt(variance) / _STEPS_PER_DEVIATION
+        parts = [shift.loss.on_grid(step).times(count) for shift, count in self.shifts]
+        return sum(parts[1:], start=parts[0]).loss
+
+
+@dataclass(frozen=True)
+class PrivacyCurve:
+    """delta(epsilon) of a release, over all neighbouring datasets and both directions.
+
+    `exact` tells whether the curve is the truth (up to an allowance of 1e-12 for rounding, on the safe side) or an
+    upper bound. `neighbours` says which datasets count as neighbours.
+    """
+
+    comparisons: frozenset[Comparison]
+    neighbours: str = REPLACE_ONE
+
+    @classmethod
+    def of_shifts(cls, *shifts: Shift, neighbours: str = REPLACE_ONE) -> PrivacyCurve:
+        """The curve of a release in which neighbours move these independent coordinates, either way round."""
+        comparison = Comparison.of(shifts)
+        return cls(frozenset([comparison, comparison.reversed]), neighbours)
+
+    @property
+    def exact(self) -> bool:
+        """Whether this is the exact curve, not only an upper bound."""
+        return all(comparison.exact for comparison in self.comparisons)
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta such that the release is (epsilon, delta)-differentially private; never below it."""
+        epsilon = real("epsilon", epsilon)
+        if epsilon < 0:
+            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        return min(1.0, max(comparison.delta(epsilon) for comparison in self.comparisons))
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for which the release is (epsilon, delta)-differentially private; inf if none is."""
+        delta = open_probability("delta", delta)
+        if self.delta(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, 1.0
+        while self.delta(high) > delta:
+            low, high = high, 2 * high
+            if high > 1000:
+                return math.inf
+        epsilon = float(brentq(lambda e: math.log(self.delta(e) / delta), low, high, xtol=1e-12, rtol=1e-14))
+        nudge = 1e-12
+        while self.delta(epsilon) > delta:
+            epsilon, nudge = epsilon + nudge, 2 * nudge
+        return epsilon
+
+    def compose(self, *others: PrivacyCurve) -> PrivacyCurve:
+        """The curve of this release together with others of the same people's data, each with fresh noise.
+
+        A person's value can move different releases in different directions, so every mix of directions is a
+        comparison of its own.
+        """
+        curves = (self, *others)
+        if len({curve.neighbours for curve in curves}) > 1:
+            raise ParameterError("curves of different neighbouring relations cannot be composed")
+        _check_number(math.prod(len(curve.comparisons) for curve in curves))
+        mixes = product(*(curve.comparisons for curve in curves))
+        return PrivacyCurve(frozenset(_together(mix) for mix in mixes), self.neighbours)
+
+    def times(self, releases: int) -> PrivacyCurve:
+        """The curve of `releases` releases of this kind, each with fresh noise: equal to composing one by one."""
+        releases = whole("releases", releases)
+        _check_number(math.comb(releases + len(self.comparisons) - 1, releases))
+        mixes = combinations_with_replacement(self.comparisons, releases)
+        return PrivacyCurve(frozenset(_together(mix) for mix in mixes), self.neighbours)
+
+    def pld(self, *, value_discretization_interval: float = 1e-4) -> Any:
+        """This curve as a dp_accounting PrivacyLossDistribution, pessimistic, for use with that library's accountants.
+
+        It leaves out the 2^-100 of probability that lies outside the noise laws' windows.
+        """
+        comparison = next(iter(self.comparisons))
+        if not self.comparisons <= {comparison, comparison.reversed}:
+            raise ParameterError(
+                "a composition with mixed directions has no single privacy-loss distribution: "
+                "take .pld() of each release and compose those"
+            )
+        try:
+            from dp_accounting.pld import privacy_loss_distribution as library
+        except ImportError:
+            raise MissingExtraError("dp-accounting", extra="pld") from None
+        parts = []
+        for shift in comparison.each:
+            window = shift.law.window
+            log_upper = {window.first + i: float(p) for i, p in enumerate(window.log_pmf)}
+            log_lower = {k + shift.by: p for k, p in log_upper.items()}
+            parts.append(
+                library.from_two_probability_mass_functions(
+                    log_lower,
+                    log_upper,
+                    symmetric=False,
+                    value_discretization_interval=value_discretization_interval,
+                )
+            )
+        total, *rest = parts
+        for part in rest:
+            total = total.compose(part)
+        return total
+
+
+def _together(mix: Iterable[Comparison]) -> Comparison:
+    return Comparison.of(shift for comparison in mix for shift in comparison.each)
+
+
+def _check_number(comparisons: int) -> None:
+    if comparisons > _MOST_COMPARISONS:
+        raise ParameterError(
+            f"this composition has {comparisons} mixes of directions, more than the {_MOST_COMPARISONS} that are "
+            "worth checking one by one: compose fewer releases, or .pld() with dp_accounting"
+        )

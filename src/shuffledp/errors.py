@@ -1,0 +1,39 @@
+"""Every exception of shuffledp.
+
+ShuffledpError
+|-- ParameterError (ValueError)      a parameter is out of range; the message says what would work
+|   `-- TooFewUsersError             the guarantee needs more people; carries the smallest number
+|-- DataError (ValueError)           values, messages or counts that do not fit the protocol
+`-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
+
+No message contains a person's value.
+"""
+
+from __future__ import annotations
+
+
+class ShuffledpError(Exception):
+    """Base of every error that shuffledp raises on purpose."""
+
+
+class ParameterError(ShuffledpError, ValueError):
+    """A parameter is out of range."""
+
+
+class TooFewUsersError(ParameterError):
+    """The requested guarantee needs more people than there are."""
+
+    def __init__(self, message: str, *, minimum_users: int) -> None:
+        super().__init__(message)
+        self.minimum_users = minimum_users
+
+
+class DataError(ShuffledpError, ValueError):
+    """Values, messages or counts do not fit the protocol they were given to."""
+
+
+class MissingExtraError(ShuffledpError, ImportError):
+    """An optional library is needed for what was asked and is not installed."""
+
+    def __init__(self, library: str, *, extra: str) -> None:
+        super().__init__(f"this needs {library}: install it with  pip install 'shuffledp[{extra}]'")

@@ -1,0 +1,213 @@
+"""The result: estimated counts with intervals, which explains itself and exports itself."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.domain import Domain
+from shuffledp.errors import DataError, MissingExtraError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What was promised: (epsilon, delta)-differential privacy, and where the promise comes from."""
+
+    epsilon: float
+    delta: float
+    basis: str
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})-differential privacy ({self.basis})"
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Bounds on the true count of every reported bin, and of every bin that was not reported."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    unreported_high: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One bin of an estimate; the interval is the simultaneous one."""
+
+    label: Any
+    count: float
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate:
+    """A private histogram.
+
+    Only reported bins are stored. A bin that is not reported is estimated to be 0, and holds at most
+    `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
+    1 - beta; those of `simultaneous` cover all of them at once with that probability.
+    """
+
+    symbols: NDArray[Any]
+    counts: NDArray[np.float64]
+    per_bin: Intervals
+    simultaneous: Intervals
+    people: int
+    bins: int
+    beta: float
+    estimator: str
+    guarantee: Guarantee | None
+    about: str
+    domain: Domain | None = None
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The label of each reported bin; its number if there is no domain."""
+        return self.symbols if self.domain is None else self.domain.decode(self.symbols)
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """Estimated counts as shares of all people: the paper's normalised histogram."""
+        return self.counts / self.people
+
+    def __len__(self) -> int:
+        return self.counts.size
+
+    def __getitem__(self, label: Any) -> float:
+        """The estimated count of a label; 0 if it was not reported."""
+        at = self._find(label)
+        return 0.0 if at is None else float(self.counts[at])
+
+    def frequency(self, label: Any) -> float:
+        """The estimated share of people who hold a label."""
+        return self[label] / self.people
+
+    def interval(self, label: Any, *, simultaneous: bool = True) -> tuple[int, int]:
+        """Bounds on the true count of a label, reported or not."""
+        intervals = self.simultaneous if simultaneous else self.per_bin
+        at = self._find(label)
+        if at is None:
+            return 0, intervals.unreported_high
+        return int(intervals.low[at]), int(intervals.high[at])
+
+    def top(self, limit: int | None = None) -> list[Row]:
+        """The bins with the largest estimates, largest first."""
+        order = np.argsort(-self.counts, kind="stable")[:limit]
+        return [Row(*row) for row in zip(
+            self.labels[order].tolist(),
+            self.counts[order].tolist(),
+            self.simultaneous.low[order].tolist(),
+            self.simultaneous.high[order].tolist(),
+            strict=True,
+        )]  # fmt: skip
+
+    def explain(self) -> str:
+        """A paragraph for the reader: guarantee, neighbours, calibration, error, what is not protected."""
+        found = f"{len(self)} of {readable(self.bins)} possible values are reported for {self.people} people"
+        if self.estimator == "truncated":
+            found += (
+                f"; a value that nobody holds is never reported, and one that is missing here is held by at most "
+                f"{self.simultaneous.unreported_high} people"
+            )
+        covers = f"the simultaneous intervals cover all true counts at once with probability at least {1 - self.beta:g}"
+        return f"{self.about} {found}; {covers}."
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The histogram as named columns of plain Python values, largest estimate first."""
+        order = np.argsort(-self.counts, kind="stable")
+        return {
+            "label": self.labels[order].tolist(),
+            "count": self.counts[order].tolist(),
+            "frequency": self.frequencies[order].tolist(),
+            "low": self.per_bin.low[order].tolist(),
+            "high": self.per_bin.high[order].tolist(),
+            "simultaneous_low": self.simultaneous.low[order].tolist(),
+            "simultaneous_high": self.simultaneous.high[order].tolist(),
+        }
+
+    def to_json(self) -> str:
+        """Everything about the release as one JSON object; labels that JSON does not know become strings."""
+        columns = self.to_columns()
+        guarantee = self.guarantee and vars(self.guarantee)
+        result = {
+            "guarantee": guarantee,
+            "people": self.people,
+            "bins": self.bins if self.bins.bit_length() <= 64 else readable(self.bins),
+            "estimator": self.estimator,
+            "beta": self.beta,
+            "unreported_high": self.per_bin.unreported_high,
+            "simultaneous_unreported_high": self.simultaneous.unreported_high,
+            "explanation": self.explain(),
+            "histogram": [dict(zip(columns, row, strict=True)) for row in _rows(columns)],
+        }
+        return json.dumps(result, default=str)
+
+    def to_csv(self) -> str:
+        """The histogram as CSV text with a header."""
+        columns = self.to_columns()
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(_rows(columns))
+        return text.getvalue()
+
+    def to_arrow(self) -> Any:
+        """The histogram as a pyarrow Table."""
+        try:
+            import pyarrow as library
+        except ImportError:
+            raise MissingExtraError("pyarrow", extra="arrow") from None
+        return library.table(_exportable(self.to_columns()))
+
+    def to_pandas(self) -> Any:
+        """The histogram as a pandas DataFrame."""
+        try:
+            import pandas as library
+        except ImportError:
+            raise MissingExtraError("pandas", extra="pandas") from None
+        return library.DataFrame(self.to_columns())
+
+    def to_polars(self) -> Any:
+        """The histogram as a polars DataFrame."""
+        try:
+            import polars as library
+        except ImportError:
+            raise MissingExtraError("polars", extra="polars") from None
+        return library.DataFrame(_exportable(self.to_columns()))
+
+    @cached_property
+    def _positions(self) -> dict[Any, int]:
+        return {label: i for i, label in enumerate(self.labels.tolist())}
+
+    def _find(self, label: Any) -> int | None:
+        """Where a label is stored; None if it was not reported."""
+        at = self._positions.get(label)
+        if at is None and self.domain is not None and label not in self.domain:
+            raise DataError("that label is not in the domain of this histogram")
+        return at
+
+
+def readable(number: int) -> str:
+    """A count of any size in few characters."""
+    return f"{number:,}" if number.bit_length() <= 64 else f"about 2^{number.bit_length() - 1}"
+
+
+def _rows(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
+    return zip(*columns.values(), strict=True)
+
+
+def _exportable(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Columns whose labels are all numbers or all strings; others become strings, as tables need one type."""
+    labels = columns["label"]
+    if all(isinstance(label, int) and abs(label) < 2**63 for label in labels):
+        return columns
+    return columns | {"label": [str(label) for label in labels]}

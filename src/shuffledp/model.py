@@ -1,0 +1,54 @@
+"""The three models of the paper's section 2, and the evaluation of a protocol.
+
+local      A(R(x_1), ..., R(x_n))      every message is private by itself
+shuffled   A(S(R(x_1), ..., R(x_n)))   what the shuffler hands out is private
+central    A(x_1, ..., x_n)            only the result is private
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from shuffledp.estimate import Estimate
+from shuffledp.shuffler import shuffle
+from shuffledp.tally import Tally
+
+
+class LocalProtocol(Protocol):
+    """A randomizer and an analyzer; the analyzer sees who sent what."""
+
+    def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
+        """One message for each person."""
+
+    def estimate(self, messages: Any) -> Estimate:
+        """The analyzer."""
+
+
+class ShuffledProtocol(Protocol):
+    """A randomizer and an analyzer that sees only the shuffled messages, so only how often each occurs."""
+
+    def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
+        """Any number of messages for each person."""
+
+    def tally(self, messages: Any) -> Tally:
+        """The part of the analyzer that scales: counts per symbol, which add up over parts of the messages."""
+
+    def estimate(self, tally: Tally) -> Estimate:
+        """The rest of the analyzer."""
+
+
+class CentralProtocol(Protocol):
+    """A curator who sees every value."""
+
+    def release(self, values: Any, *, rng: np.random.Generator | None = None) -> Estimate:
+        """The private result."""
+
+
+def run(protocol: ShuffledProtocol, values: Any, *, rng: np.random.Generator | None = None) -> Estimate:
+    """P(x) = A(S(R(x_1), ..., R(x_n))), with every message really made."""
+    messages = protocol.randomize(values, rng=rng)
+    shuffled = shuffle(messages, rng=rng)
+    tally = protocol.tally(shuffled)
+    return protocol.estimate(tally)

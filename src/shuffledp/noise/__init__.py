@@ -1,0 +1,6 @@
+"""Integer noise laws: probabilities, exact sampling, and how a law is made of many people's small parts."""
+
+from shuffledp.noise.binomial import Binomial
+from shuffledp.noise.law import IntegerLaw, Window
+
+__all__ = ["Binomial", "IntegerLaw", "Window"]

@@ -1,0 +1,51 @@
+"""Tossing very many biased coins exactly, at a cost that follows the rare side.
+
+A coin of probability p shows heads when a uniform number U, written in binary, lies below p. Reading the digits of all
+coins together, most significant first, about half of the undecided coins drop out at each digit, so the number of
+heads among N coins takes about N/32 random 64-bit words and is exact for every p on the dyadic grid.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.noise.binomial import GRID_BITS
+from shuffledp.randomness import random_words
+
+_WORDS_AT_ONCE = 1 << 16
+
+
+def fair_heads(tosses: int, rng: np.random.Generator) -> int:
+    """Heads among fair coins: one random bit each."""
+    words, rest = divmod(tosses, 64)
+    heads = 0
+    for start in range(0, words, _WORDS_AT_ONCE):
+        block = random_words(min(_WORDS_AT_ONCE, words - start), rng)
+        heads += int(np.bitwise_count(block).sum())
+    if rest:
+        heads += (int(random_words(1, rng)[0]) >> (64 - rest)).bit_count()
+    return heads
+
+
+def count_heads(tosses: int, probability: float, rng: np.random.Generator) -> int:
+    """Heads among coins of the given probability, a multiple of 2^-53: one exact draw of Bin(tosses, probability)."""
+    digits = int(Fraction(probability) * 2**GRID_BITS)
+    heads, undecided = 0, tosses
+    for place in reversed(range(GRID_BITS)):
+        if not undecided:
+            break
+        zeros = fair_heads(undecided, rng)
+        if digits >> place & 1:
+            heads += zeros
+            undecided -= zeros
+        else:
+            undecided = zeros
+    return heads
+
+
+def heads(tosses: int, probability: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Which coins show heads, in no particular order: their number first, then a uniform choice of that many."""
+    return rng.choice(tosses, size=count_heads(tosses, probability, rng), replace=False, shuffle=False)

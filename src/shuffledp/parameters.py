@@ -1,0 +1,70 @@
+"""Validation of parameters, once, at the door: each check names the parameter, what it got and what it needs."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from shuffledp.errors import ParameterError
+
+
+def whole(name: str, value: Any, *, minimum: int = 1) -> int:
+    """A whole number of at least `minimum`, as an exact Python int."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ParameterError(f"{name} must be a whole number (an int), got {_shown(value)}")
+    if value < minimum:
+        raise ParameterError(f"{name} must be at least {minimum}, got {int(value)}")
+    return int(value)
+
+
+def real(name: str, value: Any) -> float:
+    """A finite real number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{name} must be a number, got {_shown(value)}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ParameterError(f"{name} must be finite, got {number}")
+    return number
+
+
+def positive_epsilon(value: Any) -> float:
+    """A privacy loss epsilon above 0."""
+    epsilon = real("epsilon", value)
+    if epsilon <= 0:
+        raise ParameterError(f"epsilon must be above 0, got {epsilon:g}; 1 is a common choice")
+    return epsilon
+
+
+def open_probability(name: str, value: Any, *, hint: str = "") -> float:
+    """A probability strictly between 0 and 1."""
+    probability = real(name, value)
+    if not 0 < probability < 1:
+        raise ParameterError(f"{name} must lie strictly between 0 and 1, got {probability:g}{hint}")
+    return probability
+
+
+def target_delta(value: Any) -> float:
+    """The delta of a guarantee."""
+    return open_probability("delta", value, hint="; choose it well below 1 / users")
+
+
+def failure_probability(value: Any) -> float:
+    """The chance beta that an error bound is allowed to fail."""
+    return open_probability("beta", value, hint="; 0.05 gives 95 % intervals")
+
+
+def honest_among(honest_users: Any, *, users: int) -> int:
+    """How many of the users are sure to follow the protocol; all of them unless said otherwise."""
+    if honest_users is None:
+        return users
+    honest = whole("honest_users", honest_users)
+    if honest > users:
+        raise ParameterError(f"honest_users={honest} cannot exceed users={users}")
+    return honest
+
+
+def _shown(value: Any) -> str:
+    """A parameter as it appears in an error: short, and its type where that is the mistake."""
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

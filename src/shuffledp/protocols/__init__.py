@@ -1,0 +1,8 @@
+"""One module per protocol, named for what it does."""
+
+from shuffledp.protocols.binary_sum import BinarySum
+from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.protocols.histogram import Histogram
+from shuffledp.protocols.missing_noise import MessageCount
+
+__all__ = ["BinarySum", "ErrorBound", "Histogram", "MessageCount"]

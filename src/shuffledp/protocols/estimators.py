@@ -1,0 +1,167 @@
+"""From counts to estimates and their errors, where each bin's count is (true count) + (people) - M with known noise M.
+
+Two estimators, both post-processing of the same release, with excess = count - people = (true count) - M:
+
+    truncated   excess + E[M] where excess > 0, else 0. An empty bin has excess <= 0, so it is never reported.
+    unbiased    excess + E[M] everywhere.
+
+For an error `a` and a bin of true count c, the truncated estimate is off by c if M >= c and by |E[M] - M| otherwise.
+So a bin with c > a fails with probability at most P(M > a) + P(M < E[M] - a), one with 1 <= c <= a with at most
+P(M < E[M] - a), an empty one never. At most people / (floor(a) + 1) bins can hold more than a people: that number,
+not the number of bins, multiplies the risk. docs/proofs/exact-error.md has the details.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import ParameterError
+from shuffledp.noise import IntegerLaw
+
+_HAIR = 1e-9
+"""Errors are compared up to this much, so that the float mean of the noise decides nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorBound:
+    """Errors in people that are exceeded with probability at most beta, on the worst dataset.
+
+    `per_bin` is for any single bin, `simultaneous` for the largest error over all bins.
+    """
+
+    beta: float
+    per_bin: float
+    simultaneous: float
+
+
+class Estimator(Protocol):
+    """One way to read the release."""
+
+    def point(self, excess: NDArray[np.int64], noise: IntegerLaw) -> NDArray[np.float64]:
+        """The estimate of each bin."""
+
+    def candidates(self, noise: IntegerLaw) -> NDArray[np.float64]:
+        """Every error that can occur, in increasing order."""
+
+    def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
+        """At most how likely some bin is off by more than `error`, on the worst dataset."""
+
+    def noise_range(self, noise: IntegerLaw, *, beta: float, people: int, bins: int) -> tuple[int, int]:
+        """Bounds on M that put every interval [excess + low, excess + high] around its true count."""
+
+
+class Truncated:
+    """The paper's estimator: 0 unless the count exceeds the number of people."""
+
+    def point(self, excess: NDArray[np.int64], noise: IntegerLaw) -> NDArray[np.float64]:
+        """The estimate of each bin."""
+        return np.where(excess > 0, excess + noise.mean, 0.0)
+
+    def candidates(self, noise: IntegerLaw) -> NDArray[np.float64]:
+        """A hidden count (any integer) or a distance of M below its mean."""
+        window = noise.window
+        whole = np.arange(window.last + 2, dtype=np.float64)
+        below = noise.mean - np.arange(window.first, math.floor(noise.mean) + 1)
+        return np.sort(np.concatenate([whole, below]))
+
+    def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
+        """Bins above the error can be hidden or off, smaller ones only off, empty ones neither."""
+        most = math.floor(error + _HAIR)
+        off = noise.window.below(math.ceil(noise.mean - error - _HAIR))
+        off_or_hidden = off + noise.window.above(most)
+        large = min(bins, occupied, people // (most + 1))
+        return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
+
+    def noise_range(self, noise: IntegerLaw, *, beta: float, people: int, bins: int) -> tuple[int, int]:
+        """Upwards only bins of more than `high` people are at risk; downwards at most people / low of them count."""
+        window = noise.window
+
+        def fails_above(high: int) -> bool:
+            return any_of((window.above(high), min(bins, people // (high + 1)))) > beta / 2
+
+        def fails_below(low: int) -> bool:
+            return min(bins, people / max(low, 1)) * window.below(low) > beta / 2
+
+        return _last_low(noise, fails_below), _first_high(noise, fails_above)
+
+
+class Unbiased:
+    """No truncation: smaller worst error while there are few bins, but every empty bin is noisy."""
+
+    def point(self, excess: NDArray[np.int64], noise: IntegerLaw) -> NDArray[np.float64]:
+        """The estimate of each bin."""
+        return excess.astype(np.float64) + noise.mean
+
+    def candidates(self, noise: IntegerLaw) -> NDArray[np.float64]:
+        """Distances of M from its mean."""
+        window = noise.window
+        values = np.arange(window.first - 1, window.last + 2, dtype=np.float64)
+        if math.isfinite(window.highest):
+            values = np.append(values, [0.0, window.highest])
+        return np.unique(np.abs(values - noise.mean))
+
+    def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
+        """Every bin fails alike: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
+        low = math.ceil(noise.mean - error - _HAIR)
+        high = math.floor(noise.mean + error + _HAIR)
+        return any_of((noise.window.below(low) + noise.window.above(high), bins))
+
+    def noise_range(self, noise: IntegerLaw, *, beta: float, people: int, bins: int) -> tuple[int, int]:
+        """Half of the risk on either side, over all bins."""
+        window = noise.window
+        return (
+            _last_low(noise, lambda low: any_of((window.below(low), bins)) > beta / 2),
+            _first_high(noise, lambda high: any_of((window.above(high), bins)) > beta / 2),
+        )
+
+
+ESTIMATORS: dict[str, Estimator] = {"truncated": Truncated(), "unbiased": Unbiased()}
+
+
+def named(estimator: str) -> Estimator:
+    """The estimator of that name."""
+    if estimator not in ESTIMATORS:
+        raise ParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}; got {estimator!r}")
+    return ESTIMATORS[estimator]
+
+
+def error_bound(noise: IntegerLaw, *, beta: float, people: int, bins: int, occupied: int, estimator: str) -> ErrorBound:
+    """The smallest per-bin and simultaneous errors that are exceeded with probability at most beta."""
+    method = named(estimator)
+    candidates = method.candidates(noise)
+
+    def smallest(bins: int) -> float:
+        def holds(error: float) -> bool:
+            return method.failure(noise, error, people=people, bins=bins, occupied=occupied) <= beta
+
+        at = bisect_left(candidates, True, key=holds)
+        return float(candidates[at]) if at < candidates.size else math.inf
+
+    return ErrorBound(beta=beta, per_bin=smallest(1), simultaneous=smallest(bins))
+
+
+def any_of(*risks: tuple[float, int]) -> float:
+    """How likely at least one of independent events is: each entry is a probability and how many events have it."""
+    if any(probability >= 1 and count for probability, count in risks):
+        return 1.0
+    none = sum(min(count, 10**300) * math.log1p(-probability) for probability, count in risks)
+    return -math.expm1(none)
+
+
+def _last_low(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
+    """The largest bound below the mean that does not fail."""
+    return bisect_left(range(1, math.floor(noise.mean) + 1), True, key=fails)
+
+
+def _first_high(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
+    """The smallest bound above the mean that does not fail; the largest possible value if only that is sure."""
+    options = range(math.floor(noise.mean), noise.window.last + 2)
+    at = bisect_left(options, True, key=lambda high: not fails(high))
+    return options[at] if at < len(options) else int(noise.window.highest)

@@ -1,0 +1,184 @@
+"""P^hist: how many people hold each value (Balcer and Cheu, Figure 2 and Theorem 3.2).
+
+One binary sum per bin, in one round of shuffling: a person sends the number of their own bin once, and the number of
+every bin (their own included) once more except with probability `missing_probability`. A bin that nobody holds gets at
+most `users` messages, so it is never reported, however many bins there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting.curve import PrivacyCurve, Shift
+from shuffledp.domain import Domain
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.estimate import Estimate, readable
+from shuffledp.noise import Binomial
+from shuffledp.noise.coins import heads
+from shuffledp.parameters import whole
+from shuffledp.protocols.missing_noise import MessageCount, MissingNoise
+from shuffledp.randomness import generator
+from shuffledp.shuffler import concatenate
+from shuffledp.tally import Tally
+
+_MOST_BINS_IN_MESSAGES = 2**32
+_CELLS_AT_ONCE = 1 << 18
+"""Noise messages made at a time: they stay in the cache."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(MissingNoise):
+    """The paper's histogram protocol. `bins` is d, of any size; bins are numbered from 0."""
+
+    bins: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "bins", whole("bins", self.bins))
+
+    @classmethod
+    def calibrate(cls, *, users: int, bins: int, epsilon: float, delta: float, honest_users: int | None = None) -> Self:
+        """The smallest noise that makes the whole release (epsilon, delta)-private, exactly."""
+        fields = cls._calibration(users=users, epsilon=epsilon, delta=delta, honest_users=honest_users)
+        return cls(bins=bins, **fields)
+
+    @classmethod
+    def from_theorem(cls, *, users: int, bins: int, epsilon: float, delta: float) -> Self:
+        """The paper's noise: (2 epsilon, 2 delta)-private by Theorem 3.2 i."""
+        fields = cls._theorem(users=users, epsilon=epsilon, delta=delta, name="Theorem 3.2", factor=2)
+        return cls(bins=bins, **fields)
+
+    @staticmethod
+    def curve(honest_users: int, missing_probability: float) -> PrivacyCurve:
+        """A replaced value moves two bins by one, in opposite directions, with independent noise."""
+        noise = Binomial(trials=honest_users, probability=missing_probability)
+        return PrivacyCurve.of_shifts(Shift(law=noise, by=1), Shift(law=noise, by=-1))
+
+    @property
+    def bin_count(self) -> int:
+        """Every bin is estimated."""
+        return self.bins
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """One for the value and nearly one for every bin."""
+        try:
+            expected = 1 + self.bins * (1 - self.missing_probability)
+        except OverflowError:
+            expected = float("inf")
+        return MessageCount(expected=expected, maximum=1 + self.bins)
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits that name a bin."""
+        return max(1, (self.bins - 1).bit_length())
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
+        """The messages of one person (a bin) or of many (an array of bins), person after person."""
+        people = np.atleast_1d(np.asarray(values))
+        self._check_bins(people, what="value")
+        if self.bins > _MOST_BINS_IN_MESSAGES:
+            raise ParameterError(
+                f"bins={readable(self.bins)} is too many to send a message for each: draw the tally with sample_tally"
+            )
+        source = generator(rng)
+        kind = np.min_scalar_type(self.bins - 1)
+        at_once = max(1, _CELLS_AT_ONCE // self.bins)
+        # one row per person: every bin, then their own
+        everything = np.empty((min(at_once, people.size), self.bins + 1), dtype=kind)
+        everything[:, : self.bins] = np.arange(self.bins, dtype=kind)
+        sent = []
+        for start in range(0, people.size, at_once):
+            block = people[start : start + at_once]
+            rows = everything[: block.size]
+            rows[:, self.bins] = block
+            missing = heads(block.size * self.bins, self.missing_probability, source)
+            sent.append(np.delete(rows.ravel(), missing + missing // self.bins))
+        return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
+
+    def tally(self, messages: ArrayLike) -> Tally:
+        """How many messages name each bin."""
+        flat = concatenate(messages)
+        self._check_bins(flat, what="message")
+        if self.bins > _MOST_BINS_IN_MESSAGES:
+            return Tally.of(flat)
+        return Tally.of_bins(flat, bins=self.bins)
+
+    def sample_tally(
+        self, counts: Tally | Mapping[Any, int] | ArrayLike, *, rng: np.random.Generator | None = None
+    ) -> Tally:
+        """A tally drawn from its exact law given the true counts, without making messages.
+
+        An array gives the count of every bin and draws every bin. A mapping or a Tally draws the bins it lists: that
+        is enough for the truncated estimator, which reports 0 for all others, and is what makes huge domains possible.
+        The list of drawn bins is not private; only an estimate is.
+        """
+        truth = self._true_counts(counts)
+        missing = self.noise.sample(len(truth), rng=generator(rng))
+        return Tally(truth.symbols, truth.counts + self.users - missing, complete=len(truth) == self.bins)
+
+    def estimate(
+        self,
+        tally: Tally,
+        *,
+        estimator: str = "truncated",
+        beta: float = 0.05,
+        reports: int | None = None,
+        domain: Domain | None = None,
+    ) -> Estimate:
+        """The histogram with intervals that hold with probability 1 - beta.
+
+        `reports` is how many people really reported, if fewer than `users`. `domain` gives the bins their labels.
+        """
+        if domain is not None and domain.size != self.bins:
+            raise ParameterError(
+                f"the domain has {readable(domain.size)} labels, the protocol {readable(self.bins)} bins"
+            )
+        symbols, counts = tally.symbols, tally.counts
+        if estimator == "unbiased" and len(tally) < self.bins:
+            raise DataError(
+                "the unbiased estimator needs the count of every bin: tally messages, or give sample_tally an array "
+                "with all true counts"
+            )
+        return self._read(symbols, counts, estimator=estimator, beta=beta, reports=reports, domain=domain)
+
+    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+        """The exact law of one person's messages, sorted, for verification on a few bins."""
+        missing = Fraction(self.missing_probability)
+        law: dict[tuple[Any, ...], Fraction] = {}
+        for present in product([False, True], repeat=self.bins):
+            noise = [j for j, sent in enumerate(present) if sent]
+            weight = missing ** (self.bins - len(noise)) * (1 - missing) ** len(noise)
+            law[tuple(sorted([*noise, value]))] = weight
+        return law
+
+    def _check_bins(self, bins: NDArray[Any], *, what: str) -> None:
+        if bins.size and (bins.dtype.kind not in "iu" or bins.min() < 0 or bins.max() >= self.bins):
+            raise DataError(
+                f"a {what} is not a bin between 0 and {readable(self.bins - 1)} "
+                "(it is not shown, since it may be personal); encode labels with Domain.encode first"
+            )
+
+    def _true_counts(self, counts: Tally | Mapping[Any, int] | ArrayLike) -> Tally:
+        """The counts as a tally, checked against the protocol."""
+        if isinstance(counts, Tally):
+            truth = counts
+        elif isinstance(counts, Mapping):
+            truth = Tally.from_mapping(counts)
+        else:
+            dense = np.asarray(counts)
+            if dense.ndim != 1 or dense.size != self.bins or dense.dtype.kind not in "iu":
+                raise DataError(f"an array of counts needs one whole number for each of the {readable(self.bins)} bins")
+            truth = Tally(np.arange(dense.size), dense.astype(np.int64))
+        if len(truth) and truth.counts.min() < 0:
+            raise DataError("counts must not be negative")
+        if truth.total != self.users:
+            raise DataError(f"the counts add up to {truth.total} people, the protocol is for {self.users}")
+        return truth

@@ -1,0 +1,198 @@
+"""What P^zsum and P^hist have in common: everybody sends a noise message per bin, and a few are missing.
+
+Each person leaves out each noise message independently with the small `missing_probability` (gamma = 1 - p in the
+paper), so a bin's count is (true count) + users - M with M ~ Bin(users, missing_probability).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting import calibration, theorems
+from shuffledp.accounting.curve import PrivacyCurve
+from shuffledp.domain import Domain
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
+from shuffledp.noise import Binomial
+from shuffledp.parameters import failure_probability, honest_among, positive_epsilon, target_delta, whole
+from shuffledp.protocols.estimators import ErrorBound, error_bound, named
+
+
+class MessageCount(NamedTuple):
+    """How many messages one person sends."""
+
+    expected: float
+    maximum: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingNoise(ABC):
+    """The parameters and the law of both protocols.
+
+    `users` is n. `honest_users` is how many of them surely follow the protocol; only their noise counts for privacy.
+    `guarantee` is what the noise was chosen for; the exact curve is in `privacy` whatever it is.
+    """
+
+    users: int
+    missing_probability: float
+    honest_users: int | None = None
+    guarantee: Guarantee | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "users", whole("users", self.users))
+        object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.users))
+        _ = self.noise  # validates the probability
+
+    @property
+    @abstractmethod
+    def bin_count(self) -> int:
+        """How many bins are estimated."""
+
+    @staticmethod
+    @abstractmethod
+    def curve(honest_users: int, missing_probability: float) -> PrivacyCurve:
+        """The exact privacy curve for given noise."""
+
+    @cached_property
+    def noise(self) -> Binomial:
+        """The law of M, the number of noise messages missing from a bin; its mean is lambda."""
+        return Binomial(trials=self.users, probability=self.missing_probability)
+
+    @cached_property
+    def privacy(self) -> PrivacyCurve:
+        """The exact privacy curve of the whole release, counting the honest people's noise only."""
+        assert self.honest_users is not None
+        return self.curve(self.honest_users, self.missing_probability)
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+        """The fewest honest people with whom (epsilon, delta) is possible for the whole release."""
+        return calibration.fewest_users(cls.curve, epsilon=positive_epsilon(epsilon), delta=target_delta(delta))
+
+    def error(self, beta: float, *, estimator: str = "truncated", occupied_bins: int | None = None) -> ErrorBound:
+        """Exact error in people before any release: the smallest bounds that fail with probability at most beta.
+
+        `occupied_bins` is how many different values people hold, if that is known to be small.
+        """
+        most = min(self.bin_count, self.users)
+        return error_bound(
+            self.noise,
+            beta=failure_probability(beta),
+            people=self.users,
+            bins=self.bin_count,
+            occupied=most if occupied_bins is None else min(most, whole("occupied_bins", occupied_bins)),
+            estimator=estimator,
+        )
+
+    @classmethod
+    def _calibration(cls, *, users: Any, epsilon: Any, delta: Any, honest_users: Any) -> dict[str, Any]:
+        """The fields of the protocol with the smallest noise that makes the whole release (epsilon, delta)-private."""
+        users = whole("users", users)
+        honest = honest_among(honest_users, users=users)
+        epsilon, delta = positive_epsilon(epsilon), target_delta(delta)
+        probability = calibration.smallest_probability(cls.curve, users=honest, epsilon=epsilon, delta=delta)
+        if probability is None:
+            name = "users" if honest_users is None else "honest_users"
+            needed = cls.minimum_users(epsilon=epsilon, delta=delta)
+            raise TooFewUsersError(
+                f"{name}={honest} is too few for epsilon={epsilon:g}, delta={delta:g}: needs at least {needed}, "
+                "or a larger epsilon or delta",
+                minimum_users=needed,
+            )
+        guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="exact calibration")
+        return {
+            "users": users,
+            "missing_probability": probability,
+            "honest_users": honest,
+            "guarantee": guarantee,
+        }
+
+    @classmethod
+    def _theorem(cls, *, users: Any, epsilon: Any, delta: Any, name: str, factor: int) -> dict[str, Any]:
+        """The fields of the protocol with the paper's constants; the theorem promises factor * (epsilon, delta)."""
+        try:
+            probability = theorems.theorem_probability(users=users, epsilon=epsilon, delta=delta)
+        except TooFewUsersError as error:
+            exactly = cls.minimum_users(epsilon=factor * epsilon, delta=factor * delta)
+            raise TooFewUsersError(
+                f"{error}; calibrate exactly to the same guarantee to need only {exactly}",
+                minimum_users=error.minimum_users,
+            ) from None
+        guarantee = Guarantee(epsilon=factor * epsilon, delta=factor * delta, basis=name)
+        return {"users": users, "missing_probability": probability, "guarantee": guarantee}
+
+    def _read(
+        self,
+        symbols: NDArray[Any],
+        counts: NDArray[np.int64],
+        *,
+        estimator: str,
+        beta: float,
+        reports: int | None,
+        domain: Domain | None,
+    ) -> Estimate:
+        """The estimate from the number of messages in each bin, de-biased for the people who reported."""
+        beta = failure_probability(beta)
+        people = self.users if reports is None else whole("reports", reports)
+        if people > self.users:
+            raise ParameterError(f"reports={people} exceeds users={self.users}: construct the protocol for more users")
+        noise = self.noise if people == self.users else Binomial(trials=people, probability=self.missing_probability)
+        method = named(estimator)
+        excess = counts - people
+        if excess.size and excess.max() > people:
+            raise DataError(
+                f"a bin has more messages than {people} people can send; give the number who reported as reports="
+            )
+        estimates = method.point(excess, noise)
+        reported = slice(None) if estimator == "unbiased" else excess > 0
+        excess = excess[reported]
+
+        def intervals(bins: int) -> Intervals:
+            low, high = method.noise_range(noise, beta=beta, people=people, bins=bins)
+            return Intervals(
+                low=np.clip(excess + low, 0, people),
+                high=np.clip(excess + high, 0, people),
+                unreported_high=min(high, people),
+            )
+
+        return Estimate(
+            symbols=symbols[reported],
+            counts=estimates[reported],
+            per_bin=intervals(1),
+            simultaneous=intervals(self.bin_count),
+            people=people,
+            bins=self.bin_count,
+            beta=beta,
+            estimator=estimator,
+            guarantee=self.guarantee,
+            about=self.describe(),
+            domain=domain,
+        )
+
+    def describe(self) -> str:
+        """The guarantee and its conditions in words."""
+        guarantee = self.guarantee or _guarantee_at(self.privacy)
+        error = self.error(0.05)
+        return (
+            f"This release gives {guarantee}: replacing one person's value by any other changes the probability of "
+            f"every outcome by a factor of at most {math.exp(guarantee.epsilon):.3g}, but for {guarantee.delta:g}. "
+            f"It holds if at least {self.honest_users} of the {self.users} people follow the protocol and the shuffler "
+            f"mixes all messages before anyone else sees them. Each person leaves out each noise message with "
+            f"probability {self.missing_probability:.4g}; on average {self.noise.mean:.1f} are missing from a bin. "
+            f"With probability 95 % no estimate among {readable(self.bin_count)} bins is off by more than "
+            f"{error.simultaneous:.0f} people ({error.simultaneous / self.users:.3g} of all). Not protected: who took "
+            f"part and how many did, what is true of many people together, and anyone who takes part again in another "
+            f"release without counting both."
+        )
+
+
+def _guarantee_at(curve: PrivacyCurve) -> Guarantee:
+    """A point of the exact curve to name when no guarantee was asked for."""
+    return Guarantee(epsilon=curve.epsilon(1e-6), delta=1e-6, basis="from the exact curve")

@@ -1,0 +1,37 @@
+"""Where randomness comes from: cryptographic unless a simulation passes its own generator.
+
+Every function that draws takes `rng`. None, the default, keys a fresh AES-128 counter-mode generator from the
+operating system's entropy for that one call, so no stream is ever shared between calls, threads or forked processes.
+A seeded numpy Generator is for simulations and tests.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+from randomgen import AESCounter
+
+from shuffledp.errors import ParameterError
+
+
+def secure_rng() -> np.random.Generator:
+    """A numpy Generator over AES-128 in counter mode under a new key from the operating system."""
+    return np.random.Generator(AESCounter(key=secrets.randbits(128)))
+
+
+def generator(rng: np.random.Generator | None) -> np.random.Generator:
+    """The given generator, or a new cryptographic one."""
+    if rng is None:
+        return secure_rng()
+    if not isinstance(rng, np.random.Generator):
+        raise ParameterError(
+            f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}; "
+            "leave it out for cryptographic randomness, pass numpy.random.default_rng(seed) in a simulation"
+        )
+    return rng
+
+
+def random_words(size: int, rng: np.random.Generator) -> np.ndarray:
+    """Uniform 64-bit words."""
+    return rng.integers(0, 2**64, size=size, dtype=np.uint64)

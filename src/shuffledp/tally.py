@@ -1,0 +1,105 @@
+"""A multiset as counts per symbol: all that a shuffler's output says, and the part of the analyzer that scales."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import DataError
+
+_AT_ONCE = 1 << 20
+"""Messages counted at a time, so that widening them to machine integers stays in the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How often each symbol occurs. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
+
+    `complete` says that a symbol that is not listed occurred 0 times. It is False for a draw of `sample_tally` that
+    left empty bins out; their counts then exist but were not drawn.
+    """
+
+    symbols: NDArray[Any]
+    counts: NDArray[np.int64]
+    complete: bool = True
+
+    def __post_init__(self) -> None:
+        if self.symbols.shape != self.counts.shape or self.counts.ndim != 1:
+            raise DataError("a tally needs one count per symbol, in two flat arrays of equal length")
+
+    @classmethod
+    def of(cls, values: ArrayLike | Iterable[Hashable]) -> Tally:
+        """Counts values or messages of any hashable kind."""
+        array = values if isinstance(values, np.ndarray) else as_symbols(list(values))  # type: ignore[arg-type]
+        if array.dtype == object:
+            return cls.from_mapping(Counter(array.tolist()))
+        symbols, counts = np.unique(array, return_counts=True)
+        return cls(symbols, counts.astype(np.int64))
+
+    @classmethod
+    def of_bins(cls, messages: NDArray[Any], *, bins: int) -> Tally:
+        """Counts integers in 0 .. bins - 1, with an entry for every bin."""
+        counts = np.zeros(bins, dtype=np.int64)
+        for start in range(0, messages.size, _AT_ONCE):
+            counts += np.bincount(messages[start : start + _AT_ONCE], minlength=bins)
+        return cls(np.arange(bins), counts)
+
+    @classmethod
+    def from_mapping(cls, counts: Mapping[Any, int], *, complete: bool = True) -> Tally:
+        """The tally of a dictionary from symbol to count."""
+        numbers = list(counts.values())
+        if not all(isinstance(number, int | np.integer) for number in numbers):
+            raise DataError("counts must be whole numbers")
+        return cls(as_symbols(list(counts)), np.array(numbers, dtype=np.int64), complete)
+
+    def __add__(self, other: Tally) -> Tally:
+        """The tally of both sets of messages together."""
+        if not isinstance(other, Tally):
+            return NotImplemented
+        complete = self.complete and other.complete
+        if np.array_equal(self.symbols, other.symbols):
+            return Tally(self.symbols, self.counts + other.counts, complete)
+        if object in (self.symbols.dtype, other.symbols.dtype):
+            return Tally.from_mapping(Counter(self.as_dict()) + Counter(other.as_dict()), complete=complete)
+        symbols, where = np.unique(np.concatenate([self.symbols, other.symbols]), return_inverse=True)
+        counts = np.zeros(symbols.size, dtype=np.int64)
+        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
+        return Tally(symbols, counts, complete)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return self.complete == other.complete and _without_zeros(self) == _without_zeros(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return self.symbols.size
+
+    @property
+    def total(self) -> int:
+        """How many messages were counted."""
+        return int(self.counts.sum())
+
+    def as_dict(self) -> dict[Any, int]:
+        """From symbol to count, as plain Python objects."""
+        return dict(zip(self.symbols.tolist(), self.counts.tolist(), strict=True))
+
+
+def as_symbols(labels: list[Any]) -> NDArray[Any]:
+    """A flat array of labels that keeps them apart: integers where all are, else the Python objects themselves."""
+    if labels and all(isinstance(label, int | np.integer) and not isinstance(label, bool) for label in labels):
+        try:
+            return np.array(labels, dtype=np.int64)
+        except OverflowError:
+            pass
+    return np.fromiter(labels, dtype=object, count=len(labels))
+
+
+def _without_zeros(tally: Tally) -> dict[Any, int]:
+    return {symbol: count for symbol, count in tally.as_dict().items() if count}

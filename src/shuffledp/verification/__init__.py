@@ -1,0 +1,1 @@
+"""Independent checks: exact enumeration with fractions."""

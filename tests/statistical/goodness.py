@@ -1,0 +1,50 @@
+"""Chi-square tests of samplers against their laws, with a stated false-failure rate.
+
+Every call of `assert_law` fails on a correct sampler with probability at most FALSE_FAILURE_RATE (up to the quality
+of the chi-square approximation, which merging cells to an expected count of 10 keeps good). The suite makes a few
+hundred such calls, most under fixed seeds, so a run fails by bad luck less than once in a thousand times.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+FALSE_FAILURE_RATE = 1e-6
+_FEWEST_EXPECTED = 10.0
+
+
+def p_value(observed: NDArray[np.int64], probabilities: NDArray[np.float64]) -> float:
+    """Chi-square p-value of cell counts against cell probabilities (which sum to 1)."""
+    expected = probabilities * observed.sum()
+    order = np.argsort(-expected)
+    cells_observed, cells_expected = [0.0], [0.0]
+    for o, e in zip(observed[order], expected[order], strict=True):
+        if cells_expected[-1] >= _FEWEST_EXPECTED:
+            cells_observed.append(0.0)
+            cells_expected.append(0.0)
+        cells_observed[-1] += o
+        cells_expected[-1] += e
+    if len(cells_expected) > 1 and cells_expected[-1] < _FEWEST_EXPECTED:
+        cells_observed[-2] += cells_observed.pop()
+        cells_expected[-2] += cells_expected.pop()
+    o, e = np.array(cells_observed), np.array(cells_expected)
+    assert o.size > 1, "too few draws for a test that could fail"
+    return float(chi2.sf(((o - e) ** 2 / e).sum(), o.size - 1))
+
+
+def law_p_value(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> float:
+    """p-value of integer draws against a pmf that starts at `first`; draws outside count as impossible."""
+    index = np.asarray(draws) - first
+    if index.min() < 0 or index.max() >= pmf.size:
+        return 0.0
+    return p_value(np.bincount(index, minlength=pmf.size), pmf / pmf.sum())
+
+
+def assert_law(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> None:
+    """Fails with probability at most FALSE_FAILURE_RATE if the draws do follow the pmf."""
+    assert law_p_value(draws, first, pmf) > FALSE_FAILURE_RATE
+
+
+def assert_not_law(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> None:
+    """The negative control: these draws must be rejected."""
+    assert law_p_value(draws, first, pmf) <= FALSE_FAILURE_RATE
