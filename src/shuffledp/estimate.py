@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -66,7 +66,7 @@ class Estimate:
     beta: float
     estimator: str
     guarantee: Guarantee | None
-    about: str
+    about: Callable[[], str] = field(repr=False)
     domain: Domain | None = None
 
     @cached_property
@@ -119,7 +119,7 @@ class Estimate:
                 f"{self.simultaneous.unreported_high} people"
             )
         covers = f"the simultaneous intervals cover all true counts at once with probability at least {1 - self.beta:g}"
-        return f"{self.about} {found}; {covers}."
+        return f"{self.about()} {found}; {covers}."
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The histogram as named columns of plain Python values, largest estimate first."""

@@ -23,7 +23,7 @@ from shuffledp.parameters import positive_epsilon, real, whole
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A claimed delta beside the exact one for the same epsilon."""
+    """A claimed delta beside the exact one for the same epsilon (rounded up; below 1e-29 it is not resolved)."""
 
     statement: str
     epsilon: float
@@ -37,7 +37,7 @@ class Check:
 
     @property
     def slack(self) -> float:
-        """How many times larger the claimed delta is than it need be."""
+        """How many times larger the claimed delta is than it need be, at least."""
         return self.claimed_delta / self.exact_delta if self.exact_delta else math.inf
 
 

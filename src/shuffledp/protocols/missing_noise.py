@@ -172,7 +172,7 @@ class MissingNoise(ABC):
             beta=beta,
             estimator=estimator,
             guarantee=self.guarantee,
-            about=self.describe(),
+            about=self.describe,
             domain=domain,
         )
 
