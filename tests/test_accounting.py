@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import product
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
@@ -93,6 +94,46 @@ def test_curves_match_dp_accounting(users, kind):
         assert ours <= theirs * (1 + 1e-6)
         assert ours == pytest.approx(theirs, rel=2e-3)
     assert protocol.privacy.epsilon(1e-6) == pytest.approx(pld.get_epsilon_for_delta(1e-6), abs=2e-4)
+
+
+def high_precision_delta(users, probability, epsilon):
+    """The histogram's delta with 40 digits: E over k of the other bin's delta(epsilon - loss)."""
+    with mpmath.workdps(40):
+        law = Binomial(trials=users, probability=probability)
+        window, odds = law.window, mpmath.mpf(probability) / (1 - mpmath.mpf(probability))
+        size, first = window.log_pmf.size, window.first
+        weights = [mpmath.mpf(1)]
+        for k in range(first + 1, first + size):
+            weights.append(weights[-1] * (users - k + 1) / k * odds)
+        total = mpmath.fsum(weights)
+        f = [w / total for w in weights]
+        # one bin compares f(k) with f(k - 1), the other f(l) with f(l + 1): its ratio grows with l
+        ratio = [f[k] / f[k - 1] for k in range(1, size)]
+        tail_f, tail_next = [mpmath.mpf(0)] * (size + 1), [mpmath.mpf(0)] * (size + 1)
+        for at in range(size - 2, -1, -1):
+            tail_f[at] = tail_f[at + 1] + f[at]
+            tail_next[at] = tail_next[at + 1] + f[at + 1]
+        bound, delta, other = mpmath.exp(epsilon), f[0], size - 2
+        for k in range(size - 1, 0, -1):
+            needed = bound / ratio[k - 1]
+            while other + 1 < size - 1 and 1 / ratio[other] <= needed:
+                other += 1
+            while other >= 0 and 1 / ratio[other] > needed:
+                other -= 1
+            delta += f[k] * (tail_f[other + 1] - needed * tail_next[other + 1])
+        return delta
+
+
+@pytest.mark.parametrize(
+    ("users", "mean", "epsilon"),
+    [(10**6, 42.65, 1.0), (10**6, 2648.1, 0.1), (10**9, 60.0, 3.0), (10**9, 1535.0, 0.01), (10**9, 929_007.0, 0.01)],
+)
+def test_large_numbers_of_people_match_high_precision(users, mean, epsilon):
+    probability = round_up_to_grid(mean / users)
+    exact = high_precision_delta(users, probability, epsilon)
+    ours = Histogram.curve(users, probability).delta(epsilon)
+    assert mpmath.mpf(ours) >= exact
+    assert ours == pytest.approx(float(exact), rel=1e-8)
 
 
 REFERENCE = [
@@ -261,6 +302,11 @@ def test_pld_is_a_dp_accounting_object():
 def test_pld_of_mixed_directions_is_refused():
     with pytest.raises(ParameterError, match="mixed directions"):
         BinarySum(users=100, missing_probability=0.25).privacy.times(2).pld()
+
+
+def test_an_enormous_epsilon_leaves_only_what_is_always_revealed():
+    curve = BinarySum(users=3, missing_probability=0.25).privacy
+    assert curve.delta(1e6) == pytest.approx(0.75**3)
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf, "1", None, True])

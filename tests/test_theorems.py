@@ -105,7 +105,9 @@ def test_theorem_noise_is_the_papers_formula():
     protocol = Histogram.from_theorem(users=10**6, bins=3, epsilon=0.5, delta=5e-7)
     assert protocol.noise.mean == pytest.approx(50 * math.log(2 / 5e-7) / 0.25, rel=1e-9)
     assert round(protocol.noise.mean) == 3040
-    assert Fraction(protocol.missing_probability) * 10**6 >= Fraction(50 * math.log(2 / 5e-7) / 0.25) * (1 - Fraction(1, 10**15))
+    assert Fraction(protocol.missing_probability) * 10**6 >= Fraction(50 * math.log(2 / 5e-7) / 0.25) * (
+        1 - Fraction(1, 10**15)
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "needed", "exact"), [(1.0, 1521, 45), (0.5, 6081, 148), (0.25, 24323, 524)])
@@ -130,14 +132,14 @@ def test_conditions_of_the_theorems():
 
 def test_smoothness_matches_its_definition_in_fractions():
     law = Binomial(trials=12, probability=0.25)
-    f = [law.pmf_fraction(k) for k in range(13)]
+    f = {k: law.pmf_fraction(k) for k in range(13)}
     for epsilon in (0.3, 0.9, 1.7):
         for shifts in (1, 2, 3):
             exact = max(
-                sum(f[y] for y in range(13) if f[y] >= math.exp(abs(k) * epsilon) * (f[y + k] if 0 <= y + k < 13 else 0))
+                sum(p for y, p in f.items() if p >= math.exp(abs(k) * epsilon) * f.get(y + k, 0))
                 for k in range(-shifts, shifts + 1)
                 if k
-            )  # fmt: skip
+            )
             assert smooth_delta(law, epsilon=epsilon, shifts=shifts) == pytest.approx(float(exact), rel=1e-11)
 
 
@@ -158,7 +160,7 @@ def test_lemma_binomial_is_smooth(trials, mean, alpha, shifts):
 @pytest.mark.parametrize("mean", [3, 30, 300])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_lemma_smoothness_gives_privacy(mean, epsilon):
-    """An (epsilon, delta, 1)-smooth law added to a 1-sensitive sum gives (epsilon, delta)-privacy, with room to spare."""
+    """An (epsilon, delta, 1)-smooth law added to a 1-sensitive sum gives (epsilon, delta)-privacy."""
     smooth = smooth_delta(Binomial(trials=1000, probability=round_up_to_grid(mean / 1000)), epsilon=epsilon, shifts=1)
     private = BinarySum(users=1000, missing_probability=round_up_to_grid(mean / 1000)).privacy.delta(epsilon)
     assert 0 < private <= smooth

@@ -112,14 +112,14 @@ class Estimate:
 
     def explain(self) -> str:
         """A paragraph for the reader: guarantee, neighbours, calibration, error, what is not protected."""
-        found = f"{len(self)} of {readable(self.bins)} possible values are reported for {self.people} people"
+        found = f"Reported: {len(self):,} of {readable(self.bins)} possible values, for {self.people:,} people."
         if self.estimator == "truncated":
             found += (
-                f"; a value that nobody holds is never reported, and one that is missing here is held by at most "
-                f"{self.simultaneous.unreported_high} people"
+                f" A value that nobody holds is never reported; one that is missing here is held by at most "
+                f"{self.simultaneous.unreported_high:,} people."
             )
-        covers = f"the simultaneous intervals cover all true counts at once with probability at least {1 - self.beta:g}"
-        return f"{self.about()} {found}; {covers}."
+        covers = f"All simultaneous intervals cover their true counts with probability at least {1 - self.beta:g}."
+        return f"{self.about()} {found} {covers}"
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The histogram as named columns of plain Python values, largest estimate first."""

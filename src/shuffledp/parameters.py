@@ -8,6 +8,11 @@ from typing import Any
 
 from shuffledp.errors import ParameterError
 
+MOST_USERS = 10**12
+LEAST_EPSILON, MOST_EPSILON = 1e-3, 50.0
+LEAST_DELTA = 1e-20
+"""The range in which accounting resolves every tail; outside it a guarantee is useless or means nothing."""
+
 
 def whole(name: str, value: Any, *, minimum: int = 1) -> int:
     """A whole number of at least `minimum`, as an exact Python int."""
@@ -28,11 +33,21 @@ def real(name: str, value: Any) -> float:
     return number
 
 
-def positive_epsilon(value: Any) -> float:
-    """A privacy loss epsilon above 0."""
+def head_count(name: str, value: Any) -> int:
+    """A number of people."""
+    number = whole(name, value)
+    if number > MOST_USERS:
+        raise ParameterError(f"{name} must be at most {MOST_USERS:g}, got {number:g}")
+    return number
+
+
+def target_epsilon(value: Any) -> float:
+    """The epsilon of a guarantee."""
     epsilon = real("epsilon", value)
     if epsilon <= 0:
         raise ParameterError(f"epsilon must be above 0, got {epsilon:g}; 1 is a common choice")
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        raise ParameterError(f"epsilon must lie between {LEAST_EPSILON:g} and {MOST_EPSILON:g}, got {epsilon:g}")
     return epsilon
 
 
@@ -46,7 +61,10 @@ def open_probability(name: str, value: Any, *, hint: str = "") -> float:
 
 def target_delta(value: Any) -> float:
     """The delta of a guarantee."""
-    return open_probability("delta", value, hint="; choose it well below 1 / users")
+    delta = open_probability("delta", value, hint="; choose it well below 1 / users")
+    if delta < LEAST_DELTA:
+        raise ParameterError(f"delta must be at least {LEAST_DELTA:g}, got {delta:g}")
+    return delta
 
 
 def failure_probability(value: Any) -> float:
@@ -58,7 +76,7 @@ def honest_among(honest_users: Any, *, users: int) -> int:
     """How many of the users are sure to follow the protocol; all of them unless said otherwise."""
     if honest_users is None:
         return users
-    honest = whole("honest_users", honest_users)
+    honest = head_count("honest_users", honest_users)
     if honest > users:
         raise ParameterError(f"honest_users={honest} cannot exceed users={users}")
     return honest

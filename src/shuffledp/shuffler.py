@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import DataError
 from shuffledp.randomness import generator
 
-_CACHED = 1 << 18
-"""Messages that are permuted directly: 2 MB as 64-bit integers."""
+_DIRECT = 1 << 20
+"""Up to this many messages are permuted directly: 8 MB as 64-bit integers."""
 
-_CHUNK = 1 << 17
-"""Messages that are dealt into buckets at a time."""
+_BUCKET = 1 << 18
+"""Messages in a bucket, about; also how many are dealt into buckets at a time."""
 
-_MOST_BUCKETS = 256
+_MOST_BUCKETS = 1 << 12
 
 
 def shuffle(
@@ -35,7 +35,7 @@ def shuffle(
     source = generator(rng)
     messages = concatenate(messages)
     shuffled = np.empty_like(messages)
-    _permute(messages, shuffled, source, cached=_CACHED, chunk=_CHUNK)
+    _permute(messages, shuffled, source, direct=_DIRECT, bucket_size=_BUCKET)
     return shuffled
 
 
@@ -54,30 +54,28 @@ def _permute(
     into: NDArray[np.generic],
     rng: np.random.Generator,
     *,
-    cached: int,
-    chunk: int,
+    direct: int,
+    bucket_size: int,
 ) -> None:
     """Writes a uniformly random permutation of the messages into an array of the same length."""
-    if messages.size <= cached:
+    if messages.size <= direct:
         # numpy permutes 64-bit integers about twice as fast as narrower ones
         wide = messages.astype(np.int64 if messages.dtype.kind in "iu" else messages.dtype)
         rng.shuffle(wide)
         into[:] = wide
         return
-    buckets = 2
-    while buckets < _MOST_BUCKETS and buckets * cached < 1.2 * messages.size:
-        buckets *= 2
-    dealt = [_deal(messages[i : i + chunk], buckets, rng) for i in range(0, messages.size, chunk)]
+    buckets = min(_MOST_BUCKETS, 1 << (messages.size // bucket_size).bit_length())
+    dealt = [_deal(messages[i : i + bucket_size], buckets, rng) for i in range(0, messages.size, bucket_size)]
     start = 0
     for pieces in zip(*dealt, strict=True):
         bucket = np.concatenate(pieces)
-        _permute(bucket, into[start : start + bucket.size], rng, cached=cached, chunk=chunk)
+        _permute(bucket, into[start : start + bucket.size], rng, direct=direct, bucket_size=bucket_size)
         start += bucket.size
 
 
 def _deal(messages: NDArray[np.generic], buckets: int, rng: np.random.Generator) -> list[NDArray[np.generic]]:
-    """Gives each message an independent uniform bucket (their number is a power of two up to 256)."""
-    labels = np.frombuffer(rng.bytes(messages.size), dtype=np.uint8) & np.uint8(buckets - 1)
-    by_bucket = messages[np.argsort(labels, kind="stable")]
+    """Gives each message an independent uniform bucket; their number is a power of two, at most 2^16."""
+    labels = np.frombuffer(rng.bytes(2 * messages.size), dtype=np.uint16) & np.uint16(buckets - 1)
+    by_bucket = messages[np.argsort(labels, kind="stable")]  # a radix sort, for 16-bit labels
     ends = np.cumsum(np.bincount(labels, minlength=buckets)).tolist()
     return [by_bucket[start:end] for start, end in zip([0, *ends], ends, strict=False)]

@@ -108,9 +108,9 @@ def order_counts(permute, size, rounds, rng):
 
 
 def bucketed(messages, rng):
-    """The bucket path on a tiny array: buckets of two, dealt three at a time, recursing."""
+    """The bucket path on a tiny array: buckets of about two, dealt two at a time, recursing."""
     out = np.empty_like(messages)
-    _permute(messages, out, rng, cached=2, chunk=3)
+    _permute(messages, out, rng, direct=2, bucket_size=2)
     return out
 
 

@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
-
 from shuffledp.accounting.curve import PrivacyCurve
+from shuffledp.accounting.root import first_safe
 from shuffledp.noise.binomial import round_up_to_grid
 
 _TOLERANCE = 1e-9
@@ -34,7 +32,8 @@ def smallest_probability(curve_of: CurveOf, *, users: int, epsilon: float, delta
         return math.log(curve_of(users, probability).delta(epsilon) / delta)
 
     most = math.log(0.5)
-    low = high = min(most, math.log(_rough_mean(epsilon, delta) / users))
+    shifts = curve_of(users, 0.5).shifts
+    low = high = min(most, math.log(_rough_mean(shifts, epsilon, delta) / users))
     stride = _FIRST_STRIDE
     while excess(high) > 0:
         if high == most:
@@ -42,10 +41,7 @@ def smallest_probability(curve_of: CurveOf, *, users: int, epsilon: float, delta
         low, high, stride = high, min(most, high + stride), 2 * stride
     while excess(low) <= 0:
         low, high, stride = low - stride, low, 2 * stride
-    root = float(brentq(excess, low, high, xtol=_TOLERANCE / 4))
-    while excess(root) > 0:
-        root += _TOLERANCE / 4
-    return round_up_to_grid(min(0.5, math.exp(root)))
+    return round_up_to_grid(min(0.5, math.exp(first_safe(excess, low, high, tolerance=_TOLERANCE))))
 
 
 def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float) -> int:
@@ -57,7 +53,7 @@ def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float) -> int:
     def enough(users: int) -> bool:
         return curve_of(users, 0.5).delta(epsilon) <= delta
 
-    high = max(1, math.ceil(2 * _rough_mean(epsilon, delta)))
+    high = max(1, math.ceil(2 * _rough_mean(curve_of(1, 0.5).shifts, epsilon, delta)))
     while not enough(high):
         high *= 2
     low = 0
@@ -67,18 +63,17 @@ def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float) -> int:
     return high
 
 
-def _rough_mean(epsilon: float, delta: float) -> float:
-    """Where the search starts: the noise mean if the losses of two shifts were Gaussian, at least the mean log(1/delta)
+def _rough_mean(shifts: int, epsilon: float, delta: float) -> float:
+    """Where the search starts: the noise mean if the losses of the shifts were Gaussian, at least the mean log(1/delta)
     that makes the noiseless outcome rare enough.
     """
 
     def excess(log_mean: float) -> float:
-        scale = math.sqrt(2 / math.exp(log_mean))
-        gained = log_ndtr(scale / 2 - epsilon / scale)
-        lost = epsilon + log_ndtr(-scale / 2 - epsilon / scale)
-        return float(gained + math.log(-math.expm1(lost - gained)) - math.log(delta))
+        scale = math.sqrt(shifts / math.exp(log_mean))
+        gained = math.erfc((epsilon / scale - scale / 2) / math.sqrt(2)) / 2
+        lost = math.exp(epsilon) * math.erfc((epsilon / scale + scale / 2) / math.sqrt(2)) / 2
+        return gained - lost - delta
 
-    low = -math.log(epsilon)
-    high = low + math.log(4 * math.log(4 / delta) / epsilon + 4)
-    gaussian = math.exp(brentq(excess, low, high)) if excess(low) > 0 > excess(high) else 0.0
-    return max(gaussian, math.log(1 / delta))
+    floor = math.log(1 / delta)
+    low, high = math.log(floor), math.log(floor + 4 * floor / epsilon**2)
+    return math.exp(first_safe(excess, low, high, tolerance=1e-4)) if excess(low) > 0 >= excess(high) else floor

@@ -10,9 +10,8 @@ from functools import cached_property
 from itertools import combinations_with_replacement, product
 from typing import Any
 
-from scipy.optimize import brentq
-
 from shuffledp.accounting.loss import PrivacyLoss
+from shuffledp.accounting.root import first_safe
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.noise import IntegerLaw
 from shuffledp.parameters import open_probability, real, whole
@@ -20,6 +19,7 @@ from shuffledp.parameters import open_probability, real, whole
 REPLACE_ONE = "datasets of equal size in which one person's value is replaced"
 
 _STEPS_PER_DEVIATION = 400
+_EPSILON_TOLERANCE = 1e-11
 _MOST_COMPARISONS = 5000
 
 
@@ -107,6 +107,11 @@ class PrivacyCurve:
         """Whether this is the exact curve, not only an upper bound."""
         return all(comparison.exact for comparison in self.comparisons)
 
+    @property
+    def shifts(self) -> int:
+        """How many independent coordinates a neighbouring dataset moves, at most."""
+        return max(len(comparison.each) for comparison in self.comparisons)
+
     def delta(self, epsilon: float) -> float:
         """The smallest delta such that the release is (epsilon, delta)-differentially private; never below it."""
         epsilon = real("epsilon", epsilon)
@@ -124,11 +129,9 @@ class PrivacyCurve:
             low, high = high, 2 * high
             if high > 1000:
                 return math.inf
-        epsilon = float(brentq(lambda e: math.log(self.delta(e) / delta), low, high, xtol=1e-12, rtol=1e-14))
-        nudge = 1e-12
-        while self.delta(epsilon) > delta:
-            epsilon, nudge = epsilon + nudge, 2 * nudge
-        return epsilon
+        return first_safe(
+            lambda epsilon: math.log(self.delta(epsilon) / delta), low, high, tolerance=_EPSILON_TOLERANCE
+        )
 
     def compose(self, *others: PrivacyCurve) -> PrivacyCurve:
         """The curve of this release together with others of the same people's data, each with fresh noise.

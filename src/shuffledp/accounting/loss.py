@@ -22,6 +22,9 @@ from shuffledp.noise import IntegerLaw
 _ROUNDING = 2.0**-40
 """Relative allowance for floating-point rounding: about a hundred times what is measured against exact arithmetic."""
 
+_LARGEST_EXPONENT = 700.0
+"""Keeps e^epsilon finite; where it matters the mass is 0."""
+
 _CUT = 1e-25
 """Mass that composition may cut off at either end of a grid (upper end: to an infinite loss)."""
 
@@ -61,7 +64,7 @@ class PrivacyLoss:
         """The exact delta(epsilon) of this pair, plus the allowance for rounding; any real epsilon."""
         above = np.searchsorted(self.losses, epsilon, side="right")
         mass = self._mass_from[above]
-        gain = mass - np.exp(epsilon) * self._other_mass_from[above]
+        gain = mass - np.exp(np.minimum(epsilon, _LARGEST_EXPONENT)) * self._other_mass_from[above]
         return np.maximum(gain, 0) + _ROUNDING * mass + self.infinity
 
     def delta_with(self, other: PrivacyLoss, epsilon: float) -> float:

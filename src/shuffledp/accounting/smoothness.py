@@ -18,7 +18,7 @@ from shuffledp.accounting.theorems import theorem_probability
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, IntegerLaw
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.parameters import positive_epsilon, real, whole
+from shuffledp.parameters import real, target_epsilon, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Check:
 
 def smooth_delta(law: IntegerLaw, *, epsilon: float, shifts: int) -> float:
     """The smallest delta for which the law is (epsilon, delta, shifts)-smooth, rounded up."""
-    epsilon, shifts = positive_epsilon(epsilon), whole("shifts", shifts)
+    epsilon, shifts = target_epsilon(epsilon), whole("shifts", shifts)
     return max(
         _ratio_tail(law, shift=sign * size, threshold=size * epsilon)
         for size in range(1, shifts + 1)

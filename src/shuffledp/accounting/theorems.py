@@ -10,7 +10,7 @@ import math
 
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.parameters import failure_probability, positive_epsilon, target_delta, whole
+from shuffledp.parameters import failure_probability, head_count, target_delta, target_epsilon
 
 
 def theorem_noise_mean(*, epsilon: float, delta: float) -> float:
@@ -26,7 +26,7 @@ def theorem_users(*, epsilon: float, delta: float) -> int:
 
 def theorem_probability(*, users: int, epsilon: float, delta: float) -> float:
     """Gamma = 1 - p of both protocols, rounded up to the dyadic grid; checks the theorems' conditions."""
-    users = whole("users", users)
+    users = head_count("users", users)
     epsilon, delta = _conditions(epsilon, delta)
     needed = theorem_users(epsilon=epsilon, delta=delta)
     if users < needed:
@@ -49,7 +49,7 @@ def sum_error_bound(*, epsilon: float, delta: float, beta: float) -> float:
 
 def simultaneous_error_bound(*, users: int, epsilon: float, delta: float, beta: float) -> float:
     """Theorem 3.2 iii: n * alpha for all bins at once, exceeded with probability at most beta >= n delta^25."""
-    users = whole("users", users)
+    users = head_count("users", users)
     epsilon, delta = _conditions(epsilon, delta)
     beta = failure_probability(beta)
     if math.log(beta) < math.log(users) + 25 * math.log(delta):
@@ -64,7 +64,7 @@ def _alpha(epsilon: float, delta: float, beta: float) -> float:
 
 def _conditions(epsilon: float, delta: float) -> tuple[float, float]:
     """0 < epsilon <= 1 and 0 < delta < 1, as both theorems ask."""
-    epsilon, delta = positive_epsilon(epsilon), target_delta(delta)
+    epsilon, delta = target_epsilon(epsilon), target_delta(delta)
     if epsilon > 1:
         raise ParameterError(f"epsilon={epsilon:g} is above 1, where the theorem does not hold: calibrate instead")
     return epsilon, delta

@@ -46,12 +46,14 @@ class Histogram(MissingNoise):
     @classmethod
     def calibrate(cls, *, users: int, bins: int, epsilon: float, delta: float, honest_users: int | None = None) -> Self:
         """The smallest noise that makes the whole release (epsilon, delta)-private, exactly."""
+        bins = whole("bins", bins)
         fields = cls._calibration(users=users, epsilon=epsilon, delta=delta, honest_users=honest_users)
         return cls(bins=bins, **fields)
 
     @classmethod
     def from_theorem(cls, *, users: int, bins: int, epsilon: float, delta: float) -> Self:
         """The paper's noise: (2 epsilon, 2 delta)-private by Theorem 3.2 i."""
+        bins = whole("bins", bins)
         fields = cls._theorem(users=users, epsilon=epsilon, delta=delta, name="Theorem 3.2", factor=2)
         return cls(bins=bins, **fields)
 

@@ -21,7 +21,7 @@ from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
 from shuffledp.noise import Binomial
-from shuffledp.parameters import failure_probability, honest_among, positive_epsilon, target_delta, whole
+from shuffledp.parameters import failure_probability, head_count, honest_among, target_delta, target_epsilon, whole
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
 
 
@@ -46,7 +46,7 @@ class MissingNoise(ABC):
     guarantee: Guarantee | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "users", whole("users", self.users))
+        object.__setattr__(self, "users", head_count("users", self.users))
         object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.users))
         _ = self.noise  # validates the probability
 
@@ -74,7 +74,7 @@ class MissingNoise(ABC):
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float) -> int:
         """The fewest honest people with whom (epsilon, delta) is possible for the whole release."""
-        return calibration.fewest_users(cls.curve, epsilon=positive_epsilon(epsilon), delta=target_delta(delta))
+        return calibration.fewest_users(cls.curve, epsilon=target_epsilon(epsilon), delta=target_delta(delta))
 
     def error(self, beta: float, *, estimator: str = "truncated", occupied_bins: int | None = None) -> ErrorBound:
         """Exact error in people before any release: the smallest bounds that fail with probability at most beta.
@@ -94,9 +94,9 @@ class MissingNoise(ABC):
     @classmethod
     def _calibration(cls, *, users: Any, epsilon: Any, delta: Any, honest_users: Any) -> dict[str, Any]:
         """The fields of the protocol with the smallest noise that makes the whole release (epsilon, delta)-private."""
-        users = whole("users", users)
+        users = head_count("users", users)
         honest = honest_among(honest_users, users=users)
-        epsilon, delta = positive_epsilon(epsilon), target_delta(delta)
+        epsilon, delta = target_epsilon(epsilon), target_delta(delta)
         probability = calibration.smallest_probability(cls.curve, users=honest, epsilon=epsilon, delta=delta)
         if probability is None:
             name = "users" if honest_users is None else "honest_users"
@@ -140,7 +140,7 @@ class MissingNoise(ABC):
     ) -> Estimate:
         """The estimate from the number of messages in each bin, de-biased for the people who reported."""
         beta = failure_probability(beta)
-        people = self.users if reports is None else whole("reports", reports)
+        people = self.users if reports is None else head_count("reports", reports)
         if people > self.users:
             raise ParameterError(f"reports={people} exceeds users={self.users}: construct the protocol for more users")
         noise = self.noise if people == self.users else Binomial(trials=people, probability=self.missing_probability)
@@ -177,19 +177,19 @@ class MissingNoise(ABC):
         )
 
     def describe(self) -> str:
-        """The guarantee and its conditions in words."""
+        """The guarantee, its conditions and the error to expect, in words."""
         guarantee = self.guarantee or _guarantee_at(self.privacy)
-        error = self.error(0.05)
+        error = self.error(0.05).simultaneous
+        trusted = "all" if self.honest_users == self.users else f"at least {self.honest_users:,} of the"
         return (
             f"This release gives {guarantee}: replacing one person's value by any other changes the probability of "
             f"every outcome by a factor of at most {math.exp(guarantee.epsilon):.3g}, but for {guarantee.delta:g}. "
-            f"It holds if at least {self.honest_users} of the {self.users} people follow the protocol and the shuffler "
-            f"mixes all messages before anyone else sees them. Each person leaves out each noise message with "
-            f"probability {self.missing_probability:.4g}; on average {self.noise.mean:.1f} are missing from a bin. "
-            f"With probability 95 % no estimate among {readable(self.bin_count)} bins is off by more than "
-            f"{error.simultaneous:.0f} people ({error.simultaneous / self.users:.3g} of all). Not protected: who took "
-            f"part and how many did, what is true of many people together, and anyone who takes part again in another "
-            f"release without counting both."
+            f"That holds if {trusted} {self.users:,} people follow the protocol and the shuffler mixes all messages "
+            f"before anyone else sees them. Each person leaves out each noise message with probability "
+            f"{self.missing_probability:.4g}; on average {self.noise.mean:.1f} are missing from a bin. With probability "
+            f"95 % no estimate among {readable(self.bin_count)} bins is off by more than {error:.0f} people, "
+            f"{error / self.users:.2g} of all. Not protected: who took part and how many did; what is true of many "
+            f"people together; people who take part in further releases, unless all of them are composed."
         )
 
 

@@ -1,0 +1,5 @@
+"""`python -m shuffledp` is the `shuffledp` command."""
+
+from shuffledp.cli import main
+
+main()

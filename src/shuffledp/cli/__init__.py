@@ -1,0 +1,25 @@
+"""The command line: thin commands over the library.
+
+Results go to stdout, as a table or with --json; notes go to stderr. Exit codes: 0 done, 1 an optional library is
+missing, 2 the command line or a parameter is wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Entry point of the `shuffledp` command."""
+    try:
+        from shuffledp.cli.app import app
+
+        app()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except ImportError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        print("the command line needs typer and rich: install them with  pip install 'shuffledp[cli]'", file=sys.stderr)
+        sys.exit(1)

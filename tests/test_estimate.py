@@ -1,0 +1,114 @@
+"""The result object: look-ups, explanations, exports."""
+
+import csv
+import io
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from shuffledp import Domain, Histogram, MissingExtraError, run
+
+
+@pytest.fixture
+def estimate():
+    protocol = Histogram.calibrate(users=5000, bins=2**64, epsilon=1, delta=1e-6)
+    counts = {"often": 4000, "seldom": 990, "hidden": 10}
+    return protocol.estimate(protocol.sample_tally(counts, rng=np.random.default_rng(0)), domain=Domain.implicit(2**64))
+
+
+def test_look_ups(estimate):
+    assert len(estimate) == 2
+    assert estimate["often"] == pytest.approx(4000, abs=40)
+    assert estimate.frequency("often") == pytest.approx(0.8, abs=0.01)
+    assert estimate["hidden"] == estimate["never there"] == 0
+    low, high = estimate.interval("often")
+    assert low <= 4000 <= high
+    assert estimate.interval("hidden") == (0, estimate.simultaneous.unreported_high)
+    per_bin = estimate.interval("often", simultaneous=False)
+    assert low <= per_bin[0] <= per_bin[1] <= high
+    assert [row.label for row in estimate.top()] == ["often", "seldom"]
+    assert [row.label for row in estimate.top(1)] == ["often"]
+
+
+def test_frequencies_are_the_papers_normalised_counts(estimate):
+    assert estimate.frequencies == pytest.approx(estimate.counts / 5000)
+
+
+def test_explanation_says_what_a_reader_needs(estimate):
+    text = estimate.explain()
+    for needed in (
+        "(1, 1e-06)-differential privacy",
+        "exact calibration",
+        "replacing one person's value",
+        "Not protected",
+        "all 5,000 people follow the protocol",
+        "shuffler",
+        "never reported",
+        "0.95",
+    ):
+        assert needed in text
+
+
+def test_explanation_of_other_protocols():
+    few = Histogram.calibrate(users=5000, bins=4, epsilon=1, delta=1e-6, honest_users=4000)
+    assert "at least 4,000 of the 5,000" in few.describe()
+    bare = Histogram(users=5000, bins=4, missing_probability=0.25)
+    assert "from the exact curve" in bare.describe()
+    theorem = Histogram.from_theorem(users=5000, bins=4, epsilon=1, delta=1e-6)
+    assert "(2, 2e-06)-differential privacy (Theorem 3.2)" in theorem.describe()
+
+
+def test_json_and_csv(estimate):
+    result = json.loads(estimate.to_json())
+    assert result["guarantee"] == {"epsilon": 1.0, "delta": 1e-6, "basis": "exact calibration"}
+    assert result["people"] == 5000
+    assert result["histogram"][0]["label"] == "often"
+    rows = list(csv.DictReader(io.StringIO(estimate.to_csv())))
+    assert [row["label"] for row in rows] == ["often", "seldom"]
+    assert float(rows[0]["count"]) == estimate["often"]
+    assert int(rows[0]["simultaneous_low"]) <= 4000 <= int(rows[0]["simultaneous_high"])
+
+
+def test_tables_agree(estimate):
+    columns = estimate.to_columns()
+    assert estimate.to_arrow().to_pydict() == columns
+    assert estimate.to_pandas().to_dict("list") == columns
+    assert estimate.to_polars().to_dict(as_series=False) == columns
+
+
+def test_odd_labels_export_as_text():
+    protocol = Histogram.calibrate(users=2000, bins=2 * math.factorial(1000), epsilon=1, delta=1e-6)
+    estimate = protocol.estimate(protocol.sample_tally({(1, 2): 1500, 2**100: 500}))
+    assert set(estimate.to_arrow()["label"].to_pylist()) == {"(1, 2)", str(2**100)}
+    assert set(estimate.to_polars()["label"].to_list()) == {"(1, 2)", str(2**100)}
+    assert json.loads(estimate.to_json())["bins"] == "about 2^8530"
+    assert estimate[(1, 2)] > 0
+
+
+def test_an_empty_histogram_exports_too():
+    protocol = Histogram.calibrate(users=200, bins=200, epsilon=1, delta=1e-6)
+    estimate = run(protocol, np.arange(200))
+    assert len(estimate) == 0
+    assert estimate.top() == []
+    assert json.loads(estimate.to_json())["histogram"] == []
+    assert estimate.to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("library", "method", "extra"),
+    [("pyarrow", "to_arrow", "arrow"), ("pandas", "to_pandas", "pandas"), ("polars", "to_polars", "polars")],
+)
+def test_a_missing_library_names_its_install_command(estimate, monkeypatch, library, method, extra):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=rf"pip install 'shuffledp\[{extra}\]'"):
+        getattr(estimate, method)()
+
+
+def test_a_missing_accountant_names_its_install_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'shuffledp\[pld\]'"):
+        Histogram(users=9, bins=2, missing_probability=0.5).privacy.pld()

@@ -1,0 +1,61 @@
+"""The default generator is AES-128 in counter mode under a fresh key, and nothing else is touched."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from randomgen import AESCounter
+
+from shuffledp import BinarySum, Histogram, ParameterError, run, secure_rng, shuffle
+from shuffledp.randomness import generator
+
+
+def test_the_stream_is_aes_in_counter_mode():
+    key = bytes(range(16))
+    ours = AESCounter(key=int.from_bytes(key, "little")).random_raw(64).tobytes()
+    encrypt = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    counters = [encrypt.update(i.to_bytes(16, "little")) for i in range(70)]
+    blocks = [ours[i : i + 16] for i in range(0, len(ours), 16)]
+    start = counters.index(blocks[0])
+    assert start < 6
+    assert blocks == counters[start : start + len(blocks)]
+
+
+def test_every_call_has_its_own_key():
+    assert isinstance(secure_rng().bit_generator, AESCounter)
+    assert len({secure_rng().bytes(16) for _ in range(100)}) == 100
+
+
+def test_a_forked_child_does_not_repeat_its_parent():
+    protocol = Histogram(users=1, bins=200, missing_probability=0.5)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, pickle.dumps(protocol.randomize(0).tolist()))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert pickle.loads(os.read(read, 65536)) != protocol.randomize(0).tolist()
+
+
+def test_runs_differ_without_a_generator_and_agree_with_a_seed():
+    protocol = BinarySum(users=4000, missing_probability=0.5)
+    bits = np.ones(4000, dtype=int)
+    assert len({run(protocol, bits)[1] for _ in range(20)}) > 1
+    first, second = (run(protocol, bits, rng=np.random.default_rng(5))[1] for _ in range(2))
+    assert first == second
+
+
+def test_global_random_state_is_untouched():
+    before = np.random.get_state()[1].tolist()
+    protocol = Histogram(users=3, bins=4, missing_probability=0.25)
+    shuffle(protocol.randomize([0, 1, 2]))
+    protocol.sample_tally([1, 1, 1, 0])
+    assert np.random.get_state()[1].tolist() == before
+
+
+@pytest.mark.parametrize("rng", [42, "seed", np.random, np.random.RandomState(0)])
+def test_a_seed_is_not_a_generator(rng):
+    with pytest.raises(ParameterError, match=r"numpy\.random\.Generator"):
+        generator(rng)
