@@ -51,7 +51,7 @@ def _grid(probability):
 
 def main():
     table(
-        "Messages, one core, million per second",
+        "Messages, million per second (the shuffle uses all cores, the rest one)",
         ["n", "d", "million messages", "randomize", "tally", "randomize + tally", "shuffle", "end to end",
          "numpy's shuffle, same generator", "ours / numpy's"],
         rows(),

@@ -35,7 +35,7 @@ class ShuffledProtocol(Protocol):
     def tally(self, messages: Any) -> Tally:
         """The part of the analyzer that scales: counts per symbol, which add up over parts of the messages."""
 
-    def estimate(self, tally: Tally) -> Estimate:
+    def estimate(self, tally: Tally, **options: Any) -> Estimate:
         """The rest of the analyzer."""
 
 
@@ -46,9 +46,9 @@ class CentralProtocol(Protocol):
         """The private result."""
 
 
-def run(protocol: ShuffledProtocol, values: Any, *, rng: np.random.Generator | None = None) -> Estimate:
-    """P(x) = A(S(R(x_1), ..., R(x_n))), with every message really made."""
+def run(protocol: ShuffledProtocol, values: Any, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
+    """P(x) = A(S(R(x_1), ..., R(x_n))), with every message really made; further options go to `estimate`."""
     messages = protocol.randomize(values, rng=rng)
     shuffled = shuffle(messages, rng=rng)
     tally = protocol.tally(shuffled)
-    return protocol.estimate(tally)
+    return protocol.estimate(tally, **options)

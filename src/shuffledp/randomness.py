@@ -32,6 +32,11 @@ def generator(rng: np.random.Generator | None) -> np.random.Generator:
     return rng
 
 
+def child(rng: np.random.Generator) -> np.random.Generator:
+    """A generator for a part of the work: AES under a key drawn from the given one, so as secure and as repeatable."""
+    return np.random.Generator(AESCounter(key=int.from_bytes(rng.bytes(16), "little")))
+
+
 def random_words(size: int, rng: np.random.Generator) -> np.ndarray:
     """Uniform 64-bit words."""
     return rng.integers(0, 2**64, size=size, dtype=np.uint64)

@@ -9,34 +9,37 @@ Sandelius).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError
-from shuffledp.randomness import generator
+from shuffledp.randomness import child, generator
 
 _DIRECT = 1 << 20
 """Up to this many messages are permuted directly: 8 MB as 64-bit integers."""
 
 _BUCKET = 1 << 18
-"""Messages in a bucket, about; also how many are dealt into buckets at a time."""
+"""Messages in a bucket, about."""
 
-_MOST_BUCKETS = 1 << 12
+_MOST_BUCKETS = 1 << 16
+_FEWEST_PER_PIECE = 1 << 8
+"""Messages that one chunk deals to one bucket, about, so that moving pieces stays cheap."""
 
 
 def shuffle(
     messages: ArrayLike | Sequence[ArrayLike], *, rng: np.random.Generator | None = None
 ) -> NDArray[np.generic]:
-    """Concatenates the messages of all people and permutes them uniformly at random.
+    """Concatenates the messages of all people and permutes them uniformly at random, on all cores.
 
     Takes one array with everybody's messages, or a sequence of arrays, one per person; returns a new array.
     """
-    source = generator(rng)
-    messages = concatenate(messages)
-    shuffled = np.empty_like(messages)
-    _permute(messages, shuffled, source, direct=_DIRECT, bucket_size=_BUCKET)
-    return shuffled
+    together, source = concatenate(messages), generator(rng)
+    if together.size <= _DIRECT:
+        return _permuted(together, source)
+    return _permuted_in_buckets(together, source, bucket_size=_BUCKET)
 
 
 def concatenate(messages: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.generic]:
@@ -49,28 +52,33 @@ def concatenate(messages: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.generic
     return concatenate(np.concatenate(people)) if people else np.empty(0, dtype=np.int64)
 
 
-def _permute(
-    messages: NDArray[np.generic],
-    into: NDArray[np.generic],
-    rng: np.random.Generator,
-    *,
-    direct: int,
-    bucket_size: int,
-) -> None:
-    """Writes a uniformly random permutation of the messages into an array of the same length."""
-    if messages.size <= direct:
-        # numpy permutes 64-bit integers about twice as fast as narrower ones
-        wide = messages.astype(np.int64 if messages.dtype.kind in "iu" else messages.dtype)
-        rng.shuffle(wide)
-        into[:] = wide
-        return
+def _permuted(messages: NDArray[np.generic], rng: np.random.Generator) -> NDArray[np.generic]:
+    """A uniform permutation by numpy, which moves 64-bit integers about twice as fast as narrower ones."""
+    wide = messages.astype(np.int64 if messages.dtype.kind in "iu" else messages.dtype)
+    rng.shuffle(wide)
+    return wide.astype(messages.dtype, copy=False)
+
+
+def _permuted_in_buckets(
+    messages: NDArray[np.generic], rng: np.random.Generator, *, bucket_size: int
+) -> NDArray[np.generic]:
+    """A uniform permutation through buckets. Every task has a generator of its own, keyed in a fixed order."""
     buckets = min(_MOST_BUCKETS, 1 << (messages.size // bucket_size).bit_length())
-    dealt = [_deal(messages[i : i + bucket_size], buckets, rng) for i in range(0, messages.size, bucket_size)]
-    start = 0
-    for pieces in zip(*dealt, strict=True):
-        bucket = np.concatenate(pieces)
-        _permute(bucket, into[start : start + bucket.size], rng, direct=direct, bucket_size=bucket_size)
-        start += bucket.size
+    chunk = max(bucket_size, buckets * _FEWEST_PER_PIECE)
+    chunks = [messages[start : start + chunk] for start in range(0, messages.size, chunk)]
+    deals = [child(rng) for _ in chunks]
+    permutes = [child(rng) for _ in range(buckets)]
+    shuffled = np.empty_like(messages)
+    with ThreadPoolExecutor() as pool:
+        dealt = list(pool.map(lambda part, own: _deal(part, buckets, own), chunks, deals))
+        pieces_of_buckets = list(zip(*dealt, strict=True))
+        ends = list(accumulate(sum(piece.size for piece in pieces) for pieces in pieces_of_buckets))
+
+        def fill(pieces: tuple[NDArray[np.generic], ...], start: int, end: int, own: np.random.Generator) -> None:
+            shuffled[start:end] = _permuted(np.concatenate(pieces), own)
+
+        list(pool.map(fill, pieces_of_buckets, [0, *ends], ends, permutes))
+    return shuffled
 
 
 def _deal(messages: NDArray[np.generic], buckets: int, rng: np.random.Generator) -> list[NDArray[np.generic]]:

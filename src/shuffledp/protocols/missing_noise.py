@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,24 +172,25 @@ class MissingNoise(ABC):
             beta=beta,
             estimator=estimator,
             guarantee=self.guarantee,
-            about=self.describe,
+            about=partial(self.describe, estimator=estimator, beta=beta),
             domain=domain,
         )
 
-    def describe(self) -> str:
+    def describe(self, *, estimator: str = "truncated", beta: float = 0.05) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
         guarantee = self.guarantee or _guarantee_at(self.privacy)
-        error = self.error(0.05).simultaneous
+        error = self.error(beta, estimator=estimator).simultaneous
         trusted = "all" if self.honest_users == self.users else f"at least {self.honest_users:,} of the"
         return (
             f"This release gives {guarantee}: replacing one person's value by any other changes the probability of "
             f"every outcome by a factor of at most {math.exp(guarantee.epsilon):.3g}, but for {guarantee.delta:g}. "
             f"That holds if {trusted} {self.users:,} people follow the protocol and the shuffler mixes all messages "
             f"before anyone else sees them. Each person leaves out each noise message with probability "
-            f"{self.missing_probability:.4g}; on average {self.noise.mean:.1f} are missing from a bin. With probability "
-            f"95 % no estimate among {readable(self.bin_count)} bins is off by more than {error:.0f} people, "
-            f"{error / self.users:.2g} of all. Not protected: who took part and how many did; what is true of many "
-            f"people together; people who take part in further releases, unless all of them are composed."
+            f"{self.missing_probability:.4g}; on average {self.noise.mean:.1f} are missing from a bin. "
+            f"With probability {1 - beta:g} no {estimator} estimate among {readable(self.bin_count)} bins is off by "
+            f"more than {error:.0f} people, {error / self.users:.2g} of all. Not protected: who took part and how many "
+            f"did; what is true of many people together; people who take part in further releases, unless all of "
+            f"them are composed."
         )
 
 
