@@ -25,9 +25,6 @@ _ROUNDING = 2.0**-40
 _LARGEST_EXPONENT = 700.0
 """Keeps e^epsilon finite; where it matters the mass is 0."""
 
-_CUT = 1e-25
-"""Mass that composition may cut off at either end of a grid (upper end: to an infinite loss)."""
-
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLoss:
@@ -43,12 +40,14 @@ class PrivacyLoss:
         window = law.window
         reachable = slice(max(shift, 0), min(window.log_pmf.size, window.log_pmf.size + shift))
         image = slice(max(-shift, 0), min(window.log_pmf.size, window.log_pmf.size - shift))
-        losses = window.log_pmf[reachable] - window.log_pmf[image]
+        possible = window.pmf[reachable] > 0
+        shared = possible & (window.pmf[image] > 0)
+        losses = window.log_pmf[reachable][shared] - window.log_pmf[image][shared]
         masses = window.pmf[reachable]
         unreachable = window.pmf[shift:] if shift < 0 else window.pmf[:shift]
-        infinity = (float(unreachable.sum()) + window.mass_below + window.mass_above) * (1 + _ROUNDING)
+        revealing = unreachable.sum() + masses[possible & ~shared].sum() + window.mass_below + window.mass_above
         order = np.argsort(losses, kind="stable")
-        return cls(losses[order], masses[order], infinity)
+        return cls(losses[order], masses[shared][order], float(revealing) * (1 + _ROUNDING))
 
     @cached_property
     def _mass_from(self) -> NDArray[np.float64]:
@@ -82,7 +81,7 @@ class PrivacyLoss:
         """Variance of the finite loss."""
         return float(self.masses @ (self.losses - self.mean) ** 2)
 
-    def on_grid(self, step: float) -> GridLoss:
+    def on_grid(self, step: float, *, cut: float) -> GridLoss:
         """Moves the losses to multiples of `step` without ever weakening the adversary.
 
         An outcome with loss between two grid points is split into two outcomes that lie on them and together keep its
@@ -98,23 +97,27 @@ class PrivacyLoss:
         masses = np.zeros(at[-1] + 2)
         np.add.at(masses, at, self.masses - up)
         np.add.at(masses, at + 1, up)
-        return GridLoss(step, first, masses, self.infinity).trimmed()
+        return GridLoss(step, first, masses, self.infinity, cut).trimmed()
 
 
 @dataclass(frozen=True, eq=False)
 class GridLoss:
-    """A loss distribution on the multiples first * step, (first + 1) * step, ... of a step."""
+    """A loss distribution on the multiples first * step, (first + 1) * step, ... of a step.
+
+    `cut` is the mass that may be given up at either end whenever the distribution is shortened; that only raises delta.
+    """
 
     step: float
     first: int
     masses: NDArray[np.float64]
     infinity: float
+    cut: float
 
     def __add__(self, other: GridLoss) -> GridLoss:
         """The loss of two independent releases. Only positive terms are added, so small masses keep their digits."""
         masses = np.convolve(self.masses, other.masses)
         infinity = self.infinity + other.infinity - self.infinity * other.infinity
-        return GridLoss(self.step, self.first + other.first, masses, infinity).trimmed()
+        return GridLoss(self.step, self.first + other.first, masses, infinity, self.cut).trimmed()
 
     def times(self, count: int) -> GridLoss:
         """The loss of `count` independent releases, by repeated doubling."""
@@ -125,18 +128,27 @@ class GridLoss:
         return doubled
 
     def trimmed(self) -> GridLoss:
-        """Drops the far ends: the largest losses become infinite, the smallest move up to the first one kept."""
-        low = int(np.searchsorted(np.cumsum(self.masses), _CUT))
-        high = self.masses.size - int(np.searchsorted(np.cumsum(self.masses[::-1]), _CUT))
+        """Drops the far ends: the largest losses become infinite, the smallest move up to the first one kept.
+
+        Making losses infinite raises delta(epsilon) by at most e^epsilon times their mass under Q; raising the
+        smallest ones by at most their mass under P. So these are what `cut` bounds.
+        """
+        other_masses = self.masses * np.exp(-self._losses)
+        low = int(np.searchsorted(np.cumsum(self.masses), self.cut))
+        high = self.masses.size - int(np.searchsorted(np.cumsum(other_masses[::-1]), self.cut))
         kept = self.masses[low:high].copy()
         kept[0] += self.masses[:low].sum()
-        return GridLoss(self.step, self.first + low, kept, self.infinity + float(self.masses[high:].sum()))
+        infinity = self.infinity + float(self.masses[high:].sum())
+        return GridLoss(self.step, self.first + low, kept, infinity, self.cut)
 
     @property
     def loss(self) -> PrivacyLoss:
         """The same distribution as losses and masses, with the rounding of the convolutions paid for."""
-        losses = self.step * np.arange(self.first, self.first + self.masses.size, dtype=np.float64)
-        return PrivacyLoss(losses, self.masses * (1 + _ROUNDING), self.infinity)
+        return PrivacyLoss(self._losses, self.masses * (1 + _ROUNDING), self.infinity)
+
+    @property
+    def _losses(self) -> NDArray[np.float64]:
+        return self.step * np.arange(self.first, self.first + self.masses.size, dtype=np.float64)
 
 
 def _sums_from(masses: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,129 @@
+"""Compound Poisson noise: clusters arrive at a rate, each brings a random number of messages.
+
+These are the laws on 0, 1, 2, ... that split exactly over any number of people: a person's part has the same sizes
+and a share of the rate. Sizes that are all 1 give the Poisson law, logarithmic sizes the negative binomial one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import ParameterError
+from shuffledp.noise.inversion import InversionTable
+from shuffledp.noise.law import TAIL, Window
+from shuffledp.parameters import real
+
+SIZE_GRID = 2**40
+"""Cluster sizes have probabilities that are whole multiples of 1 / SIZE_GRID: sampled exactly as accounted."""
+
+_LARGEST_RATE = 600.0
+_WEIGHT_BITS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompoundPoisson:
+    """Poisson(`rate`) clusters; a cluster has i + 1 messages with probability size_weights[i] / 2^40."""
+
+    rate: float
+    size_weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        rate = real("rate", self.rate)
+        if not 0 < rate <= _LARGEST_RATE:
+            raise ParameterError(f"rate must lie in (0, {_LARGEST_RATE:g}], got {rate:g}")
+        if sum(self.size_weights) != SIZE_GRID or min(self.size_weights) < 0 or not self.size_weights[-1]:
+            raise ParameterError(f"size_weights must be whole numbers that add up to {SIZE_GRID}, the last one above 0")
+
+    def with_rate(self, rate: float) -> CompoundPoisson:
+        """The same clusters at another rate."""
+        return CompoundPoisson(rate=rate, size_weights=self.size_weights)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.float64]:
+        """Probabilities of cluster sizes 1, 2, ..."""
+        return np.array(self.size_weights) / SIZE_GRID
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.float64]:
+        return np.arange(1.0, self.sizes.size + 1)
+
+    @property
+    def mean(self) -> float:
+        """Rate * E[size]."""
+        return self.rate * float(self.sizes @ self._numbers)
+
+    @property
+    def variance(self) -> float:
+        """Rate * E[size^2]."""
+        return self.rate * float(self.sizes @ self._numbers**2)
+
+    @cached_property
+    def window(self) -> Window:
+        """Probabilities from 0 on by the Panjer recursion; Chernoff's bound ends it where 2^-100 is left.
+
+        f(0) = e^-rate and f(k) = (rate / k) sum_j j w_j f(k - j) add only positive terms, so every probability keeps
+        a relative error of about k rounding steps, far into the tails.
+        """
+        last = self._last
+        reach = self.sizes.size
+        steps = (self.rate * self._numbers * self.sizes)[::-1].copy()
+        # zeros before the start, so that every step is one dot product
+        pmf = np.zeros(reach + last + 1)
+        pmf[reach] = math.exp(-self.rate)
+        for k in range(1, last + 1):
+            pmf[reach + k] = steps @ pmf[k : reach + k] / k
+        with np.errstate(divide="ignore"):
+            log_pmf = np.log(pmf[reach:])
+        return Window(first=0, log_pmf=log_pmf, mass_below=0.0, mass_above=TAIL)
+
+    @property
+    def _last(self) -> int:
+        """The smallest k for which some tilt t gives rate (E[e^(t size)] - 1) - t (k + 1) <= log 2^-100."""
+        log_tail = math.log(TAIL)
+        tilts = np.geomspace(1e-3, 30, 200) / math.sqrt(self.variance)
+        tilts = tilts[tilts * self.sizes.size < 600]
+        growth = self.rate * (np.exp(np.outer(tilts, self._numbers)) @ self.sizes - 1)
+        return math.ceil(float(((growth - log_tail) / tilts).min()))
+
+    def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Independent draws by inversion of the window's probabilities."""
+        return self._table.sample(size, rng=rng)
+
+    @cached_property
+    def _table(self) -> InversionTable:
+        weights = [int(Fraction(p) * 2**_WEIGHT_BITS) for p in self.window.pmf.tolist()]
+        return InversionTable(first=0, weights=weights)
+
+    @cached_property
+    def _size_table(self) -> InversionTable:
+        return InversionTable(first=1, weights=self.size_weights)
+
+    def sample_sizes(self, clusters: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The sizes of so many clusters, exactly."""
+        return self._size_table.sample(clusters, rng=rng)
+
+
+def poisson_table(rate: Fraction) -> InversionTable:
+    """Exact sampling of Poisson(rate): weights rate^k / k! in integers, until they vanish at 256 bits."""
+    weights = [1 << _WEIGHT_BITS]
+    while weights[-1] or len(weights) <= rate:
+        weights.append(weights[-1] * rate.numerator // (rate.denominator * len(weights)))
+    return InversionTable(first=0, weights=weights)
+
+
+def gamma_sizes(*, mean: float, shape: float) -> tuple[int, ...]:
+    """Size weights that follow a gamma density of the given mean and shape, rounded to the grid; at least 1 each."""
+    largest = max(1, math.ceil(mean * (1 + 8 / math.sqrt(shape))) + 1)
+    numbers = np.arange(1.0, largest + 1)
+    log_density = (shape - 1) * np.log(numbers) - numbers * shape / mean
+    density = np.exp(log_density - log_density.max())
+    weights = np.floor(density / density.sum() * SIZE_GRID).astype(np.int64)
+    kept = weights[: int(np.flatnonzero(weights)[-1]) + 1]
+    kept[int(np.argmax(kept))] += SIZE_GRID - int(kept.sum())
+    return tuple(int(w) for w in kept)
