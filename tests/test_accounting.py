@@ -265,6 +265,34 @@ def test_different_releases_compose():
     assert both.delta(1.0) <= 2e-7
 
 
+@pytest.mark.parametrize(
+    ("users", "gamma", "releases"), [(1, 0.25, 3), (1, 0.5, 3), (1, 2.0**-53, 4), (2, 2.0**-53, 4), (2, 0.5, 5)]
+)
+@pytest.mark.parametrize("ratio", [Fraction(2), Fraction(1500)])
+def test_degenerate_laws_compose(users, gamma, releases, ratio):
+    law = Binomial(trials=users, probability=gamma)
+    exact = max(
+        shifted_delta([law_table(law)] * releases, mix, ratio=ratio) for mix in product([1, -1], repeat=releases)
+    )
+    ours = BinarySum(users=users, missing_probability=gamma).privacy.times(releases).delta(math.log(ratio))
+    assert Fraction(ours) >= exact
+    assert ours == pytest.approx(float(exact), rel=0.02)
+
+
+@pytest.mark.parametrize("by", [3, 4, 9])
+def test_a_shift_past_the_support_reveals_everything(by):
+    law = Binomial(trials=2, probability=0.25)
+    assert PrivacyCurve.of_shifts(Shift(law=law, by=by)).delta(1.0) == pytest.approx(1)
+    assert PrivacyCurve.of_shifts(*[Shift(law=law, by=by)] * 3).delta(1.0) == pytest.approx(1)
+
+
+def test_no_shift_at_all():
+    law = Binomial(trials=2, probability=0.25)
+    assert PrivacyCurve.of_shifts(*[Shift(law=law, by=0)] * 3).delta(0.0) == pytest.approx(0, abs=1e-9)
+    with pytest.raises(ParameterError, match="at least one shift"):
+        PrivacyCurve.of_shifts()
+
+
 def test_too_many_mixes_are_refused():
     curves = [BinarySum(users=9, missing_probability=k / 64).privacy for k in range(1, 15)]
     with pytest.raises(ParameterError, match="mixes of directions"):

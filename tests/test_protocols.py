@@ -4,6 +4,7 @@ import math
 from dataclasses import FrozenInstanceError
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -118,6 +119,10 @@ def test_foreign_messages_are_refused():
         ({0: 1001, 1: -1}, "negative"),
         ([1000], "each of the 10 bins"),
         (np.full(10, 100.0), "each of the 10 bins"),
+        ({10: 1000}, "not between 0 and 9"),
+        ({-1: 1000}, "not between 0 and 9"),
+        ({str(k): 100 for k in range(5)} | dict.fromkeys(range(10), 50), "only 10 bins"),
+        (Tally(np.array([0, 0]), np.array([500, 500])), "twice"),
     ],
 )
 def test_bad_counts(counts, reason):
@@ -130,8 +135,11 @@ def test_bad_reports():
     tally = protocol.tally(protocol.randomize(np.zeros(1000, dtype=int)))
     with pytest.raises(ParameterError, match="reports=1001 exceeds users=1000"):
         protocol.estimate(tally, reports=1001)
+    with pytest.raises(DataError, match="do not fit 900 people in 10 bins"):
+        protocol.estimate(tally, reports=900)
+    sums = BinarySum.calibrate(users=1000, epsilon=1, delta=1e-6)
     with pytest.raises(DataError, match="more messages than 300 people"):
-        protocol.estimate(tally, reports=300)
+        sums.estimate(sums.tally(sums.randomize(np.ones(1000, dtype=int))), reports=300)
 
 
 def test_a_partly_drawn_tally_has_no_unbiased_estimate():
@@ -154,7 +162,9 @@ def test_nobody_and_nothing():
     assert protocol.randomize([]).size == 0
     assert shuffle([]).size == 0
     assert protocol.tally([]).total == 0
-    assert len(protocol.estimate(protocol.tally([]))) == 0
+    assert BinarySum.calibrate(users=1000, epsilon=1, delta=1e-6).randomize([]).size == 0
+    with pytest.raises(DataError, match="0 messages do not fit 1000 people"):
+        protocol.estimate(protocol.tally([]))
 
 
 def test_one_person_at_a_time_equals_many():
@@ -227,3 +237,48 @@ def test_public_surface():
     for name in shuffledp.__all__:
         assert getattr(shuffledp, name) is not None
     assert not {name for name in vars(shuffledp) if name[0].isupper()} - set(shuffledp.__all__)
+
+
+def test_value_counts_of_pandas_are_a_mapping():
+    counts = pandas.Series([3] * 600 + [1] * 400).value_counts()
+    protocol = Histogram.calibrate(users=1000, bins=5, epsilon=1, delta=1e-6)
+    estimate = protocol.estimate(protocol.sample_tally(counts))
+    assert estimate.symbols.tolist() == [1, 3]
+    assert estimate[3] == pytest.approx(600, abs=40)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda p: p.estimate({0: 3}), "needs a tally, got dict"),
+        (lambda p: p.estimate(np.array([1, 2])), "needs a tally, got ndarray"),
+        (lambda p: p.estimate(p.sample_tally({0: 1000}), domain=["a"]), "domain must be a Domain"),
+        (lambda p: p.estimate(p.sample_tally({0: 1000}), estimator=["truncated"]), "estimator must be"),
+        (lambda p: p.tally(5), "messages must be"),
+        (lambda p: shuffle(None), "messages must be"),
+        (lambda p: p.randomize(np.zeros((3, 1), dtype=int)), "flat array"),
+        (lambda p: Domain.range(5).encode(3), "many values are needed"),
+        (lambda p: Domain.of("abc"), "many values are needed"),
+        (lambda p: Domain.of(None), "many values are needed"),
+        (lambda p: Domain.of([[1], [2]]), "hashable"),
+        (lambda p: Domain.of(["a", "b"]).encode("ab"), "many values are needed"),
+        (lambda p: Domain.of(["a"]).decode(["a"]), "implicit domain"),
+        (lambda p: Domain.range(3).decode(["a"]), "implicit domain"),
+        (lambda p: Histogram.from_theorem(users=10, bins=2, epsilon=1, delta=0.6), r"delta=0\.6 is too large"),
+    ],
+)
+def test_plain_misuse_gets_a_clear_error(call, reason):
+    with pytest.raises(ShuffledpError, match=reason):
+        call(Histogram.calibrate(**GOOD))
+
+
+def test_almost_no_noise_can_be_calibrated_and_sampled():
+    tiny = BinarySum.calibrate(users=1000, epsilon=1, delta=0.7)
+    assert tiny.noise.mean < 1
+    assert tiny.sample_tally(3).total in range(990, 1004)
+    assert BinarySum.calibrate(users=10**12, epsilon=1, delta=0.99999).missing_probability == 2.0**-53
+
+
+def test_the_largest_documented_noise_is_feasible():
+    protocol = Histogram.calibrate(users=10**12, bins=100, epsilon=1e-3, delta=1e-20)
+    assert protocol.error(0.05).simultaneous > 10**7

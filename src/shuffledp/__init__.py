@@ -8,7 +8,7 @@ from shuffledp.domain import Domain
 from shuffledp.errors import DataError, MissingExtraError, ParameterError, ShuffledpError, TooFewUsersError
 from shuffledp.estimate import Estimate, Guarantee
 from shuffledp.model import CentralProtocol, LocalProtocol, ShuffledProtocol, run
-from shuffledp.protocols import BinarySum, ErrorBound, Histogram
+from shuffledp.protocols import BinarySum, ErrorBound, Histogram, SparseHistogram
 from shuffledp.randomness import secure_rng
 from shuffledp.shuffler import shuffle
 from shuffledp.tally import Tally
@@ -30,6 +30,7 @@ __all__ = [
     "PrivacyCurve",
     "ShuffledProtocol",
     "ShuffledpError",
+    "SparseHistogram",
     "Tally",
     "TooFewUsersError",
     "run",

@@ -60,8 +60,13 @@ def _outside() -> DataError:
 
 class _Listed(Domain):
     def __init__(self, labels: Iterable[Hashable]) -> None:
-        self._labels = as_symbols(list(labels))
-        self._bins = {label: i for i, label in enumerate(self._labels.tolist())}
+        self._labels = as_symbols(_listed(labels))
+        try:
+            self._bins = {label: i for i, label in enumerate(self._labels.tolist())}
+        except TypeError:
+            raise ParameterError(
+                "the labels of a domain must be hashable, such as strings, numbers or tuples"
+            ) from None
         self.size = len(self._labels)
         if not self.size:
             raise ParameterError("a domain needs at least one label, got an empty list")
@@ -75,7 +80,10 @@ class _Listed(Domain):
             raise _outside() from None
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
-        return self._labels[np.asarray(bins, dtype=np.int64)]
+        numbers = np.asarray(bins)
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise DataError("counts of labels need an implicit domain: encode the labels of a listed one first")
+        return self._labels[numbers.astype(np.int64)]
 
     def __contains__(self, label: object) -> bool:
         return label in self._bins
@@ -98,7 +106,10 @@ class _Range(Domain):
         return array.astype(np.int64) - self._start
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
-        return np.asarray(bins) + self._start
+        numbers = np.asarray(bins)
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise DataError("counts of labels need an implicit domain: encode the values of a range first")
+        return numbers + self._start
 
     def __contains__(self, label: object) -> bool:
         return isinstance(label, int | np.integer) and 0 <= label - self._start < self.size
@@ -126,4 +137,6 @@ class _Implicit(Domain):
 
 def _listed(values: Any) -> list[Any]:
     """Values as a list of plain Python objects."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise DataError(f"many values are needed, in a list or an array; got a single {type(values).__name__}")
     return values.tolist() if isinstance(values, np.ndarray) else list(values)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.parameters import whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,14 @@ class Estimate:
     def __len__(self) -> int:
         return self.counts.size
 
+    def __iter__(self) -> Iterator[Any]:
+        """The reported labels."""
+        return iter(self.labels.tolist())
+
+    def __contains__(self, label: object) -> bool:
+        """Whether a label is reported."""
+        return label in self._positions
+
     def __getitem__(self, label: Any) -> float:
         """The estimated count of a label; 0 if it was not reported."""
         at = self._find(label)
@@ -101,6 +112,8 @@ class Estimate:
 
     def top(self, limit: int | None = None) -> list[Row]:
         """The bins with the largest estimates, largest first."""
+        if limit is not None:
+            limit = whole("limit", limit, minimum=0)
         order = np.argsort(-self.counts, kind="stable")[:limit]
         return [Row(*row) for row in zip(
             self.labels[order].tolist(),
@@ -137,11 +150,13 @@ class Estimate:
     def to_json(self) -> str:
         """Everything about the release as one JSON object; labels that JSON does not know become strings."""
         columns = self.to_columns()
+        columns["label"] = [str(x) if isinstance(x, float) and not math.isfinite(x) else x for x in columns["label"]]
         guarantee = self.guarantee and vars(self.guarantee)
         result = {
             "guarantee": guarantee,
             "people": self.people,
-            "bins": self.bins if self.bins.bit_length() <= 64 else readable(self.bins),
+            "bins": self.bins if self.bins.bit_length() <= 64 else None,
+            "log2_bins": math.log2(self.bins),
             "estimator": self.estimator,
             "beta": self.beta,
             "unreported_high": self.per_bin.unreported_high,
@@ -149,7 +164,7 @@ class Estimate:
             "explanation": self.explain(),
             "histogram": [dict(zip(columns, row, strict=True)) for row in _rows(columns)],
         }
-        return json.dumps(result, default=str)
+        return json.dumps(result, default=str, allow_nan=False)
 
     def to_csv(self) -> str:
         """The histogram as CSV text with a header."""
@@ -191,6 +206,10 @@ class Estimate:
     def _find(self, label: Any) -> int | None:
         """Where a label is stored; None if it was not reported."""
         at = self._positions.get(label)
+        if at is None and self.domain is None and not (isinstance(label, int) and 0 <= label < self.bins):
+            raise DataError(
+                f"that is not a bin between 0 and {readable(self.bins - 1)}; give estimate a domain to look up labels"
+            )
         if at is None and self.domain is not None and label not in self.domain:
             raise DataError("that label is not in the domain of this histogram")
         return at
@@ -205,9 +224,14 @@ def _rows(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
     return zip(*columns.values(), strict=True)
 
 
-def _exportable(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Columns whose labels are all numbers or all strings; others become strings, as tables need one type."""
+def _exportable(columns: dict[str, list[Any]]) -> dict[str, Any]:
+    """Columns of one type each, also when there are no rows: labels of mixed or unusual kinds become strings."""
     labels = columns["label"]
-    if all(isinstance(label, int) and abs(label) < 2**63 for label in labels):
-        return columns
-    return columns | {"label": [str(label) for label in labels]}
+    kinds = {type(label) for label in labels}
+    plain = kinds in ({int}, {float}, {str}, {date}, {datetime}) and (kinds != {int} or max(map(abs, labels)) < 2**63)
+    numbers = {
+        name: np.array(values, dtype=np.float64 if name in ("count", "frequency") else np.int64)
+        for name, values in columns.items()
+        if name != "label"
+    }
+    return {"label": labels if plain else np.array([str(label) for label in labels], dtype=str), **numbers}

@@ -47,8 +47,11 @@ class CentralProtocol(Protocol):
 
 
 def run(protocol: ShuffledProtocol, values: Any, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
-    """P(x) = A(S(R(x_1), ..., R(x_n))), with every message really made; further options go to `estimate`."""
+    """P(x) = A(S(R(x_1), ..., R(x_n))), with every message really made; further options go to `estimate`.
+
+    If there are fewer values than the protocol has users, the estimate says what that does to the guarantee.
+    """
     messages = protocol.randomize(values, rng=rng)
     shuffled = shuffle(messages, rng=rng)
     tally = protocol.tally(shuffled)
-    return protocol.estimate(tally, **options)
+    return protocol.estimate(tally, **{"reports": np.size(values), **options})

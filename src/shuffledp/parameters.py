@@ -82,6 +82,14 @@ def honest_among(honest_users: Any, *, users: int) -> int:
     return honest
 
 
+def reporting(reports: Any, *, users: int) -> int:
+    """How many of the users really reported."""
+    number = head_count("reports", reports)
+    if number > users:
+        raise ParameterError(f"reports={number} exceeds users={users}: construct the protocol for more users")
+    return number
+
+
 def _shown(value: Any) -> str:
     """A parameter as it appears in an error: short, and its type where that is the mistake."""
     text = repr(value)

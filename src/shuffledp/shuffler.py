@@ -8,7 +8,7 @@ Sandelius).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
@@ -48,7 +48,9 @@ def concatenate(messages: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.generic
         if messages.ndim != 1:
             raise DataError(f"messages must form one flat array, got {messages.ndim} dimensions")
         return messages
-    people = [np.atleast_1d(np.asarray(m)) for m in messages]  # type: ignore[union-attr]
+    if not isinstance(messages, Iterable):
+        raise DataError(f"messages must be an array, or one array per person; got {type(messages).__name__}")
+    people = [np.atleast_1d(np.asarray(m)) for m in messages]
     return concatenate(np.concatenate(people)) if people else np.empty(0, dtype=np.int64)
 
 

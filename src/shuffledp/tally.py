@@ -64,6 +64,8 @@ class Tally:
         complete = self.complete and other.complete
         if np.array_equal(self.symbols, other.symbols):
             return Tally(self.symbols, self.counts + other.counts, complete)
+        if not complete:
+            raise DataError("partly drawn tallies of different bins cannot be added: the bins left out are not 0")
         if object in (self.symbols.dtype, other.symbols.dtype):
             return Tally.from_mapping(Counter(self.as_dict()) + Counter(other.as_dict()), complete=complete)
         symbols, where = np.unique(np.concatenate([self.symbols, other.symbols]), return_inverse=True)
@@ -99,6 +101,14 @@ def as_symbols(labels: list[Any]) -> NDArray[Any]:
         except OverflowError:
             pass
     return np.fromiter(labels, dtype=object, count=len(labels))
+
+
+def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64]:
+    """An order of the symbols that says nothing about the order of the data: by value, or by type and spelling."""
+    if symbols.dtype != object:
+        return np.argsort(symbols, kind="stable")
+    keys = [(type(symbol).__name__, repr(symbol)) for symbol in symbols.tolist()]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
 def _without_zeros(tally: Tally) -> dict[Any, int]:

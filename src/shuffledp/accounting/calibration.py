@@ -8,7 +8,7 @@ from functools import cache
 
 from shuffledp.accounting.curve import PrivacyCurve
 from shuffledp.accounting.root import first_safe
-from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 
 _TOLERANCE = 1e-9
 """Relative precision of a calibrated probability; it is rounded up."""
@@ -31,7 +31,9 @@ def smallest_probability(curve_of: CurveOf, *, users: int, epsilon: float, delta
         probability = round_up_to_grid(min(0.5, math.exp(log_probability)))
         return math.log(curve_of(users, probability).delta(epsilon) / delta)
 
-    most = math.log(0.5)
+    least, most = -GRID_BITS * math.log(2), math.log(0.5)
+    if curve_of(users, 2.0**-GRID_BITS).delta(epsilon) <= delta:
+        return 2.0**-GRID_BITS
     shifts = curve_of(users, 0.5).shifts
     low = high = min(most, math.log(_rough_mean(shifts, epsilon, delta) / users))
     stride = _FIRST_STRIDE
@@ -40,7 +42,7 @@ def smallest_probability(curve_of: CurveOf, *, users: int, epsilon: float, delta
             return None
         low, high, stride = high, min(most, high + stride), 2 * stride
     while excess(low) <= 0:
-        low, high, stride = low - stride, low, 2 * stride
+        low, high, stride = max(least, low - stride), low, 2 * stride
     return round_up_to_grid(min(0.5, math.exp(first_safe(excess, low, high, tolerance=_TOLERANCE))))
 
 

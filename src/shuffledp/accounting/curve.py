@@ -10,6 +10,8 @@ from functools import cached_property, lru_cache
 from itertools import combinations_with_replacement, product
 from typing import Any
 
+import numpy as np
+
 from shuffledp.accounting.loss import PrivacyLoss
 from shuffledp.accounting.root import first_safe
 from shuffledp.errors import MissingExtraError, ParameterError
@@ -19,6 +21,7 @@ from shuffledp.parameters import open_probability, real, whole
 REPLACE_ONE = "datasets of equal size in which one person's value is replaced"
 
 _STEPS_PER_DEVIATION = 60
+_MOST_STEPS = 1 << 13
 _EPSILON_TOLERANCE = 1e-11
 _MOST_COMPARISONS = 5000
 
@@ -85,6 +88,9 @@ def _composed(comparison: Comparison, resolution: float) -> PrivacyLoss:
     number = sum(count for _, count in comparison.shifts)
     # every split adds about step^2 / 6 to the variance: this keeps the total below 1 part in 10^4
     step = math.sqrt(variance / number) / _STEPS_PER_DEVIATION
+    step = max(step, max(shift.loss.span(resolution) for shift, _ in comparison.shifts) / _MOST_STEPS)
+    # where every shift has one single loss, that loss is the grid
+    step = step or max(abs(shift.loss.mean) for shift, _ in comparison.shifts) or 1.0
     parts = [shift.loss.on_grid(step, cut=resolution).times(count) for shift, count in comparison.shifts]
     return sum(parts[1:], start=parts[0]).loss
 
@@ -105,6 +111,8 @@ class PrivacyCurve:
     @classmethod
     def of_shifts(cls, *shifts: Shift, neighbours: str = REPLACE_ONE, resolution: float = 1e-25) -> PrivacyCurve:
         """The curve of a release in which neighbours move these independent coordinates, either way round."""
+        if not shifts:
+            raise ParameterError("a curve needs at least one shift")
         comparison = Comparison.of(shifts)
         return cls(frozenset([comparison, comparison.reversed]), neighbours, resolution)
 
@@ -126,7 +134,7 @@ class PrivacyCurve:
         return min(1.0, max(c.delta(epsilon, resolution=self.resolution) for c in self.comparisons))
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon for which the release is (epsilon, delta)-differentially private; inf if none is."""
+        """The smallest epsilon for which the release is (epsilon, delta)-private; inf if none is known."""
         delta = open_probability("delta", delta)
         if self.delta(0.0) <= delta:
             return 0.0
@@ -163,13 +171,15 @@ class PrivacyCurve:
     def pld(self, *, value_discretization_interval: float = 1e-4) -> Any:
         """This curve as a dp_accounting PrivacyLossDistribution, pessimistic, for use with that library's accountants.
 
-        It leaves out the 2^-100 of probability that lies outside the noise laws' windows.
+        They compose each direction only with itself. That is right for releases that a replaced value always moves
+        the same way, and for curves that are equal both ways round (every histogram here); several binary sums of
+        different bits need `times` or `compose`, which try every mix.
         """
         comparison = next(iter(self.comparisons))
         if not self.comparisons <= {comparison, comparison.reversed}:
             raise ParameterError(
                 "a composition with mixed directions has no single privacy-loss distribution: "
-                "take .pld() of each release and compose those"
+                "read .delta(epsilon) and .epsilon(delta) of this curve instead"
             )
         try:
             from dp_accounting.pld import privacy_loss_distribution as library
@@ -178,8 +188,13 @@ class PrivacyCurve:
         parts = []
         for shift in comparison.each:
             window = shift.law.window
-            log_upper = {window.first + i: float(p) for i, p in enumerate(window.log_pmf)}
+            log_upper = {window.first + i: float(p) for i, p in enumerate(window.log_pmf) if np.isfinite(p)}
             log_lower = {k + shift.by: p for k, p in log_upper.items()}
+            # what lies outside the window is revealed, in either direction: an outcome of its own
+            outside = window.mass_below + window.mass_above
+            if outside:
+                log_upper[window.first - 1 - abs(shift.by)] = math.log(outside)
+                log_lower[window.last + 1 + abs(shift.by)] = math.log(outside)
             parts.append(
                 library.from_two_probability_mass_functions(
                     log_lower,
@@ -202,5 +217,5 @@ def _check_number(comparisons: int) -> None:
     if comparisons > _MOST_COMPARISONS:
         raise ParameterError(
             f"this composition has {comparisons} mixes of directions, more than the {_MOST_COMPARISONS} that are "
-            "worth checking one by one: compose fewer releases, or .pld() with dp_accounting"
+            "worth checking one by one: compose fewer different releases"
         )

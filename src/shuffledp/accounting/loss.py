@@ -38,8 +38,10 @@ class PrivacyLoss:
     def of_shift(cls, law: IntegerLaw, shift: int) -> PrivacyLoss:
         """P is the law of the noise M, Q the law of M + shift."""
         window = law.window
-        reachable = slice(max(shift, 0), min(window.log_pmf.size, window.log_pmf.size + shift))
-        image = slice(max(-shift, 0), min(window.log_pmf.size, window.log_pmf.size - shift))
+        size = window.log_pmf.size
+        shift = max(-size, min(shift, size))  # a longer shift reveals everything, as one of the whole window does
+        reachable = slice(max(shift, 0), size + min(shift, 0))
+        image = slice(max(-shift, 0), size - max(shift, 0))
         possible = window.pmf[reachable] > 0
         shared = possible & (window.pmf[image] > 0)
         losses = window.log_pmf[reachable][shared] - window.log_pmf[image][shared]
@@ -81,6 +83,14 @@ class PrivacyLoss:
         """Variance of the finite loss."""
         return float(self.masses @ (self.losses - self.mean) ** 2)
 
+    def span(self, cut: float) -> float:
+        """How far apart the smallest and the largest loss are, but for `cut` of the mass (under P and under Q)."""
+        if not self.losses.size:
+            return 0.0
+        low = int(np.searchsorted(np.cumsum(self.masses), cut))
+        high = int(np.searchsorted(-self._other_mass_from, -cut))
+        return float(self.losses[min(high, self.losses.size - 1)] - self.losses[min(low, self.losses.size - 1)])
+
     def on_grid(self, step: float, *, cut: float) -> GridLoss:
         """Moves the losses to multiples of `step` without ever weakening the adversary.
 
@@ -88,6 +98,8 @@ class PrivacyLoss:
         mass under P and under Q. Forgetting which of the two occurred gives the old pair back, so the new pair
         reveals at least as much; the error is of second order in `step`.
         """
+        if not self.losses.size:
+            return GridLoss(step, 0, np.zeros(1), self.infinity, cut)
         lower = np.floor(self.losses / step)
         # with a loss at a + u, u in [0, step): the upper part is (1 - e^-u) / (1 - e^-step) of the mass
         share = -np.expm1(lower * step - self.losses) / -math.expm1(-step)
@@ -120,12 +132,13 @@ class GridLoss:
         return GridLoss(self.step, self.first + other.first, masses, infinity, self.cut).trimmed()
 
     def times(self, count: int) -> GridLoss:
-        """The loss of `count` independent releases, by repeated doubling."""
-        half = self.times(count // 2) if count > 1 else None
-        doubled = half + half if half else None
-        if doubled is None or count % 2:
-            return self if doubled is None else doubled + self
-        return doubled
+        """The loss of `count` independent releases, by doubling along the binary digits of the count."""
+        total = self
+        for digit in bin(count)[3:]:
+            total = total + total
+            if digit == "1":
+                total = total + self
+        return total
 
     def trimmed(self) -> GridLoss:
         """Drops the far ends: the largest losses become infinite, the smallest move up to the first one kept.
@@ -136,6 +149,8 @@ class GridLoss:
         other_masses = self.masses * np.exp(-self._losses)
         low = int(np.searchsorted(np.cumsum(self.masses), self.cut))
         high = self.masses.size - int(np.searchsorted(np.cumsum(other_masses[::-1]), self.cut))
+        if low >= high:
+            return GridLoss(self.step, self.first, np.zeros(1), self.infinity + float(self.masses.sum()), self.cut)
         kept = self.masses[low:high].copy()
         kept[0] += self.masses[:low].sum()
         infinity = self.infinity + float(self.masses[high:].sum())
@@ -144,7 +159,7 @@ class GridLoss:
     @property
     def loss(self) -> PrivacyLoss:
         """The same distribution as losses and masses, with the rounding of the convolutions paid for."""
-        return PrivacyLoss(self._losses, self.masses * (1 + _ROUNDING), self.infinity)
+        return PrivacyLoss(self._losses, self.masses * (1 + _ROUNDING), self.infinity * (1 + _ROUNDING))
 
     @property
     def _losses(self) -> NDArray[np.float64]:

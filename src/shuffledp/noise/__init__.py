@@ -1,6 +1,7 @@
 """Integer noise laws: probabilities, exact sampling, and how a law is made of many people's small parts."""
 
 from shuffledp.noise.binomial import Binomial
+from shuffledp.noise.compound_poisson import CompoundPoisson
 from shuffledp.noise.law import IntegerLaw, Window
 
-__all__ = ["Binomial", "IntegerLaw", "Window"]
+__all__ = ["Binomial", "CompoundPoisson", "IntegerLaw", "Window"]

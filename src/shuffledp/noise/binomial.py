@@ -111,7 +111,7 @@ class Binomial:
 
     @cached_property
     def _table(self) -> InversionTable:
-        """Weights by the same recursion in integers: every step rounds down by less than one part in 2^150."""
+        """Weights by the same recursion in integers, rounded down at every step: relative to the mode, below 2^-230."""
         first, last = self._range
         odds = Fraction(self.probability) / (1 - Fraction(self.probability))
         upward, downward = [1 << _WEIGHT_BITS], [1 << _WEIGHT_BITS]

@@ -24,6 +24,7 @@ SIZE_GRID = 2**40
 
 _LARGEST_RATE = 600.0
 _WEIGHT_BITS = 256
+_POINTS_PER_SIZE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,12 +119,13 @@ def poisson_table(rate: Fraction) -> InversionTable:
 
 
 def gamma_sizes(*, mean: float, shape: float) -> tuple[int, ...]:
-    """Size weights that follow a gamma density of the given mean and shape, rounded to the grid; at least 1 each."""
-    largest = max(1, math.ceil(mean * (1 + 8 / math.sqrt(shape))) + 1)
-    numbers = np.arange(1.0, largest + 1)
-    log_density = (shape - 1) * np.log(numbers) - numbers * shape / mean
-    density = np.exp(log_density - log_density.max())
-    weights = np.floor(density / density.sum() * SIZE_GRID).astype(np.int64)
+    """Size weights that follow a gamma density of about this mean, rounded to whole numbers from 1 and to the grid."""
+    largest = math.ceil(mean * (1 + 8 / math.sqrt(shape))) + 1
+    points = (np.arange(largest * _POINTS_PER_SIZE) + 0.5) / _POINTS_PER_SIZE
+    log_density = (shape - 1) * np.log(points) - points * shape / mean
+    nearest = np.maximum(np.rint(points), 1).astype(np.int64)
+    mass = np.bincount(nearest - 1, weights=np.exp(log_density - log_density.max()))
+    weights = np.floor(mass / mass.sum() * SIZE_GRID).astype(np.int64)
     kept = weights[: int(np.flatnonzero(weights)[-1]) + 1]
     kept[int(np.argmax(kept))] += SIZE_GRID - int(kept.sum())
-    return tuple(int(w) for w in kept)
+    return tuple(kept.tolist())

@@ -26,7 +26,7 @@ class InversionTable:
 
     def __init__(self, *, first: int, weights: Sequence[int]) -> None:
         total = sum(weights)
-        cumulative = list(accumulate(weights))[:-1]
+        cumulative = [c for c in accumulate(weights) if c < total]
         self.first = first
         self._thresholds = [(c << (_LEADING_BITS + _MORE_BITS)) // total for c in cumulative]
         self._leading = np.array([t >> _MORE_BITS for t in self._thresholds], dtype=np.uint64)

@@ -4,5 +4,6 @@ from shuffledp.protocols.binary_sum import BinarySum
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.histogram import Histogram
 from shuffledp.protocols.missing_noise import MessageCount
+from shuffledp.protocols.sparse_histogram import SparseHistogram
 
-__all__ = ["BinarySum", "ErrorBound", "Histogram", "MessageCount"]
+__all__ = ["BinarySum", "ErrorBound", "Histogram", "MessageCount", "SparseHistogram"]

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import PrivacyCurve, Shift
+from shuffledp.domain import Domain
 from shuffledp.errors import DataError
 from shuffledp.estimate import Estimate
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
 from shuffledp.parameters import whole
+from shuffledp.protocols.counts import check_tally
 from shuffledp.protocols.missing_noise import MessageCount, MissingNoise
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
@@ -63,7 +65,7 @@ class BinarySum(MissingNoise):
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
         """The messages of one person (a bit) or of many (an array of bits): that many ones."""
         bits = np.atleast_1d(np.asarray(values))
-        if bits.dtype.kind not in "biu" or (bits.size and (bits.min() < 0 or bits.max() > 1)):
+        if bits.size and (bits.ndim != 1 or bits.dtype.kind not in "biu" or bits.min() < 0 or bits.max() > 1):
             raise DataError("values must be bits: 0 or 1")
         missing = count_heads(bits.size, self.missing_probability, generator(rng))
         return np.ones(int(np.count_nonzero(bits)) + bits.size - missing, dtype=np.uint8)
@@ -86,14 +88,10 @@ class BinarySum(MissingNoise):
         self, tally: Tally, *, estimator: str = "truncated", beta: float = 0.05, reports: int | None = None
     ) -> Estimate:
         """The number of ones: `estimate[1]`, or `estimate.frequency(1)` as the paper normalises it."""
-        return self._read(
-            np.array([1]),
-            np.array([tally.total]),
-            estimator=estimator,
-            beta=beta,
-            reports=reports,
-            domain=None,
-        )
+        check_tally(tally, Tally)
+        number = np.array([tally.total])
+        ran = self.for_reports(reports)
+        return ran._read(np.array([0]), number, estimator=estimator, beta=beta, domain=Domain.of([1]))
 
     def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, for verification."""

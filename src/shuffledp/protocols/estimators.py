@@ -47,9 +47,6 @@ class Estimator(Protocol):
     def point(self, excess: NDArray[np.int64], noise: IntegerLaw) -> NDArray[np.float64]:
         """The estimate of each bin."""
 
-    def candidates(self, noise: IntegerLaw) -> NDArray[np.float64]:
-        """Every error that can occur, in increasing order."""
-
     def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
         """At most how likely some bin is off by more than `error`, on the worst dataset."""
 
@@ -63,13 +60,6 @@ class Truncated:
     def point(self, excess: NDArray[np.int64], noise: IntegerLaw) -> NDArray[np.float64]:
         """The estimate of each bin."""
         return np.where(excess > 0, excess + noise.mean, 0.0)
-
-    def candidates(self, noise: IntegerLaw) -> NDArray[np.float64]:
-        """A hidden count (any integer) or a distance of M below its mean."""
-        window = noise.window
-        whole = np.arange(window.last + 2, dtype=np.float64)
-        below = noise.mean - np.arange(window.first, math.floor(noise.mean) + 1)
-        return np.sort(np.concatenate([whole, below]))
 
     def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
         """Bins above the error can be hidden or off, smaller ones only off, empty ones neither."""
@@ -99,14 +89,6 @@ class Unbiased:
         """The estimate of each bin."""
         return excess.astype(np.float64) + noise.mean
 
-    def candidates(self, noise: IntegerLaw) -> NDArray[np.float64]:
-        """Distances of M from its mean."""
-        window = noise.window
-        values = np.arange(window.first - 1, window.last + 2, dtype=np.float64)
-        if math.isfinite(window.highest):
-            values = np.append(values, [0.0, window.highest])
-        return np.unique(np.abs(values - noise.mean))
-
     def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
         """Every bin fails alike: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
         low = math.ceil(noise.mean - error - _HAIR)
@@ -127,7 +109,7 @@ ESTIMATORS: dict[str, Estimator] = {"truncated": Truncated(), "unbiased": Unbias
 
 def named(estimator: str) -> Estimator:
     """The estimator of that name."""
-    if estimator not in ESTIMATORS:
+    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
         raise ParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}; got {estimator!r}")
     return ESTIMATORS[estimator]
 
@@ -135,14 +117,18 @@ def named(estimator: str) -> Estimator:
 def error_bound(noise: IntegerLaw, *, beta: float, people: int, bins: int, occupied: int, estimator: str) -> ErrorBound:
     """The smallest per-bin and simultaneous errors that are exceeded with probability at most beta."""
     method = named(estimator)
-    candidates = method.candidates(noise)
 
     def smallest(bins: int) -> float:
         def holds(error: float) -> bool:
             return method.failure(noise, error, people=people, bins=bins, occupied=occupied) <= beta
 
-        at = bisect_left(candidates, True, key=holds)
-        return float(candidates[at]) if at < candidates.size else math.inf
+        largest = math.ceil(max(noise.mean, min(noise.window.highest, 2 * noise.window.last))) + 1
+        whole = bisect_left(range(largest), True, key=holds)
+        # an error is a whole count or a distance from the mean: of the latter, two lie in the last unit
+        below = noise.mean - math.floor(noise.mean - whole + 1)
+        above = math.ceil(noise.mean + whole - 1) - noise.mean
+        between = sorted(error for error in (below, above) if max(0, whole - 1) < error < whole)
+        return next((error for error in between if holds(error)), float(whole))
 
     return ErrorBound(beta=beta, per_bin=smallest(1), simultaneous=smallest(bins))
 

@@ -7,7 +7,7 @@ most `users` messages, so it is never reported, however many bins there are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -23,6 +23,7 @@ from shuffledp.estimate import Estimate, readable
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
 from shuffledp.parameters import whole
+from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
 from shuffledp.protocols.missing_noise import MessageCount, MissingNoise
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
@@ -85,7 +86,7 @@ class Histogram(MissingNoise):
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person (a bin) or of many (an array of bins), person after person."""
         people = np.atleast_1d(np.asarray(values))
-        self._check_bins(people, what="value")
+        check_bins(people, bins=self.bins, what="value")
         if self.bins > _MOST_BINS_IN_MESSAGES:
             raise ParameterError(
                 f"bins={readable(self.bins)} is too many to send a message for each: draw the tally with sample_tally"
@@ -108,21 +109,19 @@ class Histogram(MissingNoise):
     def tally(self, messages: ArrayLike) -> Tally:
         """How many messages name each bin."""
         flat = concatenate(messages)
-        self._check_bins(flat, what="message")
+        check_bins(flat, bins=self.bins, what="message")
         if self.bins > _MOST_BINS_IN_MESSAGES:
             return Tally.of(flat)
         return Tally.of_bins(flat, bins=self.bins)
 
-    def sample_tally(
-        self, counts: Tally | Mapping[Any, int] | ArrayLike, *, rng: np.random.Generator | None = None
-    ) -> Tally:
+    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> Tally:
         """A tally drawn from its exact law given the true counts, without making messages.
 
         An array gives the count of every bin and draws every bin. A mapping or a Tally draws the bins it lists: that
         is enough for the truncated estimator, which reports 0 for all others, and is what makes huge domains possible.
         The list of drawn bins is not private; only an estimate is.
         """
-        truth = self._true_counts(counts)
+        truth = true_counts(counts, users=self.users, bins=self.bins)
         missing = self.noise.sample(len(truth), rng=generator(rng))
         return Tally(truth.symbols, truth.counts + self.users - missing, complete=len(truth) == self.bins)
 
@@ -139,17 +138,28 @@ class Histogram(MissingNoise):
 
         `reports` is how many people really reported, if fewer than `users`. `domain` gives the bins their labels.
         """
-        if domain is not None and domain.size != self.bins:
-            raise ParameterError(
-                f"the domain has {readable(domain.size)} labels, the protocol {readable(self.bins)} bins"
-            )
-        symbols, counts = tally.symbols, tally.counts
-        if estimator == "unbiased" and len(tally) < self.bins:
+        check_tally(tally, Tally)
+        check_domain(domain, bins=self.bins)
+        ran = self.for_reports(reports)
+        if len(tally) == self.bins:
+            ran._check_total(tally.total)
+        elif estimator == "unbiased":
             raise DataError(
                 "the unbiased estimator needs the count of every bin: tally messages, or give sample_tally an array "
                 "with all true counts"
             )
-        return self._read(symbols, counts, estimator=estimator, beta=beta, reports=reports, domain=domain)
+        return ran._read(tally.symbols, tally.counts, estimator=estimator, beta=beta, domain=domain)
+
+    def _check_total(self, messages: int) -> None:
+        """Refuses a number of messages that this many people do not send, by ten standard deviations."""
+        cells = self.users * self.bins
+        missing = self.users + cells - messages
+        expected = cells * self.missing_probability
+        if abs(missing - expected) > 10 * math.sqrt(expected) + 10:
+            raise DataError(
+                f"{messages} messages do not fit {self.users} people in {self.bins} bins, who send about "
+                f"{self.users + cells - expected:.0f}; give the number who reported as reports="
+            )
 
     def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, sorted, for verification on a few bins."""
@@ -160,27 +170,3 @@ class Histogram(MissingNoise):
             weight = missing ** (self.bins - len(noise)) * (1 - missing) ** len(noise)
             law[tuple(sorted([*noise, value]))] = weight
         return law
-
-    def _check_bins(self, bins: NDArray[Any], *, what: str) -> None:
-        if bins.size and (bins.dtype.kind not in "iu" or bins.min() < 0 or bins.max() >= self.bins):
-            raise DataError(
-                f"a {what} is not a bin between 0 and {readable(self.bins - 1)} "
-                "(it is not shown, since it may be personal); encode labels with Domain.encode first"
-            )
-
-    def _true_counts(self, counts: Tally | Mapping[Any, int] | ArrayLike) -> Tally:
-        """The counts as a tally, checked against the protocol."""
-        if isinstance(counts, Tally):
-            truth = counts
-        elif isinstance(counts, Mapping):
-            truth = Tally.from_mapping(counts)
-        else:
-            dense = np.asarray(counts)
-            if dense.ndim != 1 or dense.size != self.bins or dense.dtype.kind not in "iu":
-                raise DataError(f"an array of counts needs one whole number for each of the {readable(self.bins)} bins")
-            truth = Tally(np.arange(dense.size), dense.astype(np.int64))
-        if len(truth) and truth.counts.min() < 0:
-            raise DataError("counts must not be negative")
-        if truth.total != self.users:
-            raise DataError(f"the counts add up to {truth.total} people, the protocol is for {self.users}")
-        return truth

@@ -6,11 +6,10 @@ paper), so a bin's count is (true count) + users - M with M ~ Bin(users, missing
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +18,27 @@ from shuffledp.accounting import calibration, theorems
 from shuffledp.accounting.curve import PrivacyCurve
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
+from shuffledp.estimate import Estimate, Guarantee, Intervals
 from shuffledp.noise import Binomial
-from shuffledp.parameters import failure_probability, head_count, honest_among, target_delta, target_epsilon, whole
+from shuffledp.parameters import (
+    failure_probability,
+    head_count,
+    honest_among,
+    reporting,
+    target_delta,
+    target_epsilon,
+    whole,
+)
+from shuffledp.protocols.description import describe_release, reached
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
+from shuffledp.tally import sorted_order
 
 
 class MessageCount(NamedTuple):
     """How many messages one person sends."""
 
     expected: float
-    maximum: int
+    maximum: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +126,8 @@ class MissingNoise(ABC):
     @classmethod
     def _theorem(cls, *, users: Any, epsilon: Any, delta: Any, name: str, factor: int) -> dict[str, Any]:
         """The fields of the protocol with the paper's constants; the theorem promises factor * (epsilon, delta)."""
+        if factor * target_delta(delta) >= 1:
+            raise ParameterError(f"delta={delta:g} is too large: {name} gives {factor} * delta, which must be below 1")
         try:
             probability = theorems.theorem_probability(users=users, epsilon=epsilon, delta=delta)
         except TooFewUsersError as error:
@@ -128,6 +139,15 @@ class MissingNoise(ABC):
         guarantee = Guarantee(epsilon=factor * epsilon, delta=factor * delta, basis=name)
         return {"users": users, "missing_probability": probability, "guarantee": guarantee}
 
+    def for_reports(self, reports: int | None) -> Self:
+        """This protocol as it really ran when only so many people reported: same randomizer, less noise."""
+        if reports is None or reports == self.users:
+            return self
+        people = reporting(reports, users=self.users)
+        honest = min(self.honest_users or people, people)
+        ran = replace(self, users=people, honest_users=honest)
+        return replace(ran, guarantee=reached(self.guarantee, ran.privacy, enough=honest == self.honest_users))
+
     def _read(
         self,
         symbols: NDArray[Any],
@@ -135,31 +155,27 @@ class MissingNoise(ABC):
         *,
         estimator: str,
         beta: float,
-        reports: int | None,
         domain: Domain | None,
     ) -> Estimate:
-        """The estimate from the number of messages in each bin, de-biased for the people who reported."""
+        """The estimate from the number of messages in each bin."""
         beta = failure_probability(beta)
-        people = self.users if reports is None else head_count("reports", reports)
-        if people > self.users:
-            raise ParameterError(f"reports={people} exceeds users={self.users}: construct the protocol for more users")
-        noise = self.noise if people == self.users else Binomial(trials=people, probability=self.missing_probability)
         method = named(estimator)
-        excess = counts - people
-        if excess.size and excess.max() > people:
+        order = sorted_order(symbols)
+        symbols, excess = symbols[order], counts[order] - self.users
+        if excess.size and excess.max() > self.users:
             raise DataError(
-                f"a bin has more messages than {people} people can send; give the number who reported as reports="
+                f"a bin has more messages than {self.users} people can send; give the number who reported as reports="
             )
-        estimates = method.point(excess, noise)
+        estimates = method.point(excess, self.noise)
         reported = slice(None) if estimator == "unbiased" else excess > 0
         excess = excess[reported]
 
         def intervals(bins: int) -> Intervals:
-            low, high = method.noise_range(noise, beta=beta, people=people, bins=bins)
+            low, high = method.noise_range(self.noise, beta=beta, people=self.users, bins=bins)
             return Intervals(
-                low=np.clip(excess + low, 0, people),
-                high=np.clip(excess + high, 0, people),
-                unreported_high=min(high, people),
+                low=np.clip(excess + low, 0, self.users),
+                high=np.clip(excess + high, 0, self.users),
+                unreported_high=min(high, self.users),
             )
 
         return Estimate(
@@ -167,7 +183,7 @@ class MissingNoise(ABC):
             counts=estimates[reported],
             per_bin=intervals(1),
             simultaneous=intervals(self.bin_count),
-            people=people,
+            people=self.users,
             bins=self.bin_count,
             beta=beta,
             estimator=estimator,
@@ -178,22 +194,17 @@ class MissingNoise(ABC):
 
     def describe(self, *, estimator: str = "truncated", beta: float = 0.05) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
-        guarantee = self.guarantee or _guarantee_at(self.privacy)
-        error = self.error(beta, estimator=estimator).simultaneous
-        trusted = "all" if self.honest_users == self.users else f"at least {self.honest_users:,} of the"
-        return (
-            f"This release gives {guarantee}: replacing one person's value by any other changes the probability of "
-            f"every outcome by a factor of at most {math.exp(guarantee.epsilon):.3g}, but for {guarantee.delta:g}. "
-            f"That holds if {trusted} {self.users:,} people follow the protocol and the shuffler mixes all messages "
-            f"before anyone else sees them. Each person leaves out each noise message with probability "
-            f"{self.missing_probability:.4g}; on average {self.noise.mean:.1f} are missing from a bin. "
-            f"With probability {1 - beta:g} no {estimator} estimate among {readable(self.bin_count)} bins is off by "
-            f"more than {error:.0f} people, {error / self.users:.2g} of all. Not protected: who took part and how many "
-            f"did; what is true of many people together; people who take part in further releases, unless all of "
-            f"them are composed."
+        assert self.honest_users is not None
+        return describe_release(
+            guarantee=self.guarantee,
+            privacy=self.privacy,
+            users=self.users,
+            honest_users=self.honest_users,
+            bins=self.bin_count,
+            noise=(
+                f"Each person leaves out each noise message with probability {self.missing_probability:.4g}; on "
+                f"average {self.noise.mean:.1f} are missing from a bin."
+            ),
+            error=self.error(beta, estimator=estimator).simultaneous,
+            beta=beta,
         )
-
-
-def _guarantee_at(curve: PrivacyCurve) -> Guarantee:
-    """A point of the exact curve to name when no guarantee was asked for."""
-    return Guarantee(epsilon=curve.epsilon(1e-6), delta=1e-6, basis="from the exact curve")

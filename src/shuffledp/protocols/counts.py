@@ -1,0 +1,73 @@
+"""Checks of what people hold, send and are counted as; no message shows a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.domain import Domain
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.estimate import readable
+from shuffledp.tally import Tally
+
+Counts = Tally | Mapping[Any, int] | ArrayLike
+"""True counts: an array with one for every bin, or a mapping or a Tally with those of the bins it lists."""
+
+
+def check_bins(numbers: NDArray[Any], *, bins: int, what: str) -> None:
+    """Refuses anything but whole numbers from 0 to bins - 1, in one flat array."""
+    if numbers.ndim != 1:
+        raise DataError(f"one {what} per entry of a flat array is needed, got {numbers.ndim} dimensions")
+    if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= bins):
+        raise DataError(
+            f"a {what} is not a bin between 0 and {readable(bins - 1)} "
+            "(it is not shown, since it may be personal); encode labels with Domain.encode first"
+        )
+
+
+def check_domain(domain: Domain | None, *, bins: int) -> None:
+    """A domain must have a label for every bin of the protocol."""
+    if domain is not None and not isinstance(domain, Domain):
+        raise ParameterError(f"domain must be a Domain, got {type(domain).__name__}: use Domain.of(labels)")
+    if domain is not None and domain.size != bins:
+        raise ParameterError(f"the domain has {readable(domain.size)} labels, the protocol {readable(bins)} bins")
+
+
+def true_counts(counts: Counts, *, users: int, bins: int) -> Tally:
+    """The counts as a tally, checked against the protocol."""
+    if isinstance(counts, Tally):
+        truth = counts
+    elif isinstance(counts, Mapping) or hasattr(counts, "items"):
+        truth = Tally.from_mapping(dict(counts.items()))
+    else:
+        dense = np.asarray(counts)
+        if dense.ndim != 1 or dense.size != bins or dense.dtype.kind not in "iu":
+            raise DataError(f"an array of counts needs one whole number for each of the {readable(bins)} bins")
+        truth = Tally(np.arange(dense.size), dense.astype(np.int64))
+    _check_symbols(truth, bins=bins)
+    if len(truth) and truth.counts.min() < 0:
+        raise DataError("counts must not be negative")
+    if truth.total != users:
+        raise DataError(f"the counts add up to {truth.total} people, the protocol is for {users}")
+    return truth
+
+
+def _check_symbols(truth: Tally, *, bins: int) -> None:
+    """Whole numbers must be bins; other labels are taken as members of an implicit domain. None may occur twice."""
+    symbols = truth.symbols.tolist()
+    numbers = [s for s in symbols if isinstance(s, int)] if truth.symbols.dtype == object else symbols
+    if numbers and not (min(numbers) >= 0 and max(numbers) < bins):
+        raise DataError(f"counts are given for a bin that is not between 0 and {readable(bins - 1)}")
+    if len(set(symbols)) != len(symbols):
+        raise DataError("counts are given twice for the same bin")
+    if len(symbols) > bins:
+        raise DataError(f"counts are given for {len(symbols)} values, but there are only {readable(bins)} bins")
+
+
+def check_tally(tally: object, kind: type) -> None:
+    """Refuses messages, dictionaries and whatever else is not a tally."""
+    if not isinstance(tally, kind):
+        raise DataError(f"estimate needs a tally, got {type(tally).__name__}: pass messages through tally() first")

@@ -1,0 +1,40 @@
+"""The multiset of a protocol with two symbols per bin, +j and -j."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import DataError
+from shuffledp.tally import Tally
+
+
+@dataclass(frozen=True)
+class SignedTally:
+    """How often each +j and each -j occurs; adds up over parts of the messages."""
+
+    plus: Tally
+    minus: Tally
+
+    def __add__(self, other: SignedTally) -> SignedTally:
+        if not isinstance(other, SignedTally):
+            return NotImplemented
+        return SignedTally(self.plus + other.plus, self.minus + other.minus)
+
+    @property
+    def total(self) -> int:
+        """How many messages were counted."""
+        return self.plus.total + self.minus.total
+
+    def aligned(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """The bins with a plus, and how often +j and -j occur for each."""
+        symbols, plus, minus = self.plus.symbols, self.plus.counts, self.minus
+        if np.array_equal(symbols, minus.symbols):
+            return symbols, plus, minus.counts
+        if not (self.plus.complete and minus.complete):
+            raise DataError("a partly drawn tally must list the same bins with both signs")
+        found = minus.as_dict()
+        return symbols, plus, np.array([found.get(symbol, 0) for symbol in symbols.tolist()], dtype=np.int64)

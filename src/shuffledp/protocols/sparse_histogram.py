@@ -1,0 +1,340 @@
+"""A histogram with a few messages per person and the error of the central model (docs/proofs/sparse-histogram.md).
+
+A person with value x sends +x. For every bin j they also send a few pairs (+j, -j) and a few lone -j, from compound
+Poisson laws that add up over all people to P_j pairs and M_j lone messages. The shuffler's output is, per bin, the
+numbers of +j and -j: c + P and P + M, or equivalently the independent c + P and c - M. So #(+j) - #(-j) = c - M is
+never positive for an empty bin, and the analyzer reports only bins where it is.
+
+Clusters are drawn first (their number, then their bins), so a person's work follows their messages, not the number of
+bins: 1 + (bins / users) (2 E[P] + E[M]) messages on average.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting.curve import PrivacyCurve
+from shuffledp.domain import Domain
+from shuffledp.errors import ParameterError
+from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
+from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.compound_poisson import poisson_table
+from shuffledp.noise.inversion import InversionTable
+from shuffledp.parameters import (
+    failure_probability,
+    head_count,
+    honest_among,
+    real,
+    reporting,
+    target_delta,
+    target_epsilon,
+    whole,
+)
+from shuffledp.protocols.combined import CombinedEstimator
+from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
+from shuffledp.protocols.description import describe_release, reached
+from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.protocols.missing_noise import MessageCount
+from shuffledp.protocols.signed_tally import SignedTally
+from shuffledp.protocols.sparse_laws import KNEE, PAIR_RATES, LawSearch, SparseLaws
+from shuffledp.randomness import generator
+from shuffledp.shuffler import concatenate
+from shuffledp.tally import Tally, sorted_order
+
+_MOST_BINS_IN_MESSAGES = 2**62
+_MOST_BINS_COUNTED_DENSELY = 2**26
+_LARGEST_POISSON = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseHistogram:
+    """Our protocol. `pairs` and `lone` are the laws of P and M of one bin, summed over all `users`."""
+
+    users: int
+    bins: int
+    pairs: CompoundPoisson
+    lone: CompoundPoisson
+    honest_users: int | None = None
+    guarantee: Guarantee | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "users", head_count("users", self.users))
+        object.__setattr__(self, "bins", whole("bins", self.bins))
+        object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.users))
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        users: int,
+        bins: int,
+        epsilon: float,
+        delta: float,
+        honest_users: int | None = None,
+        messages: float | None = None,
+        error: float | None = None,
+    ) -> Self:
+        """Noise that makes the whole release (epsilon, delta)-private.
+
+        `messages` asks for the smallest error with at most so many messages per person on average (math.inf: the
+        smallest error at all); `error` for the fewest messages with at most this simultaneous error at beta = 0.05.
+        With neither, a good compromise.
+        """
+        users, bins = head_count("users", users), whole("bins", bins)
+        honest = honest_among(honest_users, users=users)
+        search = LawSearch(epsilon=target_epsilon(epsilon), delta=target_delta(delta))
+        if messages is not None and error is not None:
+            raise ParameterError("give messages or error, not both: each decides the other")
+        laws: SparseLaws | None
+        if messages is not None:
+            laws = _within_messages(search, messages, bins_per_person=Fraction(bins, honest))
+        elif error is not None:
+            laws = _within_error(search, error, users=users, bins=bins, honest=honest)
+        else:
+            laws = search.at(KNEE)
+        if laws is None:
+            raise ParameterError(f"no noise was found for epsilon={epsilon:g}, delta={delta:g}; try a larger delta")
+        guarantee = Guarantee(epsilon=search.epsilon, delta=search.delta, basis="exact calibration")
+        while True:
+            everyone = laws.scaled(users / honest)
+            protocol = cls(
+                users=users,
+                bins=bins,
+                pairs=everyone.pairs,
+                lone=everyone.lone,
+                honest_users=honest,
+                guarantee=guarantee,
+            )
+            if protocol.privacy.delta(search.epsilon) <= search.delta:
+                return protocol
+            laws = laws.scaled(1 + 1e-5)  # scaling back and forth lost a hair
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+        """One: each person's share of the noise grows as there are fewer of them."""
+        target_epsilon(epsilon), target_delta(delta)
+        return 1
+
+    @cached_property
+    def privacy(self) -> PrivacyCurve:
+        """The privacy curve of the whole release, counting the honest people's noise only; an upper bound."""
+        assert self.honest_users is not None
+        promised = self.guarantee or Guarantee(epsilon=1.0, delta=1e-12, basis="")
+        resolution = LawSearch(epsilon=promised.epsilon, delta=promised.delta).resolution
+        return self._laws.scaled(self.honest_users / self.users).curve(resolution=resolution)
+
+    def error(self, beta: float, *, estimator: str = "truncated", occupied_bins: int | None = None) -> ErrorBound:
+        """Error in whole people before any release: bounds that fail with probability at most beta."""
+        _only_truncated(estimator)
+        beta = failure_probability(beta)
+        most = min(self.bins, self.users)
+        occupied = most if occupied_bins is None else min(most, whole("occupied_bins", occupied_bins))
+        reading = self._reading
+        return ErrorBound(
+            beta=beta,
+            per_bin=reading.smallest_error(beta=beta, people=self.users, bins=1, occupied=1),
+            simultaneous=reading.smallest_error(beta=beta, people=self.users, bins=self.bins, occupied=occupied),
+        )
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """One for the value, two for every pair, one for every lone message; there is no largest number."""
+        try:
+            expected = 1 + float(Fraction(self.bins, self.users) * Fraction(self._laws.messages))
+        except OverflowError:
+            expected = math.inf
+        return MessageCount(expected=expected, maximum=math.inf)
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits that name a bin, and a sign."""
+        return 1 + max(1, (self.bins - 1).bit_length())
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
+        """The messages of one person (a bin) or of many (an array of bins): 2j for +j, 2j + 1 for -j."""
+        people = np.atleast_1d(np.asarray(values))
+        check_bins(people, bins=self.bins, what="value")
+        if self.bins > _MOST_BINS_IN_MESSAGES:
+            raise ParameterError(
+                f"bins={readable(self.bins)} is too many for a 64-bit message: draw the tally with sample_tally"
+            )
+        source = generator(rng)
+        pairs = self._noise_bins(self.pairs, self._pair_clusters, people.size, source)
+        lone = self._noise_bins(self.lone, self._lone_clusters, people.size, source)
+        kind = np.min_scalar_type(2 * self.bins - 1)
+        parts = (2 * people.astype(np.int64), 2 * pairs, 2 * pairs + 1, 2 * lone + 1)
+        return np.concatenate([part.astype(kind) for part in parts])
+
+    def tally(self, messages: ArrayLike) -> SignedTally:
+        """How many messages name each bin with each sign."""
+        flat = concatenate(messages)
+        check_bins(flat, bins=2 * self.bins, what="message")
+        if self.bins <= _MOST_BINS_COUNTED_DENSELY:
+            both = Tally.of_bins(flat, bins=2 * self.bins).counts.reshape(self.bins, 2)
+            numbers = np.arange(self.bins)
+            return SignedTally(Tally(numbers, both[:, 0].copy()), Tally(numbers, both[:, 1].copy()))
+        numbers, signs = np.divmod(flat.astype(np.int64), 2)
+        return SignedTally(Tally.of(numbers[signs == 0]), Tally.of(numbers[signs == 1]))
+
+    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> SignedTally:
+        """A tally drawn from its law given the true counts, without making messages; see Histogram.sample_tally."""
+        truth, source = true_counts(counts, users=self.users, bins=self.bins), generator(rng)
+        pairs = self.pairs.sample(len(truth), rng=source)
+        lone = self.lone.sample(len(truth), rng=source)
+        complete = len(truth) == self.bins
+        return SignedTally(
+            Tally(truth.symbols, truth.counts + pairs, complete), Tally(truth.symbols, pairs + lone, complete)
+        )
+
+    def estimate(
+        self,
+        tally: SignedTally,
+        *,
+        estimator: str = "truncated",
+        beta: float = 0.05,
+        reports: int | None = None,
+        domain: Domain | None = None,
+    ) -> Estimate:
+        """The histogram with intervals that hold with probability 1 - beta; see Histogram.estimate."""
+        check_tally(tally, SignedTally)
+        _only_truncated(estimator)
+        check_domain(domain, bins=self.bins)
+        return self.for_reports(reports)._read(tally, beta=failure_probability(beta), domain=domain)
+
+    def for_reports(self, reports: int | None) -> Self:
+        """This protocol as it really ran when only so many people reported: same randomizer, less noise."""
+        if reports is None or reports == self.users:
+            return self
+        people = reporting(reports, users=self.users)
+        laws = self._laws.scaled(people / self.users)
+        honest = min(self.honest_users or people, people)
+        ran = replace(self, users=people, honest_users=honest, pairs=laws.pairs, lone=laws.lone)
+        return replace(ran, guarantee=reached(self.guarantee, ran.privacy, enough=honest == self.honest_users))
+
+    def _read(self, tally: SignedTally, *, beta: float, domain: Domain | None) -> Estimate:
+        """The estimate from the number of messages in each bin."""
+        symbols, plus, minus = tally.aligned()
+        order = sorted_order(symbols)
+        symbols, plus, excess = symbols[order], plus[order], (plus - minus)[order]
+        reported = excess > 0
+        plus, excess = plus[reported], excess[reported]
+        reading, people = self._reading, self.users
+        counts = reading.point(plus, excess)
+
+        def intervals(bins: int) -> Intervals:
+            low, high = reading.deviation_range(beta=beta / 2, people=people, bins=bins)
+            hidden = reading.highest_hidden(beta=beta / 2, people=people, bins=bins)
+            return Intervals(
+                low=np.clip(np.ceil(counts - high), excess, people).astype(np.int64),
+                high=np.clip(np.floor(counts - low), 0, np.minimum(plus, people)).astype(np.int64),
+                unreported_high=min(hidden, people),
+            )
+
+        return Estimate(
+            symbols=symbols[reported],
+            counts=counts,
+            per_bin=intervals(1),
+            simultaneous=intervals(self.bins),
+            people=people,
+            bins=self.bins,
+            beta=beta,
+            estimator="truncated",
+            guarantee=self.guarantee,
+            about=partial(self.describe, beta=beta),
+            domain=domain,
+        )
+
+    def describe(self, *, beta: float = 0.05) -> str:
+        """The guarantee, its conditions and the error to expect, in words."""
+        assert self.honest_users is not None
+        return describe_release(
+            guarantee=self.guarantee,
+            privacy=self.privacy,
+            users=self.users,
+            honest_users=self.honest_users,
+            bins=self.bins,
+            noise=(
+                f"Each person sends about {self.messages_per_user.expected:.3g} messages; a bin receives "
+                f"{self.pairs.mean:.1f} pairs and {self.lone.mean:.1f} lone noise messages on average."
+            ),
+            error=self.error(beta).simultaneous,
+            beta=beta,
+        )
+
+    @property
+    def _laws(self) -> SparseLaws:
+        return SparseLaws(pairs=self.pairs, lone=self.lone)
+
+    @property
+    def _reading(self) -> CombinedEstimator:
+        return CombinedEstimator(pairs=self.pairs, lone=self.lone)
+
+    @cached_property
+    def _pair_clusters(self) -> tuple[InversionTable, int]:
+        return self._clusters_of_a_person(self.pairs)
+
+    @cached_property
+    def _lone_clusters(self) -> tuple[InversionTable, int]:
+        return self._clusters_of_a_person(self.lone)
+
+    def _clusters_of_a_person(self, law: CompoundPoisson) -> tuple[InversionTable, int]:
+        """The exact Poisson law of a person's clusters over all bins, as a sum of so many equal parts."""
+        rate = Fraction(law.rate) * self.bins / self.users
+        parts = max(1, math.ceil(rate / _LARGEST_POISSON))
+        return poisson_table(rate / parts), parts
+
+    def _noise_bins(
+        self, law: CompoundPoisson, clusters: tuple[InversionTable, int], people: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """The bin of every noise message of so many people: clusters first, then their bins and sizes."""
+        table, parts = clusters
+        number = int(table.sample(people * parts, rng=rng).sum())
+        return np.repeat(rng.integers(0, self.bins, size=number), law.sample_sizes(number, rng=rng))
+
+
+def _only_truncated(estimator: str) -> None:
+    if estimator != "truncated":
+        raise ParameterError(f"estimator must be truncated for this protocol, got {estimator!r}")
+
+
+def _within_messages(search: LawSearch, messages: float, *, bins_per_person: Fraction) -> SparseLaws:
+    """The laws with the smallest error for at most so many messages per person."""
+    budget = math.inf if messages == math.inf else (real("messages", messages) - 1) / float(bins_per_person)
+    laws = search.within(budget) if budget > 0 else None
+    if laws is None:
+        fewest = 1 + float(bins_per_person) * search.fewest_messages()
+        raise ParameterError(
+            f"messages={messages:g} per person is too few for epsilon={search.epsilon:g}, delta={search.delta:g}: "
+            f"needs about {fewest:.4g}"
+        )
+    return laws
+
+
+def _within_error(search: LawSearch, error: float, *, users: int, bins: int, honest: int) -> SparseLaws:
+    """The laws with the fewest messages whose simultaneous error (beta = 0.05) is at most the given one."""
+    target = real("error", error)
+
+    def simultaneous(laws: SparseLaws | None) -> float:
+        if laws is None:
+            return math.inf
+        total = laws.scaled(users / honest)
+        reading = CombinedEstimator(pairs=total.pairs, lone=total.lone)
+        return reading.smallest_error(beta=0.05, people=users, bins=bins, occupied=min(users, bins))
+
+    # along the curve the error falls as pairs are added
+    at = bisect_left(PAIR_RATES, True, key=lambda pairs: simultaneous(search.at(pairs)) <= target)
+    laws = search.at(PAIR_RATES[min(at, len(PAIR_RATES) - 1)])
+    if laws is None or at == len(PAIR_RATES):
+        raise ParameterError(
+            f"error={target:g} people is too small for epsilon={search.epsilon:g}, delta={search.delta:g}: "
+            f"the smallest possible is {simultaneous(laws):.0f}"
+        )
+    return laws
