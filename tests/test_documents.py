@@ -52,3 +52,20 @@ def test_every_test_named_in_the_docs_exists():
     for document in DOCUMENTS:
         for name in re.findall(r"`(test_[a-z0-9_]+)`", document.read_text()):
             assert f"def {name}(" in sources, name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_console_commands_print_what_they_show(document):
+    for block in blocks(document, "console"):
+        line, *shown = block.splitlines()
+        arguments = line.removeprefix("$ shuffledp ").split()
+        result = subprocess.run(
+            [sys.executable, "-m", "shuffledp", *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            encoding="utf-8",
+        )
+        printed = [" ".join(row.split()) for row in result.stdout.splitlines()]
+        for row in shown:
+            assert " ".join(row.split()) in printed

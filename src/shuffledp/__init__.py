@@ -8,7 +8,8 @@ from shuffledp.domain import Domain
 from shuffledp.errors import DataError, MissingExtraError, ParameterError, ShuffledpError, TooFewUsersError
 from shuffledp.estimate import Estimate, Guarantee
 from shuffledp.model import CentralProtocol, LocalProtocol, ShuffledProtocol, run
-from shuffledp.protocols import BinarySum, ErrorBound, Histogram, SparseHistogram
+from shuffledp.planner import Plan, plan
+from shuffledp.protocols import BinarySum, DummyHistogram, ErrorBound, Histogram, SparseHistogram
 from shuffledp.randomness import secure_rng
 from shuffledp.shuffler import shuffle
 from shuffledp.tally import Tally
@@ -20,6 +21,7 @@ __all__ = [
     "CentralProtocol",
     "DataError",
     "Domain",
+    "DummyHistogram",
     "ErrorBound",
     "Estimate",
     "Guarantee",
@@ -27,12 +29,14 @@ __all__ = [
     "LocalProtocol",
     "MissingExtraError",
     "ParameterError",
+    "Plan",
     "PrivacyCurve",
     "ShuffledProtocol",
     "ShuffledpError",
     "SparseHistogram",
     "Tally",
     "TooFewUsersError",
+    "plan",
     "run",
     "secure_rng",
     "shuffle",

@@ -16,6 +16,9 @@ _TOLERANCE = 1e-9
 _FIRST_STRIDE = 0.02
 """First step of the search for a bracket, in the logarithm of the probability; every further step is twice as long."""
 
+_LARGEST_RATE = 500.0
+_RATE_TOLERANCE = 1e-4
+
 CurveOf = Callable[[int, float], PrivacyCurve]
 """From a number of honest people and a noise probability to the privacy curve of a protocol."""
 
@@ -44,6 +47,20 @@ def smallest_probability(curve_of: CurveOf, *, users: int, epsilon: float, delta
     while excess(low) <= 0:
         low, high, stride = max(least, low - stride), low, 2 * stride
     return round_up_to_grid(min(0.5, math.exp(first_safe(excess, low, high, tolerance=_TOLERANCE))))
+
+
+def first_rate(excess: Callable[[float], float], *, start: float) -> float | None:
+    """The smallest rate of a Poisson law whose excess is not positive, to 1e-4; None if none up to 500 is."""
+    cached = cache(lambda log_rate: excess(math.exp(log_rate)))
+    low = high = math.log(start)
+    stride, most = 0.1, math.log(_LARGEST_RATE)
+    while cached(high) > 0:
+        if high >= most:
+            return None
+        low, high, stride = high, min(high + stride, most), 2 * stride
+    while cached(low) <= 0:
+        low, high, stride = low - stride, low, 2 * stride
+    return math.exp(first_safe(cached, low, high, tolerance=_RATE_TOLERANCE))
 
 
 def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float) -> int:

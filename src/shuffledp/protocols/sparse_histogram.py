@@ -26,8 +26,7 @@ from shuffledp.domain import Domain
 from shuffledp.errors import ParameterError
 from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
 from shuffledp.noise import CompoundPoisson
-from shuffledp.noise.compound_poisson import poisson_table
-from shuffledp.noise.inversion import InversionTable
+from shuffledp.noise.clusters import Clusters
 from shuffledp.parameters import (
     failure_probability,
     head_count,
@@ -51,7 +50,6 @@ from shuffledp.tally import Tally, sorted_order
 
 _MOST_BINS_IN_MESSAGES = 2**62
 _MOST_BINS_COUNTED_DENSELY = 2**26
-_LARGEST_POISSON = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,8 +165,7 @@ class SparseHistogram:
                 f"bins={readable(self.bins)} is too many for a 64-bit message: draw the tally with sample_tally"
             )
         source = generator(rng)
-        pairs = self._noise_bins(self.pairs, self._pair_clusters, people.size, source)
-        lone = self._noise_bins(self.lone, self._lone_clusters, people.size, source)
+        pairs, lone = (clusters.draw_bins(people.size, rng=source) for clusters in self._clusters)
         kind = np.min_scalar_type(2 * self.bins - 1)
         parts = (2 * people.astype(np.int64), 2 * pairs, 2 * pairs + 1, 2 * lone + 1)
         return np.concatenate([part.astype(kind) for part in parts])
@@ -278,26 +275,10 @@ class SparseHistogram:
         return CombinedEstimator(pairs=self.pairs, lone=self.lone)
 
     @cached_property
-    def _pair_clusters(self) -> tuple[InversionTable, int]:
-        return self._clusters_of_a_person(self.pairs)
-
-    @cached_property
-    def _lone_clusters(self) -> tuple[InversionTable, int]:
-        return self._clusters_of_a_person(self.lone)
-
-    def _clusters_of_a_person(self, law: CompoundPoisson) -> tuple[InversionTable, int]:
-        """The exact Poisson law of a person's clusters over all bins, as a sum of so many equal parts."""
-        rate = Fraction(law.rate) * self.bins / self.users
-        parts = max(1, math.ceil(rate / _LARGEST_POISSON))
-        return poisson_table(rate / parts), parts
-
-    def _noise_bins(
-        self, law: CompoundPoisson, clusters: tuple[InversionTable, int], people: int, rng: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """The bin of every noise message of so many people: clusters first, then their bins and sizes."""
-        table, parts = clusters
-        number = int(table.sample(people * parts, rng=rng).sum())
-        return np.repeat(rng.integers(0, self.bins, size=number), law.sample_sizes(number, rng=rng))
+    def _clusters(self) -> tuple[Clusters, Clusters]:
+        """How a person makes their part of the pairs and of the lone messages."""
+        pairs, lone = (Clusters(law=law, users=self.users, bins=self.bins) for law in (self.pairs, self.lone))
+        return pairs, lone
 
 
 def _only_truncated(estimator: str) -> None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
+from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.accounting.root import first_safe
 from shuffledp.noise import CompoundPoisson
@@ -24,7 +25,6 @@ KNEE = 1.3
 PAIR_RATES = tuple(1.1 * (4 / 1.1) ** (step / 40) for step in range(41))
 """The useful rates in these units: below them the lone messages explode, above them only the pairs grow."""
 
-_LARGEST_RATE = 500.0
 _TOLERANCE = 1e-4
 _RESOLUTION = 1e-3
 """Share of delta that composition may give up to stay fast."""
@@ -78,10 +78,13 @@ class LawSearch:
         """Not positive exactly if the laws give the guarantee."""
         return math.log(laws.curve(resolution=self.resolution).delta(self.epsilon) / self.delta)
 
+    @lru_cache(maxsize=256)  # noqa: B019 - searches are small values, equal ones share their results
     def at(self, pairs: float) -> SparseLaws | None:
         """The laws with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if none do."""
         pair_rate = pairs * math.log(1 / self.delta)
-        rate = _smallest_rate(lambda rate: self.excess(self.laws(pair_rate, rate)), start=2 * math.log(1 / self.delta))
+        rate = calibration.first_rate(
+            lambda rate: self.excess(self.laws(pair_rate, rate)), start=2 * math.log(1 / self.delta)
+        )
         return None if rate is None else self.laws(pair_rate, rate)
 
     def within(self, messages: float) -> SparseLaws | None:
@@ -110,20 +113,6 @@ class LawSearch:
         """About the fewest noise messages per bin with which the guarantee is possible."""
         options = [self.at(pairs) for pairs in PAIR_RATES[:10]]
         return min(laws.messages for laws in options if laws)
-
-
-def _smallest_rate(excess: Callable[[float], float], *, start: float) -> float | None:
-    """The smallest rate with an excess that is not positive; None if there is none below the largest allowed one."""
-    cached = cache(lambda log_rate: excess(math.exp(log_rate)))
-    low = high = math.log(start)
-    stride = 0.1
-    while cached(high) > 0:
-        if high >= math.log(_LARGEST_RATE):
-            return None
-        low, high, stride = high, min(high + stride, math.log(_LARGEST_RATE)), 2 * stride
-    while cached(low) <= 0:
-        low, high, stride = low - stride, low, 2 * stride
-    return math.exp(first_safe(cached, low, high, tolerance=_TOLERANCE))
 
 
 def _lowest(function: Callable[[float], float], low: float, high: float) -> float:

@@ -1,0 +1,143 @@
+"""`shuffledp plan`: what each protocol would give."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from shuffledp.errors import ParameterError, ShuffledpError
+from shuffledp.estimate import readable
+from shuffledp.planner import Plan, Row, epsilon_needed, plan, users_needed
+
+
+def show_plan(
+    *,
+    users: int,
+    bins: str,
+    epsilon: float,
+    delta: float,
+    beta: float,
+    honest_users: int | None,
+    target_error: float | None,
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    """Prints the plan, the answers to a target error, and saves the figure."""
+    answer = plan(
+        users=users, bins=parse_bins(bins), epsilon=epsilon, delta=delta, beta=beta, honest_users=honest_users
+    )
+    wishes = [] if target_error is None else _wishes(answer, target_error)
+    if as_json:
+        print(json.dumps(_plain({**asdict(answer), "target_error": wishes}), allow_nan=False))
+    else:
+        _print(answer, wishes)
+    if figure is not None:
+        from shuffledp.report.trade_off import draw_trade_off
+
+        draw_trade_off(answer, figure)
+        Console(stderr=True).print(f"wrote {figure}")
+
+
+def parse_bins(text: str) -> int:
+    """A number of bins as people write it: 100000, 100_000, 1e6, 2^64 or 2**64."""
+    plain = text.replace("**", "^").replace("_", "").replace(",", "")
+    if power := re.fullmatch(r"(\d+)\^(\d{1,5})", plain):
+        number = int(power[1]) ** int(power[2])
+    elif re.fullmatch(r"\d+|\d+(\.\d+)?e\d{1,2}", plain):
+        number = int(plain) if plain.isdigit() else round(float(plain))
+    else:
+        number = 0
+    if number < 1:
+        raise ParameterError(f"bins must be a whole number such as 100000, 1e6 or 2^64, got {text!r}")
+    return number
+
+
+def _wishes(answer: Plan, target: float) -> list[dict[str, Any]]:
+    """For each protocol: the epsilon and the number of people that a simultaneous error of `target` people needs."""
+    found = []
+    for row in answer.rows:
+        wish: dict[str, Any] = {"name": row.name, "title": row.title, "met": row.simultaneous <= target}
+        try:
+            wish["epsilon"] = epsilon_needed(
+                row.name, error=target, users=answer.users, bins=answer.bins, delta=answer.delta, beta=answer.beta
+            )
+        except ShuffledpError:
+            wish["epsilon"] = None
+        try:
+            wish["users_for_this_share"] = users_needed(
+                row.name,
+                share=target / answer.users,
+                bins=answer.bins,
+                epsilon=answer.epsilon,
+                delta=answer.delta,
+                beta=answer.beta,
+            )
+        except ShuffledpError:
+            wish["users_for_this_share"] = None
+        found.append(wish)
+    return found
+
+
+def _print(answer: Plan, wishes: list[dict[str, Any]]) -> None:
+    console = Console()
+    table = Table(
+        title=f"{answer.users:,} people, {readable(answer.bins)} bins, "
+        f"epsilon {answer.epsilon:g}, delta {answer.delta:g}",
+        caption=f"in people, or per person; errors are exceeded with probability at most {answer.beta:g}",
+        box=SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("")
+    for row in answer.rows:
+        table.add_column(row.name, justify="right", style="bold" if row.name == answer.recommended else None)
+    for title, cell in _MEASURES.items():
+        table.add_row(title, *("-" if row.problem and title not in _ALWAYS else cell(row) for row in answer.rows))
+    console.print(table)
+    for row in answer.rows:
+        if row.problem:
+            console.print(f"{row.title} {row.problem}.", highlight=False)
+    console.print(f"Recommended: {answer.recommended or 'none'}. {answer.reason[:1].upper()}{answer.reason[1:]}.")
+    for wish in wishes:
+        epsilon = "no epsilon up to 10 is enough" if wish["epsilon"] is None else f"needs epsilon {wish['epsilon']:.3g}"
+        users = wish["users_for_this_share"]
+        people = "" if users is None else f", or {users:,} people for the same share"
+        console.print(f"{wish['title']}: {'met' if wish['met'] else epsilon + people}.", highlight=False)
+
+
+_MEASURES: dict[str, Callable[[Row], str]] = {
+    "error, all bins": lambda row: _short(row.simultaneous),
+    "  as a share": lambda row: f"{row.simultaneous_share:.2g}",
+    "error, one bin": lambda row: _short(row.per_bin),
+    "surely seen": lambda row: _short(row.surely_seen),
+    "messages": lambda row: _short(row.messages),
+    "  at most": lambda row: _short(row.most_messages),
+    "bytes": lambda row: _short(row.bytes_per_person),
+    "fewest people": lambda row: f"{row.fewest_users:,}",
+    "phantom bins": lambda row: "yes" if row.phantom_bins else "never",
+}
+_ALWAYS = ("fewest people", "phantom bins")
+
+
+def _short(number: float) -> str:
+    if math.isinf(number):
+        return "no limit"
+    return f"{number:.3g}" if number < 100 else f"{number:,.0f}" if number < 1e7 else f"{float(number):.1e}"
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: infinite numbers become null."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

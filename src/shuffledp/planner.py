@@ -1,0 +1,266 @@
+"""What to expect before anybody is asked: one row per protocol, a recommendation, and the questions backwards."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Protocol
+
+from shuffledp.accounting.root import first_safe
+from shuffledp.errors import ParameterError, TooFewUsersError
+from shuffledp.estimate import readable
+from shuffledp.parameters import (
+    MOST_USERS,
+    failure_probability,
+    head_count,
+    honest_among,
+    open_probability,
+    real,
+    target_delta,
+    target_epsilon,
+    whole,
+)
+from shuffledp.protocols import DummyHistogram, Histogram, SparseHistogram
+
+PRACTICAL_MESSAGES = 1000.0
+"""More messages per person than this are not recommended."""
+
+_LEAST_EPSILON, _MOST_EPSILON = 0.01, 10.0
+
+
+class HistogramProtocol(Protocol):
+    """What the planner asks of a protocol."""
+
+    @classmethod
+    def calibrate(cls, *, users: int, bins: int, epsilon: float, delta: float, honest_users: int | None) -> Any:
+        """The protocol for a guarantee."""
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+        """The fewest people with whom the guarantee is possible."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """A protocol and an estimator that one can choose; `wish` are further arguments of `calibrate`."""
+
+    title: str
+    kind: type[HistogramProtocol]
+    estimator: str
+    wish: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def phantom_bins(self) -> bool:
+        """Whether bins that nobody holds can look occupied."""
+        return self.estimator == "unbiased"
+
+    def calibrate(self, **parameters: Any) -> Any:
+        """The protocol for given users, bins and guarantee."""
+        return self.kind.calibrate(**parameters, **self.wish)
+
+
+OPTIONS: dict[str, Option] = {
+    "hist": Option(title="Histogram, truncated", kind=Histogram, estimator="truncated"),
+    "hist-unbiased": Option(title="Histogram, unbiased", kind=Histogram, estimator="unbiased"),
+    "sparse": Option(title="SparseHistogram", kind=SparseHistogram, estimator="truncated"),
+    "sparse-best": Option(
+        title="SparseHistogram, best error",
+        kind=SparseHistogram,
+        estimator="truncated",
+        wish={"messages": math.inf},
+    ),
+    "dummy": Option(title="DummyHistogram", kind=DummyHistogram, estimator="unbiased"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one protocol gives. Errors are in people; `problem` says why a protocol is not possible."""
+
+    name: str
+    title: str
+    phantom_bins: bool
+    fewest_users: int
+    per_bin: float = math.inf
+    simultaneous: float = math.inf
+    simultaneous_share: float = math.inf
+    surely_seen: float = math.inf
+    messages: float = math.inf
+    most_messages: float = math.inf
+    bytes_per_person: float = math.inf
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The rows for one question, and which of them to choose."""
+
+    users: int
+    bins: int
+    epsilon: float
+    delta: float
+    beta: float
+    rows: tuple[Row, ...]
+    recommended: str | None
+    reason: str
+
+    def row(self, name: str) -> Row:
+        """The row of a protocol, by its short name."""
+        return next(row for row in self.rows if row.name == name)
+
+
+def plan(
+    *, users: int, bins: int, epsilon: float, delta: float, beta: float = 0.05, honest_users: int | None = None
+) -> Plan:
+    """Error, cost and feasibility of every histogram protocol for this many people and bins."""
+    wish = _wish(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users)
+    beta = failure_probability(beta)
+    rows = tuple(_row(name, option, wish, beta) for name, option in OPTIONS.items())
+    name, reason = _recommend(rows, users=wish["users"], bins=wish["bins"])
+    return Plan(
+        users=wish["users"],
+        bins=wish["bins"],
+        epsilon=wish["epsilon"],
+        delta=wish["delta"],
+        beta=beta,
+        rows=rows,
+        recommended=name,
+        reason=reason,
+    )
+
+
+def users_needed(name: str, *, share: float, bins: int, epsilon: float, delta: float, beta: float = 0.05) -> int:
+    """The fewest people for whom the simultaneous error is at most this share of them."""
+    option, share = _option(name), open_probability("share", share)
+
+    def enough(users: int) -> bool:
+        wish = _wish(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=None)
+        return _simultaneous(option, wish, beta) <= share * users
+
+    at = bisect_left(range(1, MOST_USERS + 1), True, key=enough)
+    if at == MOST_USERS:
+        raise ParameterError(f"share={share:g} needs more than {MOST_USERS:g} people")
+    return at + 1
+
+
+def epsilon_needed(name: str, *, error: float, users: int, bins: int, delta: float, beta: float = 0.05) -> float:
+    """The smallest epsilon from 0.01 to 10 with a simultaneous error of at most so many people, to half a per cent."""
+    option, target = _option(name), real("error", error)
+
+    @cache
+    def excess(log_epsilon: float) -> float:
+        wish = _wish(users=users, bins=bins, epsilon=math.exp(log_epsilon), delta=delta, honest_users=None)
+        return min(_simultaneous(option, wish, beta), 2.0 * users) - target
+
+    least, most = math.log(_LEAST_EPSILON), math.log(_MOST_EPSILON)
+    low = high = 0.0
+    while excess(high) > 0:
+        if high == most:
+            raise ParameterError(
+                f"error={target:g} people is not possible with {option.title}: even epsilon={_MOST_EPSILON:g} gives "
+                f"{excess(high) + target:.0f}"
+            )
+        low, high = high, min(most, high + 0.5)
+    while excess(low) <= 0:
+        if low == least:
+            return _LEAST_EPSILON
+        low, high = max(least, low - 0.5), low
+    return math.exp(first_safe(excess, low, high, tolerance=5e-3))
+
+
+def most_bins(name: str, *, messages: float, users: int, epsilon: float, delta: float) -> int:
+    """The most bins for which a person sends at most so many messages on average."""
+    option, budget, trial = _option(name), real("messages", messages), 10**6
+    wish = _wish(users=users, bins=trial, epsilon=epsilon, delta=delta, honest_users=None)
+    per_bin = (option.calibrate(**wish).messages_per_user.expected - 1) / trial
+    if budget < 1 + per_bin:
+        raise ParameterError(f"messages={budget:g} is too few for any bin: one costs {1 + per_bin:.3g}")
+    return int((budget - 1) / per_bin)
+
+
+def _wish(*, users: Any, bins: Any, epsilon: Any, delta: Any, honest_users: Any) -> dict[str, Any]:
+    """The parameters of a calibration, checked."""
+    users = head_count("users", users)
+    return {
+        "users": users,
+        "bins": whole("bins", bins),
+        "epsilon": target_epsilon(epsilon),
+        "delta": target_delta(delta),
+        "honest_users": honest_among(honest_users, users=users),
+    }
+
+
+def _option(name: str) -> Option:
+    if name not in OPTIONS:
+        raise ParameterError(f"protocol must be one of {', '.join(OPTIONS)}; got {name!r}")
+    return OPTIONS[name]
+
+
+def _simultaneous(option: Option, wish: dict[str, Any], beta: float) -> float:
+    """The simultaneous error; infinite where there are too few people."""
+    try:
+        protocol = option.calibrate(**wish)
+    except TooFewUsersError:
+        return math.inf
+    return float(protocol.error(beta, estimator=option.estimator).simultaneous)
+
+
+def _row(name: str, option: Option, wish: dict[str, Any], beta: float) -> Row:
+    row = Row(
+        name=name,
+        title=option.title,
+        phantom_bins=option.phantom_bins,
+        fewest_users=option.kind.minimum_users(epsilon=wish["epsilon"], delta=wish["delta"]),
+    )
+    try:
+        protocol = option.calibrate(**wish)
+    except TooFewUsersError as too_few:
+        return replace(row, problem=f"needs at least {too_few.minimum_users:,} people")
+    error, messages = protocol.error(beta, estimator=option.estimator), protocol.messages_per_user
+    # a hidden bin is off by its whole count; where empty bins are noisy, both errors must be overcome
+    unseen = error.simultaneous * (2 if option.phantom_bins else 1)
+    return replace(
+        row,
+        per_bin=error.per_bin,
+        simultaneous=error.simultaneous,
+        simultaneous_share=error.simultaneous / wish["users"],
+        surely_seen=math.floor(unseen) + 1,
+        messages=messages.expected,
+        most_messages=messages.maximum,
+        bytes_per_person=messages.expected * protocol.bits_per_message / 8,
+    )
+
+
+def _recommend(rows: tuple[Row, ...], *, users: int, bins: int) -> tuple[str | None, str]:
+    """The smallest error that is practical; where most bins are empty, only protocols without phantom bins."""
+    possible = [row for row in rows if not row.problem]
+    practical = [row for row in possible if row.messages <= PRACTICAL_MESSAGES]
+    if not practical:
+        cheapest = min(possible, key=lambda row: row.messages, default=None)
+        if cheapest is None:
+            return None, "no protocol is possible with so few people; see what each needs"
+        return None, (
+            f"every protocol sends more than {PRACTICAL_MESSAGES:,.0f} messages per person ({cheapest.title} the "
+            f"fewest, {cheapest.messages:,.0f}): use more people, fewer bins, or draw the tally where the data is"
+        )
+    if bins <= users:
+        best = min(practical, key=lambda row: (round(row.simultaneous), row.messages))
+        return best.name, (
+            f"{best.title} has the smallest error of those with at most {PRACTICAL_MESSAGES:,.0f} messages per person"
+            + ("; every bin is noisy, also empty ones" if best.phantom_bins else "; it never reports an empty bin")
+        )
+    quiet = [row for row in practical if not row.phantom_bins]
+    if not quiet:
+        best = min(practical, key=lambda row: row.messages)
+        return best.name, (
+            f"{best.title} is the only one with a practical number of messages, but most of {readable(bins)} bins are "
+            "empty and will look occupied"
+        )
+    best = min(quiet, key=lambda row: row.messages)
+    return best.name, (
+        f"with {readable(bins)} bins for {users:,} people most bins are empty: {best.title} never reports an empty "
+        f"one, with the fewest messages"
+    )

@@ -1,0 +1,259 @@
+"""The protocol that is used in practice: the true bin, plus dummy messages that hide it.
+
+A person sends their own bin, and for every bin a dummy with a small probability (binomial dummies) or a Poisson
+number of them. A bin's count is c + B with B dummies, and c + B - E[B] is unbiased, but noisy for every bin, empty ones
+too: the worst error grows with the number of bins, and bins that nobody holds look occupied.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting import calibration
+from shuffledp.accounting.curve import PrivacyCurve, Shift
+from shuffledp.domain import Domain
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
+from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.noise.clusters import Clusters
+from shuffledp.noise.coins import heads
+from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.parameters import (
+    failure_probability,
+    head_count,
+    honest_among,
+    reporting,
+    target_delta,
+    target_epsilon,
+    whole,
+)
+from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
+from shuffledp.protocols.description import describe_release, reached
+from shuffledp.protocols.estimators import ErrorBound, error_bound, named
+from shuffledp.protocols.missing_noise import MessageCount
+from shuffledp.randomness import generator
+from shuffledp.shuffler import concatenate
+from shuffledp.tally import Tally, sorted_order
+
+_MOST_BINS_IN_MESSAGES = 2**32
+_CELLS_AT_ONCE = 1 << 26
+
+Dummies = Binomial | CompoundPoisson
+
+
+@dataclass(frozen=True, kw_only=True)
+class DummyHistogram:
+    """True bin plus dummies. `noise` is the law of the dummies in one bin, summed over all `users`."""
+
+    users: int
+    bins: int
+    noise: Dummies
+    honest_users: int | None = None
+    guarantee: Guarantee | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "users", head_count("users", self.users))
+        object.__setattr__(self, "bins", whole("bins", self.bins))
+        object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.users))
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        users: int,
+        bins: int,
+        epsilon: float,
+        delta: float,
+        honest_users: int | None = None,
+        dummies: str = "binomial",
+    ) -> Self:
+        """The fewest dummies that make the whole release (epsilon, delta)-private, exactly."""
+        users, bins = head_count("users", users), whole("bins", bins)
+        honest = honest_among(honest_users, users=users)
+        epsilon, delta = target_epsilon(epsilon), target_delta(delta)
+        if dummies not in ("binomial", "poisson"):
+            raise ParameterError(f"dummies must be binomial or poisson, got {dummies!r}")
+        noise: Dummies
+        if dummies == "binomial":
+            probability = calibration.smallest_probability(_curve, users=honest, epsilon=epsilon, delta=delta)
+            if probability is None:
+                needed = cls.minimum_users(epsilon=epsilon, delta=delta)
+                raise TooFewUsersError(
+                    f"users={honest} is too few for epsilon={epsilon:g}, delta={delta:g} with binomial dummies: "
+                    f"needs at least {needed}, or poisson dummies",
+                    minimum_users=needed,
+                )
+            noise = Binomial(trials=users, probability=probability)
+        else:
+            rate = calibration.first_rate(
+                lambda rate: math.log(_two_shifts(_poisson(rate)).delta(epsilon) / delta), start=math.log(2 / delta)
+            )
+            if rate is None:
+                raise ParameterError(f"epsilon={epsilon:g} is too small for poisson dummies: use binomial ones")
+            noise = _poisson(rate * (1 + 1e-12) * users / honest)
+        guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="exact calibration")
+        return cls(users=users, bins=bins, noise=noise, honest_users=honest, guarantee=guarantee)
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+        """The fewest honest people with whom (epsilon, delta) is possible with binomial dummies."""
+        return calibration.fewest_users(_curve, epsilon=target_epsilon(epsilon), delta=target_delta(delta))
+
+    @cached_property
+    def privacy(self) -> PrivacyCurve:
+        """The exact privacy curve of the whole release, counting the honest people's dummies only."""
+        return _two_shifts(_share(self.noise, people=self.honest_users or self.users, users=self.users))
+
+    def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
+        """Exact error in people before any release; the number of occupied bins does not matter here."""
+        _only_unbiased(estimator)
+        return error_bound(
+            self.noise,
+            beta=failure_probability(beta),
+            people=self.users,
+            bins=self.bins,
+            occupied=min(self.users, self.bins),
+            estimator="unbiased",
+        )
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """One for the value, and the dummies."""
+        try:
+            expected = 1 + self.bins / self.users * self.noise.mean
+        except OverflowError:
+            expected = math.inf
+        return MessageCount(expected=expected, maximum=1 + self.bins if isinstance(self.noise, Binomial) else math.inf)
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits that name a bin."""
+        return max(1, (self.bins - 1).bit_length())
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
+        """The messages of one person (a bin) or of many (an array of bins)."""
+        people = np.atleast_1d(np.asarray(values))
+        check_bins(people, bins=self.bins, what="value")
+        if self.bins > _MOST_BINS_IN_MESSAGES:
+            raise ParameterError(f"bins={readable(self.bins)} is too many for this protocol, which reports every bin")
+        source, kind = generator(rng), np.min_scalar_type(self.bins - 1)
+        return np.concatenate([people.astype(kind), self._dummies(people.size, source).astype(kind)])
+
+    def _dummies(self, people: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The bins of so many people's dummies."""
+        if isinstance(self.noise, CompoundPoisson):
+            return Clusters(law=self.noise, users=self.users, bins=self.bins).draw_bins(people, rng=rng)
+        at_once = max(1, _CELLS_AT_ONCE // self.bins)
+        blocks = [min(at_once, people - start) for start in range(0, people, at_once)]
+        drawn = [heads(block * self.bins, self.noise.probability, rng) % self.bins for block in blocks]
+        return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
+
+    def tally(self, messages: ArrayLike) -> Tally:
+        """How many messages name each bin."""
+        flat = concatenate(messages)
+        check_bins(flat, bins=self.bins, what="message")
+        return Tally.of_bins(flat, bins=self.bins)
+
+    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> Tally:
+        """A tally drawn from its exact law given the true counts, without making messages."""
+        truth = true_counts(counts, users=self.users, bins=self.bins)
+        dummies = self.noise.sample(len(truth), rng=generator(rng))
+        return Tally(truth.symbols, truth.counts + dummies, complete=len(truth) == self.bins)
+
+    def estimate(
+        self,
+        tally: Tally,
+        *,
+        estimator: str = "unbiased",
+        beta: float = 0.05,
+        reports: int | None = None,
+        domain: Domain | None = None,
+    ) -> Estimate:
+        """The histogram of every bin, with intervals that hold with probability 1 - beta."""
+        check_tally(tally, Tally)
+        _only_unbiased(estimator)
+        check_domain(domain, bins=self.bins)
+        if len(tally) != self.bins:
+            raise DataError("this protocol estimates every bin: give sample_tally an array with all true counts")
+        return self.for_reports(reports)._read(tally, beta=failure_probability(beta), domain=domain)
+
+    def for_reports(self, reports: int | None) -> Self:
+        """This protocol as it really ran when only so many people reported: same randomizer, fewer dummies."""
+        if reports is None or reports == self.users:
+            return self
+        people = reporting(reports, users=self.users)
+        honest = min(self.honest_users or people, people)
+        noise = _share(self.noise, people=people, users=self.users)
+        ran = replace(self, users=people, honest_users=honest, noise=noise)
+        return replace(ran, guarantee=reached(self.guarantee, ran.privacy, enough=honest == self.honest_users))
+
+    def _read(self, tally: Tally, *, beta: float, domain: Domain | None) -> Estimate:
+        """The estimate from the number of messages in each bin."""
+        order = sorted_order(tally.symbols)
+        counts = tally.counts[order]
+
+        def intervals(bins: int) -> Intervals:
+            low, high = named("unbiased").noise_range(self.noise, beta=beta, people=self.users, bins=bins)
+            return Intervals(
+                low=np.clip(counts - high, 0, self.users),
+                high=np.clip(counts - low, 0, self.users),
+                unreported_high=0,
+            )
+
+        return Estimate(
+            symbols=tally.symbols[order],
+            counts=counts.astype(np.float64) - self.noise.mean,
+            per_bin=intervals(1),
+            simultaneous=intervals(self.bins),
+            people=self.users,
+            bins=self.bins,
+            beta=beta,
+            estimator="unbiased",
+            guarantee=self.guarantee,
+            about=partial(self.describe, beta=beta),
+            domain=domain,
+        )
+
+    def describe(self, *, beta: float = 0.05) -> str:
+        """The guarantee, its conditions and the error to expect, in words."""
+        return describe_release(
+            guarantee=self.guarantee,
+            privacy=self.privacy,
+            users=self.users,
+            honest_users=self.honest_users or self.users,
+            bins=self.bins,
+            noise=f"A bin receives {self.noise.mean:.1f} dummy messages on average.",
+            error=self.error(beta).simultaneous,
+            beta=beta,
+        )
+
+
+def _only_unbiased(estimator: str) -> None:
+    if estimator != "unbiased":
+        raise ParameterError(f"estimator must be unbiased for this protocol, got {estimator!r}")
+
+
+def _poisson(rate: float) -> CompoundPoisson:
+    return CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
+
+
+def _share(noise: Dummies, *, people: int, users: int) -> Dummies:
+    """The dummies of some of the people."""
+    if isinstance(noise, Binomial):
+        return Binomial(trials=people, probability=noise.probability)
+    return noise.with_rate(noise.rate * people / users)
+
+
+def _two_shifts(noise: Dummies) -> PrivacyCurve:
+    """A replaced value moves two bins by one, in opposite directions, with independent noise."""
+    return PrivacyCurve.of_shifts(Shift(law=noise, by=1), Shift(law=noise, by=-1))
+
+
+def _curve(honest_users: int, probability: float) -> PrivacyCurve:
+    return _two_shifts(Binomial(trials=honest_users, probability=probability))

@@ -1,0 +1,1 @@
+"""Pictures; no computation of their own."""
