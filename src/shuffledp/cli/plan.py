@@ -50,12 +50,11 @@ def show_plan(
 def parse_bins(text: str) -> int:
     """A number of bins as people write it: 100000, 100_000, 1e6, 2^64 or 2**64."""
     plain = text.replace("**", "^").replace("_", "").replace(",", "")
+    number = 0
     if power := re.fullmatch(r"(\d+)\^(\d{1,5})", plain):
         number = int(power[1]) ** int(power[2])
     elif re.fullmatch(r"\d+|\d+(\.\d+)?e\d{1,2}", plain):
         number = int(plain) if plain.isdigit() else round(float(plain))
-    else:
-        number = 0
     if number < 1:
         raise ParameterError(f"bins must be a whole number such as 100000, 1e6 or 2^64, got {text!r}")
     return number
