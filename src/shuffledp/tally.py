@@ -103,8 +103,15 @@ def as_symbols(labels: list[Any]) -> NDArray[Any]:
     return np.fromiter(labels, dtype=object, count=len(labels))
 
 
-def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64]:
+def increasing(symbols: NDArray[Any]) -> bool:
+    """Whether the symbols are numbers in strictly increasing order, as most tallies have them."""
+    return symbols.dtype.kind in "iu" and bool((symbols[1:] > symbols[:-1]).all())
+
+
+def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
     """An order of the symbols that says nothing about the order of the data: by value, or by type and spelling."""
+    if increasing(symbols):
+        return slice(None)
     if symbols.dtype != object:
         return np.argsort(symbols, kind="stable")
     keys = [(type(symbol).__name__, repr(symbol)) for symbol in symbols.tolist()]

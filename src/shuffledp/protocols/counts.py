@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimate import readable
-from shuffledp.tally import Tally
+from shuffledp.tally import Tally, increasing
 
 Counts = Tally | Mapping[Any, int] | ArrayLike
 """True counts: an array with one for every bin, or a mapping or a Tally with those of the bins it lists."""
@@ -57,14 +57,18 @@ def true_counts(counts: Counts, *, users: int, bins: int) -> Tally:
 
 def _check_symbols(truth: Tally, *, bins: int) -> None:
     """Whole numbers must be bins; other labels are taken as members of an implicit domain. None may occur twice."""
-    symbols = truth.symbols.tolist()
-    numbers = [s for s in symbols if isinstance(s, int)] if truth.symbols.dtype == object else symbols
-    if numbers and not (min(numbers) >= 0 and max(numbers) < bins):
+    symbols = truth.symbols
+    if increasing(symbols):
+        lowest, highest = (int(symbols[0]), int(symbols[-1])) if symbols.size else (0, 0)
+    else:
+        numbers = [symbol for symbol in symbols.tolist() if isinstance(symbol, int)] or [0]
+        lowest, highest = min(numbers), max(numbers)
+        if len(set(symbols.tolist())) != symbols.size:
+            raise DataError("counts are given twice for the same bin")
+    if lowest < 0 or highest >= bins:
         raise DataError(f"counts are given for a bin that is not between 0 and {readable(bins - 1)}")
-    if len(set(symbols)) != len(symbols):
-        raise DataError("counts are given twice for the same bin")
-    if len(symbols) > bins:
-        raise DataError(f"counts are given for {len(symbols)} values, but there are only {readable(bins)} bins")
+    if symbols.size > bins:
+        raise DataError(f"counts are given for {symbols.size} values, but there are only {readable(bins)} bins")
 
 
 def check_tally(tally: object, kind: type) -> None:
