@@ -4,7 +4,7 @@ from shuffledp.protocols.binary_sum import BinarySum
 from shuffledp.protocols.dummy_histogram import DummyHistogram
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.histogram import Histogram
-from shuffledp.protocols.missing_noise import MessageCount
+from shuffledp.protocols.release import MessageCount
 from shuffledp.protocols.sparse_histogram import SparseHistogram
 
 __all__ = ["BinarySum", "DummyHistogram", "ErrorBound", "Histogram", "MessageCount", "SparseHistogram"]

@@ -8,7 +8,7 @@ too: the worst error grows with the number of bins, and bins that nobody holds l
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -34,9 +34,8 @@ from shuffledp.parameters import (
     whole,
 )
 from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
-from shuffledp.protocols.description import describe_release, reached
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
-from shuffledp.protocols.missing_noise import MessageCount
+from shuffledp.protocols.release import MessageCount, describe_release, ran_with
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally, sorted_order
@@ -187,11 +186,8 @@ class DummyHistogram:
         """This protocol as it really ran when only so many people reported: same randomizer, fewer dummies."""
         if reports is None or reports == self.users:
             return self
-        people = reporting(reports, users=self.users)
-        honest = min(self.honest_users or people, people)
-        noise = _share(self.noise, people=people, users=self.users)
-        ran = replace(self, users=people, honest_users=honest, noise=noise)
-        return replace(ran, guarantee=reached(self.guarantee, ran.privacy, enough=honest == self.honest_users))
+        noise = _share(self.noise, people=reporting(reports, users=self.users), users=self.users)
+        return ran_with(self, reports, noise=noise)
 
     def _read(self, tally: Tally, *, beta: float, domain: Domain | None) -> Estimate:
         """The estimate from the number of messages in each bin."""
@@ -223,10 +219,7 @@ class DummyHistogram:
     def describe(self, *, beta: float = 0.05) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
         return describe_release(
-            guarantee=self.guarantee,
-            privacy=self.privacy,
-            users=self.users,
-            honest_users=self.honest_users or self.users,
+            self,
             bins=self.bins,
             noise=f"A bin receives {self.noise.mean:.1f} dummy messages on average.",
             error=self.error(beta).simultaneous,

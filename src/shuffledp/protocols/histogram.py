@@ -24,7 +24,8 @@ from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
 from shuffledp.parameters import whole
 from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
-from shuffledp.protocols.missing_noise import MessageCount, MissingNoise
+from shuffledp.protocols.missing_noise import MissingNoise
+from shuffledp.protocols.release import MessageCount
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally

@@ -7,9 +7,9 @@ paper), so a bin's count is (true count) + users - M with M ~ Bin(users, missing
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +24,13 @@ from shuffledp.parameters import (
     failure_probability,
     head_count,
     honest_among,
-    reporting,
     target_delta,
     target_epsilon,
     whole,
 )
-from shuffledp.protocols.description import describe_release, reached
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
+from shuffledp.protocols.release import describe_release, ran_with
 from shuffledp.tally import sorted_order
-
-
-class MessageCount(NamedTuple):
-    """How many messages one person sends."""
-
-    expected: float
-    maximum: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,10 +135,7 @@ class MissingNoise(ABC):
         """This protocol as it really ran when only so many people reported: same randomizer, less noise."""
         if reports is None or reports == self.users:
             return self
-        people = reporting(reports, users=self.users)
-        honest = min(self.honest_users or people, people)
-        ran = replace(self, users=people, honest_users=honest)
-        return replace(ran, guarantee=reached(self.guarantee, ran.privacy, enough=honest == self.honest_users))
+        return ran_with(self, reports)
 
     def _read(
         self,
@@ -194,12 +183,8 @@ class MissingNoise(ABC):
 
     def describe(self, *, estimator: str = "truncated", beta: float = 0.05) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
-        assert self.honest_users is not None
         return describe_release(
-            guarantee=self.guarantee,
-            privacy=self.privacy,
-            users=self.users,
-            honest_users=self.honest_users,
+            self,
             bins=self.bin_count,
             noise=(
                 f"Each person leaves out each noise message with probability {self.missing_probability:.4g}; on "

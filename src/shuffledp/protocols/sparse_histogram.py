@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Self
@@ -39,9 +39,8 @@ from shuffledp.parameters import (
 )
 from shuffledp.protocols.combined import CombinedEstimator
 from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
-from shuffledp.protocols.description import describe_release, reached
 from shuffledp.protocols.estimators import ErrorBound
-from shuffledp.protocols.missing_noise import MessageCount
+from shuffledp.protocols.release import MessageCount, describe_release, ran_with
 from shuffledp.protocols.signed_tally import SignedTally
 from shuffledp.protocols.sparse_laws import KNEE, PAIR_RATES, LawSearch, SparseLaws
 from shuffledp.randomness import generator
@@ -210,11 +209,8 @@ class SparseHistogram:
         """This protocol as it really ran when only so many people reported: same randomizer, less noise."""
         if reports is None or reports == self.users:
             return self
-        people = reporting(reports, users=self.users)
-        laws = self._laws.scaled(people / self.users)
-        honest = min(self.honest_users or people, people)
-        ran = replace(self, users=people, honest_users=honest, pairs=laws.pairs, lone=laws.lone)
-        return replace(ran, guarantee=reached(self.guarantee, ran.privacy, enough=honest == self.honest_users))
+        laws = self._laws.scaled(reporting(reports, users=self.users) / self.users)
+        return ran_with(self, reports, pairs=laws.pairs, lone=laws.lone)
 
     def _read(self, tally: SignedTally, *, beta: float, domain: Domain | None) -> Estimate:
         """The estimate from the number of messages in each bin."""
@@ -251,12 +247,8 @@ class SparseHistogram:
 
     def describe(self, *, beta: float = 0.05) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
-        assert self.honest_users is not None
         return describe_release(
-            guarantee=self.guarantee,
-            privacy=self.privacy,
-            users=self.users,
-            honest_users=self.honest_users,
+            self,
             bins=self.bins,
             noise=(
                 f"Each person sends about {self.messages_per_user.expected:.3g} messages; a bin receives "

@@ -1,0 +1,80 @@
+"""What every release has in common: who counts for its guarantee, what it cost, and the words that go with it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from shuffledp.accounting.curve import PrivacyCurve
+from shuffledp.estimate import Guarantee, readable
+from shuffledp.parameters import reporting
+
+
+class MessageCount(NamedTuple):
+    """How many messages one person sends."""
+
+    expected: float
+    maximum: float
+
+
+class Release(Protocol):
+    """The fields of a protocol that are about people and promises."""
+
+    @property
+    def users(self) -> int:
+        """How many people take part."""
+
+    @property
+    def honest_users(self) -> int | None:
+        """How many of them surely follow the protocol."""
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the noise was chosen for."""
+
+    @property
+    def privacy(self) -> PrivacyCurve:
+        """The privacy curve."""
+
+
+R = TypeVar("R", bound=Release)
+
+
+def ran_with(protocol: R, reports: int, **fields: Any) -> R:
+    """The protocol as it really ran when only so many people reported, with the fields that this changes.
+
+    Only the noise of min(honest_users, reports) people is then sure. If that is less than was calibrated for, the
+    guarantee is the one that was reached.
+    """
+    people = reporting(reports, users=protocol.users)
+    honest = min(protocol.honest_users or people, people)
+    ran: Any = replace(protocol, users=people, honest_users=honest, **fields)  # type: ignore[type-var]
+    promised = protocol.guarantee
+    if promised is not None and honest != protocol.honest_users:
+        basis = f"fewer people reported than the promised ({promised.epsilon:g}, {promised.delta:g}) needs"
+        epsilon = ran.privacy.epsilon(promised.delta)
+        ran = replace(ran, guarantee=Guarantee(epsilon=epsilon, delta=promised.delta, basis=basis))
+    return ran  # type: ignore[no-any-return]
+
+
+def describe_release(protocol: Release, *, bins: int, noise: str, error: float, beta: float) -> str:
+    """The guarantee, its neighbours and conditions, the noise, the error to expect, and what is not protected."""
+    promised = protocol.guarantee
+    if promised is None:
+        promised = Guarantee(epsilon=protocol.privacy.epsilon(1e-6), delta=1e-6, basis="from the exact curve")
+    promise = (
+        f"This release gives {promised}: replacing one person's value by any other changes the probability of every "
+        f"outcome by a factor of at most {math.exp(promised.epsilon):.3g}, but for {promised.delta:g}."
+        if math.isfinite(promised.epsilon)
+        else f"This release gives no differential privacy at delta={promised.delta:g}, for any epsilon."
+    )
+    users, honest = protocol.users, protocol.honest_users
+    trusted = "all" if honest == users else f"at least {honest:,} of the"
+    return (
+        f"{promise} That holds if {trusted} {users:,} people follow the protocol and the shuffler mixes all messages "
+        f"before anyone else sees them. {noise} "
+        f"With probability {1 - beta:g} no estimate among {readable(bins)} bins is off by more than "
+        f"{error:.0f} people, {error / users:.2g} of all. Not protected: who took part and how many did; what is true "
+        f"of many people together; people who take part in further releases, unless all of them are composed."
+    )
