@@ -39,9 +39,30 @@ def test_honest_users_make_more_noise():
 
 def test_impossible_protocols_say_what_they_need():
     answer = plan(**{**ASKED, "users": 100, "bins": 20})
-    assert answer.row("hist").problem == "needs at least 148 people"
+    assert answer.row("hist").problem == "needs at least 148 honest people"
     assert answer.row("sparse").problem == ""
     assert answer.recommended.startswith("sparse")
+
+
+def test_honest_users_count_everywhere():
+    """A target that the table does not meet is not said to need less than was asked for."""
+    honest = {"users": 10**6, "bins": 10**4, "delta": 1e-6, "honest_users": 2 * 10**5}
+    assert epsilon_needed("dummy", error=60, **honest) > 1
+    assert plan(epsilon=1, **honest).row("dummy").simultaneous > 60
+    alone = users_needed("sparse", share=1e-3, bins=100, epsilon=1, delta=1e-6)
+    assert users_needed("sparse", share=1e-3, bins=100, epsilon=1, delta=1e-6, honest_share=0.5) > 1.5 * alone
+    assert most_bins("sparse", messages=9, users=10**6, epsilon=1, delta=1e-6, honest_users=5 * 10**5) < most_bins(
+        "sparse", messages=9, users=10**6, epsilon=1, delta=1e-6
+    )
+
+
+def test_a_useless_result_is_called_so():
+    assert "says little" in plan(users=60, bins=10, epsilon=1, delta=1e-6).reason
+
+
+@pytest.mark.parametrize("users", [1, 2, 5])
+def test_very_few_people(users):
+    assert len(plan(users=users, bins=1, epsilon=1, delta=1e-6).rows) == len(OPTIONS)
 
 
 def test_advice():
@@ -145,9 +166,14 @@ def test_plan_as_json_with_a_target():
     assert needs["hist"]["epsilon"] == pytest.approx(1.22, abs=0.02)
 
 
+def test_plan_for_a_message_budget():
+    result = command("plan", *QUESTION, "--max-messages", "10")
+    assert "SparseHistogram: at most 62," in result.stdout
+
+
 def test_plan_for_too_few_people_names_the_number():
     result = command("plan", "--users", "100", "--bins", "50", "--epsilon", "1", "--delta", "1e-6")
-    assert "needs at least 148 people" in result.stdout
+    assert "needs at least 148 honest people" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -155,6 +181,7 @@ def test_plan_for_too_few_people_names_the_number():
     [
         (["--bins", "x"], "bins must be a whole number"),
         (["--epsilon", "0"], "epsilon must be above 0"),
+        (["--target-error", "-5"], "target_error must lie between"),
         (["--figure", "plan.doc"], "must end in .svg"),
         (["--figure", "/nowhere/plan.svg"], "cannot write"),
     ],

@@ -1,57 +1,81 @@
 """SparseHistogram: privacy by enumeration of messages, exact splitting, zero guarantee, error, cost."""
 
 import math
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
-from scipy.signal import fftconvolve
 
-from shuffledp import DataError, Domain, ParameterError, SparseHistogram, run, shuffle
+from shuffledp import DataError, Domain, DummyHistogram, ParameterError, SparseHistogram, run, shuffle
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
 from shuffledp.protocols.sparse_laws import LawSearch
+from shuffledp.verification.enumeration import exact_delta
 from tests.statistical.goodness import assert_law, assert_not_law
 
 SMALL_PAIRS = CompoundPoisson(rate=0.9, size_weights=(SIZE_GRID // 2, SIZE_GRID // 2))
 SMALL_LONE = CompoundPoisson(rate=0.7, size_weights=(SIZE_GRID // 4, SIZE_GRID // 4, SIZE_GRID // 2))
 
 
-def one_persons_messages(protocol, value, reach):
-    """The law of (#+0, #-0, #+1, #-1) that one person sends, built message by message, cut off at `reach`."""
-    pairs, lone = (law.with_rate(law.rate / protocol.users).window.pmf for law in (protocol.pairs, protocol.lone))
-    bins = []
-    for j in range(2):
-        table = np.zeros((reach, reach))
-        for a, chance_a in enumerate(pairs[:reach]):
-            for b, chance_b in enumerate(lone[:reach]):
-                plus, minus = a + (value == j), a + b
-                if plus < reach and minus < reach:
-                    table[plus, minus] += chance_a * chance_b
-        bins.append(table)
-    return np.multiply.outer(bins[0], bins[1])
+def unscaled(rate, sizes, reach):
+    """e^rate times the probabilities of a compound Poisson law, as fractions: a sum over the number of clusters."""
+    total, power, factor = [Fraction(0)] * reach, {0: Fraction(1)}, Fraction(1)
+    for clusters in range(reach):
+        for k, chance in power.items():
+            total[k] += factor * chance
+        longer = {}
+        for k, chance in power.items():
+            for size, weight in sizes.items():
+                if k + size < reach:
+                    longer[k + size] = longer.get(k + size, Fraction(0)) + chance * weight
+        power, factor = longer, factor * rate / (clusters + 1)
+    return total
 
 
-@pytest.mark.parametrize("users", [1, 2])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5])
-def test_privacy_matches_enumeration_of_messages(users, epsilon):
-    protocol = SparseHistogram(users=users, bins=2, pairs=SMALL_PAIRS, lone=SMALL_LONE)
-    reach = 16 if users == 1 else 12
-    laws = [one_persons_messages(protocol, value, reach) for value in (0, 1)]
+@pytest.mark.parametrize(("users", "reach"), [(1, 9), (2, 7)])
+def test_privacy_matches_enumeration_of_messages_in_fractions(users, reach):
+    """Message by message, with e^-rate as the only number that is not rational: it is common to all outcomes."""
+    pair_rate, lone_rate = Fraction(3, 8), Fraction(1, 4)
+    protocol = SparseHistogram(
+        users=users,
+        bins=2,
+        pairs=CompoundPoisson(rate=float(pair_rate), size_weights=(SIZE_GRID // 2, SIZE_GRID // 2)),
+        lone=CompoundPoisson(rate=float(lone_rate), size_weights=(3 * SIZE_GRID // 4, SIZE_GRID // 4)),
+    )
+    pairs = unscaled(pair_rate / users, {1: Fraction(1, 2), 2: Fraction(1, 2)}, reach)
+    lone = unscaled(lone_rate / users, {1: Fraction(3, 4), 2: Fraction(1, 4)}, reach)
+
+    def person(value):
+        law = {}
+        for a0, b0, a1, b1 in product(range(reach), repeat=4):
+            sent = (a0 + (value == 0), a0 + b0, a1 + (value == 1), a1 + b1)
+            if max(a0 + b0, a1 + b1) < reach:
+                law[sent] = law.get(sent, 0) + pairs[a0] * lone[b0] * pairs[a1] * lone[b1]
+        return law
+
+    people = [person(value) for value in (0, 1)]
 
     def output(dataset):
-        total = laws[dataset[0]]
-        for value in dataset[1:]:
-            total = fftconvolve(total, laws[value])
+        total = {(0, 0, 0, 0): Fraction(1)}
+        for value in dataset:
+            longer = {}
+            for have, p in total.items():
+                for sent, q in people[value].items():
+                    key = tuple(map(sum, zip(have, sent, strict=True)))
+                    longer[key] = longer.get(key, 0) + p * q
+            total = longer
         return total
 
-    datasets = [(0,) * k + (1,) * (users - k) for k in range(users + 1)]
-    neighbours = [(x, y) for x in datasets for y in datasets if abs(sum(x) - sum(y)) == 1]
-    enumerated = max(np.maximum(output(x) - math.exp(epsilon) * output(y), 0).sum() for x, y in neighbours)
-    left_out = max(1 - output(x).sum() for x in datasets)
-    ours = protocol.privacy.delta(epsilon)
-    assert left_out < 2e-3
-    assert enumerated - math.exp(epsilon) * left_out - 1e-9 <= ours
-    assert ours <= (enumerated + left_out) * 1.01 + 1e-6
+    scale = math.exp(-2 * float(pair_rate + lone_rate))
+    first, second = output((0,) * users), output((1,) + (0,) * (users - 1))
+    left_out = 1 - scale * float(sum(first.values()))
+    assert left_out < 1e-3
+    for ratio in (Fraction(5, 4), Fraction(3), Fraction(12)):
+        enumerated = scale * float(exact_delta(first, second, ratio=ratio))
+        ours = protocol.privacy.delta(math.log(ratio))
+        # outcomes that were left out can lower or raise delta, by at most their probability (times ratio under Q)
+        assert enumerated - float(ratio) * left_out <= ours <= 1.002 * (enumerated + left_out) + 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
@@ -250,14 +274,58 @@ def test_fewer_reports_and_honest_users():
         protocol.estimate(protocol.tally([]), reports=3000)
 
 
+def test_a_wrong_number_of_people_is_noticed():
+    for protocol in (
+        SparseHistogram.calibrate(users=2000, bins=100, epsilon=1, delta=1e-6),
+        DummyHistogram.calibrate(users=2000, bins=100, epsilon=1, delta=1e-6),
+    ):
+        half = protocol.tally(protocol.randomize(np.zeros(1000, dtype=int)))
+        with pytest.raises(DataError, match="do not fit 2000 people in 100 bins"):
+            protocol.estimate(half)
+        told = protocol.estimate(half, reports=1000)
+        assert told.guarantee.epsilon > 1
+        assert run(protocol, np.zeros(1000, dtype=int)).guarantee == told.guarantee
+
+
+@pytest.mark.parametrize("users", [1, 2, 3, 7, 19, 60])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_few_people_get_an_honest_bound(users, epsilon):
+    protocol = SparseHistogram.calibrate(users=users, bins=10, epsilon=epsilon, delta=1e-6)
+    assert protocol.error(0.05).simultaneous > 0
+    assert protocol.describe()
+
+
+def test_few_honest_people_among_many():
+    protocol = SparseHistogram.calibrate(users=10**6, bins=100, epsilon=1, delta=1e-6, honest_users=20_000)
+    assert protocol.lone.rate > 1000
+    assert protocol.lone.window.pmf.sum() == pytest.approx(1, abs=1e-9)
+    assert protocol.privacy.delta(1) <= 1e-6
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.5), (0.1, 0.1), (1.0, 1e-15), (10.0, 1e-9)])
+def test_odd_guarantees_calibrate_to_the_fewest_messages_nearby(epsilon, delta):
+    common = {"users": 10**5, "bins": 10**4, "epsilon": epsilon, "delta": delta}
+    default = SparseHistogram.calibrate(**common)
+    assert default.privacy.delta(epsilon) <= delta
+    loose = SparseHistogram.calibrate(**common, error=10**5)
+    assert loose.messages_per_user.expected <= 1.0001 * default.messages_per_user.expected
+
+
+def test_few_messages_in_very_many_bins_are_counted_sparsely():
+    protocol = SparseHistogram.calibrate(users=1000, bins=2**30, epsilon=1, delta=1e-6)
+    assert len(protocol.tally(np.array([4, 5, 9])).plus) == 1
+
+
 def test_messages_and_huge_domains():
     protocol = SparseHistogram.calibrate(users=10**6, bins=1000, epsilon=1, delta=1e-6)
     messages = protocol.randomize(np.zeros(200_000, dtype=int), rng=np.random.default_rng(46))
     assert messages.size / 200_000 == pytest.approx(protocol.messages_per_user.expected, rel=0.01)
     assert protocol.bits_per_message == 11
-    huge = SparseHistogram.calibrate(users=1000, bins=2**62, epsilon=1, delta=1e-6)
     with pytest.raises(ParameterError, match="too many for a 64-bit message"):
-        SparseHistogram.calibrate(users=1000, bins=2**63, epsilon=1, delta=1e-6).randomize(0)
+        SparseHistogram.calibrate(users=1000, bins=2**64, epsilon=1, delta=1e-6).randomize(0)
+    most = SparseHistogram(users=10**12, bins=2**63, pairs=SMALL_PAIRS.with_rate(1e-6), lone=SMALL_LONE.with_rate(1e-6))
+    assert 2**63 - 1 in most.tally(most.randomize(2**63 - 1)).plus.symbols
+    huge = SparseHistogram.calibrate(users=1000, bins=2**62, epsilon=1, delta=1e-6)
     estimate = huge.estimate(huge.sample_tally({"a": 900, "b": 100}), domain=Domain.implicit(2**62))
     assert estimate["a"] == pytest.approx(900, abs=80)
 
@@ -300,6 +368,6 @@ def test_bad_input():
 
 def test_search_reports_the_fewest_messages():
     search = LawSearch(epsilon=1.0, delta=1e-6)
-    fewest = search.fewest_messages()
+    fewest = search.cheapest().messages
     assert search.within(1.05 * fewest) is not None
     assert search.within(0.8 * fewest) is None

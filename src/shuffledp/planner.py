@@ -28,6 +28,7 @@ from shuffledp.protocols import DummyHistogram, Histogram, SparseHistogram
 PRACTICAL_MESSAGES = 1000.0
 """More messages per person than this are not recommended."""
 
+_USELESS_SHARE = 0.1
 _LEAST_EPSILON, _MOST_EPSILON = 0.01, 10.0
 
 
@@ -86,6 +87,7 @@ class Row:
     fewest_users: int
     per_bin: float = math.inf
     simultaneous: float = math.inf
+    per_bin_share: float = math.inf
     simultaneous_share: float = math.inf
     surely_seen: float = math.inf
     messages: float = math.inf
@@ -103,6 +105,7 @@ class Plan:
     epsilon: float
     delta: float
     beta: float
+    honest_users: int
     rows: tuple[Row, ...]
     recommended: str | None
     reason: str
@@ -120,24 +123,43 @@ def plan(
     beta = failure_probability(beta)
     rows = tuple(_row(name, option, wish, beta) for name, option in OPTIONS.items())
     name, reason = _recommend(rows, users=wish["users"], bins=wish["bins"])
+    if name and (share := next(row for row in rows if row.name == name).simultaneous_share) > _USELESS_SHARE:
+        reason += f"; but an error of {share:.0%} of all people says little: more people are needed"
     return Plan(
         users=wish["users"],
         bins=wish["bins"],
         epsilon=wish["epsilon"],
         delta=wish["delta"],
         beta=beta,
+        honest_users=wish["honest_users"],
         rows=rows,
         recommended=name,
         reason=reason,
     )
 
 
-def users_needed(name: str, *, share: float, bins: int, epsilon: float, delta: float, beta: float = 0.05) -> int:
-    """The fewest people for whom the simultaneous error is at most this share of them."""
+def users_needed(
+    name: str,
+    *,
+    share: float,
+    bins: int,
+    epsilon: float,
+    delta: float,
+    beta: float = 0.05,
+    honest_share: float = 1.0,
+) -> int:
+    """How many people make the simultaneous error at most this share of them.
+
+    Errors are whole numbers, so a few people less can happen to be enough too.
+    """
     option, share = _option(name), open_probability("share", share)
+    honest_share = real("honest_share", honest_share)
+    if not 0 < honest_share <= 1:
+        raise ParameterError(f"honest_share must lie in (0, 1], got {honest_share:g}")
 
     def enough(users: int) -> bool:
-        wish = _wish(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=None)
+        honest = max(1, int(honest_share * users))
+        wish = _wish(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest)
         return _simultaneous(option, wish, beta) <= share * users
 
     at = bisect_left(range(1, MOST_USERS + 1), True, key=enough)
@@ -146,13 +168,22 @@ def users_needed(name: str, *, share: float, bins: int, epsilon: float, delta: f
     return at + 1
 
 
-def epsilon_needed(name: str, *, error: float, users: int, bins: int, delta: float, beta: float = 0.05) -> float:
-    """The smallest epsilon from 0.01 to 10 with a simultaneous error of at most so many people, to half a per cent."""
+def epsilon_needed(
+    name: str,
+    *,
+    error: float,
+    users: int,
+    bins: int,
+    delta: float,
+    beta: float = 0.05,
+    honest_users: int | None = None,
+) -> float:
+    """The smallest epsilon from 0.01 to 10 with a simultaneous error of at most so many people, to one per cent."""
     option, target = _option(name), real("error", error)
 
     @cache
     def excess(log_epsilon: float) -> float:
-        wish = _wish(users=users, bins=bins, epsilon=math.exp(log_epsilon), delta=delta, honest_users=None)
+        wish = _wish(users=users, bins=bins, epsilon=math.exp(log_epsilon), delta=delta, honest_users=honest_users)
         return min(_simultaneous(option, wish, beta), 2.0 * users) - target
 
     least, most = math.log(_LEAST_EPSILON), math.log(_MOST_EPSILON)
@@ -168,13 +199,15 @@ def epsilon_needed(name: str, *, error: float, users: int, bins: int, delta: flo
         if low == least:
             return _LEAST_EPSILON
         low, high = max(least, low - 0.5), low
-    return math.exp(first_safe(excess, low, high, tolerance=5e-3))
+    return math.exp(first_safe(excess, low, high, tolerance=1e-2))
 
 
-def most_bins(name: str, *, messages: float, users: int, epsilon: float, delta: float) -> int:
+def most_bins(
+    name: str, *, messages: float, users: int, epsilon: float, delta: float, honest_users: int | None = None
+) -> int:
     """The most bins for which a person sends at most so many messages on average."""
     option, budget, trial = _option(name), real("messages", messages), 10**6
-    wish = _wish(users=users, bins=trial, epsilon=epsilon, delta=delta, honest_users=None)
+    wish = _wish(users=users, bins=trial, epsilon=epsilon, delta=delta, honest_users=honest_users)
     per_bin = (option.calibrate(**wish).messages_per_user.expected - 1) / trial
     if budget < 1 + per_bin:
         raise ParameterError(f"messages={budget:g} is too few for any bin: one costs {1 + per_bin:.3g}")
@@ -203,7 +236,7 @@ def _simultaneous(option: Option, wish: dict[str, Any], beta: float) -> float:
     """The simultaneous error; infinite where there are too few people."""
     try:
         protocol = option.calibrate(**wish)
-    except TooFewUsersError:
+    except ParameterError:
         return math.inf
     return float(protocol.error(beta, estimator=option.estimator).simultaneous)
 
@@ -218,7 +251,9 @@ def _row(name: str, option: Option, wish: dict[str, Any], beta: float) -> Row:
     try:
         protocol = option.calibrate(**wish)
     except TooFewUsersError as too_few:
-        return replace(row, problem=f"needs at least {too_few.minimum_users:,} people")
+        return replace(row, problem=f"needs at least {too_few.minimum_users:,} honest people")
+    except ParameterError as reason:
+        return replace(row, problem=f"is not possible: {reason}")
     error, messages = protocol.error(beta, estimator=option.estimator), protocol.messages_per_user
     # a hidden bin is off by its whole count; where empty bins are noisy, both errors must be overcome
     unseen = error.simultaneous * (2 if option.phantom_bins else 1)
@@ -226,6 +261,7 @@ def _row(name: str, option: Option, wish: dict[str, Any], beta: float) -> Row:
         row,
         per_bin=error.per_bin,
         simultaneous=error.simultaneous,
+        per_bin_share=error.per_bin / wish["users"],
         simultaneous_share=error.simultaneous / wish["users"],
         surely_seen=math.floor(unseen) + 1,
         messages=messages.expected,
@@ -261,6 +297,6 @@ def _recommend(rows: tuple[Row, ...], *, users: int, bins: int) -> tuple[str | N
         )
     best = min(quiet, key=lambda row: row.messages)
     return best.name, (
-        f"with {readable(bins)} bins for {users:,} people most bins are empty: {best.title} never reports an empty "
+        f"with {readable(bins)} bins for {users:,} people many bins are empty: {best.title} never reports an empty "
         f"one, with the fewest messages"
     )

@@ -16,7 +16,6 @@ _TOLERANCE = 1e-9
 _FIRST_STRIDE = 0.02
 """First step of the search for a bracket, in the logarithm of the probability; every further step is twice as long."""
 
-_LARGEST_RATE = 500.0
 _RATE_TOLERANCE = 1e-4
 
 CurveOf = Callable[[int, float], PrivacyCurve]
@@ -49,11 +48,11 @@ def smallest_probability(curve_of: CurveOf, *, users: int, epsilon: float, delta
     return round_up_to_grid(min(0.5, math.exp(first_safe(excess, low, high, tolerance=_TOLERANCE))))
 
 
-def first_rate(excess: Callable[[float], float], *, start: float) -> float | None:
-    """The smallest rate of a Poisson law whose excess is not positive, to 1e-4; None if none up to 500 is."""
+def first_rate(excess: Callable[[float], float], *, start: float, largest: float) -> float | None:
+    """The smallest rate of a Poisson law whose excess is not positive, to 1e-4; None if it is above the largest."""
     cached = cache(lambda log_rate: excess(math.exp(log_rate)))
     low = high = math.log(start)
-    stride, most = 0.1, math.log(_LARGEST_RATE)
+    stride, most = 0.1, math.log(largest)
     while cached(high) > 0:
         if high >= most:
             return None

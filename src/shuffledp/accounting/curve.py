@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -38,10 +38,16 @@ class Shift:
         """The same coordinate with the two datasets exchanged (up to a translation, which hides nothing)."""
         return Shift(law=self.law, by=-self.by)
 
-    @cached_property
+    @property
     def loss(self) -> PrivacyLoss:
         """Its privacy-loss distribution."""
-        return PrivacyLoss.of_shift(self.law, self.by)
+        return _shift_loss(self)
+
+
+@lru_cache(maxsize=128)
+def _shift_loss(shift: Shift) -> PrivacyLoss:
+    """Equal shifts share one loss distribution, also when they belong to different curves."""
+    return PrivacyLoss.of_shift(shift.law, shift.by)
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,9 @@ def plan(
     target_error: Annotated[
         float | None, typer.Option(help="An error over all bins, in people: what would it take?")
     ] = None,
+    max_messages: Annotated[
+        float | None, typer.Option(help="Messages per person: for how many bins would they do?")
+    ] = None,
     figure: Annotated[Path | None, typer.Option(help="Save the trade-offs as a picture: .svg, .png or .pdf.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
@@ -77,6 +80,7 @@ def plan(
             beta=beta,
             honest_users=honest_users,
             target_error=target_error,
+            max_messages=max_messages,
             figure=figure,
             as_json=json,
         )

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from shuffledp.errors import ParameterError, ShuffledpError
+from shuffledp.errors import ParameterError
 from shuffledp.estimate import readable
-from shuffledp.planner import Plan, Row, epsilon_needed, plan, users_needed
+from shuffledp.planner import Plan, Row, epsilon_needed, most_bins, plan, users_needed
 
 
 def show_plan(
@@ -28,6 +29,7 @@ def show_plan(
     beta: float,
     honest_users: int | None,
     target_error: float | None,
+    max_messages: float | None,
     figure: Path | None,
     as_json: bool,
 ) -> None:
@@ -36,10 +38,13 @@ def show_plan(
         users=users, bins=parse_bins(bins), epsilon=epsilon, delta=delta, beta=beta, honest_users=honest_users
     )
     wishes = [] if target_error is None else _wishes(answer, target_error)
+    budget = {} if max_messages is None else _most_bins(answer, max_messages)
     if as_json:
-        print(json.dumps(_plain({**asdict(answer), "target_error": wishes}), allow_nan=False))
+        print(json.dumps(_plain({**asdict(answer), "target_error": wishes, "most_bins": budget}), allow_nan=False))
     else:
         _print(answer, wishes)
+        for title, most in budget.items():
+            Console().print(f"{title}: at most {readable(most)} bins for {max_messages:g} messages.", highlight=False)
     if figure is not None:
         from shuffledp.report.trade_off import draw_trade_off
 
@@ -62,28 +67,44 @@ def parse_bins(text: str) -> int:
 
 def _wishes(answer: Plan, target: float) -> list[dict[str, Any]]:
     """For each protocol: the epsilon and the number of people that a simultaneous error of `target` people needs."""
+    if not 0 < target < answer.users:
+        raise ParameterError(f"target_error must lie between 0 and {answer.users:,} people, got {target:g}")
+    same: dict[str, Any] = {"bins": answer.bins, "delta": answer.delta, "beta": answer.beta}
+    honest_share = answer.honest_users / answer.users
     found = []
     for row in answer.rows:
+        needs: dict[str, Callable[[str], float]] = {
+            "epsilon": partial(
+                epsilon_needed, error=target, users=answer.users, honest_users=answer.honest_users, **same
+            ),
+            "users_for_this_share": partial(
+                users_needed, share=target / answer.users, epsilon=answer.epsilon, honest_share=honest_share, **same
+            ),
+        }
         wish: dict[str, Any] = {"name": row.name, "title": row.title, "met": row.simultaneous <= target}
-        try:
-            wish["epsilon"] = epsilon_needed(
-                row.name, error=target, users=answer.users, bins=answer.bins, delta=answer.delta, beta=answer.beta
-            )
-        except ShuffledpError:
-            wish["epsilon"] = None
-        try:
-            wish["users_for_this_share"] = users_needed(
-                row.name,
-                share=target / answer.users,
-                bins=answer.bins,
-                epsilon=answer.epsilon,
-                delta=answer.delta,
-                beta=answer.beta,
-            )
-        except ShuffledpError:
-            wish["users_for_this_share"] = None
+        for name, need in needs.items():
+            try:
+                wish[name] = None if wish["met"] else need(row.name)
+            except ParameterError:
+                wish[name] = None
         found.append(wish)
     return found
+
+
+def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
+    """For each protocol that is possible: the most bins for a number of messages per person."""
+    return {
+        row.title: most_bins(
+            row.name,
+            messages=messages,
+            users=answer.users,
+            epsilon=answer.epsilon,
+            delta=answer.delta,
+            honest_users=answer.honest_users,
+        )
+        for row in answer.rows
+        if not row.problem
+    }
 
 
 def _print(answer: Plan, wishes: list[dict[str, Any]]) -> None:
@@ -115,8 +136,9 @@ def _print(answer: Plan, wishes: list[dict[str, Any]]) -> None:
 
 _MEASURES: dict[str, Callable[[Row], str]] = {
     "error, all bins": lambda row: _short(row.simultaneous),
-    "  as a share": lambda row: f"{row.simultaneous_share:.2g}",
+    "  share": lambda row: f"{row.simultaneous_share:.2g}",
     "error, one bin": lambda row: _short(row.per_bin),
+    "  its share": lambda row: f"{row.per_bin_share:.2g}",
     "surely seen": lambda row: _short(row.surely_seen),
     "messages": lambda row: _short(row.messages),
     "  at most": lambda row: _short(row.most_messages),

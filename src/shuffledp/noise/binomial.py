@@ -85,6 +85,12 @@ class Binomial:
         """Independent draws by inversion, exact but for the 2^-100 of either tail."""
         return self._table.sample(size, rng=rng)
 
+    def share(self, people: int, *, of: int) -> Binomial:
+        """The part of this noise that some of the people make, where each of all makes one trial."""
+        if of != self.trials:
+            raise ParameterError(f"this noise is made by {self.trials} people, not by {of}")
+        return Binomial(trials=people, probability=self.probability)
+
     def pmf_fraction(self, k: int) -> Fraction:
         """P(M = k) as a fraction, for small numbers of trials."""
         if not 0 <= k <= self.trials:

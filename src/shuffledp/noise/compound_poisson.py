@@ -22,7 +22,10 @@ from shuffledp.parameters import real
 SIZE_GRID = 2**40
 """Cluster sizes have probabilities that are whole multiples of 1 / SIZE_GRID: sampled exactly as accounted."""
 
-_LARGEST_RATE = 600.0
+LARGEST_RATE = 1e5
+_LARGEST_STEP = 500.0
+"""Up to this rate e^-rate is far from underflow; larger laws are sums of two halves."""
+
 _WEIGHT_BITS = 256
 _POINTS_PER_SIZE = 64
 
@@ -36,14 +39,18 @@ class CompoundPoisson:
 
     def __post_init__(self) -> None:
         rate = real("rate", self.rate)
-        if not 0 < rate <= _LARGEST_RATE:
-            raise ParameterError(f"rate must lie in (0, {_LARGEST_RATE:g}], got {rate:g}")
+        if not 0 < rate <= LARGEST_RATE:
+            raise ParameterError(f"rate must lie in (0, {LARGEST_RATE:g}], got {rate:g}")
         if sum(self.size_weights) != SIZE_GRID or min(self.size_weights) < 0 or not self.size_weights[-1]:
             raise ParameterError(f"size_weights must be whole numbers that add up to {SIZE_GRID}, the last one above 0")
 
     def with_rate(self, rate: float) -> CompoundPoisson:
         """The same clusters at another rate."""
         return CompoundPoisson(rate=rate, size_weights=self.size_weights)
+
+    def share(self, people: int, *, of: int) -> CompoundPoisson:
+        """The part of this noise that some of the people make."""
+        return self.with_rate(self.rate * people / of)
 
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
@@ -72,6 +79,11 @@ class CompoundPoisson:
         a relative error of about k rounding steps, far into the tails.
         """
         last = self._last
+        if self.rate > _LARGEST_STEP:
+            half = self.with_rate(self.rate / 2).window
+            whole = np.convolve(half.pmf, half.pmf)[: last + 1]
+            outside = 2 * (half.mass_below + half.mass_above) + TAIL
+            return Window(first=0, log_pmf=_logarithms(whole), mass_below=outside, mass_above=outside)
         reach = self.sizes.size
         steps = (self.rate * self._numbers * self.sizes)[::-1].copy()
         # zeros before the start, so that every step is one dot product
@@ -79,16 +91,13 @@ class CompoundPoisson:
         pmf[reach] = math.exp(-self.rate)
         for k in range(1, last + 1):
             pmf[reach + k] = steps @ pmf[k : reach + k] / k
-        with np.errstate(divide="ignore"):
-            log_pmf = np.log(pmf[reach:])
-        return Window(first=0, log_pmf=log_pmf, mass_below=0.0, mass_above=TAIL)
+        return Window(first=0, log_pmf=_logarithms(pmf[reach:]), mass_below=0.0, mass_above=TAIL)
 
     @property
     def _last(self) -> int:
         """The smallest k for which some tilt t gives rate (E[e^(t size)] - 1) - t (k + 1) <= log 2^-100."""
         log_tail = math.log(TAIL)
-        tilts = np.geomspace(1e-3, 30, 200) / math.sqrt(self.variance)
-        tilts = tilts[tilts * self.sizes.size < 600]
+        tilts = np.minimum(np.geomspace(1e-3, 30, 200) / math.sqrt(self.variance), 600 / self.sizes.size)
         growth = self.rate * (np.exp(np.outer(tilts, self._numbers)) @ self.sizes - 1)
         return math.ceil(float(((growth - log_tail) / tilts).min()))
 
@@ -108,6 +117,12 @@ class CompoundPoisson:
     def sample_sizes(self, clusters: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
         """The sizes of so many clusters, exactly."""
         return self._size_table.sample(clusters, rng=rng)
+
+
+def _logarithms(pmf: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithms of probabilities, some of which may be 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(pmf)
 
 
 def poisson_table(rate: Fraction) -> InversionTable:

@@ -44,18 +44,19 @@ class CombinedEstimator:
 
     def deviates_above(self, bound: float) -> float:
         """P(D > bound), rounded up: a sum over the values of M of a tail of P."""
-        window, w = self.lone.window, self.weight
-        m = np.arange(window.first, window.last + 1)
-        needed = (bound - w * (self.lone.mean - m)) / (1 - w) + self.pairs.mean
-        tails = self._pair_tails_above(np.floor(needed + _HAIR))
-        return min(1.0, float(window.pmf @ tails) + window.mass_above + window.mass_below)
+        return self._sum_over_lone(self._pair_tails_above(np.floor(self._pairs_needed(bound) + _HAIR)))
 
     def deviates_below(self, bound: float) -> float:
         """P(D < bound), rounded up."""
-        window, w = self.lone.window, self.weight
-        m = np.arange(window.first, window.last + 1)
-        needed = (bound - w * (self.lone.mean - m)) / (1 - w) + self.pairs.mean
-        tails = self._pair_tails_below(np.ceil(needed - _HAIR))
+        return self._sum_over_lone(self._pair_tails_below(np.ceil(self._pairs_needed(bound) - _HAIR)))
+
+    def _pairs_needed(self, bound: float) -> NDArray[np.float64]:
+        """For every value of M, the P at which D equals the bound."""
+        m = np.arange(self.lone.window.first, self.lone.window.last + 1, dtype=np.float64)
+        return (bound - self.weight * (self.lone.mean - m)) / (1 - self.weight) + self.pairs.mean
+
+    def _sum_over_lone(self, tails: NDArray[np.float64]) -> float:
+        window = self.lone.window
         return min(1.0, float(window.pmf @ tails) + window.mass_above + window.mass_below)
 
     def failure(self, error: float, *, people: int, bins: int, occupied: int) -> float:

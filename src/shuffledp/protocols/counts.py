@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,3 +76,12 @@ def check_tally(tally: object, kind: type) -> None:
     """Refuses messages, dictionaries and whatever else is not a tally."""
     if not isinstance(tally, kind):
         raise DataError(f"estimate needs a tally, got {type(tally).__name__}: pass messages through tally() first")
+
+
+def check_total(messages: int, *, users: int, bins: int, expected: float, variance: float) -> None:
+    """Refuses a number of messages that this many people do not send, by ten standard deviations."""
+    if abs(messages - expected) > 10 * math.sqrt(variance) + 10:
+        raise DataError(
+            f"{messages} messages do not fit {users} people in {readable(bins)} bins, who send about {expected:.0f}; "
+            "give the number who reported as reports="
+        )

@@ -23,7 +23,7 @@ from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.clusters import Clusters
 from shuffledp.noise.coins import heads
-from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID
 from shuffledp.parameters import (
     failure_probability,
     head_count,
@@ -33,7 +33,7 @@ from shuffledp.parameters import (
     target_epsilon,
     whole,
 )
-from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
+from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, check_total, true_counts
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
 from shuffledp.protocols.release import MessageCount, describe_release, ran_with
 from shuffledp.randomness import generator
@@ -91,7 +91,9 @@ class DummyHistogram:
             noise = Binomial(trials=users, probability=probability)
         else:
             rate = calibration.first_rate(
-                lambda rate: math.log(_two_shifts(_poisson(rate)).delta(epsilon) / delta), start=math.log(2 / delta)
+                lambda rate: math.log(_two_shifts(_poisson(rate)).delta(epsilon) / delta),
+                start=math.log(2 / delta),
+                largest=LARGEST_RATE / 10,
             )
             if rate is None:
                 raise ParameterError(f"epsilon={epsilon:g} is too small for poisson dummies: use binomial ones")
@@ -107,7 +109,7 @@ class DummyHistogram:
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact privacy curve of the whole release, counting the honest people's dummies only."""
-        return _two_shifts(_share(self.noise, people=self.honest_users or self.users, users=self.users))
+        return _two_shifts(self.noise.share(self.honest_users or self.users, of=self.users))
 
     def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
         """Exact error in people before any release; the number of occupied bins does not matter here."""
@@ -180,13 +182,21 @@ class DummyHistogram:
         check_domain(domain, bins=self.bins)
         if len(tally) != self.bins:
             raise DataError("this protocol estimates every bin: give sample_tally an array with all true counts")
-        return self.for_reports(reports)._read(tally, beta=failure_probability(beta), domain=domain)
+        ran = self.for_reports(reports)
+        check_total(
+            tally.total,
+            users=ran.users,
+            bins=self.bins,
+            expected=ran.users + self.bins * ran.noise.mean,
+            variance=self.bins * ran.noise.variance,
+        )
+        return ran._read(tally, beta=failure_probability(beta), domain=domain)
 
     def for_reports(self, reports: int | None) -> Self:
         """This protocol as it really ran when only so many people reported: same randomizer, fewer dummies."""
         if reports is None or reports == self.users:
             return self
-        noise = _share(self.noise, people=reporting(reports, users=self.users), users=self.users)
+        noise = self.noise.share(reporting(reports, users=self.users), of=self.users)
         return ran_with(self, reports, noise=noise)
 
     def _read(self, tally: Tally, *, beta: float, domain: Domain | None) -> Estimate:
@@ -234,13 +244,6 @@ def _only_unbiased(estimator: str) -> None:
 
 def _poisson(rate: float) -> CompoundPoisson:
     return CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
-
-
-def _share(noise: Dummies, *, people: int, users: int) -> Dummies:
-    """The dummies of some of the people."""
-    if isinstance(noise, Binomial):
-        return Binomial(trials=people, probability=noise.probability)
-    return noise.with_rate(noise.rate * people / users)
 
 
 def _two_shifts(noise: Dummies) -> PrivacyCurve:

@@ -135,9 +135,10 @@ def error_bound(noise: IntegerLaw, *, beta: float, people: int, bins: int, occup
 
 def any_of(*risks: tuple[float, int]) -> float:
     """How likely at least one of independent events is: each entry is a probability and how many events have it."""
-    if any(probability >= 1 and count for probability, count in risks):
+    at_risk = [(probability, min(count, 10**300)) for probability, count in risks if count]
+    if any(probability >= 1 for probability, _ in at_risk):
         return 1.0
-    none = sum(min(count, 10**300) * math.log1p(-probability) for probability, count in risks)
+    none = sum(count * math.log1p(-probability) for probability, count in at_risk)
     return -math.expm1(none)
 
 

@@ -7,7 +7,6 @@ most `users` messages, so it is never reported, however many bins there are.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -23,7 +22,7 @@ from shuffledp.estimate import Estimate, readable
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
 from shuffledp.parameters import whole
-from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
+from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, check_total, true_counts
 from shuffledp.protocols.missing_noise import MissingNoise
 from shuffledp.protocols.release import MessageCount
 from shuffledp.randomness import generator
@@ -143,24 +142,19 @@ class Histogram(MissingNoise):
         check_domain(domain, bins=self.bins)
         ran = self.for_reports(reports)
         if len(tally) == self.bins:
-            ran._check_total(tally.total)
+            check_total(
+                tally.total,
+                users=ran.users,
+                bins=self.bins,
+                expected=ran.users + self.bins * (ran.users - ran.noise.mean),
+                variance=self.bins * ran.noise.variance,
+            )
         elif estimator == "unbiased":
             raise DataError(
                 "the unbiased estimator needs the count of every bin: tally messages, or give sample_tally an array "
                 "with all true counts"
             )
         return ran._read(tally.symbols, tally.counts, estimator=estimator, beta=beta, domain=domain)
-
-    def _check_total(self, messages: int) -> None:
-        """Refuses a number of messages that this many people do not send, by ten standard deviations."""
-        cells = self.users * self.bins
-        missing = self.users + cells - messages
-        expected = cells * self.missing_probability
-        if abs(missing - expected) > 10 * math.sqrt(expected) + 10:
-            raise DataError(
-                f"{messages} messages do not fit {self.users} people in {self.bins} bins, who send about "
-                f"{self.users + cells - expected:.0f}; give the number who reported as reports="
-            )
 
     def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, sorted, for verification on a few bins."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import DataError
-from shuffledp.tally import Tally
+from shuffledp.tally import Tally, increasing
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class SignedTally:
         return SignedTally(self.plus + other.plus, self.minus + other.minus)
 
     @property
+    def complete(self) -> bool:
+        """Whether bins that are not listed occurred 0 times."""
+        return self.plus.complete and self.minus.complete
+
+    @property
     def total(self) -> int:
         """How many messages were counted."""
         return self.plus.total + self.minus.total
@@ -34,7 +39,10 @@ class SignedTally:
         symbols, plus, minus = self.plus.symbols, self.plus.counts, self.minus
         if np.array_equal(symbols, minus.symbols):
             return symbols, plus, minus.counts
-        if not (self.plus.complete and minus.complete):
+        if not self.complete:
             raise DataError("a partly drawn tally must list the same bins with both signs")
+        if increasing(symbols) and increasing(minus.symbols) and len(minus):
+            at = np.minimum(np.searchsorted(minus.symbols, symbols), len(minus) - 1)
+            return symbols, plus, np.where(minus.symbols[at] == symbols, minus.counts[at], 0)
         found = minus.as_dict()
         return symbols, plus, np.array([found.get(symbol, 0) for symbol in symbols.tolist()], dtype=np.int64)

@@ -38,7 +38,7 @@ from shuffledp.parameters import (
     whole,
 )
 from shuffledp.protocols.combined import CombinedEstimator
-from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
+from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, check_total, true_counts
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.release import MessageCount, describe_release, ran_with
 from shuffledp.protocols.signed_tally import SignedTally
@@ -47,8 +47,9 @@ from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally, sorted_order
 
-_MOST_BINS_IN_MESSAGES = 2**62
-_MOST_BINS_COUNTED_DENSELY = 2**26
+_MOST_BINS_IN_MESSAGES = 2**63
+_BINS_PER_MESSAGE = 4
+"""Counting every bin pays while there are at most this many of them for each message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +97,9 @@ class SparseHistogram:
         elif error is not None:
             laws = _within_error(search, error, users=users, bins=bins, honest=honest)
         else:
-            laws = search.at(KNEE)
+            laws = search.cheapest(start=KNEE)
         if laws is None:
-            raise ParameterError(f"no noise was found for epsilon={epsilon:g}, delta={delta:g}; try a larger delta")
+            raise ParameterError(f"no noise was found for epsilon={epsilon:g}, delta={delta:g}; try a smaller delta")
         guarantee = Guarantee(epsilon=search.epsilon, delta=search.delta, basis="exact calibration")
         while True:
             everyone = laws.scaled(users / honest)
@@ -166,18 +167,19 @@ class SparseHistogram:
         source = generator(rng)
         pairs, lone = (clusters.draw_bins(people.size, rng=source) for clusters in self._clusters)
         kind = np.min_scalar_type(2 * self.bins - 1)
-        parts = (2 * people.astype(np.int64), 2 * pairs, 2 * pairs + 1, 2 * lone + 1)
-        return np.concatenate([part.astype(kind) for part in parts])
+        signed = ((people, 0), (pairs, 0), (pairs, 1), (lone, 1))
+        return np.concatenate([(2 * bins.astype(np.uint64) + np.uint64(sign)).astype(kind) for bins, sign in signed])
 
     def tally(self, messages: ArrayLike) -> SignedTally:
         """How many messages name each bin with each sign."""
         flat = concatenate(messages)
         check_bins(flat, bins=2 * self.bins, what="message")
-        if self.bins <= _MOST_BINS_COUNTED_DENSELY:
+        if self.bins <= _BINS_PER_MESSAGE * max(flat.size, 1000):
             both = Tally.of_bins(flat, bins=2 * self.bins).counts.reshape(self.bins, 2)
             numbers = np.arange(self.bins)
             return SignedTally(Tally(numbers, both[:, 0].copy()), Tally(numbers, both[:, 1].copy()))
-        numbers, signs = np.divmod(flat.astype(np.int64), 2)
+        numbers, signs = np.divmod(flat.astype(np.uint64), np.uint64(2))
+        numbers = numbers.astype(np.int64)
         return SignedTally(Tally.of(numbers[signs == 0]), Tally.of(numbers[signs == 1]))
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> SignedTally:
@@ -203,7 +205,16 @@ class SparseHistogram:
         check_tally(tally, SignedTally)
         _only_truncated(estimator)
         check_domain(domain, bins=self.bins)
-        return self.for_reports(reports)._read(tally, beta=failure_probability(beta), domain=domain)
+        ran = self.for_reports(reports)
+        if tally.complete:
+            check_total(
+                tally.total,
+                users=ran.users,
+                bins=self.bins,
+                expected=ran.users + self.bins * (2 * ran.pairs.mean + ran.lone.mean),
+                variance=self.bins * (4 * ran.pairs.variance + ran.lone.variance),
+            )
+        return ran._read(tally, beta=failure_probability(beta), domain=domain)
 
     def for_reports(self, reports: int | None) -> Self:
         """This protocol as it really ran when only so many people reported: same randomizer, less noise."""
@@ -283,7 +294,8 @@ def _within_messages(search: LawSearch, messages: float, *, bins_per_person: Fra
     budget = math.inf if messages == math.inf else (real("messages", messages) - 1) / float(bins_per_person)
     laws = search.within(budget) if budget > 0 else None
     if laws is None:
-        fewest = 1 + float(bins_per_person) * search.fewest_messages()
+        cheapest = search.cheapest()
+        fewest = 1 + float(bins_per_person) * cheapest.messages if cheapest else math.inf
         raise ParameterError(
             f"messages={messages:g} per person is too few for epsilon={search.epsilon:g}, delta={search.delta:g}: "
             f"needs about {fewest:.4g}"
@@ -304,10 +316,11 @@ def _within_error(search: LawSearch, error: float, *, users: int, bins: int, hon
 
     # along the curve the error falls as pairs are added
     at = bisect_left(PAIR_RATES, True, key=lambda pairs: simultaneous(search.at(pairs)) <= target)
-    laws = search.at(PAIR_RATES[min(at, len(PAIR_RATES) - 1)])
-    if laws is None or at == len(PAIR_RATES):
+    laws = search.cheapest(start=at)
+    if laws is None:
+        smallest = simultaneous(search.at(PAIR_RATES[-1]))
         raise ParameterError(
             f"error={target:g} people is too small for epsilon={search.epsilon:g}, delta={search.delta:g}: "
-            f"the smallest possible is {simultaneous(laws):.0f}"
+            f"the smallest possible is {smallest:.0f}"
         )
     return laws

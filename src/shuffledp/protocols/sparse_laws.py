@@ -19,11 +19,15 @@ from shuffledp.accounting.root import first_safe
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import gamma_sizes
 
-KNEE = 1.3
-"""Default rate of the pairs, in units of log(1 / delta): more buys little error, less costs much."""
-
 PAIR_RATES = tuple(1.1 * (4 / 1.1) ** (step / 40) for step in range(41))
-"""The useful rates in these units: below them the lone messages explode, above them only the pairs grow."""
+"""Rates of the pairs that are worth trying, in units of log(1 / delta): below them the lone messages explode, above
+them only the pairs grow."""
+
+KNEE = 5
+"""Where the default stands among them: more pairs buy little error, fewer cost much."""
+
+_MOST_LONE = 400.0
+"""Rates of lone clusters that are worth trying: three times what the useful rates of pairs ever need."""
 
 _TOLERANCE = 1e-4
 _RESOLUTION = 1e-3
@@ -70,8 +74,8 @@ class LawSearch:
         """The family: two cluster shapes that depend on epsilon only."""
         pairs, lone = _clusters(self.epsilon)
         return SparseLaws(
-            pairs=CompoundPoisson(rate=pair_rate, size_weights=pairs),
-            lone=CompoundPoisson(rate=lone_rate, size_weights=lone),
+            pairs=_law(pair_rate, pairs),
+            lone=_law(lone_rate, lone),
         )
 
     def excess(self, laws: SparseLaws) -> float:
@@ -83,7 +87,7 @@ class LawSearch:
         """The laws with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if none do."""
         pair_rate = pairs * math.log(1 / self.delta)
         rate = calibration.first_rate(
-            lambda rate: self.excess(self.laws(pair_rate, rate)), start=2 * math.log(1 / self.delta)
+            lambda rate: self.excess(self.laws(pair_rate, rate)), start=2 * math.log(1 / self.delta), largest=_MOST_LONE
         )
         return None if rate is None else self.laws(pair_rate, rate)
 
@@ -109,10 +113,15 @@ class LawSearch:
         share = 1 - first_safe(lambda mirrored: excess(1 - mirrored), 0.01, 1 - feasible, tolerance=_TOLERANCE)
         return on_budget(share * most)
 
-    def fewest_messages(self) -> float:
-        """About the fewest noise messages per bin with which the guarantee is possible."""
-        options = [self.at(pairs) for pairs in PAIR_RATES[:10]]
-        return min(laws.messages for laws in options if laws)
+    def cheapest(self, *, start: int = 0) -> SparseLaws | None:
+        """The fewest messages from a place among `PAIR_RATES` on: where they stop falling."""
+        best = None
+        for pairs in PAIR_RATES[start:]:
+            laws = self.at(pairs)
+            if best and laws and laws.messages >= best.messages:
+                break
+            best = laws or best
+        return best
 
 
 def _lowest(function: Callable[[float], float], low: float, high: float) -> float:
@@ -124,6 +133,12 @@ def _lowest(function: Callable[[float], float], low: float, high: float) -> floa
             return min(left, right, key=function)
         low, high = (low, right) if function(left) < function(right) else (left, high)
     return (low + high) / 2
+
+
+@lru_cache(maxsize=64)
+def _law(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
+    """One object for equal laws, so that its probabilities are computed once."""
+    return CompoundPoisson(rate=rate, size_weights=sizes)
 
 
 @cache

@@ -47,8 +47,8 @@ def _error_against_messages(axes: Any, asked: Plan) -> None:
             label, colour, marker = _STYLES[name]
             axes.plot(row.messages, row.simultaneous, marker, color=colour, markersize=9, label=label)
     label, colour, _ = _STYLES["sparse"]
-    curve = [asked.row("sparse-best")]
-    points = [(row.messages, row.simultaneous) for row in curve]
+    best = asked.row("sparse-best")
+    points = [(best.messages, best.simultaneous)]
     knee = asked.row("sparse").messages
     for factor in _BUDGETS:
         try:
@@ -57,6 +57,7 @@ def _error_against_messages(axes: Any, asked: Plan) -> None:
                 bins=asked.bins,
                 epsilon=asked.epsilon,
                 delta=asked.delta,
+                honest_users=asked.honest_users,
                 messages=1 + 0.95 * factor * (knee - 1),
             )
         except ParameterError:
@@ -73,7 +74,14 @@ def _error_against_messages(axes: Any, asked: Plan) -> None:
 
 def _error_against_bins(axes: Any, asked: Plan) -> None:
     plans = [
-        plan(users=asked.users, bins=round(2**power), epsilon=asked.epsilon, delta=asked.delta, beta=asked.beta)
+        plan(
+            users=asked.users,
+            bins=round(2**power),
+            epsilon=asked.epsilon,
+            delta=asked.delta,
+            beta=asked.beta,
+            honest_users=asked.honest_users,
+        )
         for power in _BIN_POWERS
     ]
     for name, (label, colour, marker) in _STYLES.items():
