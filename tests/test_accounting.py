@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp import BinarySum, Histogram, ParameterError, PrivacyCurve
-from shuffledp.accounting import GridLoss, PrivacyLoss, Shift
+from shuffledp.accounting import PrivacyLoss, Shift
 from shuffledp.accounting.calibration import smallest_probability
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
@@ -310,13 +310,16 @@ def test_splitting_onto_a_grid_keeps_both_masses_and_never_lowers_delta():
     assert (coarse.delta(grid) >= loss.delta(grid) * (1 - 1e-11)).all()
 
 
-def test_trimming_a_grid_only_raises_delta():
+def test_shortening_only_raises_delta():
     masses = np.array([1e-26, 0.25, 0.5, 0.25, 1e-26])
     full = PrivacyLoss(0.1 * np.arange(-2.0, 3.0), masses, 0.0)
-    cut = GridLoss(0.1, -2, masses, 0.0, 1e-25).trimmed()
+    cut = full.shortened(1e-25)
     assert cut.masses.size == 3
+    coarse = full.shortened(0.3)
+    assert coarse.masses.size < 3
     for epsilon in (-0.3, 0.0, 0.05, 0.15, 0.3):
-        assert float(cut.loss.delta(epsilon)) >= float(full.delta(epsilon))
+        assert float(coarse.delta(epsilon)) >= float(cut.delta(epsilon)) >= float(full.delta(epsilon))
+    assert full.shortened(2.0).delta(0.0) == pytest.approx(1)
 
 
 # interop and errors -----------------------------------------------------------------------------------------------

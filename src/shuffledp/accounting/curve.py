@@ -94,7 +94,7 @@ def _composed(comparison: Comparison, resolution: float) -> PrivacyLoss:
     number = sum(count for _, count in comparison.shifts)
     # every split adds about step^2 / 6 to the variance: this keeps the total below 1 part in 10^4
     step = math.sqrt(variance / number) / _STEPS_PER_DEVIATION
-    step = max(step, max(shift.loss.span(resolution) for shift, _ in comparison.shifts) / _MOST_STEPS)
+    step = max(step, max(shift.loss.shortened(resolution).span for shift, _ in comparison.shifts) / _MOST_STEPS)
     # where every shift has one single loss, that loss is the grid
     step = step or max(abs(shift.loss.mean) for shift, _ in comparison.shifts) or 1.0
     parts = [shift.loss.on_grid(step, cut=resolution).times(count) for shift, count in comparison.shifts]

@@ -83,33 +83,45 @@ class PrivacyLoss:
         """Variance of the finite loss."""
         return float(self.masses @ (self.losses - self.mean) ** 2)
 
-    def span(self, cut: float) -> float:
-        """How far apart the smallest and the largest loss are, but for `cut` of the mass (under P and under Q)."""
-        if not self.losses.size:
-            return 0.0
+    def shortened(self, cut: float) -> PrivacyLoss:
+        """Without the far ends: the largest losses become infinite, the smallest move up to the first one kept.
+
+        Making losses infinite raises delta(epsilon) by at most e^epsilon times their mass under Q; raising the
+        smallest ones by at most their mass under P. So these are what `cut` bounds.
+        """
         low = int(np.searchsorted(np.cumsum(self.masses), cut))
         high = int(np.searchsorted(-self._other_mass_from, -cut))
-        return float(self.losses[min(high, self.losses.size - 1)] - self.losses[min(low, self.losses.size - 1)])
+        if low >= high:
+            return PrivacyLoss(np.empty(0), np.empty(0), self.infinity + float(self.masses.sum()))
+        masses = self.masses[low:high].copy()
+        masses[0] += self.masses[:low].sum()
+        return PrivacyLoss(self.losses[low:high], masses, self.infinity + float(self.masses[high:].sum()))
+
+    @property
+    def span(self) -> float:
+        """How far apart the smallest and the largest finite loss are."""
+        return float(self.losses[-1] - self.losses[0]) if self.losses.size else 0.0
 
     def on_grid(self, step: float, *, cut: float) -> GridLoss:
         """Moves the losses to multiples of `step` without ever weakening the adversary.
 
         An outcome with loss between two grid points is split into two outcomes that lie on them and together keep its
         mass under P and under Q. Forgetting which of the two occurred gives the old pair back, so the new pair
-        reveals at least as much; the error is of second order in `step`.
+        reveals at least as much; the error is of second order in `step`. `cut` is as for `shortened`.
         """
-        if not self.losses.size:
-            return GridLoss(step, 0, np.zeros(1), self.infinity, cut)
-        lower = np.floor(self.losses / step)
+        kept = self.shortened(cut)
+        if not kept.losses.size:
+            return GridLoss(step, 0, np.zeros(1), kept.infinity, cut)
+        lower = np.floor(kept.losses / step)
         # with a loss at a + u, u in [0, step): the upper part is (1 - e^-u) / (1 - e^-step) of the mass
-        share = -np.expm1(lower * step - self.losses) / -math.expm1(-step)
-        up = self.masses * np.clip(share * (1 + _ROUNDING), 0, 1)
+        share = -np.expm1(lower * step - kept.losses) / -math.expm1(-step)
+        up = kept.masses * np.clip(share * (1 + _ROUNDING), 0, 1)
         first = int(lower[0])
         at = (lower - first).astype(np.int64)
         masses = np.zeros(at[-1] + 2)
-        np.add.at(masses, at, self.masses - up)
+        np.add.at(masses, at, kept.masses - up)
         np.add.at(masses, at + 1, up)
-        return GridLoss(step, first, masses, self.infinity, cut).trimmed()
+        return GridLoss(step, first, masses, kept.infinity, cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +141,7 @@ class GridLoss:
         """The loss of two independent releases. Only positive terms are added, so small masses keep their digits."""
         masses = np.convolve(self.masses, other.masses)
         infinity = self.infinity + other.infinity - self.infinity * other.infinity
-        return GridLoss(self.step, self.first + other.first, masses, infinity, self.cut).trimmed()
+        return GridLoss(self.step, self.first + other.first, masses, infinity, self.cut)._shortened()
 
     def times(self, count: int) -> GridLoss:
         """The loss of `count` independent releases, by doubling along the binary digits of the count."""
@@ -140,21 +152,13 @@ class GridLoss:
                 total = total + self
         return total
 
-    def trimmed(self) -> GridLoss:
-        """Drops the far ends: the largest losses become infinite, the smallest move up to the first one kept.
-
-        Making losses infinite raises delta(epsilon) by at most e^epsilon times their mass under Q; raising the
-        smallest ones by at most their mass under P. So these are what `cut` bounds.
-        """
-        other_masses = self.masses * np.exp(-self._losses)
-        low = int(np.searchsorted(np.cumsum(self.masses), self.cut))
-        high = self.masses.size - int(np.searchsorted(np.cumsum(other_masses[::-1]), self.cut))
-        if low >= high:
-            return GridLoss(self.step, self.first, np.zeros(1), self.infinity + float(self.masses.sum()), self.cut)
-        kept = self.masses[low:high].copy()
-        kept[0] += self.masses[:low].sum()
-        infinity = self.infinity + float(self.masses[high:].sum())
-        return GridLoss(self.step, self.first + low, kept, infinity, self.cut)
+    def _shortened(self) -> GridLoss:
+        """The grid without its far ends."""
+        kept = PrivacyLoss(self._losses, self.masses, self.infinity).shortened(self.cut)
+        if not kept.losses.size:
+            return GridLoss(self.step, 0, np.zeros(1), kept.infinity, self.cut)
+        first = round(float(kept.losses[0]) / self.step)
+        return GridLoss(self.step, first, kept.masses, kept.infinity, self.cut)
 
     @property
     def loss(self) -> PrivacyLoss:
