@@ -2,8 +2,8 @@
 
 The law of the lone messages decides the error (a bin of at most M people is hidden), so its clusters have nearly equal
 sizes around 1.3 / epsilon, which keeps the tail of M short for the privacy it buys. The law of the pairs decides the
-messages; larger and more varied clusters, around 3 / epsilon, cost least. That leaves two rates. The rate of the pairs
-is the knob between messages and error; the rate of the lone ones follows from the guarantee.
+messages; of the shapes tried, larger and more varied clusters, around 3 / epsilon, cost least where messages are few.
+That leaves two rates. The rate of the pairs is the knob between messages and error; the rate of the lone ones follows from the guarantee.
 """
 
 from __future__ import annotations
@@ -143,6 +143,6 @@ def _law(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
 
 @cache
 def _clusters(epsilon: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cluster sizes of the pairs and of the lone messages: the best of those tried; below 2 whole sizes matter."""
+    """Cluster sizes of the pairs and of the lone messages: good ones of those tried; below 2 whole sizes matter."""
     lone = max(1.0, 1.3 / epsilon, min(1.6, 1.6 / epsilon))
     return gamma_sizes(mean=max(1.0, 3 / epsilon), shape=4.0), gamma_sizes(mean=lone, shape=20.0 if lone > 2 else 40.0)
