@@ -3,7 +3,8 @@
 The law of the lone messages decides the error (a bin of at most M people is hidden), so its clusters have nearly equal
 sizes around 1.3 / epsilon, which keeps the tail of M short for the privacy it buys. The law of the pairs decides the
 messages; of the shapes tried, larger and more varied clusters, around 3 / epsilon, cost least where messages are few.
-That leaves two rates. The rate of the pairs is the knob between messages and error; the rate of the lone ones follows from the guarantee.
+That leaves two rates. The rate of the pairs is the knob between messages and error; the rate of the lone ones follows
+from the guarantee.
 """
 
 from __future__ import annotations
