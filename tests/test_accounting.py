@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from shuffledp import BinarySum, Histogram, ParameterError, PrivacyCurve
 from shuffledp.accounting import PrivacyLoss, Shift
 from shuffledp.accounting.calibration import smallest_probability
-from shuffledp.noise import Binomial
+from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.verification.enumeration import shifted_delta, shuffled_law, worst_delta
 
 RATIOS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(3), Fraction(20)]
@@ -96,15 +97,14 @@ def test_curves_match_dp_accounting(users, kind):
     assert protocol.privacy.epsilon(1e-6) == pytest.approx(pld.get_epsilon_for_delta(1e-6), abs=2e-4)
 
 
-def high_precision_delta(users, probability, epsilon):
+def high_precision_delta(window, ratio_at, epsilon):
     """The histogram's delta with 40 digits: E over k of the other bin's delta(epsilon - loss)."""
     with mpmath.workdps(40):
-        law = Binomial(trials=users, probability=probability)
-        window, odds = law.window, mpmath.mpf(probability) / (1 - mpmath.mpf(probability))
-        size, first = window.log_pmf.size, window.first
+        occupied = np.flatnonzero(window.pmf > 1e-60)
+        size, first = int(occupied[-1] - occupied[0]) + 1, window.first + int(occupied[0])
         weights = [mpmath.mpf(1)]
         for k in range(first + 1, first + size):
-            weights.append(weights[-1] * (users - k + 1) / k * odds)
+            weights.append(weights[-1] * ratio_at(k))
         total = mpmath.fsum(weights)
         f = [w / total for w in weights]
         # one bin compares f(k) with f(k - 1), the other f(l) with f(l + 1): its ratio grows with l
@@ -130,8 +130,20 @@ def high_precision_delta(users, probability, epsilon):
 )
 def test_large_numbers_of_people_match_high_precision(users, mean, epsilon):
     probability = round_up_to_grid(mean / users)
-    exact = high_precision_delta(users, probability, epsilon)
+    odds = mpmath.mpf(probability) / (1 - mpmath.mpf(probability))
+    window = Binomial(trials=users, probability=probability).window
+    exact = high_precision_delta(window, lambda k: odds * (users - k + 1) / k, epsilon)
     ours = Histogram.curve(users, probability).delta(epsilon)
+    assert mpmath.mpf(ours) >= exact
+    assert ours == pytest.approx(float(exact), rel=1e-8)
+
+
+@pytest.mark.parametrize(("rate", "epsilon"), [(42.65, 1.0), (450.0, 0.25), (2641.2, 0.1), (9000.0, 0.05)])
+def test_poisson_noise_matches_high_precision(rate, epsilon):
+    """Also above the rate from which the law is made of halves."""
+    law = CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
+    exact = high_precision_delta(law.window, lambda k: mpmath.mpf(rate) / k, epsilon)
+    ours = PrivacyCurve.of_shifts(Shift(law=law, by=1), Shift(law=law, by=-1)).delta(epsilon)
     assert mpmath.mpf(ours) >= exact
     assert ours == pytest.approx(float(exact), rel=1e-8)
 

@@ -295,6 +295,12 @@ def test_few_people_get_an_honest_bound(users, epsilon):
     assert protocol.describe()
 
 
+def test_the_guarantee_does_not_call_itself_exact():
+    protocol = SparseHistogram.calibrate(users=10**5, bins=100, epsilon=1, delta=1e-6)
+    assert "on the safe side" in protocol.describe()
+    assert "exact" not in protocol.describe()
+
+
 def test_few_honest_people_among_many():
     protocol = SparseHistogram.calibrate(users=10**6, bins=100, epsilon=1, delta=1e-6, honest_users=20_000)
     assert protocol.lone.rate > 1000

@@ -35,7 +35,14 @@ from shuffledp.parameters import (
 )
 from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, check_total, true_counts
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
-from shuffledp.protocols.release import MessageCount, describe_release, ran_with
+from shuffledp.protocols.release import (
+    MessageCount,
+    bits_to_name,
+    check_people_and_bins,
+    describe_release,
+    expected_messages,
+    ran_with,
+)
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally, sorted_order
@@ -57,9 +64,7 @@ class DummyHistogram:
     guarantee: Guarantee | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "users", head_count("users", self.users))
-        object.__setattr__(self, "bins", whole("bins", self.bins))
-        object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.users))
+        check_people_and_bins(self)
 
     @classmethod
     def calibrate(
@@ -126,16 +131,13 @@ class DummyHistogram:
     @property
     def messages_per_user(self) -> MessageCount:
         """One for the value, and the dummies."""
-        try:
-            expected = 1 + self.bins / self.users * self.noise.mean
-        except OverflowError:
-            expected = math.inf
+        expected = expected_messages(bins=self.bins, noise_per_bin=self.noise.mean / self.users)
         return MessageCount(expected=expected, maximum=1 + self.bins if isinstance(self.noise, Binomial) else math.inf)
 
     @property
     def bits_per_message(self) -> int:
         """Bits that name a bin."""
-        return max(1, (self.bins - 1).bit_length())
+        return bits_to_name(self.bins)
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person (a bin) or of many (an array of bins)."""

@@ -24,7 +24,7 @@ from shuffledp.noise.coins import heads
 from shuffledp.parameters import whole
 from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, check_total, true_counts
 from shuffledp.protocols.missing_noise import MissingNoise
-from shuffledp.protocols.release import MessageCount
+from shuffledp.protocols.release import MessageCount, bits_to_name, expected_messages
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally
@@ -72,16 +72,13 @@ class Histogram(MissingNoise):
     @property
     def messages_per_user(self) -> MessageCount:
         """One for the value and nearly one for every bin."""
-        try:
-            expected = 1 + self.bins * (1 - self.missing_probability)
-        except OverflowError:
-            expected = float("inf")
+        expected = expected_messages(bins=self.bins, noise_per_bin=1 - self.missing_probability)
         return MessageCount(expected=expected, maximum=1 + self.bins)
 
     @property
     def bits_per_message(self) -> int:
         """Bits that name a bin."""
-        return max(1, (self.bins - 1).bit_length())
+        return bits_to_name(self.bins)
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person (a bin) or of many (an array of bins), person after person."""

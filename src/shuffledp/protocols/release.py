@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from shuffledp.accounting.curve import PrivacyCurve
 from shuffledp.estimate import Guarantee, readable
-from shuffledp.parameters import reporting
+from shuffledp.parameters import head_count, honest_among, reporting, whole
 
 
 class MessageCount(NamedTuple):
@@ -16,6 +16,31 @@ class MessageCount(NamedTuple):
 
     expected: float
     maximum: float
+
+
+def expected_messages(*, bins: int, noise_per_bin: float) -> float:
+    """One message for the value, and a person's noise in every bin; infinite where no float can hold it."""
+    try:
+        return 1 + bins * noise_per_bin
+    except OverflowError:
+        return math.inf
+
+
+def bits_to_name(bins: int) -> int:
+    """Bits that tell so many bins apart."""
+    return max(1, (bins - 1).bit_length())
+
+
+def check_people_and_bins(protocol: Any) -> None:
+    """Validates and settles `users`, `bins` and `honest_users` of a frozen record at its construction."""
+    users = head_count("users", protocol.users)
+    settled = {
+        "users": users,
+        "bins": whole("bins", protocol.bins),
+        "honest_users": honest_among(protocol.honest_users, users=users),
+    }
+    for name, value in settled.items():
+        object.__setattr__(protocol, name, value)
 
 
 class Release(Protocol):
@@ -62,7 +87,8 @@ def describe_release(protocol: Release, *, bins: int, noise: str, error: float, 
     """The guarantee, its neighbours and conditions, the noise, the error to expect, and what is not protected."""
     promised = protocol.guarantee
     if promised is None:
-        promised = Guarantee(epsilon=protocol.privacy.epsilon(1e-6), delta=1e-6, basis="from the exact curve")
+        basis = "from the exact curve" if protocol.privacy.exact else "from an upper bound of the curve"
+        promised = Guarantee(epsilon=protocol.privacy.epsilon(1e-6), delta=1e-6, basis=basis)
     promise = (
         f"This release gives {promised}: replacing one person's value by any other changes the probability of every "
         f"outcome by a factor of at most {math.exp(promised.epsilon):.3g}, but for {promised.delta:g}."

@@ -40,7 +40,14 @@ from shuffledp.parameters import (
 from shuffledp.protocols.combined import CombinedEstimator
 from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, check_total, true_counts
 from shuffledp.protocols.estimators import ErrorBound
-from shuffledp.protocols.release import MessageCount, describe_release, ran_with
+from shuffledp.protocols.release import (
+    MessageCount,
+    bits_to_name,
+    check_people_and_bins,
+    describe_release,
+    expected_messages,
+    ran_with,
+)
 from shuffledp.protocols.signed_tally import SignedTally
 from shuffledp.protocols.sparse_laws import KNEE, PAIR_RATES, LawSearch, SparseLaws
 from shuffledp.randomness import generator
@@ -64,9 +71,7 @@ class SparseHistogram:
     guarantee: Guarantee | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "users", head_count("users", self.users))
-        object.__setattr__(self, "bins", whole("bins", self.bins))
-        object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.users))
+        check_people_and_bins(self)
 
     @classmethod
     def calibrate(
@@ -100,7 +105,7 @@ class SparseHistogram:
             laws = search.cheapest(start=KNEE)
         if laws is None:
             raise ParameterError(f"no noise was found for epsilon={epsilon:g}, delta={delta:g}; try a smaller delta")
-        guarantee = Guarantee(epsilon=search.epsilon, delta=search.delta, basis="exact calibration")
+        guarantee = Guarantee(epsilon=search.epsilon, delta=search.delta, basis="calibrated on the safe side")
         while True:
             everyone = laws.scaled(users / honest)
             protocol = cls(
@@ -118,7 +123,8 @@ class SparseHistogram:
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float) -> int:
         """One: each person's share of the noise grows as there are fewer of them."""
-        target_epsilon(epsilon), target_delta(delta)
+        target_epsilon(epsilon)
+        target_delta(delta)
         return 1
 
     @cached_property
@@ -145,16 +151,13 @@ class SparseHistogram:
     @property
     def messages_per_user(self) -> MessageCount:
         """One for the value, two for every pair, one for every lone message; there is no largest number."""
-        try:
-            expected = 1 + float(Fraction(self.bins, self.users) * Fraction(self._laws.messages))
-        except OverflowError:
-            expected = math.inf
+        expected = expected_messages(bins=self.bins, noise_per_bin=self._laws.messages / self.users)
         return MessageCount(expected=expected, maximum=math.inf)
 
     @property
     def bits_per_message(self) -> int:
         """Bits that name a bin, and a sign."""
-        return 1 + max(1, (self.bins - 1).bit_length())
+        return 1 + bits_to_name(self.bins)
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person (a bin) or of many (an array of bins): 2j for +j, 2j + 1 for -j."""
