@@ -116,13 +116,24 @@ class Plan:
 
 
 def plan(
-    *, users: int, bins: int, epsilon: float, delta: float, beta: float = 0.05, honest_users: int | None = None
+    *,
+    users: int,
+    bins: int,
+    epsilon: float,
+    delta: float,
+    beta: float = 0.05,
+    honest_users: int | None = None,
+    practical_messages: float = PRACTICAL_MESSAGES,
 ) -> Plan:
-    """Error, cost and feasibility of every histogram protocol for this many people and bins."""
+    """Error, cost and feasibility of every histogram protocol for this many people and bins.
+
+    Protocols with more than `practical_messages` per person are not recommended; with math.inf, as when the tally is
+    drawn from its law, messages cost nothing.
+    """
     wish = _wish(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users)
     beta = failure_probability(beta)
     rows = tuple(_row(name, option, wish, beta) for name, option in OPTIONS.items())
-    name, reason = _recommend(rows, users=wish["users"], bins=wish["bins"])
+    name, reason = _recommend(rows, users=wish["users"], bins=wish["bins"], most=practical_messages)
     if name and (share := next(row for row in rows if row.name == name).simultaneous_share) > _USELESS_SHARE:
         reason += f"; but an error of {share:.0%} of all people says little: more people are needed"
     return Plan(
@@ -270,22 +281,23 @@ def _row(name: str, option: Option, wish: dict[str, Any], beta: float) -> Row:
     )
 
 
-def _recommend(rows: tuple[Row, ...], *, users: int, bins: int) -> tuple[str | None, str]:
+def _recommend(rows: tuple[Row, ...], *, users: int, bins: int, most: float) -> tuple[str | None, str]:
     """The smallest error that is practical; where most bins are empty, only protocols without phantom bins."""
     possible = [row for row in rows if not row.problem]
-    practical = [row for row in possible if row.messages <= PRACTICAL_MESSAGES]
+    practical = [row for row in possible if row.messages <= most]
+    limit = "" if math.isinf(most) else f" of those with at most {most:,.0f} messages per person"
     if not practical:
         cheapest = min(possible, key=lambda row: row.messages, default=None)
         if cheapest is None:
             return None, "no protocol is possible with so few people; see what each needs"
         return None, (
-            f"every protocol sends more than {PRACTICAL_MESSAGES:,.0f} messages per person ({cheapest.title} the "
+            f"every protocol sends more than {most:,.0f} messages per person ({cheapest.title} the "
             f"fewest, {cheapest.messages:,.0f}): use more people, fewer bins, or draw the tally where the data is"
         )
     if bins <= users:
         best = min(practical, key=lambda row: (round(row.simultaneous), row.messages))
         return best.name, (
-            f"{best.title} has the smallest error of those with at most {PRACTICAL_MESSAGES:,.0f} messages per person"
+            f"{best.title} has the smallest error{limit}"
             + ("; every bin is noisy, also empty ones" if best.phantom_bins else "; it never reports an empty bin")
         )
     quiet = [row for row in practical if not row.phantom_bins]
@@ -295,8 +307,9 @@ def _recommend(rows: tuple[Row, ...], *, users: int, bins: int) -> tuple[str | N
             f"{best.title} is the only one with a practical number of messages, but most of {readable(bins)} bins are "
             "empty and will look occupied"
         )
-    best = min(quiet, key=lambda row: row.messages)
+    free = math.isinf(most)
+    best = min(quiet, key=lambda row: row.simultaneous if free else row.messages)
     return best.name, (
         f"with {readable(bins)} bins for {users:,} people many bins are empty: {best.title} never reports an empty "
-        f"one, with the fewest messages"
+        f"one, with the {'smallest error' if free else 'fewest messages'}"
     )

@@ -50,6 +50,15 @@ class Tally:
         return cls(np.arange(bins), counts)
 
     @classmethod
+    def join(cls, parts: Iterable[Tally]) -> Tally:
+        """Parts of one draw that list different bins, as one partly drawn tally."""
+        listed = list(parts)
+        if not listed:
+            return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64), complete=False)
+        symbols, counts = ([getattr(part, name) for part in listed] for name in ("symbols", "counts"))
+        return cls(np.concatenate(symbols), np.concatenate(counts), complete=False)
+
+    @classmethod
     def from_mapping(cls, counts: Mapping[Any, int], *, complete: bool = True) -> Tally:
         """The tally of a dictionary from symbol to count."""
         numbers = list(counts.values())
@@ -82,6 +91,16 @@ class Tally:
 
     def __len__(self) -> int:
         return self.symbols.size
+
+    def pick(self, at: NDArray[np.int64], *, named: NDArray[Any]) -> Tally:
+        """Some of the entries under other names; a partly drawn tally."""
+        return Tally(named, self.counts[at], complete=False)
+
+    def dense(self, *, bins: int) -> Tally:
+        """The same counts with an entry for every bin in 0 .. bins - 1."""
+        counts = np.zeros(bins, dtype=np.int64)
+        np.add.at(counts, self.symbols, self.counts)
+        return Tally(np.arange(bins), counts, self.complete)
 
     @property
     def total(self) -> int:

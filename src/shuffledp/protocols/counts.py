@@ -37,8 +37,8 @@ def check_domain(domain: Domain | None, *, bins: int) -> None:
         raise ParameterError(f"the domain has {readable(domain.size)} labels, the protocol {readable(bins)} bins")
 
 
-def true_counts(counts: Counts, *, users: int, bins: int) -> Tally:
-    """The counts as a tally, checked against the protocol."""
+def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False) -> Tally:
+    """The counts as a tally, checked against the protocol; those of a `part` of the bins may add up to fewer people."""
     if isinstance(counts, Tally):
         truth = counts
     elif isinstance(counts, Mapping) or hasattr(counts, "items"):
@@ -51,7 +51,7 @@ def true_counts(counts: Counts, *, users: int, bins: int) -> Tally:
     _check_symbols(truth, bins=bins)
     if len(truth) and truth.counts.min() < 0:
         raise DataError("counts must not be negative")
-    if truth.total != users:
+    if truth.total > users if part else truth.total != users:
         raise DataError(f"the counts add up to {truth.total} people, the protocol is for {users}")
     return truth
 
@@ -76,6 +76,12 @@ def check_tally(tally: object, kind: type) -> None:
     """Refuses messages, dictionaries and whatever else is not a tally."""
     if not isinstance(tally, kind):
         raise DataError(f"estimate needs a tally, got {type(tally).__name__}: pass messages through tally() first")
+
+
+def counted_messages(tally: Tally, *, bins: int) -> Tally:
+    """Messages that were counted elsewhere, with an entry for every bin."""
+    check_bins(tally.symbols, bins=bins, what="message")
+    return tally.dense(bins=bins)
 
 
 def check_total(messages: int, *, users: int, bins: int, expected: float, variance: float) -> None:

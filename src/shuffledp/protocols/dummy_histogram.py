@@ -33,7 +33,15 @@ from shuffledp.parameters import (
     target_epsilon,
     whole,
 )
-from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, check_total, true_counts
+from shuffledp.protocols.counts import (
+    Counts,
+    check_bins,
+    check_domain,
+    check_tally,
+    check_total,
+    counted_messages,
+    true_counts,
+)
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
 from shuffledp.protocols.release import (
     MessageCount,
@@ -157,8 +165,10 @@ class DummyHistogram:
         drawn = [heads(block * self.bins, self.noise.probability, rng) % self.bins for block in blocks]
         return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
 
-    def tally(self, messages: ArrayLike) -> Tally:
-        """How many messages name each bin."""
+    def tally(self, messages: ArrayLike | Tally) -> Tally:
+        """How many messages name each bin; also of messages that were counted elsewhere."""
+        if isinstance(messages, Tally):
+            return counted_messages(messages, bins=self.bins)
         flat = concatenate(messages)
         check_bins(flat, bins=self.bins, what="message")
         return Tally.of_bins(flat, bins=self.bins)

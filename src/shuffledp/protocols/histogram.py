@@ -22,7 +22,15 @@ from shuffledp.estimate import Estimate, readable
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
 from shuffledp.parameters import whole
-from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, check_total, true_counts
+from shuffledp.protocols.counts import (
+    Counts,
+    check_bins,
+    check_domain,
+    check_tally,
+    check_total,
+    counted_messages,
+    true_counts,
+)
 from shuffledp.protocols.missing_noise import MissingNoise
 from shuffledp.protocols.release import MessageCount, bits_to_name, expected_messages
 from shuffledp.randomness import generator
@@ -103,24 +111,31 @@ class Histogram(MissingNoise):
             sent.append(np.delete(rows.ravel(), missing + missing // self.bins))
         return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
 
-    def tally(self, messages: ArrayLike) -> Tally:
-        """How many messages name each bin."""
+    def tally(self, messages: ArrayLike | Tally) -> Tally:
+        """How many messages name each bin; also of messages that were counted elsewhere."""
+        if isinstance(messages, Tally):
+            return counted_messages(messages, bins=self.bins)
         flat = concatenate(messages)
         check_bins(flat, bins=self.bins, what="message")
         if self.bins > _MOST_BINS_IN_MESSAGES:
             return Tally.of(flat)
         return Tally.of_bins(flat, bins=self.bins)
 
-    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> Tally:
+    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
         """A tally drawn from its exact law given the true counts, without making messages.
 
         An array gives the count of every bin and draws every bin. A mapping or a Tally draws the bins it lists: that
         is enough for the truncated estimator, which reports 0 for all others, and is what makes huge domains possible.
-        The list of drawn bins is not private; only an estimate is.
+        The list of drawn bins is not private; only an estimate is. With `part` the counts are those of a part of the
+        bins: draws of different parts can be joined.
         """
-        truth = true_counts(counts, users=self.users, bins=self.bins)
+        truth = true_counts(counts, users=self.users, bins=self.bins, part=part)
         missing = self.noise.sample(len(truth), rng=generator(rng))
         return Tally(truth.symbols, truth.counts + self.users - missing, complete=len(truth) == self.bins)
+
+    def visible(self, tally: Tally) -> NDArray[np.int64]:
+        """Which entries the truncated estimator reports; without the others the estimate is the same."""
+        return np.flatnonzero(tally.counts > self.users)
 
     def estimate(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,27 @@ class SignedTally:
     plus: Tally
     minus: Tally
 
+    @classmethod
+    def of_messages(cls, messages: Tally) -> SignedTally:
+        """From the counts of messages, where 2j stands for +j and 2j + 1 for -j."""
+        signs, numbers = messages.symbols % 2, (messages.symbols // 2).astype(np.int64)
+        plus, minus = (Tally(numbers[signs == sign], messages.counts[signs == sign]) for sign in (0, 1))
+        return cls(plus, minus)
+
     def __add__(self, other: SignedTally) -> SignedTally:
         if not isinstance(other, SignedTally):
             return NotImplemented
         return SignedTally(self.plus + other.plus, self.minus + other.minus)
+
+    @classmethod
+    def join(cls, parts: Iterable[SignedTally]) -> SignedTally:
+        """Parts of one draw that list different bins, as one partly drawn tally."""
+        listed = list(parts)
+        return cls(Tally.join(part.plus for part in listed), Tally.join(part.minus for part in listed))
+
+    def pick(self, at: NDArray[np.int64], *, named: NDArray[Any]) -> SignedTally:
+        """Some of the entries under other names; a partly drawn tally."""
+        return SignedTally(self.plus.pick(at, named=named), self.minus.pick(at, named=named))
 
     @property
     def complete(self) -> bool:

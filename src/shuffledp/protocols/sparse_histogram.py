@@ -173,27 +173,32 @@ class SparseHistogram:
         signed = ((people, 0), (pairs, 0), (pairs, 1), (lone, 1))
         return np.concatenate([(2 * bins.astype(np.uint64) + np.uint64(sign)).astype(kind) for bins, sign in signed])
 
-    def tally(self, messages: ArrayLike) -> SignedTally:
-        """How many messages name each bin with each sign."""
+    def tally(self, messages: ArrayLike | Tally) -> SignedTally:
+        """How many messages name each bin with each sign; also of messages that were counted elsewhere."""
+        if isinstance(messages, Tally):
+            check_bins(messages.symbols, bins=2 * self.bins, what="message")
+            return SignedTally.of_messages(messages)
         flat = concatenate(messages)
         check_bins(flat, bins=2 * self.bins, what="message")
         if self.bins <= _BINS_PER_MESSAGE * max(flat.size, 1000):
-            both = Tally.of_bins(flat, bins=2 * self.bins).counts.reshape(self.bins, 2)
-            numbers = np.arange(self.bins)
-            return SignedTally(Tally(numbers, both[:, 0].copy()), Tally(numbers, both[:, 1].copy()))
-        numbers, signs = np.divmod(flat.astype(np.uint64), np.uint64(2))
-        numbers = numbers.astype(np.int64)
-        return SignedTally(Tally.of(numbers[signs == 0]), Tally.of(numbers[signs == 1]))
+            return SignedTally.of_messages(Tally.of_bins(flat, bins=2 * self.bins))
+        return SignedTally.of_messages(Tally.of(flat))
 
-    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> SignedTally:
+    def sample_tally(
+        self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False
+    ) -> SignedTally:
         """A tally drawn from its law given the true counts, without making messages; see Histogram.sample_tally."""
-        truth, source = true_counts(counts, users=self.users, bins=self.bins), generator(rng)
+        truth, source = true_counts(counts, users=self.users, bins=self.bins, part=part), generator(rng)
         pairs = self.pairs.sample(len(truth), rng=source)
         lone = self.lone.sample(len(truth), rng=source)
         complete = len(truth) == self.bins
         return SignedTally(
             Tally(truth.symbols, truth.counts + pairs, complete), Tally(truth.symbols, pairs + lone, complete)
         )
+
+    def visible(self, tally: SignedTally) -> NDArray[np.int64]:
+        """Which entries of a draw the estimator reports; without the others the estimate is the same."""
+        return np.flatnonzero(tally.plus.counts > tally.minus.counts)
 
     def estimate(
         self,
