@@ -11,7 +11,9 @@ from shuffledp.model import CentralProtocol, LocalProtocol, ShuffledProtocol, ru
 from shuffledp.planner import Plan, plan
 from shuffledp.protocols import BinarySum, DummyHistogram, ErrorBound, Histogram, SparseHistogram
 from shuffledp.randomness import secure_rng
+from shuffledp.release import Release, private_histogram
 from shuffledp.shuffler import shuffle
+from shuffledp.simulation import Simulation, simulate
 from shuffledp.tally import Tally
 
 __version__ = "0.1.0"
@@ -31,13 +33,17 @@ __all__ = [
     "ParameterError",
     "Plan",
     "PrivacyCurve",
+    "Release",
     "ShuffledProtocol",
     "ShuffledpError",
+    "Simulation",
     "SparseHistogram",
     "Tally",
     "TooFewUsersError",
     "plan",
+    "private_histogram",
     "run",
     "secure_rng",
     "shuffle",
+    "simulate",
 ]

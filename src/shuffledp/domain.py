@@ -23,6 +23,8 @@ class Domain(ABC):
     """A set of labels, its size, and the bin of each label."""
 
     size: int
+    can_list = True
+    """Whether every label can be named, as reporting every bin needs."""
 
     @staticmethod
     def of(labels: Iterable[Hashable]) -> Domain:
@@ -119,6 +121,8 @@ class _Range(Domain):
 
 
 class _Implicit(Domain):
+    can_list = False
+
     def __init__(self, size: int) -> None:
         self.size = whole("size", size)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -149,10 +147,14 @@ class Estimate:
 
     def to_json(self) -> str:
         """Everything about the release as one JSON object; labels that JSON does not know become strings."""
+        return json.dumps(self.to_dict(), default=str, allow_nan=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything about the release as plain Python values."""
         columns = self.to_columns()
         columns["label"] = [str(x) if isinstance(x, float) and not math.isfinite(x) else x for x in columns["label"]]
         guarantee = self.guarantee and vars(self.guarantee)
-        result = {
+        return {
             "guarantee": guarantee,
             "people": self.people,
             "bins": self.bins if self.bins.bit_length() <= 64 else None,
@@ -164,16 +166,12 @@ class Estimate:
             "explanation": self.explain(),
             "histogram": [dict(zip(columns, row, strict=True)) for row in _rows(columns)],
         }
-        return json.dumps(result, default=str, allow_nan=False)
 
     def to_csv(self) -> str:
-        """The histogram as CSV text with a header."""
+        """The histogram as CSV text with a header; a missing label is an empty field, an empty one is quoted."""
         columns = self.to_columns()
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(_rows(columns))
-        return text.getvalue()
+        lines = [",".join(columns), *(",".join(map(_csv_cell, row)) for row in _rows(columns))]
+        return "\n".join(lines) + "\n"
 
     def to_arrow(self) -> Any:
         """The histogram as a pyarrow Table."""
@@ -218,6 +216,13 @@ class Estimate:
 def readable(number: int) -> str:
     """A count of any size in few characters."""
     return f"{number:,}" if number.bit_length() <= 64 else f"about 2^{number.bit_length() - 1}"
+
+
+def _csv_cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    if (text == "" and value is not None) or any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def _rows(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:

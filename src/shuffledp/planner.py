@@ -58,6 +58,13 @@ class Option:
         """Whether bins that nobody holds can look occupied."""
         return self.estimator == "unbiased"
 
+    def surely_seen(self, error: float) -> int:
+        """The smallest count that stands out from empty bins, given the simultaneous error.
+
+        A hidden bin is off by its whole count; where empty bins are noisy, both errors must be overcome.
+        """
+        return math.floor(error * (2 if self.phantom_bins else 1)) + 1
+
     def calibrate(self, **parameters: Any) -> Any:
         """The protocol for given users, bins and guarantee."""
         return self.kind.calibrate(**parameters, **self.wish)
@@ -147,6 +154,56 @@ def plan(
         recommended=name,
         reason=reason,
     )
+
+
+def choose(
+    *,
+    users: int,
+    bins: int,
+    epsilon: float,
+    delta: float,
+    beta: float,
+    protocol: str | None,
+    estimator: str | None,
+    phantoms: bool,
+    practical_messages: float,
+) -> tuple[Option, str]:
+    """The option that is asked for, or the best of those that fit, and why.
+
+    `protocol` may leave the estimator open and the other way round. Without `phantoms` only options that never report
+    an empty bin fit.
+    """
+    fitting = {
+        name: option
+        for name, option in OPTIONS.items()
+        if protocol in (None, name, name.split("-")[0]) and estimator in (None, option.estimator)
+    }
+    if not fitting:
+        raise ParameterError(
+            "protocol must be hist, sparse, sparse-best or dummy, and estimator truncated (not for dummy) or unbiased "
+            f"(not for sparse); got {protocol or 'no protocol'} and {estimator or 'no estimator'}"
+        )
+    if not phantoms:
+        fitting = {name: option for name, option in fitting.items() if not option.phantom_bins}
+        if not fitting:
+            raise ParameterError(
+                "this protocol and estimator report every possible value: give the domain that lists them, or use the "
+                "truncated estimator of hist or sparse"
+            )
+    if protocol in fitting:
+        return fitting[protocol], "as asked"
+    advice = plan(
+        users=users, bins=bins, epsilon=epsilon, delta=delta, beta=beta, practical_messages=practical_messages
+    )
+    if advice.recommended in fitting:
+        return fitting[advice.recommended], advice.reason
+    if advice.recommended is None and protocol is None:
+        raise ParameterError(advice.reason)
+    rows = [advice.row(name) for name in fitting]
+    best = min(rows, key=lambda row: row.simultaneous)
+    if best.problem:
+        raise TooFewUsersError(f"{best.title} {best.problem}, not {users:,}", minimum_users=best.fewest_users)
+    return fitting[best.name], f"{best.title} has the smallest error of those that fit"
 
 
 def users_needed(
@@ -266,15 +323,13 @@ def _row(name: str, option: Option, wish: dict[str, Any], beta: float) -> Row:
     except ParameterError as reason:
         return replace(row, problem=f"is not possible: {reason}")
     error, messages = protocol.error(beta, estimator=option.estimator), protocol.messages_per_user
-    # a hidden bin is off by its whole count; where empty bins are noisy, both errors must be overcome
-    unseen = error.simultaneous * (2 if option.phantom_bins else 1)
     return replace(
         row,
         per_bin=error.per_bin,
         simultaneous=error.simultaneous,
         per_bin_share=error.per_bin / wish["users"],
         simultaneous_share=error.simultaneous / wish["users"],
-        surely_seen=math.floor(unseen) + 1,
+        surely_seen=option.surely_seen(error.simultaneous),
         messages=messages.expected,
         most_messages=messages.maximum,
         bytes_per_person=messages.expected * protocol.bits_per_message / 8,

@@ -7,6 +7,7 @@ A seeded numpy Generator is for simulations and tests.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 
 import numpy as np
@@ -35,6 +36,16 @@ def generator(rng: np.random.Generator | None) -> np.random.Generator:
 def child(rng: np.random.Generator) -> np.random.Generator:
     """A generator for a part of the work: AES under a key drawn from the given one, so as secure and as repeatable."""
     return np.random.Generator(AESCounter(key=int.from_bytes(rng.bytes(16), "little")))
+
+
+def keyed(secret: bytes, *task: int) -> np.random.Generator:
+    """The generator of one task of a distributed run: AES under a key that follows from the run's secret.
+
+    A task that is tried again draws the same noise again, and no two tasks share a key.
+    """
+    name = b"".join(number.to_bytes(8, "little") for number in task)
+    digest = hashlib.blake2b(name, key=secret, digest_size=16).digest()
+    return np.random.Generator(AESCounter(key=int.from_bytes(digest, "little")))
 
 
 def random_words(size: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The command line: thin commands over the library.
 
 Results go to stdout, as a table or with --json; notes go to stderr. Exit codes: 0 done, 1 an optional library is
-missing, 2 the command line or a parameter is wrong, 130 interrupted.
+missing, 2 the command line or a parameter is wrong, 3 data cannot be read or written or does not fit, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -11,9 +11,7 @@ from typing import Annotated
 import typer
 
 from shuffledp import __version__
-from shuffledp.cli.demo import surname_demo
-from shuffledp.cli.plan import show_plan
-from shuffledp.errors import MissingExtraError, ShuffledpError
+from shuffledp.errors import DataError, MissingExtraError, ShuffledpError
 
 app = typer.Typer(
     help="Private histograms in the shuffled model of differential privacy.",
@@ -38,26 +36,163 @@ def options(
     """Private histograms in the shuffled model of differential privacy."""
 
 
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...", help="Parquet, CSV, TSV, JSON lines or Arrow; also .gz or .zst, folders, and 'logs/*.csv'."
+    ),
+]
+Column = Annotated[str, typer.Option(help="The column whose values are counted.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy loss of the whole release.")]
+Delta = Annotated[float, typer.Option(help="Chance that the privacy loss is larger; well below 1 / people.")]
+Beta = Annotated[float, typer.Option(help="Chance that an interval or error bound may fail.")]
+User = Annotated[
+    str | None, typer.Option(help="The column that says whose row it is: each person counts with one, at random.")
+]
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows without a value.")]
+DomainFile = Annotated[
+    Path | None,
+    typer.Option(help="Publicly known list of possible values: one per line, or a table with that column."),
+]
+Other = Annotated[bool, typer.Option("--other", help="Count values outside the domain together.")]
+ProtocolName = Annotated[
+    str | None, typer.Option("--protocol", help="hist, sparse, sparse-best or dummy; the best one unless given.")
+]
+EstimatorName = Annotated[
+    str | None, typer.Option("--estimator", help="truncated (no phantom values), or unbiased (needs --domain).")
+]
+Delimiter = Annotated[str | None, typer.Option(help="Between the fields of CSV files, if not a comma.")]
+Top = Annotated[int, typer.Option(min=1, help="How many of the largest values to show.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")]
+Out = Annotated[
+    list[Path] | None, typer.Option(help="Write the result to a .html, .csv, .parquet or .json file; may be repeated.")
+]
+
+
+@app.command()
+def run(
+    files: Files,
+    column: Column,
+    epsilon: Epsilon,
+    delta: Delta,
+    out: Out = None,
+    json: AsJson = False,
+    user: User = None,
+    drop_missing: DropMissing = False,
+    domain: DomainFile = None,
+    other: Other = False,
+    protocol: ProtocolName = None,
+    estimator: EstimatorName = None,
+    messages: Annotated[
+        bool, typer.Option("--messages", help="Really make, shuffle and count every message (needs --domain).")
+    ] = False,
+    beta: Beta = 0.05,
+    top: Top = 15,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate", help="NOT PRIVATE: add the true error, for tests on data you own.")
+    ] = False,
+    engine: Annotated[str | None, typer.Option(help="local (the default) or spark.")] = None,
+    master: Annotated[str | None, typer.Option(help="Where Spark runs, such as local[4] or spark://host:7077.")] = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """A private histogram of a column: how many people hold each value.
+
+    One row is one person unless --user is given. Randomness is cryptographic and cannot be seeded. Exit codes: 0 done,
+    1 a library is missing, 2 a wrong parameter, 3 data that cannot be read or written, 130 interrupted.
+    """
+    with _clear_errors("run"):
+        from shuffledp.cli.run import run_files
+
+        run_files(
+            files=files,
+            column=column,
+            delimiter=delimiter,
+            domain=domain,
+            engine=engine,
+            out=out or [],
+            top=top,
+            as_json=json,
+            epsilon=epsilon,
+            delta=delta,
+            user=user,
+            drop_missing=drop_missing,
+            other=other,
+            protocol=protocol,
+            estimator=estimator,
+            messages=messages,
+            beta=beta,
+            evaluate=evaluate,
+            master=master,
+        )
+
+
+@app.command()
+def simulate(
+    files: Files,
+    column: Column,
+    epsilon: Epsilon,
+    delta: Delta,
+    trials: Annotated[int, typer.Option(help="How many releases to simulate.")] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same trials.")] = 0,
+    user: User = None,
+    drop_missing: DropMissing = False,
+    domain: DomainFile = None,
+    other: Other = False,
+    protocol: ProtocolName = None,
+    estimator: EstimatorName = None,
+    beta: Beta = 0.05,
+    delimiter: Delimiter = None,
+    json: AsJson = False,
+) -> None:
+    """NOT PRIVATE: the errors that releases of this data would have, over many seeded trials."""
+    with _clear_errors("simulate"):
+        from shuffledp.cli.simulate import simulate_files
+
+        simulate_files(
+            files=files,
+            column=column,
+            delimiter=delimiter,
+            domain=domain,
+            as_json=json,
+            epsilon=epsilon,
+            delta=delta,
+            trials=trials,
+            seed=seed,
+            user=user,
+            drop_missing=drop_missing,
+            other=other,
+            protocol=protocol,
+            estimator=estimator,
+            beta=beta,
+        )
+
+
 @app.command()
 def demo(
     people: Annotated[int, typer.Option(help="How many people to sample.")] = 200_000,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of the whole release.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Chance that the privacy loss is larger.")] = 1e-6,
-    top: Annotated[int, typer.Option(min=1, help="How many of the most frequent surnames to show.")] = 15,
-    json: Annotated[bool, typer.Option("--json", help="Print the whole release as JSON.")] = False,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    top: Top = 15,
+    data: Annotated[Path, typer.Option(help="Where to write the sampled people, as Parquet.")] = Path(
+        "surnames.parquet"
+    ),
+    out: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("report.html"),
+    json: AsJson = False,
 ) -> None:
-    """A private histogram of US surnames: people sampled from the 1990 census table, cryptographic noise."""
+    """A private histogram of US surnames: people sampled from the 1990 census table, through the whole path of run."""
     with _clear_errors("demo"):
-        surname_demo(people=people, epsilon=epsilon, delta=delta, top=top, as_json=json)
+        from shuffledp.cli.demo import surname_demo
+
+        surname_demo(people=people, epsilon=epsilon, delta=delta, top=top, data=data, out=[out], as_json=json)
 
 
 @app.command()
 def plan(
     users: Annotated[int, typer.Option(help="How many people take part.")],
     bins: Annotated[str, typer.Option(help="How many values are possible: 100000, 1e6 or 2^64.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of the whole release.")],
-    delta: Annotated[float, typer.Option(help="Chance that the privacy loss is larger.")],
-    beta: Annotated[float, typer.Option(help="Chance that an error bound may fail.")] = 0.05,
+    epsilon: Epsilon,
+    delta: Delta,
+    beta: Beta = 0.05,
     honest_users: Annotated[
         int | None, typer.Option(help="How many surely follow the protocol; all unless given.")
     ] = None,
@@ -68,10 +203,12 @@ def plan(
         float | None, typer.Option(help="Messages per person: for how many bins would they do?")
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Save the trade-offs as a picture: .svg, .png or .pdf.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Error, messages and feasibility of every protocol, before anybody is asked."""
     with _clear_errors("plan"):
+        from shuffledp.cli.plan import show_plan
+
         show_plan(
             users=users,
             bins=bins,
@@ -88,9 +225,10 @@ def plan(
 
 @contextmanager
 def _clear_errors(command: str) -> Iterator[None]:
-    """One line on stderr and exit code 2 for everything that is the caller's to mend, 1 for a missing library."""
+    """One line on stderr and an exit code for everything that is the caller's to mend."""
     try:
         yield
     except ShuffledpError as error:
         print(f"shuffledp {command}: {error}", file=sys.stderr)
-        raise typer.Exit(1 if isinstance(error, MissingExtraError) else 2) from None
+        codes = {MissingExtraError: 1, DataError: 3}
+        raise typer.Exit(next((code for kind, code in codes.items() if isinstance(error, kind)), 2)) from None

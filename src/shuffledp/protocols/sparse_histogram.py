@@ -55,6 +55,9 @@ from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally, sorted_order
 
 _MOST_BINS_IN_MESSAGES = 2**63
+_MOST_TO_MENTION = 1e9
+"""So many messages nobody would send: the tally is then drawn from its law."""
+
 _BINS_PER_MESSAGE = 4
 """Counting every bin pays while there are at most this many of them for each message."""
 
@@ -266,12 +269,14 @@ class SparseHistogram:
 
     def describe(self, *, beta: float = 0.05) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
+        messages = self.messages_per_user.expected
+        sent = f"Each person sends about {messages:.3g} messages; a" if messages < _MOST_TO_MENTION else "A"
         return describe_release(
             self,
             bins=self.bins,
             noise=(
-                f"Each person sends about {self.messages_per_user.expected:.3g} messages; a bin receives "
-                f"{self.pairs.mean:.1f} pairs and {self.lone.mean:.1f} lone noise messages on average."
+                f"{sent} bin receives {self.pairs.mean:.1f} pairs and {self.lone.mean:.1f} lone noise messages on "
+                "average."
             ),
             error=self.error(beta).simultaneous,
             beta=beta,

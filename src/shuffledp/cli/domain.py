@@ -1,0 +1,28 @@
+"""The public list of possible values, from a file."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from shuffledp.engines import Column, find_files, open_engine
+from shuffledp.engines.files import FORMATS
+from shuffledp.errors import DataError
+
+
+def read_domain(path: Path, column: str) -> list[Any]:
+    """The labels in a file: a table with a column of that name, or any other file with one label per line."""
+    if any(suffix in FORMATS for suffix in path.suffixes):
+        with closing(open_engine(Column(data=find_files([path]), name=column, drop_missing=True))) as table:
+            labels = [label for batch, _ in table.counts() for label in batch.to_pylist()]
+        labels.sort(key=lambda label: (str(type(label)), label))
+    else:
+        try:
+            labels = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise DataError(f"cannot read the domain {path}: {reason}") from None
+    if not labels:
+        raise DataError(f"the domain {path} lists no value")
+    return labels

@@ -1,0 +1,72 @@
+"""Where people's values are counted and their messages made: in this process, or on Apache Spark.
+
+An engine holds one column, with one value for each person, and offers three verbs. The cheap part of the analyzer,
+`estimate`, always runs in the calling process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.engines.column import Column
+from shuffledp.engines.files import Files, find_files
+from shuffledp.errors import ParameterError
+
+Encode = Callable[[Any], NDArray[np.int64]]
+"""From an Arrow array of values to their bins."""
+
+Progress = Callable[[str, float], None]
+"""Is told what is being done and which share of it is done."""
+
+
+class Engine(Protocol):
+    """One column of one value for each person."""
+
+    @property
+    def label_type(self) -> Any:
+        """The Arrow type of the values."""
+
+    def people(self) -> int:
+        """How many people there are."""
+
+    def counts(self) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+        """The true histogram in batches: an Arrow array of different values, and how many people hold each.
+
+        The counting is done, once, when this is called; `people` then costs nothing.
+        """
+
+    def tally(self, protocol: Any, encode: Encode) -> Any:
+        """Makes the messages of every person, shuffles and counts them."""
+
+    def close(self) -> None:
+        """Gives back what the engine holds: memory, temporary files, a Spark session that it started."""
+
+
+def quiet(what: str, share: float) -> None:
+    """Progress for nobody."""
+
+
+def open_engine(
+    column: Column, *, engine: str | None = None, master: str | None = None, progress: Progress = quiet
+) -> Engine:
+    """The engine of that name with the column; where the data is a Spark DataFrame, Spark."""
+    on_spark = type(column.data).__module__.startswith("pyspark.")
+    name = engine or ("spark" if on_spark else "local")
+    if name not in ("local", "spark"):
+        raise ParameterError(f"engine must be local or spark, got {name!r}")
+    if name == "local" and (master is not None or on_spark):
+        raise ParameterError("a Spark DataFrame or a master needs engine=spark")
+    if name == "spark":
+        from shuffledp.engines.spark import Spark
+
+        return Spark(column, master=master, progress=progress)
+    from shuffledp.engines.in_process import InProcess
+
+    return InProcess(column, progress=progress)
+
+
+__all__ = ["Column", "Encode", "Engine", "Files", "Progress", "find_files", "open_engine", "quiet"]

@@ -1,0 +1,265 @@
+"""The engine on one machine: DuckDB reads and counts, numpy makes the messages, on all cores, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.engines import Encode, Progress, quiet
+from shuffledp.engines.column import Column
+from shuffledp.engines.files import Files, is_remote
+from shuffledp.engines.tables import Scan, scan_arrow_files, scan_memory
+from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.randomness import random_words, secure_rng
+from shuffledp.shuffler import shuffle
+
+_MEMORY = "2GB"
+"""What DuckDB may hold before it moves parts of a large count to temporary files."""
+
+_ROWS_AT_ONCE = 1 << 18
+_MESSAGES_AT_ONCE = 1 << 23
+_UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETRY|\[")
+_AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON")
+
+
+class InProcess:
+    """Counts a column with DuckDB; makes, shuffles and tallies messages batch by batch with numpy."""
+
+    def __init__(self, column: Column, *, progress: Progress = quiet) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtraError("duckdb", extra="files") from None
+        self._column, self._progress, self._errors = column, progress, duckdb
+        self._scratch = tempfile.TemporaryDirectory(prefix="shuffledp-")
+        self._connection = duckdb.connect(
+            config={
+                "temp_directory": self._scratch.name,
+                "memory_limit": _MEMORY,
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+            }
+        )
+        self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+        self._scan: Scan | None = None
+        self._scanned: Any = None
+        self._counted = False
+        try:
+            with self._clear_errors():
+                self._rows = self._open()
+                with self._reader(f"SELECT value FROM ({self._rows}) LIMIT 0") as reader:
+                    self.label_type = reader.schema.field(0).type
+        except BaseException:
+            self.close()
+            raise
+
+    def people(self) -> int:
+        """How many people there are."""
+        query = "SELECT sum(people)::BIGINT FROM counted" if self._counted else f"SELECT count(*) FROM ({self._rows})"
+        with self._clear_errors():
+            ((found,),) = self._run(query, "counting people")
+        return found or 0
+
+    def counts(self) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+        """The true histogram in batches; counted once, kept by DuckDB."""
+        if not self._counted:
+            query = f"SELECT value, count(*) AS people FROM ({self._rows}) GROUP BY value"
+            with self._clear_errors():
+                self._run(f"CREATE TABLE counted AS {query}", "counting values")
+            self._counted = True
+        return (
+            (batch.column(0), batch.column(1).to_numpy()) for batch in self._stream("SELECT value, people FROM counted")
+        )
+
+    def tally(self, protocol: Any, encode: Encode) -> Any:
+        """Makes the messages of a batch of people, shuffles and counts them, for all batches, on all cores.
+
+        Batches differ in who is in them, but only the sum of their tallies is handed out, and that is the tally of all
+        messages in any order.
+        """
+        at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
+        total, done = protocol.tally(np.empty(0, dtype=np.int64)), 0
+
+        def one_batch(bins: NDArray[np.int64]) -> Any:
+            return protocol.tally(shuffle(protocol.randomize(bins)))
+
+        cores = os.cpu_count() or 1
+        with self._clear_errors(), ThreadPoolExecutor(cores) as pool:
+            waiting: deque[tuple[int, Future[Any]]] = deque()
+            for bins in self._bins(encode, at_once):
+                waiting.append((bins.size, pool.submit(one_batch, bins)))
+                while len(waiting) > cores:  # so that messages of few batches are in memory
+                    people, finished = waiting.popleft()
+                    total, done = total + finished.result(), done + people
+                    self._progress("sending messages", done / protocol.users)
+            for _, finished in waiting:
+                total = total + finished.result()
+        self._progress("sending messages", 1.0)
+        return total
+
+    def close(self) -> None:
+        """Forgets what was counted and removes temporary files."""
+        self._connection.close()
+        self._scratch.cleanup()
+
+    def _bins(self, encode: Encode, at_once: int) -> Iterator[NDArray[np.int64]]:
+        """Everybody's bin, at most so many at once."""
+        for batch in self._stream(f"SELECT value FROM ({self._rows})"):
+            bins = encode(batch.column(0))
+            for start in range(0, bins.size, at_once):
+                yield bins[start : start + at_once]
+
+    # reading ------------------------------------------------------------------------------------------------------
+
+    def _open(self) -> str:
+        """A query that gives one value for each person."""
+        source, column = self._source(), self._column
+        described = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {source}")}
+        column.check(list(described), listed=getattr(column.data, "format", None) not in ("csv", "tsv"))
+        kind = described[column.name]
+        if _UNSUPPORTED.search(kind):
+            raise DataError(
+                f"column {column.name!r} holds {kind.split('(')[0]} values: choose one of text, numbers, truth values, "
+                "dates or times"
+            )
+        value = f"CAST({_name(column.name)} AS VARCHAR)" if _AS_TEXT.search(kind) else _name(column.name)
+        kept = f" WHERE {_name(column.name)} IS NOT NULL" if column.drop_missing else ""
+        if column.user is None:
+            return f"SELECT {value} AS value FROM ({source}){kept}"
+        self._choose_rows(f"SELECT {value} AS value, {_name(column.user)} AS person FROM ({source}){kept}")
+        return "SELECT value FROM chosen"
+
+    def _choose_rows(self, rows: str) -> None:
+        """One row of each person, uniformly at random: the one with the smallest random word."""
+        import pyarrow
+
+        rng = secure_rng()
+
+        def words(rows: Any) -> Any:
+            return pyarrow.array(random_words(len(rows), rng))
+
+        connection: Any = self._connection
+        connection.create_function(
+            "random_word", words, ["BOOLEAN"], "UBIGINT", type="arrow", side_effects=True, null_handling="special"
+        )
+        self._run(
+            # wrapped in a struct, since arg_min passes over rows whose value is missing
+            "CREATE TABLE chosen AS SELECT arg_min({'value': value}, random_word(true)).value AS value "
+            f"FROM ({rows}) WHERE person IS NOT NULL GROUP BY person",
+            "choosing a row of each person",
+        )
+        self._connection.remove_function("random_word")
+
+    def _source(self) -> str:
+        """A query that gives the whole table."""
+        data = self._column.data
+        if not isinstance(data, Files):
+            self._scan = scan_memory(self._column)
+        elif any(map(is_remote, data.paths)):
+            raise DataError("files with a scheme such as hdfs:// need the Spark engine")
+        elif data.format == "arrow":
+            self._scan = scan_arrow_files(data)
+        if self._scan is not None:
+            return "SELECT * FROM scanned"
+        files = "[" + ", ".join(map(_text, data.paths)) + "]"
+        if data.format == "parquet":
+            return f"SELECT * FROM read_parquet({files}, union_by_name = true)"
+        if data.format == "json":
+            self._check_keys(files)
+            columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in self._column.needed)
+            return f"SELECT * FROM read_ndjson({files}, columns = {{{columns}}})"
+        return (  # all text, as in the file: nothing is guessed from the first lines
+            f"SELECT * FROM read_csv({files}, union_by_name = true, header = true, all_varchar = true, skip = 0, "
+            f"delim = {_text(data.delimiter)}, quote = '\"', escape = '\"', allow_quoted_nulls = false)"
+        )
+
+    def _check_keys(self, files: str) -> None:
+        """Refuses a column that no line of a JSON file has; stops at the first line that has it."""
+        for name in self._column.needed:
+            path = _text('$."' + name.replace('"', '\\"') + '"')
+            found = self._run(f"SELECT 1 FROM read_ndjson_objects({files}) WHERE json_exists(json, {path}) LIMIT 1")
+            if not found:
+                raise DataError(f"there is no column {name!r} in any line")
+
+    # running ------------------------------------------------------------------------------------------------------
+
+    def _run(self, query: str, what: str = "") -> Any:
+        """The rows of a query. It runs beside this thread, which tells its progress and stops it on an interrupt."""
+        outcome: list[Any] = []
+
+        def work() -> None:
+            try:
+                outcome.append(self._connection.execute(query).fetchall())
+            except BaseException as error:
+                outcome.append(error)
+
+        self._register(self._connection)
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
+        try:
+            while worker.is_alive():
+                worker.join(0.1)
+                if what and worker.is_alive():
+                    self._progress(what, max(0.0, self._connection.query_progress()) / 100)
+        except BaseException:
+            self._connection.interrupt()
+            worker.join()
+            raise
+        if what:
+            self._progress(what, 1.0)
+        if isinstance(outcome[0], BaseException):
+            raise outcome[0]
+        return outcome[0]
+
+    def _stream(self, query: str) -> Iterator[Any]:
+        """The Arrow batches of a query's result."""
+        with self._clear_errors(), self._reader(query) as reader:
+            yield from reader
+
+    @contextmanager
+    def _reader(self, query: str) -> Iterator[Any]:
+        """A query's result on a connection of its own, so that other queries may run before it is read."""
+        with self._connection.cursor() as cursor:
+            self._register(cursor)
+            yield cursor.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
+
+    def _register(self, connection: Any) -> None:
+        """Makes the scanned source anew: a stream can be read only once, and some can be open only once."""
+        if self._scan is not None:
+            if hasattr(self._scanned, "close"):
+                self._scanned.close()
+            self._scanned = self._scan()
+            connection.register("scanned", self._scanned)
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        """DuckDB's own messages can quote the data, so only the line is passed on."""
+        try:
+            yield
+        except self._errors.OutOfMemoryException:
+            raise DataError("there is not enough memory or space for temporary files to count these values") from None
+        except self._errors.Error as error:
+            data = self._column.data
+            name = data.shown if isinstance(data, Files) else "the data"
+            line = re.search(r"[Ll]ine:? (\d+)", str(error))
+            where = f" (line {line[1]})" if line else ""
+            expected = f" as {data.format}" if isinstance(data, Files) else ""
+            raise DataError(f"{name} cannot be read{expected}{where}: damaged, or of another format") from None
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,254 @@
+"""The engine on Apache Spark: DataFrames and mapInArrow only, so it also works through Spark Connect.
+
+The driver draws one secret for a run, and each task derives its own AES key from that secret and its partition. Spark
+may run a task twice, when an executor is lost or slow: the second try makes the same messages as the first, so noise is
+never drawn twice for the same data, whichever parts of either try Spark ends up using. Executors need shuffledp
+installed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.engines import Encode, Progress, quiet
+from shuffledp.engines.column import Column
+from shuffledp.engines.files import Files
+from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.randomness import keyed, random_words
+from shuffledp.tally import Tally
+
+_MESSAGES_AT_ONCE = 1 << 20
+_NO_TEXT = "\x00"
+"""Stands for a missing field of a CSV file while Spark reads it, so that empty text is not taken for missing."""
+
+_CHOOSE, _SEND = 0, 1
+"""What a task draws for, so that no two kinds of tasks share a key."""
+
+
+class Spark:
+    """Counts a column on Spark; makes, shuffles and tallies messages in its executors."""
+
+    def __init__(self, column: Column, *, master: str | None = None, progress: Progress = quiet) -> None:
+        self._column, self._progress, self._started = column, progress, False
+        self._secret = secrets.token_bytes(32)
+        try:
+            import pandas  # noqa: F401  (pyspark needs it for mapInArrow)
+            import pyarrow  # noqa: F401
+            import pyspark  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("pyspark, pandas and pyarrow", extra="spark") from None
+        with self._clear_errors():
+            table = self._read(master) if isinstance(column.data, Files) else column.data
+            column.check(table.columns, listed=getattr(column.data, "format", None) not in ("csv", "tsv"))
+            self._values = self._one_row_each(table)
+            # [value: one row for each person]
+            self.label_type = self._values.limit(0).toArrow().schema.field(0).type
+        self._counted: Any = None
+
+    def people(self) -> int:
+        """How many people there are."""
+        if self._counted is not None:
+            return sum(int(people.sum()) for _, people in self.counts())
+        with self._clear_errors():
+            return int(self._values.count())
+
+    def counts(self) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+        """The true histogram; it is counted once and must fit the driver."""
+        if self._counted is None:
+            self._progress("counting values", 0.0)
+            with self._clear_errors():
+                # [value, count: one row for each value]
+                self._counted = self._values.groupBy("value").count().toArrow()
+            self._progress("counting values", 1.0)
+        return ((batch.column(0), batch.column(1).to_numpy()) for batch in self._counted.to_batches())
+
+    def tally(self, protocol: Any, encode: Encode) -> Any:
+        """Makes everybody's messages, mixes them over all partitions by random places, and counts them."""
+        secret = self._secret
+        at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
+
+        def send(batches: Iterator[Any]) -> Iterator[Any]:
+            rng = keyed(secret, _SEND, _partition())
+            for batch in batches:
+                bins = encode(batch.column(0))
+                for start in range(0, bins.size, at_once):
+                    messages = protocol.randomize(bins[start : start + at_once], rng=rng)
+                    yield _table(place=random_words(messages.size, rng).view(np.int64), message=messages)
+
+        def count(batches: Iterator[Any]) -> Iterator[Any]:
+            for batch in batches:
+                part = Tally.of(batch.column(0).to_numpy())
+                yield _table(message=part.symbols, count=part.counts)
+
+        self._progress("sending messages", 0.0)
+        with self._clear_errors():
+            # [place, message]
+            sent = self._values.mapInArrow(send, "place long, message long")
+            # [message], each in a random place of a random partition
+            shuffled = sent.repartition("place").sortWithinPartitions("place").select("message")
+            # [message, count: one row for each message and batch]
+            counted = shuffled.mapInArrow(count, "message long, count long")
+            # [message, sum(count): one row for each message]
+            result = counted.groupBy("message").sum("count").toArrow()
+        self._progress("sending messages", 1.0)
+        return protocol.tally(Tally(result.column(0).to_numpy(), result.column(1).to_numpy()))
+
+    def close(self) -> None:
+        """Stops the Spark session if this engine started it."""
+        if self._started:
+            self._session.stop()
+
+    # reading ------------------------------------------------------------------------------------------------------
+
+    def _read(self, master: str | None) -> Any:
+        """The whole table, from files."""
+        files = self._column.data
+        self._session = self._open_session(master)
+        paths, reader = list(files.paths), self._session.read
+        if files.format == "parquet":
+            return reader.option("mergeSchema", True).parquet(*paths)
+        if files.format == "json":
+            return self._read_json(paths)
+        if files.format == "arrow":
+            raise DataError("Spark cannot read Arrow files: use the local engine, or Parquet files")
+        # as the local engine reads it: all text, quotes doubled inside quotes, an empty field missing and "" empty text
+        return reader.csv(
+            paths,
+            header=True,
+            sep=files.delimiter,
+            escape='"',
+            multiLine=True,
+            nullValue=_NO_TEXT,
+            mode="FAILFAST",
+            enforceSchema=False,
+        )
+
+    def _read_json(self, paths: list[str]) -> Any:
+        """The needed columns as text; only if one of them is all missing is every line searched for its name."""
+        columns = self._column.needed
+        kinds = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in columns)
+        table = self._session.read.schema(kinds).option("mode", "FAILFAST").json(paths)
+        for name in columns:
+            if table.filter(table[_quoted(name)].isNotNull()).isEmpty():
+                present = self._session.read.option("primitivesAsString", True).json(paths).columns
+                if name not in present:
+                    raise DataError(f"there is no column {name!r} in any line")
+        return table
+
+    def _open_session(self, master: str | None) -> Any:
+        from pyspark.sql import SparkSession
+
+        running = SparkSession.getActiveSession()
+        if running is not None and master is None:
+            return running
+        if master is None or not master.startswith("sc://"):
+            _check_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        settings: dict[str, Any] = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.log.level": "OFF",  # Spark's errors can quote the data
+        }
+        builder = SparkSession.builder.appName("shuffledp").config(map=settings)
+        if master is not None and master.startswith("sc://"):
+            builder = builder.remote(master)
+        elif running is None:
+            builder = builder.master(master or "local[*]")
+        else:
+            raise ParameterError("a Spark session is already running: leave out the master, or stop that session")
+        self._started = True
+        return builder.getOrCreate()
+
+    def _one_row_each(self, table: Any) -> Any:
+        """One value for each person."""
+        from pyspark.sql import functions
+
+        column = self._column
+        kind = table.schema[column.name].dataType.typeName()
+        if kind in ("struct", "map", "array", "binary", "variant") or "interval" in kind:
+            raise DataError(
+                f"column {column.name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
+            )
+        values = table.select(
+            table[_quoted(column.name)].alias("value"),
+            *([] if column.user is None else [table[_quoted(column.user)].alias("person")]),
+        )
+        if column.drop_missing:
+            values = values.filter(values["value"].isNotNull())
+        if column.user is None:
+            return values
+        secret = self._secret
+
+        def add_words(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            rng = keyed(secret, _CHOOSE, _partition())
+            for batch in batches:
+                words = pyarrow.array(random_words(batch.num_rows, rng).view(np.int64))
+                yield batch.append_column("word", words)
+
+        # [value, person, word]
+        kinds = [f"{field.name} {field.dataType.simpleString()}" for field in values.schema]
+        with_words = values.filter(values["person"].isNotNull()).mapInArrow(add_words, ", ".join([*kinds, "word long"]))
+        # [person, value: one row for each person, the one with the smallest word]
+        chosen = with_words.groupBy("person").agg(functions.min_by("value", "word").alias("value"))
+        return chosen.select("value")
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        """Spark's own messages can quote the data, so they are not passed on."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import AnalysisException, PySparkException
+
+        try:
+            with warnings.catch_warnings():
+                # mapInArrow needs pandas to be there and does not use it
+                warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+                yield
+        except AnalysisException as error:
+            raise DataError(f"Spark cannot read this data: {error.getCondition()}") from None
+        except (PySparkException, Py4JError) as error:
+            if "DataError" in str(error):  # raised by our own code in an executor
+                raise DataError("a value is not in the domain (it is not shown, since it may be personal)") from None
+            raise DataError(
+                "Spark failed: the data is damaged or of another format, or executors lack shuffledp or memory"
+            ) from None
+
+
+def _partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None, "runs in a Spark task"
+    return context.partitionId()
+
+
+def _table(**columns: NDArray[Any]) -> Any:
+    """A record batch of whole numbers."""
+    import pyarrow
+
+    return pyarrow.RecordBatch.from_pydict({name: array.astype(np.int64) for name, array in columns.items()})
+
+
+def _quoted(column: str) -> str:
+    return "`" + column.replace("`", "``") + "`"
+
+
+def _check_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if not (home and os.access(Path(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
+        raise DataError(
+            "Spark needs Java 17 or 21, and there is none: install it, such as with apt-get install "
+            "openjdk-17-jre-headless, or set JAVA_HOME"
+        )

@@ -1,0 +1,100 @@
+"""How good releases of some data would be: many of them, seeded, compared with the truth. Nothing here is private."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shuffledp.domain import Domain
+from shuffledp.engines import Progress, quiet
+from shuffledp.evaluation import Evaluation, compare, places
+from shuffledp.parameters import failure_probability, target_delta, target_epsilon, whole
+from shuffledp.planner import choose
+from shuffledp.values import Values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simulation:
+    """Many releases of the same data, compared with the truth. Not private."""
+
+    title: str
+    people: int
+    bins: int
+    epsilon: float
+    delta: float
+    beta: float
+    predicted_error: float
+    trials: tuple[Evaluation, ...]
+
+    @property
+    def covered(self) -> float:
+        """In which share of the trials all simultaneous intervals held the truth; at least 1 - beta is promised."""
+        return float(np.mean([trial.covered for trial in self.trials]))
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Quantiles of the largest error over all bins."""
+        return [float(error) for error in np.quantile([trial.largest_error for trial in self.trials], shares)]
+
+
+def simulate(
+    data: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    trials: int,
+    seed: int,
+    column: str | None = None,
+    user: str | None = None,
+    drop_missing: bool = False,
+    domain: Domain | Iterable[Any] | None = None,
+    other: bool = False,
+    protocol: str | None = None,
+    estimator: str | None = None,
+    beta: float = 0.05,
+    progress: Progress = quiet,
+) -> Simulation:
+    """The errors of many seeded releases of the same data; the parameters are those of private_histogram."""
+    epsilon, delta, beta = target_epsilon(epsilon), target_delta(delta), failure_probability(beta)
+    trials, rng = whole("trials", trials), np.random.default_rng(whole("seed", seed, minimum=0))
+    with Values(
+        data,
+        column=column,
+        user=user,
+        drop_missing=drop_missing,
+        domain=domain,
+        other=other,
+        progress=progress,
+    ) as values:
+        users, truth = values.people(count=True), values.numbered()
+    bins = values.domain.size
+    option, _ = choose(
+        users=users,
+        bins=bins,
+        epsilon=epsilon,
+        delta=delta,
+        beta=beta,
+        protocol=protocol,
+        estimator=estimator,
+        phantoms=values.listed,
+        practical_messages=math.inf,
+    )
+    calibrated = option.calibrate(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=None)
+    evaluations = []
+    for trial in range(trials):
+        estimate = calibrated.estimate(calibrated.sample_tally(truth, rng=rng), estimator=option.estimator, beta=beta)
+        evaluations.append(compare(estimate, [(places(estimate, truth.symbols), truth.counts)]))
+        progress("simulating", (trial + 1) / trials)
+    return Simulation(
+        title=option.title,
+        people=users,
+        bins=bins,
+        epsilon=epsilon,
+        delta=delta,
+        beta=beta,
+        predicted_error=calibrated.error(beta, estimator=option.estimator).simultaneous,
+        trials=tuple(evaluations),
+    )
