@@ -38,9 +38,11 @@ class InProcess:
     def __init__(self, column: Column, *, progress: Progress = quiet) -> None:
         try:
             import duckdb
+            import pyarrow
         except ImportError:
-            raise MissingExtraError("duckdb", extra="files") from None
-        self._column, self._progress, self._errors = column, progress, duckdb
+            raise MissingExtraError("duckdb and pyarrow", extra="files") from None
+        self._column, self._progress = column, progress
+        self._no_space, self._unreadable = duckdb.OutOfMemoryException, (duckdb.Error, pyarrow.ArrowException)
         self._scratch = tempfile.TemporaryDirectory(prefix="shuffledp-")
         self._connection = duckdb.connect(
             config={
@@ -243,12 +245,12 @@ class InProcess:
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
-        """DuckDB's own messages can quote the data, so only the line is passed on."""
+        """The libraries' own messages can quote the data, so only the line is passed on."""
         try:
             yield
-        except self._errors.OutOfMemoryException:
+        except self._no_space:
             raise DataError("there is not enough memory or space for temporary files to count these values") from None
-        except self._errors.Error as error:
+        except self._unreadable as error:
             data = self._column.data
             name = data.shown if isinstance(data, Files) else "the data"
             line = re.search(r"[Ll]ine:? (\d+)", str(error))

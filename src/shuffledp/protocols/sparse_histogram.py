@@ -178,14 +178,14 @@ class SparseHistogram:
 
     def tally(self, messages: ArrayLike | Tally) -> SignedTally:
         """How many messages name each bin with each sign; also of messages that were counted elsewhere."""
-        if isinstance(messages, Tally):
-            check_bins(messages.symbols, bins=2 * self.bins, what="message")
-            return SignedTally.of_messages(messages)
-        flat = concatenate(messages)
-        check_bins(flat, bins=2 * self.bins, what="message")
-        if self.bins <= _BINS_PER_MESSAGE * max(flat.size, 1000):
-            return SignedTally.of_messages(Tally.of_bins(flat, bins=2 * self.bins))
-        return SignedTally.of_messages(Tally.of(flat))
+        symbols = messages.symbols if isinstance(messages, Tally) else concatenate(messages)
+        check_bins(symbols, bins=2 * self.bins, what="message")
+        dense = self.bins <= _BINS_PER_MESSAGE * max(symbols.size, 1000)
+        if not isinstance(messages, Tally):
+            messages = Tally.of_bins(symbols, bins=2 * self.bins) if dense else Tally.of(symbols)
+        elif dense:
+            messages = messages.dense(bins=2 * self.bins)
+        return SignedTally.of_messages(messages)
 
     def sample_tally(
         self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False
