@@ -228,6 +228,9 @@ def _clear_errors(command: str) -> Iterator[None]:
     """One line on stderr and an exit code for everything that is the caller's to mend."""
     try:
         yield
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise typer.Exit(130) from None
     except ShuffledpError as error:
         print(f"shuffledp {command}: {error}", file=sys.stderr)
         codes = {MissingExtraError: 1, DataError: 3}

@@ -1,0 +1,251 @@
+"""`shuffledp run` and `simulate` as a user calls them: output, files, bad input, interrupts."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+RUN = [sys.executable, "-m", "shuffledp"]
+WISH = ["--epsilon", "1", "--delta", "1e-6"]
+SECRET = "top secret value"
+
+
+def command(*arguments, cwd):
+    return subprocess.run(
+        [*RUN, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, cwd=cwd
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a file of 3000 people: page a 1500 times, b 1000, missing 400, [red] 100; each with two rows."""
+    path = tmp_path_factory.mktemp("files")
+    pages = ["a"] * 1500 + ["b"] * 1000 + [None] * 400 + ["[red]"] * 100
+    pa.parquet.write_table(pa.table({"page": pages * 2, "who": list(range(3000)) * 2}), path / "people.parquet")
+    (path / "pages.txt").write_text("a\nb\n[red]\nnever\n")
+    (path / "header only.csv").write_text("page,who\n")
+    (path / "damaged.csv").write_text(f"page\n{SECRET}\n{SECRET},1,2\n")
+    (path / "empty.csv").write_text("")
+    return path
+
+
+def test_terminal_output(folder):
+    result = command("run", "people.parquet", "--column", "page", "--user", "who", *WISH, cwd=folder)
+    assert result.returncode == 0
+    assert result.stderr == ""
+    for needed in (
+        "page of 3,000 people, (1, 1e-06)-differential privacy",
+        "95 % interval",
+        "█",
+        "(missing)",
+        "[red]",
+        "4 values are reported",
+        "or more people hold is surely seen",
+        "chosen at random",
+        "exact law",
+        "Not protected",
+    ):
+        assert needed in result.stdout
+    assert "NOT PRIVATE" not in result.stdout
+    assert max(map(len, result.stdout.splitlines()[:10])) <= 80
+
+
+def test_json_and_evaluation(folder):
+    result = command("run", "people.parquet", "--column", "page", *WISH, "--json", "--evaluate", cwd=folder)
+    release = json.loads(result.stdout)
+    assert release["people"] == 6000
+    assert release["histogram"][0]["label"] == "a"
+    assert release["not_private_evaluation"]["occupied"] == 4
+    shown = command("run", "people.parquet", "--column", "page", *WISH, "--evaluate", cwd=folder)
+    assert "NOT PRIVATE, do not publish" in shown.stdout
+    assert "true" in shown.stdout
+
+
+def test_files(folder, tmp_path):
+    outputs = [tmp_path / f"result.{ending}" for ending in ("html", "csv", "parquet", "json")]
+    flags = [part for path in outputs for part in ("--out", path)]
+    result = command("run", "people.parquet", "--column", "page", *WISH, *flags, cwd=folder)
+    assert result.returncode == 0
+    assert result.stderr.count("wrote ") == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in outputs)
+    page, csv, parquet, plain = outputs
+    rows = json.loads(plain.read_text())["histogram"]
+    assert pa.parquet.read_table(parquet).to_pylist()[0]["count"] == rows[0]["count"]
+    assert csv.read_text().splitlines()[1].startswith(f"a,{rows[0]['count']}")
+    assert any(line.startswith(",") for line in csv.read_text().splitlines())  # the missing value
+    text = page.read_text()
+    assert text.count("<svg") == text.count("</svg>") == 3
+    for needed in ("(1, 1e-06)-differential privacy", "(missing)", "[red]", "Not protected", "surely seen"):
+        assert needed in text
+    assert not re.search(r'(src|href)="?https?:|@import|<script|url\(http', text.replace("xlink:href", ""))
+
+
+def test_labels_cannot_smuggle_markup_into_the_page(tmp_path):
+    label = '<script>alert("$x$")</script>'
+    pa.parquet.write_table(pa.table({"<b>": [label] * 1000}), tmp_path / "people.parquet")
+    result = command("run", "people.parquet", "--column", "<b>", *WISH, "--out", "page.html", cwd=tmp_path)
+    assert result.returncode == 0
+    text = (tmp_path / "page.html").read_text()
+    assert "<script>" not in text
+    assert "<h1><b>" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_messages_and_domain(folder):
+    result = command(
+        "run", "people.parquet", "--column", "page", *WISH, "--domain", "pages.txt", "--messages", "--json",
+        "--protocol", "sparse", cwd=folder,
+    )  # fmt: skip
+    release = json.loads(result.stdout)
+    assert release["bins"] == 5
+    assert release["messages"] > 6000
+    assert "never" not in {row["label"] for row in release["histogram"]}
+
+
+def test_a_domain_may_be_a_table(folder, tmp_path):
+    pa.parquet.write_table(pa.table({"page": ["a", "b", "[red]"]}), tmp_path / "pages.parquet")
+    arguments = ["people.parquet", "--column", "page", *WISH, "--domain", tmp_path / "pages.parquet", "--json"]
+    assert json.loads(command("run", *arguments, cwd=folder).stdout)["bins"] == 4
+
+
+def test_simulate(folder):
+    arguments = ["people.parquet", "--column", "page", *WISH, "--trials", "20"]
+    shown = command("simulate", *arguments, cwd=folder)
+    assert shown.returncode == 0
+    assert "20 simulated releases" in shown.stdout
+    assert "Not private" in shown.stdout
+    first, again = (command("simulate", *arguments, "--seed", "5", "--json", cwd=folder).stdout for _ in range(2))
+    assert first == again
+    assert len(json.loads(first)["trials"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (["people.parquet", "--column", "pages", *WISH], 3, "there is no column 'pages': there are page, who"),
+        (["people.parquet", "--column", "page", "--user", "whom", *WISH], 3, "there is no column 'whom'"),
+        (["nobody.parquet", "--column", "page", *WISH], 3, "there is no file nobody.parquet"),
+        (["nobody*.parquet", "--column", "page", *WISH], 3, "no file matches"),
+        (["empty.csv", "--column", "page", *WISH], 3, "empty.csv is empty"),
+        (["header only.csv", "--column", "page", *WISH], 3, "the data has no row"),
+        (["damaged.csv", "--column", "page", *WISH], 3, "cannot be read as csv"),
+        (["people.parquet", "--column", "page", "--epsilon", "0", "--delta", "1e-6"], 2, "epsilon must be above 0"),
+        (["people.parquet", "--column", "page", "--epsilon", "x", "--delta", "1e-6"], 2, "epsilon"),
+        (["people.parquet", "--column", "page", "--epsilon", "1", "--delta", "0"], 2, "delta must lie"),
+        (["people.parquet", "--column", "page", "--epsilon", "1"], 2, "delta"),
+        (["people.parquet", *WISH], 2, "column"),
+        (["people.parquet", "--column", "page", "--epsilon", "0.01", "--delta", "1e-9", "--protocol", "hist"], 2,
+         "needs at least"),
+        (["people.parquet", "--column", "page", *WISH, "--out", "/nowhere/report.html"], 3, "cannot write"),
+        (["people.parquet", "--column", "page", *WISH, "--out", "report.pdf"], 2, "must end in"),
+        (["people.parquet", "--column", "page", *WISH, "--domain", "none.txt"], 3, "cannot read the domain"),
+        (["people.parquet", "--column", "page", *WISH, "--domain", "people.parquet", "--seed", "1"], 2, "--seed"),
+        (["people.parquet", "--column", "page", *WISH, "--messages"], 2, "needs a domain"),
+        (["people.parquet", "--column", "page", *WISH, "--estimator", "unbiased"], 2, "give the domain"),
+        (["people.parquet", "--column", "page", *WISH, "--engine", "flink"], 2, "local or spark"),
+        (["people.parquet", "--column", "page", *WISH, "--top", "0"], 2, "top"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_clear_line(folder, arguments, code, reason):
+    result = command("run", *arguments, cwd=folder)
+    assert result.returncode == code
+    assert reason in result.stderr
+    assert "Traceback" not in result.stderr
+    assert SECRET not in result.stderr
+    assert result.stdout == ""
+    if result.stderr.startswith("shuffledp run:"):
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_value_outside_the_domain_is_refused_without_a_count(folder, tmp_path):
+    (tmp_path / "some.txt").write_text("a\n")
+    result = command("run", "people.parquet", "--column", "page", *WISH, "--domain", tmp_path / "some.txt", cwd=folder)
+    assert result.returncode == 3
+    assert "not in the domain" in result.stderr
+    assert not re.search(r"\d", result.stderr)
+
+
+def test_a_large_delta_is_a_warning(folder):
+    result = command("run", "people.parquet", "--column", "page", "--epsilon", "1", "--delta", "0.01", cwd=folder)
+    assert result.returncode == 0
+    assert result.stderr.startswith("warning: delta=0.01 is larger than 1 / people")
+
+
+def test_an_output_that_exists_survives_a_failed_run(folder, tmp_path):
+    (tmp_path / "report.html").write_text("before")
+    result = command("run", "damaged.csv", "--column", "page", *WISH, "--out", tmp_path / "report.html", cwd=folder)
+    assert result.returncode == 3
+    assert (tmp_path / "report.html").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_an_interrupt_leaves_no_half_written_file(tmp_path):
+    values = np.random.default_rng(0).integers(0, 10**7, 10**7)
+    pa.parquet.write_table(pa.table({"value": values}), tmp_path / "people.parquet")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = subprocess.Popen(
+        [*RUN, "run", "people.parquet", "--column", "value", *WISH, "--out", "report.html"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not any(scratch.iterdir()):  # it has begun to read
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.strip() == "interrupted"
+    assert output == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.parquet", "scratch"]
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+    from pathlib import Path
+
+    from shuffledp import private_histogram
+    from shuffledp.report import save as saving
+
+    release = private_histogram(["a"] * 1000, epsilon=1, delta=1e-6)
+    (tmp_path / "r.json").write_text("before")
+
+    def interrupted(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        saving.save(release, tmp_path / "r.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+    assert (tmp_path / "r.json").read_text() == "before"
+
+
+@pytest.mark.xdist_group("spark")
+def test_on_spark(folder):
+    spark = ["--engine", "spark", "--master", "local[2]"]
+    result = command("run", "people.parquet", "--column", "page", "--user", "who", *WISH, *spark, "--json", cwd=folder)
+    assert result.returncode == 0
+    assert result.stderr == ""
+    release = json.loads(result.stdout)
+    assert release["people"] == 3000
+    assert {row["label"] for row in release["histogram"]} == {"a", "b", None, "[red]"}
+
+
+@pytest.mark.xdist_group("spark")
+def test_on_spark_errors_are_one_line_too(folder):
+    result = command("run", "damaged.csv", "--column", "page", *WISH, "--engine", "spark", cwd=folder)
+    assert result.returncode == 3
+    assert result.stderr.startswith("shuffledp run: Spark failed")
+    assert SECRET not in result.stderr
+    assert result.stderr.count("\n") == 1
