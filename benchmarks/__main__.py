@@ -1,14 +1,22 @@
-"""Runs all benchmarks, or those named: python -m benchmarks [calibration] [law] [messages] [sparse]."""
+"""Runs all benchmarks, or those named, such as python -m benchmarks files engines."""
 
 import platform
 import sys
 
 import numpy as np
 
-from benchmarks import calibration, law, messages, sparse
+from benchmarks import calibration, engines, files, law, messages, sparse
 
-ALL = {"calibration": calibration, "law": law, "messages": messages, "sparse": sparse}
+ALL = {
+    "calibration": calibration,
+    "law": law,
+    "messages": messages,
+    "sparse": sparse,
+    "files": files,
+    "engines": engines,
+}
 
-print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}; best of several runs.")
-for name in sys.argv[1:] or ALL:
-    ALL[name].main()
+if __name__ == "__main__":
+    print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}; best of several runs.")
+    for name in sys.argv[1:] or ALL:
+        ALL[name].main()

@@ -24,7 +24,7 @@ _DIRECT = 1 << 20
 _BUCKET = 1 << 18
 """Messages in a bucket, about."""
 
-_MOST_BUCKETS = 1 << 16
+MOST_BUCKETS = 1 << 16
 _FEWEST_PER_PIECE = 1 << 8
 """Messages that one chunk deals to one bucket, about, so that moving pieces stays cheap."""
 
@@ -65,14 +65,14 @@ def _permuted_in_buckets(
     messages: NDArray[np.generic], rng: np.random.Generator, *, bucket_size: int
 ) -> NDArray[np.generic]:
     """A uniform permutation through buckets. Every task has a generator of its own, keyed in a fixed order."""
-    buckets = min(_MOST_BUCKETS, 1 << (messages.size // bucket_size).bit_length())
+    buckets = min(MOST_BUCKETS, 1 << (messages.size // bucket_size).bit_length())
     chunk = max(bucket_size, buckets * _FEWEST_PER_PIECE)
     chunks = [messages[start : start + chunk] for start in range(0, messages.size, chunk)]
     deals = [child(rng) for _ in chunks]
     permutes = [child(rng) for _ in range(buckets)]
     shuffled = np.empty_like(messages)
     with ThreadPoolExecutor() as pool:
-        dealt = list(pool.map(lambda part, own: _deal(part, buckets, own), chunks, deals))
+        dealt = list(pool.map(lambda part, own: deal(part, buckets, own), chunks, deals))
         pieces_of_buckets = list(zip(*dealt, strict=True))
         ends = list(accumulate(sum(piece.size for piece in pieces) for pieces in pieces_of_buckets))
 
@@ -83,8 +83,11 @@ def _permuted_in_buckets(
     return shuffled
 
 
-def _deal(messages: NDArray[np.generic], buckets: int, rng: np.random.Generator) -> list[NDArray[np.generic]]:
-    """Gives each message an independent uniform bucket; their number is a power of two, at most 2^16."""
+def deal(messages: NDArray[np.generic], buckets: int, rng: np.random.Generator) -> list[NDArray[np.generic]]:
+    """Gives each message an independent uniform bucket; their number is a power of two, at most MOST_BUCKETS.
+
+    Buckets that are dealt in parts, wherever, and then each shuffled as a whole are a uniform shuffle of everything.
+    """
     labels = np.frombuffer(rng.bytes(2 * messages.size), dtype=np.uint16) & np.uint16(buckets - 1)
     by_bucket = messages[np.argsort(labels, kind="stable")]  # a radix sort, for 16-bit labels
     ends = np.cumsum(np.bincount(labels, minlength=buckets)).tolist()

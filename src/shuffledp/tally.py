@@ -16,6 +16,10 @@ _AT_ONCE = 1 << 20
 """Messages counted at a time, so that widening them to machine integers stays in the cache."""
 
 
+_BINS_PER_VALUE = 4
+"""Counting every number up to the largest pays while there are at most this many of them for each value."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tally:
     """How often each symbol occurs. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
@@ -38,6 +42,10 @@ class Tally:
         array = values if isinstance(values, np.ndarray) else as_symbols(list(values))  # type: ignore[arg-type]
         if array.dtype == object:
             return cls.from_mapping(Counter(array.tolist()))
+        if array.size and array.dtype.kind in "iu" and array.min() >= 0 and array.max() < _BINS_PER_VALUE * array.size:
+            everything = cls.of_bins(array, bins=int(array.max()) + 1).counts
+            symbols = np.flatnonzero(everything)
+            return cls(symbols.astype(array.dtype), everything[symbols])
         symbols, counts = np.unique(array, return_counts=True)
         return cls(symbols, counts.astype(np.int64))
 

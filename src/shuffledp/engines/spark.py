@@ -13,6 +13,7 @@ import secrets
 import shutil
 import sys
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +27,14 @@ from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from shuffledp.randomness import keyed, random_words
+from shuffledp.shuffler import MOST_BUCKETS, deal, shuffle
 from shuffledp.tally import Tally
 
 _MESSAGES_AT_ONCE = 1 << 20
+_BUCKET = 1 << 22
+"""Messages in a bucket of the shuffle, about; one task holds a bucket as a whole."""
+
+_FEWEST_BUCKETS = 1 << 4
 _NO_TEXT = "\x00"
 """Stands for a missing field of a CSV file while Spark reads it, so that empty text is not taken for missing."""
 
@@ -74,8 +80,9 @@ class Spark:
         return ((batch.column(0), batch.column(1).to_numpy()) for batch in self._counted.to_batches())
 
     def tally(self, protocol: Any, encode: Encode) -> Any:
-        """Makes everybody's messages, mixes them over all partitions by random places, and counts them."""
-        secret = self._secret
+        """Makes everybody's messages, deals them into random buckets, which are shuffled and counted."""
+        secret, total = self._secret, protocol.users * protocol.messages_per_user.expected
+        buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))
         at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
 
         def send(batches: Iterator[Any]) -> Iterator[Any]:
@@ -83,22 +90,25 @@ class Spark:
             for batch in batches:
                 bins = encode(batch.column(0))
                 for start in range(0, bins.size, at_once):
-                    messages = protocol.randomize(bins[start : start + at_once], rng=rng)
-                    yield _table(place=random_words(messages.size, rng).view(np.int64), message=messages)
+                    messages = protocol.randomize(bins[start : start + at_once], rng=rng).astype(np.int64)
+                    dealt = [part.tobytes() for part in deal(messages, buckets, rng)]
+                    yield _batch(bucket=np.arange(buckets), messages=dealt)
 
-        def count(batches: Iterator[Any]) -> Iterator[Any]:
+        def mix_and_count(batches: Iterator[Any]) -> Iterator[Any]:
+            parts: dict[int, list[NDArray[np.int64]]] = defaultdict(list)
             for batch in batches:
-                part = Tally.of(batch.column(0).to_numpy())
-                yield _table(message=part.symbols, count=part.counts)
+                for bucket, messages in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    parts[bucket].append(np.frombuffer(messages, dtype=np.int64))
+            if parts:
+                tally = Tally.of(np.concatenate([shuffle(dealt) for dealt in parts.values()]))
+                yield _batch(message=tally.symbols, count=tally.counts)
 
         self._progress("sending messages", 0.0)
         with self._clear_errors():
-            # [place, message]
-            sent = self._values.mapInArrow(send, "place long, message long")
-            # [message], each in a random place of a random partition
-            shuffled = sent.repartition("place").sortWithinPartitions("place").select("message")
-            # [message, count: one row for each message and batch]
-            counted = shuffled.mapInArrow(count, "message long, count long")
+            # [bucket, messages: one row for each bucket and batch of people]
+            sent = self._values.mapInArrow(send, "bucket long, messages binary")
+            # [message, count: one row for each partition and message in it]
+            counted = sent.repartition("bucket").mapInArrow(mix_and_count, "message long, count long")
             # [message, sum(count): one row for each message]
             result = counted.groupBy("message").sum("count").toArrow()
         self._progress("sending messages", 1.0)
@@ -234,11 +244,10 @@ def _partition() -> int:
     return context.partitionId()
 
 
-def _table(**columns: NDArray[Any]) -> Any:
-    """A record batch of whole numbers."""
+def _batch(**columns: Any) -> Any:
     import pyarrow
 
-    return pyarrow.RecordBatch.from_pydict({name: array.astype(np.int64) for name, array in columns.items()})
+    return pyarrow.RecordBatch.from_pydict(columns)
 
 
 def _quoted(column: str) -> str:
