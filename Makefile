@@ -4,18 +4,22 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test bench lock clean
+.PHONY: demo test docs bench lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/shuffledp demo
 
-test: .venv/test.stamp
+test: .venv/test.stamp .venv/java.stamp docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-bench: .venv/test.stamp
+# The site in .site; any warning is an error.
+docs: .venv/test.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+bench: .venv/test.stamp .venv/java.stamp
 	$(BIN)/python -m benchmarks
 
 .venv/python.stamp:
@@ -33,6 +37,17 @@ bench: .venv/test.stamp
 	$(PIP) install --require-hashes -r requirements/test.txt
 	@touch $@
 
+# Spark, which the tests run for real, needs Java. Continuous integration installs it where it is missing.
+.venv/java.stamp: .venv/python.stamp
+	@if java -version >/dev/null 2>&1; then :; \
+	elif [ -n "$$CI" ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless; \
+	else \
+	  echo "make test runs Spark, which needs Java 17 or 21: apt-get install openjdk-17-jre-headless (Debian, Ubuntu)," \
+	       "brew install openjdk@17 (macOS), or set PATH to a Java you have"; exit 1; \
+	fi
+	@touch $@
+
 # Pins every requirement anew (hashes, no download addresses). The ranges in pyproject.toml stay open upwards.
 lock:
 	uv pip compile pyproject.toml --group build --extra cli --generate-hashes --no-header --python-version 3.11 \
@@ -41,4 +56,4 @@ lock:
 	  --python-version 3.11 --constraint requirements/demo.txt --quiet --upgrade --output-file requirements/test.txt
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -66,12 +66,8 @@ def show(release: Release, *, top: int) -> None:
     estimate, rows = release.estimate, release.estimate.top()
     truth = _true_counts(release)
     kept, smallest = _split(len(rows), top)
-    table = Table(
-        title=f"{release.column} of {estimate.people:,} people, {estimate.guarantee}",
-        caption="bar: solid up to the lower end of the interval, shaded up to its upper end",
-        title_justify="left",
-        caption_justify="left",
-    )
+    title = f"{shown(release.column)} of {estimate.people:,} people, {estimate.guarantee}"
+    table = Table(caption="bar: solid up to the lower end of the interval, shaded above", caption_justify="left")
     table.add_column(Text(shown(release.column)), overflow="fold")
     for name in ("estimate", f"{100 * (1 - estimate.beta):.4g} % interval", *(["true"] if truth else [])):
         table.add_column(name, justify="right")
@@ -86,6 +82,7 @@ def show(release: Release, *, top: int) -> None:
         table.add_section()
         for row in rows[len(rows) - smallest :]:
             _add(table, row, truth, scale=rows[0].high / 10)
+    console.print(Text(title, style="bold"), soft_wrap=True)
     console.print(table)
     console.print(_verdict(release), soft_wrap=True, highlight=False)
     console.print()
