@@ -30,9 +30,9 @@ def normal(row):
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
 def test_programs_and_commands_do_what_they_show(document, tmp_path):
     """Commands first, in order, then the Python programs as one, all in the same folder."""
-    for block in blocks(document, "console"):
-        line, *shown = block.splitlines()
-        command, *arguments = shlex.split(line.removeprefix("$ shuffledp "))
+    for session in re.split(r"^\$ shuffledp ", "".join(blocks(document, "console")), flags=re.MULTILINE)[1:]:
+        line, *shown = session.splitlines()
+        command, *arguments = shlex.split(line)
         result = call("-m", "shuffledp", command, *arguments, cwd=tmp_path)
         random = command in ("demo", "run")
         compared = normal if random else lambda row: " ".join(row.split())
