@@ -170,6 +170,49 @@ def test_many_different_values_are_drawn_in_batches(monkeypatch):
     assert release.evaluation.largest_error < 120
 
 
+def test_a_list_of_file_names(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("v\n" + "x\n" * 500)
+    names = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    assert private_histogram(names, column="v", **GUARANTEE).estimate.people == 1000
+
+
+@pytest.mark.parametrize("protocol", ["hist", "sparse"])
+def test_nothing_but_a_missing_value(protocol):
+    release = private_histogram(np.full(1000, np.nan), protocol=protocol, **GUARANTEE)
+    assert list(release.estimate) == [None]
+    assert release.estimate.to_arrow().num_rows == 1
+
+
+def test_exports_keep_missing_labels_and_truth_values_apart_from_text():
+    table = private_histogram(["None"] * 500 + [None] * 500, **GUARANTEE).estimate.to_arrow()
+    assert set(table.column("label").to_pylist()) == {"None", None}
+    truth = private_histogram([True] * 500 + [None] * 500, **GUARANTEE).estimate.to_arrow()
+    assert set(truth.column("label").to_pylist()) == {True, None}
+    number = private_histogram([7] * 500 + [None] * 500, **GUARANTEE).estimate
+    assert set(number.to_polars()["label"].to_list()) == {7, None}
+    assert number.to_csv().splitlines()[0].startswith("label,")
+
+
+def test_only_a_release_with_messages_speaks_of_the_shuffler():
+    drawn, sent = (private_histogram(["a"] * 500, **GUARANTEE, domain=["a"], messages=m) for m in (False, True))
+    assert "the shuffler mixes" not in drawn.explain()
+    assert "sees only what is published" in drawn.explain()
+    assert "the shuffler mixes" in sent.explain()
+
+
+def test_what_is_surely_seen_and_what_may_be_hidden_agree():
+    release = private_histogram(VALUES, **GUARANTEE)
+    assert release.surely_seen == release.estimate.simultaneous.unreported_high + 1
+
+
+def test_simulation_with_several_rows_is_repeatable_too():
+    rng = np.random.default_rng(1)
+    table = {"v": rng.integers(0, 100, 20_000), "who": rng.integers(0, 5000, 20_000)}
+    runs = [simulate(table, column="v", user="who", **GUARANTEE, trials=5, seed=1) for _ in range(3)]
+    assert len({tuple(trial.largest_error for trial in run.trials) for run in runs}) == 1
+
+
 def test_simulation_is_repeatable_and_keeps_its_promise():
     wish = {**GUARANTEE, "trials": 200}
     first, again, other = (simulate(VALUES, **wish, seed=seed) for seed in (1, 1, 2))

@@ -133,7 +133,7 @@ def test_simulate(folder):
         (["people.parquet", "--column", "pages", *WISH], 3, "there is no column 'pages': there are page, who"),
         (["people.parquet", "--column", "page", "--user", "whom", *WISH], 3, "there is no column 'whom'"),
         (["nobody.parquet", "--column", "page", *WISH], 3, "there is no file nobody.parquet"),
-        (["nobody*.parquet", "--column", "page", *WISH], 3, "no file matches"),
+        (["nobody*.parquet", "--column", "page", *WISH], 3, "no file with content matches"),
         (["empty.csv", "--column", "page", *WISH], 3, "empty.csv is empty"),
         (["header only.csv", "--column", "page", *WISH], 3, "the data has no row"),
         (["damaged.csv", "--column", "page", *WISH], 3, "cannot be read as csv"),
@@ -147,7 +147,9 @@ def test_simulate(folder):
         (["people.parquet", "--column", "page", *WISH, "--out", "/nowhere/report.html"], 3, "cannot write"),
         (["people.parquet", "--column", "page", *WISH, "--out", "report.pdf"], 2, "must end in"),
         (["people.parquet", "--column", "page", *WISH, "--domain", "none.txt"], 3, "cannot read the domain"),
-        (["people.parquet", "--column", "page", *WISH, "--domain", "people.parquet", "--seed", "1"], 2, "--seed"),
+        (["people.parquet", "--column", "page", *WISH, "--domain", "pages.txt", "--seed", "1"], 2, "--seed"),
+        (["people.parquet", "--column", "page", *WISH, "--domain", "people.parquet"], 2, "publicly known"),
+        (["people.parquet", "--column", "page", *WISH, "--out", "people.parquet"], 2, "same file as an input"),
         (["people.parquet", "--column", "page", *WISH, "--messages"], 2, "needs a domain"),
         (["people.parquet", "--column", "page", *WISH, "--estimator", "unbiased"], 2, "give the domain"),
         (["people.parquet", "--column", "page", *WISH, "--engine", "flink"], 2, "local or spark"),
@@ -179,6 +181,41 @@ def test_a_large_delta_is_a_warning(folder):
     assert result.stderr.startswith("warning: delta=0.01 is larger than 1 / people")
 
 
+def test_outputs_are_written_also_when_nobody_reads_stdout(folder, tmp_path):
+    shell = " ".join([*RUN, "run people.parquet --column page", *WISH, "--out", str(tmp_path / "r.json")])
+    subprocess.run(f"{shell} | head -c 1", shell=True, cwd=folder, capture_output=True, check=True)
+    assert (tmp_path / "r.json").exists()
+    full = subprocess.run(f"{shell} --json > /dev/full", shell=True, cwd=folder, capture_output=True, check=False)
+    assert full.returncode == 3
+    assert b"cannot write to stdout" in full.stderr
+    assert b"Traceback" not in full.stderr
+    closed = subprocess.run(f"{shell} 2>&-", shell=True, cwd=folder, capture_output=True, check=False)
+    assert b"page of 6,000 people" in closed.stdout
+
+
+def test_a_page_without_any_reported_value(tmp_path):
+    (tmp_path / "rare.csv").write_text("v\n" + "\n".join(map(str, range(3000))) + "\n")
+    result = command("run", "rare.csv", "--column", "v", *WISH, "--out", "none.html", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "No value is frequent enough" in result.stdout
+    assert "No value is frequent enough" in (tmp_path / "none.html").read_text()
+
+
+def test_labels_of_any_script(tmp_path):
+    family = "\U0001f469\u200d\U0001f467"
+    (tmp_path / "pages.csv").write_text("v\n" + f"北京\n{family}\n" * 1000, encoding="utf-8")
+    result = command("run", "pages.csv", "--column", "v", *WISH, "--out", "page.html", cwd=tmp_path)
+    assert result.stderr == "wrote page.html\n"
+    assert "北京" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert family in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_domain_with_a_byte_order_mark_and_windows_lines(folder, tmp_path):
+    (tmp_path / "pages.txt").write_bytes(b"\xef\xbb\xbfa\r\nb\r\n[red]\r\n")
+    result = command("run", "people.parquet", "--column", "page", *WISH, "--domain", tmp_path / "pages.txt", cwd=folder)
+    assert result.returncode == 0
+
+
 def test_an_output_that_exists_survives_a_failed_run(folder, tmp_path):
     (tmp_path / "report.html").write_text("before")
     result = command("run", "damaged.csv", "--column", "page", *WISH, "--out", tmp_path / "report.html", cwd=folder)
@@ -187,7 +224,8 @@ def test_an_output_that_exists_survives_a_failed_run(folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_an_interrupt_leaves_no_half_written_file(tmp_path):
+@pytest.mark.parametrize("wish", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_leaves_no_half_written_file(tmp_path, wish):
     values = np.random.default_rng(0).integers(0, 10**7, 10**7)
     pa.parquet.write_table(pa.table({"value": values}), tmp_path / "people.parquet")
     scratch = tmp_path / "scratch"
@@ -203,7 +241,7 @@ def test_an_interrupt_leaves_no_half_written_file(tmp_path):
     while not any(scratch.iterdir()):  # it has begun to read
         time.sleep(0.01)
         assert process.poll() is None
-    process.send_signal(signal.SIGINT)
+    process.send_signal(wish)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors.strip() == "interrupted"

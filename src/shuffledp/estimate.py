@@ -67,7 +67,7 @@ class Estimate:
     beta: float
     estimator: str
     guarantee: Guarantee | None
-    about: Callable[[], str] = field(repr=False)
+    about: Callable[..., str] = field(repr=False)
     domain: Domain | None = None
 
     @cached_property
@@ -229,14 +229,20 @@ def _rows(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
     return zip(*columns.values(), strict=True)
 
 
+_PLAIN_KINDS: tuple[set[type], ...] = ({int}, {float}, {str}, {bool}, {date}, {datetime})
+
+
 def _exportable(columns: dict[str, list[Any]]) -> dict[str, Any]:
     """Columns of one type each, also when there are no rows: labels of mixed or unusual kinds become strings."""
     labels = columns["label"]
-    kinds = {type(label) for label in labels}
-    plain = kinds in ({int}, {float}, {str}, {date}, {datetime}) and (kinds != {int} or max(map(abs, labels)) < 2**63)
+    known = [label for label in labels if label is not None]
+    kinds = {type(label) for label in known}
+    plain = kinds in _PLAIN_KINDS and (kinds != {int} or max(map(abs, known)) < 2**63)
     numbers = {
         name: np.array(values, dtype=np.float64 if name in ("count", "frequency") else np.int64)
         for name, values in columns.items()
         if name != "label"
     }
-    return {"label": labels if plain else np.array([str(label) for label in labels], dtype=str), **numbers}
+    if not plain:
+        labels = [None if label is None else str(label) for label in labels]
+    return {"label": labels or np.array([], dtype=str), **numbers}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from shuffledp.domain import Domain
@@ -127,6 +128,7 @@ def private_histogram(
         )
         tally = values.send(calibrated) if messages else values.draw(calibrated)
         estimate = calibrated.estimate(tally, estimator=option.estimator, beta=beta, domain=values.domain)
+        estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
         evaluation = compare(estimate, values.truth(estimate)) if evaluate else None
     error = calibrated.error(beta, estimator=option.estimator).simultaneous
     made = tally.total if messages else None
@@ -137,7 +139,8 @@ def private_histogram(
         column=values.column.name,
         messages=made,
         error=error,
-        surely_seen=option.surely_seen(error),
+        # where values can be hidden, the same bound as for those that are missing from the result
+        surely_seen=option.surely_seen(error) if option.phantom_bins else estimate.simultaneous.unreported_high + 1,
         notes=tuple(_notes(values, f"{option.title} ({reason})", made=made)),
         warnings=tuple(_warnings(users, delta, error)),
         evaluation=evaluation,
@@ -150,7 +153,7 @@ def _notes(values: Values, protocol: str, *, made: int | None) -> Iterator[str]:
     if made is None:
         yield (
             "No messages were made: whoever holds the data drew the counts of the shuffled messages from their exact "
-            "law, so the guarantee is for what is published here, not against the holder."
+            "law. The guarantee does not protect against the holder."
         )
     else:
         yield f"All {made:,} messages were made, shuffled and counted."

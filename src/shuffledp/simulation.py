@@ -68,6 +68,7 @@ def simulate(
         domain=domain,
         other=other,
         progress=progress,
+        rng=rng,
     ) as values:
         users, truth = values.people(count=True), values.numbered()
     bins = values.domain.size

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shuffledp.domain import Domain
 from shuffledp.engines import Column, Files, Progress, find_files, open_engine, quiet
 from shuffledp.engines.codebook import Codebook
+from shuffledp.engines.tables import has_columns
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimate import Estimate
 from shuffledp.evaluation import Truth, places
@@ -23,7 +24,10 @@ EVERYTHING = 2 ** (8 * LONGEST_VALUE)
 
 
 class Values:
-    """One value for each person, on the engine where they are; see private_histogram for the parameters."""
+    """One value for each person, on the engine where they are; see private_histogram for the parameters.
+
+    `rng` chooses a row of each person in a simulation.
+    """
 
     def __init__(
         self,
@@ -37,13 +41,14 @@ class Values:
         engine: str | None = None,
         master: str | None = None,
         progress: Progress = quiet,
+        rng: np.random.Generator | None = None,
     ) -> None:
         self.column = _column(data, column, user=user, drop_missing=drop_missing)
         labels = _labels(domain)
         if labels is None and other:
             raise ParameterError("other needs a domain: without one, every value is counted by itself")
         self._progress = progress
-        self._engine = open_engine(self.column, engine=engine, master=master, progress=progress)
+        self._engine = open_engine(self.column, engine=engine, master=master, progress=progress, rng=rng)
         self._codebook: Codebook | None = None
         self.domain = domain if isinstance(domain, Domain) else Domain.implicit(EVERYTHING)
         if labels is not None:
@@ -115,7 +120,7 @@ class Values:
         if self._codebook is not None:
             dense = self._dense(self._codebook)
             return Tally(np.arange(dense.size), dense)
-        counts = np.concatenate([people for _, people in self._engine.counts()])
+        counts = np.sort(np.concatenate([people for _, people in self._engine.counts()]))
         return Tally(np.arange(counts.size), counts)
 
     def _dense(self, codebook: Codebook) -> NDArray[np.int64]:
@@ -130,12 +135,16 @@ def _column(data: Any, column: str | None, *, user: str | None, drop_missing: bo
     """The column of whatever data is; names of files are looked up."""
     if isinstance(data, str | os.PathLike):
         data = find_files([data])
-    elif isinstance(data, list | tuple) and data and all(isinstance(part, os.PathLike) for part in data):
+    elif isinstance(data, list | tuple) and data and all(isinstance(part, _name_of_file(column)) for part in data):
         data = find_files(data)
-    has_columns = isinstance(data, Files | dict) or hasattr(data, "columns") or hasattr(data, "column_names")
-    if has_columns and column is None:
+    if column is None and (isinstance(data, Files) or has_columns(data)):
         raise ParameterError("column must be the name of a column: it says which values to count")
     return Column(data=data, name="value" if column is None else column, user=user, drop_missing=drop_missing)
+
+
+def _name_of_file(column: str | None) -> Any:
+    """What the entries of a list must be to be names of files: text could be values, unless a column is named."""
+    return os.PathLike if column is None else str | os.PathLike
 
 
 def _labels(domain: Domain | Iterable[Any] | None) -> list[Any] | None:

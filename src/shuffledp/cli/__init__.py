@@ -6,11 +6,19 @@ missing, 2 the command line or a parameter is wrong, 3 data cannot be read or wr
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import NoReturn
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def main() -> None:
     """Entry point of the `shuffledp` command."""
+    for wish in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
+        signal.signal(wish, _interrupt)  # leaves no temporary files behind
     try:
         from shuffledp.cli.app import app
 

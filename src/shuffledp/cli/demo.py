@@ -10,10 +10,10 @@ import numpy as np
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.cli.run import publish
 from shuffledp.data import surnames
-from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.errors import MissingExtraError
 from shuffledp.parameters import whole
 from shuffledp.release import private_histogram
-from shuffledp.report.save import check_writable
+from shuffledp.report.save import check_folder, check_writable, parquet_bytes, refuse_same, write_whole
 
 _POPULATION_SEED = 1990
 
@@ -23,8 +23,10 @@ def surname_demo(
 ) -> None:
     """Samples people from the census table into a file, and releases the histogram of that file."""
     people = whole("people", people)
+    check_folder(data)
     for path in out:
         check_writable(path)
+        refuse_same(path, [data], "the report")
     _write_population(data, people)
     with ProgressBar() as progress:
         release = private_histogram(
@@ -44,14 +46,10 @@ def _write_population(path: Path, people: int) -> None:
     """The surnames of sampled people, in a random order. The people are always the same; the noise never is."""
     try:
         import pyarrow
-        import pyarrow.parquet as parquet
     except ImportError:
         raise MissingExtraError("pyarrow", extra="files") from None
     names, shares = surnames()
     rng = np.random.default_rng(_POPULATION_SEED)
     held = np.repeat(names, rng.multinomial(people, shares))
     rng.shuffle(held)
-    try:
-        parquet.write_table(pyarrow.table({"surname": held}), path)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
+    write_whole(path, parquet_bytes(pyarrow.table({"surname": held})))

@@ -9,17 +9,24 @@ from typing import Any
 from shuffledp.engines import Column, find_files, open_engine
 from shuffledp.engines.files import FORMATS
 from shuffledp.errors import DataError
+from shuffledp.report.save import refuse_same
 
 
-def read_domain(path: Path, column: str) -> list[Any]:
-    """The labels in a file: a table with a column of that name, or any other file with one label per line."""
-    if any(suffix in FORMATS for suffix in path.suffixes):
-        with closing(open_engine(Column(data=find_files([path]), name=column, drop_missing=True))) as table:
+def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: str | None) -> list[Any]:
+    """The labels in a file: a table with a column of that name, or any other file with one label per line.
+
+    Values that come from the data are no public list, so the data files themselves are refused.
+    """
+    refuse_same(path, data_files, "a domain must be publicly known, it")
+    if any(suffix.lower() in FORMATS for suffix in path.suffixes):
+        files = find_files([path], delimiter=delimiter)
+        with closing(open_engine(Column(data=files, name=column, drop_missing=True))) as table:
             labels = [label for batch, _ in table.counts() for label in batch.to_pylist()]
         labels.sort(key=lambda label: (str(type(label)), label))
     else:
         try:
-            labels = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+            lines = path.read_text(encoding="utf-8-sig").split("\n")
+            labels = [line.removesuffix("\r") for line in lines if line.strip()]
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
             raise DataError(f"cannot read the domain {path}: {reason}") from None

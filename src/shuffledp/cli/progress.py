@@ -14,12 +14,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 _MOMENT = 1.0
 
 
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 class ProgressBar:
     """Told what is being done and which share of it is done, it shows one bar for each."""
 
     def __init__(self) -> None:
         # a copy of stderr, which stays the terminal whatever becomes of the original
-        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w") if sys.stderr.isatty() else None
+        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w") if _is_terminal() else None
         self._bars: Progress | None = None
         self._tasks: dict[str, int] = {}
         self._started = time.monotonic()

@@ -19,7 +19,7 @@ from shuffledp.engines import find_files
 from shuffledp.estimate import Row
 from shuffledp.release import Release, private_histogram
 from shuffledp.report.labels import shown
-from shuffledp.report.save import check_writable, save
+from shuffledp.report.save import check_writable, refuse_same, save
 
 _SMALLEST_SHOWN = 5
 _BAR_WIDTH = 22  # fits a terminal of 80 columns
@@ -38,10 +38,12 @@ def run_files(
     **question: Any,
 ) -> None:
     """Releases the histogram of a column, shows it and writes it to the files that are asked for."""
+    data = find_files(files, delimiter=delimiter)
+    inputs = [Path(path) for path in data.paths]
     for path in out:
         check_writable(path)
-    data = find_files(files, delimiter=delimiter)
-    labels = None if domain is None else read_domain(domain, column)
+        refuse_same(path, [*inputs, *([] if domain is None else [domain])], "an output")
+    labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
     with _quiet_start() if engine == "spark" else nullcontext(), ProgressBar() as progress:
         release = private_histogram(data, column=column, domain=labels, engine=engine, progress=progress, **question)
     publish(release, out=out, top=top, as_json=as_json)
@@ -49,14 +51,14 @@ def run_files(
 
 def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool) -> None:
     """Shows a release and writes it to files."""
+    written = [save(release, path) for path in out]  # first of all: whoever reads stdout may go away
     for text in release.warnings:
         print(f"warning: {text}", file=sys.stderr)
     if as_json:
         print(release.to_json())
     else:
         show(release, top=top)
-    for path in out:
-        save(release, path)
+    for path in written:
         print(f"wrote {path}", file=sys.stderr)
 
 
@@ -83,7 +85,10 @@ def show(release: Release, *, top: int) -> None:
         for row in rows[len(rows) - smallest :]:
             _add(table, row, truth, scale=rows[0].high / 10)
     console.print(Text(title, style="bold"), soft_wrap=True)
-    console.print(table)
+    if rows:
+        console.print(table)
+    else:
+        console.print("No value is frequent enough to be reported.")
     console.print(_verdict(release), soft_wrap=True, highlight=False)
     console.print()
     console.print(Text(estimate.explain()), soft_wrap=True)

@@ -26,7 +26,8 @@ def simulate_files(
 ) -> None:
     """Prints how the largest error over all bins is distributed."""
     data = find_files(files, delimiter=delimiter)
-    labels = None if domain is None else read_domain(domain, column)
+    inputs = [Path(path) for path in data.paths]
+    labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
     with ProgressBar() as progress:
         result = simulate(data, column=column, domain=labels, progress=progress, **question)
     if as_json:

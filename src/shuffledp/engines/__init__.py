@@ -51,9 +51,17 @@ def quiet(what: str, share: float) -> None:
 
 
 def open_engine(
-    column: Column, *, engine: str | None = None, master: str | None = None, progress: Progress = quiet
+    column: Column,
+    *,
+    engine: str | None = None,
+    master: str | None = None,
+    progress: Progress = quiet,
+    rng: np.random.Generator | None = None,
 ) -> Engine:
-    """The engine of that name with the column; where the data is a Spark DataFrame, Spark."""
+    """The engine of that name with the column; where the data is a Spark DataFrame, Spark.
+
+    `rng` is for simulations, in process.
+    """
     on_spark = type(column.data).__module__.startswith("pyspark.")
     name = engine or ("spark" if on_spark else "local")
     if name not in ("local", "spark"):
@@ -66,7 +74,7 @@ def open_engine(
         return Spark(column, master=master, progress=progress)
     from shuffledp.engines.in_process import InProcess
 
-    return InProcess(column, progress=progress)
+    return InProcess(column, progress=progress, rng=rng)
 
 
 __all__ = ["Column", "Encode", "Engine", "Files", "Progress", "find_files", "open_engine", "quiet"]

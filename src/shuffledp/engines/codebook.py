@@ -49,9 +49,19 @@ def _of_type(labels: list[Any], label_type: Any) -> Any:
 
     try:
         if labels and all(isinstance(label, str) for label in labels):
-            return pyarrow.array(labels, pyarrow.string()).cast(label_type)
-        return pyarrow.array(labels, label_type)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError, OverflowError):
+            listed = pyarrow.array(labels, pyarrow.string()).cast(label_type)
+        else:
+            listed = pyarrow.array(labels, label_type)
+        if pyarrow.types.is_floating(label_type):
+            listed = pyarrow.array([None if x is None else x + 0.0 for x in listed.to_pylist()], label_type)
+        return listed
+    except (
+        pyarrow.ArrowInvalid,
+        pyarrow.ArrowTypeError,
+        pyarrow.ArrowNotImplementedError,
+        OverflowError,
+        UnicodeError,
+    ):
         raise ParameterError(f"a label of the domain does not fit the column, whose values are {label_type}") from None
 
 

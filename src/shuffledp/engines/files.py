@@ -24,7 +24,7 @@ FORMATS = {
     ".ipc": "arrow",
 }
 _COMPRESSED = (".gz", ".zst")
-_KNOWN = "Parquet (.parquet), CSV (.csv), TSV (.tsv), JSON lines (.jsonl) or Arrow (.arrow), also with .gz or .zst"
+_KNOWN = "Parquet (.parquet), Arrow (.arrow), CSV (.csv), TSV (.tsv) or JSON lines (.jsonl); text also .gz or .zst"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,22 +67,22 @@ def _expand(pattern: str) -> list[str]:
     if is_remote(pattern):
         return [pattern]
     if has_magic(pattern) and not Path(pattern).exists():
-        found = sorted(
-            path
-            for path in glob(pattern, recursive=True)  # noqa: PTH207
-            if Path(path).is_file()
-        )
+        found = _with_content(map(Path, glob(pattern, recursive=True)))  # noqa: PTH207
         if not found:
-            raise DataError(f"no file matches {pattern}")
+            raise DataError(f"no file with content matches {pattern}")
     elif Path(pattern).is_dir():
-        found = sorted(str(path) for path in Path(pattern).rglob("*") if path.is_file() and path.name[0] not in "._")
+        found = _with_content(path for path in Path(pattern).rglob("*") if path.name[0] not in "._")
         if not found:
-            raise DataError(f"the folder {pattern} has no files")
+            raise DataError(f"the folder {pattern} has no files with content")
     else:
         found = [pattern]
     for path in found:
         _check_readable(path)
     return found
+
+
+def _with_content(paths: Iterable[Path]) -> list[str]:
+    return sorted(str(path) for path in paths if path.is_file() and path.stat().st_size)
 
 
 def _check_readable(path: str) -> None:
@@ -95,10 +95,10 @@ def _check_readable(path: str) -> None:
 
 
 def _format_of(path: str) -> str:
-    suffixes = Path(path).suffixes
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    known = FORMATS.get(suffixes[-1].lower()) if suffixes else None
-    if known is None:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
+    ending = suffixes[-2:-1] if compressed else suffixes[-1:]
+    known = FORMATS.get("".join(ending))
+    if known is None or (compressed and known in ("parquet", "arrow")):
         raise DataError(f"{path} is of no known format: give {_KNOWN}")
     return known

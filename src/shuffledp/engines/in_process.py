@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import tempfile
@@ -20,7 +21,7 @@ from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files, is_remote
 from shuffledp.engines.tables import Scan, scan_arrow_files, scan_memory
 from shuffledp.errors import DataError, MissingExtraError
-from shuffledp.randomness import random_words, secure_rng
+from shuffledp.randomness import generator, random_words
 from shuffledp.shuffler import shuffle
 
 _MEMORY = "2GB"
@@ -29,26 +30,31 @@ _MEMORY = "2GB"
 _ROWS_AT_ONCE = 1 << 18
 _MESSAGES_AT_ONCE = 1 << 23
 _UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETRY|\[")
-_AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON")
+_AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON|TIME WITH TIME ZONE")
 
 
 class InProcess:
-    """Counts a column with DuckDB; makes, shuffles and tallies messages batch by batch with numpy."""
+    """Counts a column with DuckDB; makes, shuffles and tallies messages batch by batch with numpy.
 
-    def __init__(self, column: Column, *, progress: Progress = quiet) -> None:
+    A simulation passes `rng`, which then chooses a row of each person.
+    """
+
+    def __init__(self, column: Column, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
         try:
             import duckdb
             import pyarrow
         except ImportError:
             raise MissingExtraError("duckdb and pyarrow", extra="files") from None
-        self._column, self._progress = column, progress
+        self._column, self._progress, self._rng = column, progress, rng
         self._no_space, self._unreadable = duckdb.OutOfMemoryException, (duckdb.Error, pyarrow.ArrowException)
         self._scratch = tempfile.TemporaryDirectory(prefix="shuffledp-")
         self._connection = duckdb.connect(
             config={
                 "temp_directory": self._scratch.name,
                 "memory_limit": _MEMORY,
-                "preserve_insertion_order": False,
+                # a simulation reads rows in order, so that its generator chooses the same ones again
+                "preserve_insertion_order": rng is not None,
+                **({} if rng is None else {"threads": 1}),
                 "autoinstall_known_extensions": False,
             }
         )
@@ -96,7 +102,8 @@ class InProcess:
             return protocol.tally(shuffle(protocol.randomize(bins)))
 
         cores = os.cpu_count() or 1
-        with self._clear_errors(), ThreadPoolExecutor(cores) as pool:
+        pool = ThreadPoolExecutor(cores)
+        try:
             waiting: deque[tuple[int, Future[Any]]] = deque()
             for bins in self._bins(encode, at_once):
                 waiting.append((bins.size, pool.submit(one_batch, bins)))
@@ -106,6 +113,8 @@ class InProcess:
                     self._progress("sending messages", done / protocol.users)
             for _, finished in waiting:
                 total = total + finished.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
         self._progress("sending messages", 1.0)
         return total
 
@@ -135,7 +144,10 @@ class InProcess:
                 "dates or times"
             )
         value = f"CAST({_name(column.name)} AS VARCHAR)" if _AS_TEXT.search(kind) else _name(column.name)
-        kept = f" WHERE {_name(column.name)} IS NOT NULL" if column.drop_missing else ""
+        if kind in ("FLOAT", "DOUBLE"):
+            # 0.0 and -0.0 are one value; what is no number is missing
+            value = f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END"
+        kept = f" WHERE {value} IS NOT NULL" if column.drop_missing else ""
         if column.user is None:
             return f"SELECT {value} AS value FROM ({source}){kept}"
         self._choose_rows(f"SELECT {value} AS value, {_name(column.user)} AS person FROM ({source}){kept}")
@@ -145,7 +157,7 @@ class InProcess:
         """One row of each person, uniformly at random: the one with the smallest random word."""
         import pyarrow
 
-        rng = secure_rng()
+        rng = generator(self._rng)
 
         def words(rows: Any) -> Any:
             return pyarrow.array(random_words(len(rows), rng))
@@ -173,7 +185,7 @@ class InProcess:
             self._scan = scan_arrow_files(data)
         if self._scan is not None:
             return "SELECT * FROM scanned"
-        files = "[" + ", ".join(map(_text, data.paths)) + "]"
+        files = "[" + ", ".join(_text(glob.escape(path)) for path in data.paths) + "]"
         if data.format == "parquet":
             return f"SELECT * FROM read_parquet({files}, union_by_name = true)"
         if data.format == "json":

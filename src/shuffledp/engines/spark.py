@@ -9,6 +9,7 @@ installed.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from shuffledp.engines import Encode, Progress, quiet
 from shuffledp.engines.column import Column
-from shuffledp.engines.files import Files
+from shuffledp.engines.files import Files, is_remote
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from shuffledp.randomness import keyed, random_words
 from shuffledp.shuffler import MOST_BUCKETS, deal, shuffle
@@ -54,13 +55,17 @@ class Spark:
             import pyspark  # noqa: F401
         except ImportError:
             raise MissingExtraError("pyspark, pandas and pyarrow", extra="spark") from None
-        with self._clear_errors():
-            table = self._read(master) if isinstance(column.data, Files) else column.data
-            column.check(table.columns, listed=getattr(column.data, "format", None) not in ("csv", "tsv"))
-            self._values = self._one_row_each(table)
-            # [value: one row for each person]
-            self.label_type = self._values.limit(0).toArrow().schema.field(0).type
         self._counted: Any = None
+        try:
+            with self._clear_errors():
+                table = self._table(master)
+                column.check(table.columns, listed=getattr(column.data, "format", None) not in ("csv", "tsv"))
+                # [value: one row for each person]
+                self._values = self._one_row_each(table)
+                self.label_type = self._values.limit(0).toArrow().schema.field(0).type
+        except BaseException:
+            self.close()
+            raise
 
     def people(self) -> int:
         """How many people there are."""
@@ -106,7 +111,8 @@ class Spark:
         self._progress("sending messages", 0.0)
         with self._clear_errors():
             # [bucket, messages: one row for each bucket and batch of people]
-            sent = self._values.mapInArrow(send, "bucket long, messages binary")
+            ordered = self._values.sortWithinPartitions("value")  # the same again if a task runs again
+            sent = ordered.mapInArrow(send, "bucket long, messages binary")
             # [message, count: one row for each partition and message in it]
             counted = sent.repartition("bucket").mapInArrow(mix_and_count, "message long, count long")
             # [message, sum(count): one row for each message]
@@ -121,17 +127,25 @@ class Spark:
 
     # reading ------------------------------------------------------------------------------------------------------
 
-    def _read(self, master: str | None) -> Any:
-        """The whole table, from files."""
+    def _table(self, master: str | None) -> Any:
+        """The whole table: a DataFrame as it is, or files."""
         files = self._column.data
+        if not isinstance(files, Files):
+            if not type(files).__module__.startswith("pyspark."):
+                raise ParameterError(
+                    "the Spark engine takes files or a Spark DataFrame; use the local one for this data"
+                )
+            return files
+        if files.format == "arrow":
+            raise DataError("Spark cannot read Arrow files: use the local engine, or Parquet files")
         self._session = self._open_session(master)
-        paths, reader = list(files.paths), self._session.read
+        # Spark would take marks such as * in a name for a pattern
+        paths = [path if is_remote(path) else re.sub(r"([][*?{}\\])", r"\\\1", path) for path in files.paths]
+        reader = self._session.read
         if files.format == "parquet":
             return reader.option("mergeSchema", True).parquet(*paths)
         if files.format == "json":
             return self._read_json(paths)
-        if files.format == "arrow":
-            raise DataError("Spark cannot read Arrow files: use the local engine, or Parquet files")
         # as the local engine reads it: all text, quotes doubled inside quotes, an empty field missing and "" empty text
         return reader.csv(
             paths,
@@ -177,8 +191,12 @@ class Spark:
             builder = builder.master(master or "local[*]")
         else:
             raise ParameterError("a Spark session is already running: leave out the master, or stop that session")
+        try:
+            session = builder.getOrCreate()
+        except Exception:
+            raise DataError(f"Spark did not start at {master or 'local[*]'}: check the address and Java") from None
         self._started = True
-        return builder.getOrCreate()
+        return session
 
     def _one_row_each(self, table: Any) -> Any:
         """One value for each person."""
@@ -190,14 +208,19 @@ class Spark:
             raise DataError(
                 f"column {column.name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
             )
+        value = table[_quoted(column.name)]
+        if kind in ("float", "double"):  # 0.0 and -0.0 are one value; no number is a missing one
+            value = functions.when(~functions.isnan(value), value + functions.lit(0.0).cast(kind))
         values = table.select(
-            table[_quoted(column.name)].alias("value"),
+            value.alias("value"),
             *([] if column.user is None else [table[_quoted(column.user)].alias("person")]),
         )
         if column.drop_missing:
             values = values.filter(values["value"].isNotNull())
         if column.user is None:
             return values
+        # in an order that does not depend on how rows arrive, so that a task that runs again chooses the same ones
+        values = values.filter(values["person"].isNotNull()).sortWithinPartitions("person", "value")
         secret = self._secret
 
         def add_words(batches: Iterator[Any]) -> Iterator[Any]:
@@ -210,7 +233,7 @@ class Spark:
 
         # [value, person, word]
         kinds = [f"{field.name} {field.dataType.simpleString()}" for field in values.schema]
-        with_words = values.filter(values["person"].isNotNull()).mapInArrow(add_words, ", ".join([*kinds, "word long"]))
+        with_words = values.mapInArrow(add_words, ", ".join([*kinds, "word long"]))
         # [person, value: one row for each person, the one with the smallest word]
         chosen = with_words.groupBy("person").agg(functions.min_by("value", "word").alias("value"))
         return chosen.select("value")

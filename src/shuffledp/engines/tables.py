@@ -21,7 +21,7 @@ def scan_memory(column: Column) -> Scan:
     if type(data).__module__.split(".")[0] in ("duckdb", "_duckdb"):
         column.check(list(data.columns))
         return lambda: data.to_arrow_reader()
-    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a polars LazyFrame
+    if _is_lazy(data):
         data = data.collect()
     try:
         if isinstance(data, dict):
@@ -32,11 +32,21 @@ def scan_memory(column: Column) -> Scan:
             table = arrow.table(data)
         else:
             table = arrow.table({column.name: _flat(data)})
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError):
+    except (arrow.ArrowException, UnicodeError, OverflowError):
         raise DataError("the values are of different or unusual kinds: make them all text, or all numbers") from None
     column.check(table.column_names)
     table = table.select(column.needed)
     return lambda: table
+
+
+def has_columns(data: Any) -> bool:
+    """Whether the data is a table, not a flat array."""
+    return _is_lazy(data) or isinstance(data, dict) or hasattr(data, "columns") or hasattr(data, "column_names")
+
+
+def _is_lazy(data: Any) -> bool:
+    """Whether this is a polars LazyFrame."""
+    return hasattr(data, "collect_schema") and hasattr(data, "collect")
 
 
 def scan_arrow_files(files: Files) -> Scan:

@@ -8,14 +8,17 @@ heads among N coins takes about N/32 random 64-bit words and is exact for every 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.noise.binomial import GRID_BITS
+from shuffledp.noise.binomial import GRID_BITS, Binomial
 from shuffledp.randomness import random_words
 
 _WORDS_AT_ONCE = 1 << 16
+_MANY = 1 << 22
+"""More coins than this are not tossed one by one: their number of heads is drawn by inversion, exact but for 2^-100."""
 
 
 def fair_heads(tosses: int, rng: np.random.Generator) -> int:
@@ -46,6 +49,15 @@ def count_heads(tosses: int, probability: float, rng: np.random.Generator) -> in
     return heads
 
 
+@lru_cache(maxsize=8)
+def _law(tosses: int, probability: float) -> Binomial:
+    return Binomial(trials=tosses, probability=probability)
+
+
 def heads(tosses: int, probability: float, rng: np.random.Generator) -> NDArray[np.int64]:
     """Which coins show heads, in no particular order: their number first, then a uniform choice of that many."""
-    return rng.choice(tosses, size=count_heads(tosses, probability, rng), replace=False, shuffle=False)
+    if tosses > _MANY:
+        number = int(_law(tosses, probability).sample(1, rng=rng)[0])
+    else:
+        number = count_heads(tosses, probability, rng)
+    return rng.choice(tosses, size=number, replace=False, shuffle=False)

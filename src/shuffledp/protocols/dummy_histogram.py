@@ -56,7 +56,7 @@ from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally, sorted_order
 
 _MOST_BINS_IN_MESSAGES = 2**32
-_CELLS_AT_ONCE = 1 << 26
+_DUMMIES_AT_ONCE = 1 << 18
 
 Dummies = Binomial | CompoundPoisson
 
@@ -160,7 +160,7 @@ class DummyHistogram:
         """The bins of so many people's dummies."""
         if isinstance(self.noise, CompoundPoisson):
             return Clusters(law=self.noise, users=self.users, bins=self.bins).draw_bins(people, rng=rng)
-        at_once = max(1, _CELLS_AT_ONCE // self.bins)
+        at_once = max(1, min(people, int(_DUMMIES_AT_ONCE / (self.bins * self.noise.probability))))
         blocks = [min(at_once, people - start) for start in range(0, people, at_once)]
         drawn = [heads(block * self.bins, self.noise.probability, rng) % self.bins for block in blocks]
         return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
@@ -238,7 +238,7 @@ class DummyHistogram:
             domain=domain,
         )
 
-    def describe(self, *, beta: float = 0.05) -> str:
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
         return describe_release(
             self,
@@ -246,6 +246,7 @@ class DummyHistogram:
             noise=f"A bin receives {self.noise.mean:.1f} dummy messages on average.",
             error=self.error(beta).simultaneous,
             beta=beta,
+            drawn=drawn,
         )
 
 

@@ -181,7 +181,7 @@ class MissingNoise(ABC):
             domain=domain,
         )
 
-    def describe(self, *, estimator: str = "truncated", beta: float = 0.05) -> str:
+    def describe(self, *, estimator: str = "truncated", beta: float = 0.05, drawn: bool = False) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
         return describe_release(
             self,
@@ -192,4 +192,5 @@ class MissingNoise(ABC):
             ),
             error=self.error(beta, estimator=estimator).simultaneous,
             beta=beta,
+            drawn=drawn,
         )

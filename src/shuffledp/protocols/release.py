@@ -83,8 +83,13 @@ def ran_with(protocol: R, reports: int, **fields: Any) -> R:
     return ran  # type: ignore[no-any-return]
 
 
-def describe_release(protocol: Release, *, bins: int, noise: str, error: float, beta: float) -> str:
-    """The guarantee, its neighbours and conditions, the noise, the error to expect, and what is not protected."""
+def describe_release(
+    protocol: Release, *, bins: int, noise: str, error: float, beta: float, drawn: bool = False
+) -> str:
+    """The guarantee, its neighbours and conditions, the noise, the error to expect, and what is not protected.
+
+    A tally that was `drawn` from its law by whoever holds the data needs no shuffler and no honest people.
+    """
     promised = protocol.guarantee
     if promised is None:
         basis = "from the exact curve" if protocol.privacy.exact else "from an upper bound of the curve"
@@ -97,9 +102,14 @@ def describe_release(protocol: Release, *, bins: int, noise: str, error: float, 
     )
     users, honest = protocol.users, protocol.honest_users
     trusted = "all" if honest == users else f"at least {honest:,} of the"
+    condition = (
+        "That holds for whoever sees only what is published."
+        if drawn
+        else f"That holds if {trusted} {users:,} people follow the protocol and the shuffler mixes all messages before "
+        "anyone else sees them."
+    )
     return (
-        f"{promise} That holds if {trusted} {users:,} people follow the protocol and the shuffler mixes all messages "
-        f"before anyone else sees them. {noise} "
+        f"{promise} {condition} {noise} "
         f"With probability {1 - beta:g} no estimate among {readable(bins)} bins is off by more than "
         f"{error:.0f} people, {error / users:.2g} of all. Not protected: who took part and how many did; what is true "
         f"of many people together; people who take part in further releases, unless all of them are composed."

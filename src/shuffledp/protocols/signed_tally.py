@@ -36,7 +36,8 @@ class SignedTally:
     def join(cls, parts: Iterable[SignedTally]) -> SignedTally:
         """Parts of one draw that list different bins, as one partly drawn tally."""
         listed = list(parts)
-        return cls(Tally.join(part.plus for part in listed), Tally.join(part.minus for part in listed))
+        plus, minus = (Tally.join(getattr(part, sign) for part in listed) for sign in ("plus", "minus"))
+        return cls(plus, Tally(plus.symbols, minus.counts, complete=False))
 
     def pick(self, at: NDArray[np.int64], *, named: NDArray[Any]) -> SignedTally:
         """Some of the entries under other names; a partly drawn tally."""
@@ -55,7 +56,7 @@ class SignedTally:
     def aligned(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
         """The bins with a plus, and how often +j and -j occur for each."""
         symbols, plus, minus = self.plus.symbols, self.plus.counts, self.minus
-        if np.array_equal(symbols, minus.symbols):
+        if symbols is minus.symbols or np.array_equal(symbols, minus.symbols):
             return symbols, plus, minus.counts
         if not self.complete:
             raise DataError("a partly drawn tally must list the same bins with both signs")

@@ -267,7 +267,7 @@ class SparseHistogram:
             domain=domain,
         )
 
-    def describe(self, *, beta: float = 0.05) -> str:
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
         messages = self.messages_per_user.expected
         sent = f"Each person sends about {messages:.3g} messages; a" if messages < _MOST_TO_MENTION else "A"
@@ -280,6 +280,7 @@ class SparseHistogram:
             ),
             error=self.error(beta).simultaneous,
             beta=beta,
+            drawn=drawn,
         )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from shuffledp.release import Release
 from shuffledp.report.labels import shown
 
 MOST_BARS = 25
+_FEW = 20
 _BAR, _INTERVAL, _MARK, _TEXT, _FAINT = "#5b8dc9", "#1f3a5f", "#c2410c", "#1f2933", "#8792a2"
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: small, and any script is shown with the reader's fonts
@@ -72,9 +74,14 @@ def all_bins(release: Release) -> str:
         axes.fill_between(at + 1, low[at], high[at], color=_BAR, alpha=0.35, linewidth=0, label="interval")
         axes.plot(at + 1, counts[at], color=_INTERVAL, linewidth=1.5, label="estimate")
         axes.axhline(release.surely_seen, color=_MARK, linewidth=1, linestyle=(0, (4, 3)), label="surely seen above")
-        axes.set(xscale="log", yscale="log", xlabel="rank of the value", ylabel="people")
+        scale = "log" if counts.size > _FEW else "linear"
+        axes.set(xscale=scale, yscale=scale, xlabel="rank of the value", ylabel="people")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter("{x:,.0f}")
+            axis.set_minor_formatter("")
+        if scale == "linear":
+            axes.set_ylim(0, None)
+            axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, fontsize=9)
 
@@ -112,7 +119,9 @@ def _svg(draw: Callable[[Any], None], *, width: float = 9.4, height: float) -> s
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", extra="plot") from None
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # measured with a font that lacks some scripts, shown with the reader's fonts
+        warnings.filterwarnings("ignore", message="Glyph")
         figure, file = Figure(figsize=(width, height), layout="constrained"), io.StringIO()
         draw(figure.subplots())
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})

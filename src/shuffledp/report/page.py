@@ -41,7 +41,6 @@ def page(release: Release) -> str:
     """The report."""
     estimate, name = release.estimate, escape(shown(release.column))
     percent = f"{100 * (1 - estimate.beta):.4g}"
-    shown_bars = min(MOST_BARS, len(estimate))
     warnings = "".join(f'<p class="warning"><b>Warning.</b> {escape(text)}.</p>' for text in release.warnings)
     return f"""<!doctype html>
 <html lang="en">
@@ -56,13 +55,9 @@ def page(release: Release) -> str:
 <p class="under">A private histogram of {estimate.people:,} people, with {escape(str(estimate.guarantee))}.</p>
 {warnings}{_evaluation(release)}
 {_cards(release)}
-<h2>The {shown_bars:,} most frequent of {len(estimate):,} reported values</h2>
-<figure>{largest_bins(release)}
-<figcaption>Bars are estimates. Lines are intervals that hold the true counts of all values at once, with probability
-{1 - estimate.beta:.4g}.</figcaption></figure>
+{_histogram(release)}
 <div class="pair">
-<figure><h2>All reported values, sorted</h2>{all_bins(release)}
-<figcaption>{_hidden(release)}</figcaption></figure>
+{_all_values(release)}
 <figure><h2>What is promised to each person</h2>{privacy_curve(release)}
 <figcaption>Replacing one person's value changes the chance of any outcome by at most a factor of e^epsilon, but for
 delta: every point of the curve holds.</figcaption></figure>
@@ -77,6 +72,23 @@ delta: every point of the curve holds.</figcaption></figure>
 </body>
 </html>
 """
+
+
+def _histogram(release: Release) -> str:
+    estimate = release.estimate
+    if not len(estimate):
+        return "<h2>No value is frequent enough to be reported</h2>"
+    return f"""<h2>The {min(MOST_BARS, len(estimate)):,} most frequent of {len(estimate):,} reported values</h2>
+<figure>{largest_bins(release)}
+<figcaption>Bars are estimates. Lines are intervals that hold the true counts of all values at once, with probability
+{1 - estimate.beta:.4g}.</figcaption></figure>"""
+
+
+def _all_values(release: Release) -> str:
+    if not len(release.estimate):
+        return f"<p>{_hidden(release)}</p>"
+    return f"""<figure><h2>All reported values, sorted</h2>{all_bins(release)}
+<figcaption>{_hidden(release)}</figcaption></figure>"""
 
 
 def _cards(release: Release) -> str:
