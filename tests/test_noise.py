@@ -139,3 +139,13 @@ def test_heads_fall_on_every_subset_with_its_probability():
         counts[sum(1 << int(i) for i in heads(tosses, p, rng))] += 1
     pmf = np.array([p ** k.bit_count() * (1 - p) ** (tosses - k.bit_count()) for k in range(2**tosses)])
     assert p_value(counts, pmf) > 1e-6
+
+
+def test_heads_among_more_coins_than_are_tossed_one_by_one():
+    tosses, rng = 2**22 + 100, np.random.default_rng(21)
+    law = Binomial(trials=tosses, probability=round_up_to_grid(20 / tosses))
+    drawn = [heads(tosses, law.probability, rng) for _ in range(3000)]
+    assert_law(np.array([chosen.size for chosen in drawn]), law.window.first, law.window.pmf)
+    places = np.concatenate(drawn)
+    assert all(np.unique(chosen).size == chosen.size for chosen in drawn)
+    assert p_value(np.bincount(places * 20 // tosses, minlength=20), np.full(20, 1 / 20)) > 1e-6

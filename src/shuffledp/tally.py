@@ -141,7 +141,9 @@ def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
         return slice(None)
     if symbols.dtype != object:
         return np.argsort(symbols, kind="stable")
-    keys = [(type(symbol).__name__, repr(symbol)) for symbol in symbols.tolist()]
+    keys = symbols.tolist()
+    if {type(symbol) for symbol in keys} != {str}:
+        keys = [(type(symbol).__name__, repr(symbol)) for symbol in keys]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 

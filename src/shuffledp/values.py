@@ -157,8 +157,11 @@ def _labels(domain: Domain | Iterable[Any] | None) -> list[Any] | None:
 
 
 def _names(labels: Any, at: NDArray[np.int64]) -> NDArray[Any]:
-    """Some of the labels of an Arrow array as Python objects."""
-    named: list[Any] = labels.take(at).to_pylist()
+    """Some of the labels of an Arrow array as symbols."""
+    chosen = labels.take(at)
+    if str(chosen.type).startswith("int") and not chosen.null_count:
+        return np.asarray(chosen, dtype=np.int64)
+    named: list[Any] = chosen.to_pylist()
     if any(isinstance(name, str) and len(name.encode("utf-8", "surrogatepass")) > LONGEST_VALUE for name in named):
         raise DataError(f"a value is longer than {LONGEST_VALUE:,} bytes: shorten the values before they are counted")
     return np.fromiter(named, dtype=object, count=len(named))

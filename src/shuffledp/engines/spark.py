@@ -17,6 +17,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,15 @@ class Spark:
                 column.check(table.columns, listed=getattr(column.data, "format", None) not in ("csv", "tsv"))
                 # [value: one row for each person]
                 self._values = self._one_row_each(table)
-                self.label_type = self._values.limit(0).toArrow().schema.field(0).type
         except BaseException:
             self.close()
             raise
+
+    @cached_property
+    def label_type(self) -> Any:
+        """The Arrow type of the values."""
+        with self._clear_errors():
+            return self._values.limit(0).toArrow().schema.field(0).type
 
     def people(self) -> int:
         """How many people there are."""
@@ -143,7 +149,7 @@ class Spark:
         paths = [path if is_remote(path) else re.sub(r"([][*?{}\\])", r"\\\1", path) for path in files.paths]
         reader = self._session.read
         if files.format == "parquet":
-            return reader.option("mergeSchema", True).parquet(*paths)
+            return reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
         if files.format == "json":
             return self._read_json(paths)
         # as the local engine reads it: all text, quotes doubled inside quotes, an empty field missing and "" empty text
