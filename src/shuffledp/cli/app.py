@@ -224,6 +224,20 @@ def plan(
         )
 
 
+@app.command()
+def amplify(
+    epsilon0: Annotated[float, typer.Option(help="Privacy loss of every single message.")],
+    users: Annotated[int, typer.Option(help="How many people send one message each.")],
+    delta: Delta,
+    json: AsJson = False,
+) -> None:
+    """What shuffling adds to the privacy of a local randomizer: every bound side by side."""
+    with _clear_errors("amplify"):
+        from shuffledp.cli.amplify import show_amplification
+
+        show_amplification(local_epsilon=epsilon0, users=users, delta=delta, as_json=json)
+
+
 @contextmanager
 def _clear_errors(command: str) -> Iterator[None]:
     """One line on stderr and an exit code for everything that is the caller's to mend."""

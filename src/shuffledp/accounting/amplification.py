@@ -1,0 +1,206 @@
+"""What shuffling adds to the privacy of a local randomizer.
+
+Every person sends one message of an epsilon0-local randomizer, and the messages are shuffled. Then the release is
+(epsilon, delta)-private for the whole of a curve far below epsilon0. Here are the tight numerical bound, two published
+closed forms, and a lower bound that no argument can undercut.
+
+The tight bound (Feldman, McMillan and Talwar, "Stronger privacy amplification by shuffling"): other people imitate
+the one whose value is replaced. Let C ~ Bin(n - 1, q), q = 2 / (e^epsilon0 + 1), of them be fair copies of either
+value, let A ~ Bin(C, 1/2) of these be of the first, and let D ~ Ber(p), p = e^epsilon0 / (e^epsilon0 + 1), be the
+person's own message. Telling (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) is at least as easy as telling the two
+datasets apart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.root import first_safe
+from shuffledp.errors import ParameterError
+from shuffledp.noise import Binomial, half_binomial
+from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
+from shuffledp.noise.law import TAIL
+from shuffledp.parameters import head_count, open_probability, real
+
+MOST_LOCAL_EPSILON = 30.0
+_MOST_BLOCKS = 1024
+_BLOCK_WIDTH = 1e-5
+"""Values of C that differ by less than this share, or are more than the most, are taken together, on the safe side."""
+
+_ROUNDING = 1e-10
+"""Relative error of a tail, generously."""
+
+_TOLERANCE = 1e-9
+_STRIDE = 1.2
+_NOTHING = 1e-300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amplification:
+    """Shuffling the messages of `users` people, each private by itself at `local_epsilon`."""
+
+    local_epsilon: float
+    users: int
+
+    def __post_init__(self) -> None:
+        epsilon = real("local_epsilon", self.local_epsilon)
+        if not 0 < epsilon <= MOST_LOCAL_EPSILON:
+            raise ParameterError(f"local_epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
+        object.__setattr__(self, "local_epsilon", epsilon)
+        object.__setattr__(self, "users", head_count("users", self.users))
+
+    def delta(self, epsilon: float) -> float:
+        """The tight bound: the shuffled messages are (epsilon, delta)-private; never below the numerical truth."""
+        return self._bound(epsilon, upper=True)
+
+    def delta_of_bound(self, epsilon: float) -> tuple[float, float]:
+        """The numbers that enclose the tight bound itself: what taking values of C together and rounding cost."""
+        return self._bound(epsilon, upper=False), self._bound(epsilon, upper=True)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon that the tight bound gives."""
+        delta = open_probability("delta", delta)
+        if self.delta(0.0) <= delta:
+            return 0.0
+
+        def excess(epsilon: float) -> float:
+            return math.log(max(self.delta(epsilon), _NOTHING) / delta)
+
+        # start where a Gaussian of the same spread would be; beyond local_epsilon the local guarantee alone is better
+        shift = 2 * (2 * self._own - 1) / math.sqrt(1 + self.users * 2 / (1 + math.exp(self.local_epsilon)))
+        low = high = min(self.local_epsilon, shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2)
+        while excess(high) > 0:
+            low, high = high, min(self.local_epsilon, high * _STRIDE)
+        while excess(low) <= 0:
+            low, high = low / _STRIDE, low
+        return first_safe(excess, low, high, tolerance=_TOLERANCE * high)
+
+    @property
+    def _own(self) -> float:
+        """p: how often a person's message is like their value's, in the worst randomizer."""
+        return 1 / (1 + math.exp(-self.local_epsilon))
+
+    @cached_property
+    def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Blocks of values of C: first, last and probability of each. Fewer copies are never better for privacy."""
+        if self.users == 1:
+            return np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1)
+        blanket, others = 2 / (1 + math.exp(self.local_epsilon)), self.users - 1
+        if blanket <= 0.5:
+            rounded = max(round_up_to_grid(blanket) - 2.0**-GRID_BITS, 2.0**-GRID_BITS)  # rounded down: fewer copies
+            window = Binomial(trials=others, probability=rounded).window
+            pmf, first = window.pmf, window.first
+        else:
+            window = Binomial(trials=others, probability=round_up_to_grid(1 - blanket)).window
+            pmf, first = window.pmf[::-1], others - window.last
+        starts = np.arange(0, pmf.size, max(math.ceil(pmf.size / _MOST_BLOCKS), int(_BLOCK_WIDTH * first), 1))
+        ends = np.append(starts[1:], pmf.size) - 1
+        return first + starts, first + ends, np.add.reduceat(pmf, starts)
+
+    def _bound(self, epsilon: float, *, upper: bool) -> float:
+        epsilon = real("epsilon", epsilon)
+        if epsilon < 0:
+            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        if epsilon >= self.local_epsilon:
+            return 0.0
+        first, last, mass = self._copies
+        deltas, rounding = self._given_copies(first if upper else last, epsilon)
+        if upper:
+            return min(1.0, float(mass @ (deltas + rounding)) + 2 * TAIL)
+        return max(0.0, float(mass @ (deltas - rounding)))
+
+    def _given_copies(
+        self, copies: NDArray[np.int64], epsilon: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The delta for given C, and how far rounding can put it off.
+
+        The likelihood ratio grows with A + D, so the best event is that it is at least `least`.
+        """
+        own, factor = self._own, math.exp(epsilon)
+        share = (factor * own - (1 - own)) / ((2 * own - 1) * (1 + factor))
+        least = np.floor(share * (copies + 1)).astype(np.int64) + 1
+        at = half_binomial.pmf(copies, least - 1)
+        beyond = half_binomial.tail(copies, least) if epsilon else np.zeros(copies.size)
+        gained, lost = at * (own - factor * (1 - own)), beyond * (factor - 1)
+        return np.maximum(gained - lost, 0.0), _ROUNDING * (gained + lost)
+
+
+def closed_form_epsilon(*, local_epsilon: float, users: int, delta: float) -> float | None:
+    """The bound of Erlingsson, Feldman, Mironov, Raghunathan, Talwar and Thakurta (2019), where it holds; else None."""
+    if users < 1000 or local_epsilon >= 0.5 or delta >= 0.01:
+        return None
+    return 12 * local_epsilon * math.sqrt(math.log(1 / delta) / users)
+
+
+def blanket_epsilon(*, local_epsilon: float, users: int, delta: float) -> float | None:
+    """The privacy blanket of Balle, Bell, Gascon and Nissim (2019) with Hoeffding's inequality; None where it is void.
+
+    Each message comes with some probability g >= e^-epsilon0 from a law that does not depend on the value. With
+    M ~ Bin(n, g), delta(epsilon) <= E[(L_1 + ... + L_M)_+] / (g n), where the L_i have mean 1 - e^epsilon and a range
+    of width g w, w = (e^epsilon0 - 1) (1 + e^epsilon). Hoeffding bounds that by g w^2 / (4 n (e^epsilon - 1)) f(g)^n,
+    f(g) = 1 - g (1 - exp(-2 (e^epsilon - 1)^2 / (g w)^2)), which falls and then rises in g: it is largest at an end.
+    """
+
+    def excess(epsilon: float) -> float:
+        drift = math.expm1(epsilon)
+        width = math.expm1(local_epsilon) * (2 + drift)
+        kept = max(
+            math.log1p(blanket * math.expm1(-2 * (drift / (blanket * width)) ** 2))
+            for blanket in (math.exp(-local_epsilon), 1.0)
+        )
+        return math.log(width**2 / (4 * users * drift)) + users * kept - math.log(delta)
+
+    if excess(local_epsilon) > 0:
+        return None
+    low = high = local_epsilon
+    while excess(low) <= 0:
+        low, high = low / _STRIDE, low
+    return first_safe(excess, low, high, tolerance=_TOLERANCE * high)
+
+
+def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> float:
+    """No bound for all randomizers can be below: the epsilon of binary randomized response where all others hold 0."""
+    flip = round_up_to_grid(1 / (1 + math.exp(local_epsilon)))
+    law = np.ones(1) if users == 1 else Binomial(trials=users - 1, probability=flip).window.pmf
+    before, after = np.append(law, 0.0), np.append(0.0, law)
+    zero, one = (1 - flip) * before + flip * after, flip * before + (1 - flip) * after
+    # the likelihood ratio grows with the number of ones, so the best events are "at least" and "at most" so many
+    ratio = np.log(one / zero)
+    at_least = [np.append(np.cumsum(law[::-1])[::-1], 0.0) for law in (one, zero)]
+    at_most = [np.append(0.0, np.cumsum(law)) for law in (zero, one)]
+
+    def reached(epsilon: float) -> float:
+        many, few = int(np.searchsorted(ratio, epsilon, side="right")), int(np.searchsorted(ratio, -epsilon))
+        return max(
+            float(gained[at] - math.exp(epsilon) * lost[at])
+            for (gained, lost), at in ((at_least, many), (at_most, few))
+        )
+
+    if reached(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, local_epsilon  # always too little, always enough
+    while high - low > _TOLERANCE * max(high, 1e-6):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reached(middle) > delta else (low, middle)
+    return low
+
+
+def largest_local_epsilon(*, epsilon: float, delta: float, users: int) -> float:
+    """The largest epsilon0 whose shuffled messages are (epsilon, delta)-private by the tight bound."""
+    epsilon, delta = real("epsilon", epsilon), open_probability("delta", delta)
+    if not 0 < epsilon <= MOST_LOCAL_EPSILON:
+        raise ParameterError(f"epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
+
+    def excess(loss: float) -> float:
+        """Positive while the local epsilon -loss is too large."""
+        reached = Amplification(local_epsilon=-loss, users=users).delta(epsilon)
+        return math.log(max(reached, _NOTHING) / delta)
+
+    if excess(-MOST_LOCAL_EPSILON) <= 0:
+        return MOST_LOCAL_EPSILON
+    return -first_safe(excess, -MOST_LOCAL_EPSILON, -epsilon, tolerance=_TOLERANCE)
