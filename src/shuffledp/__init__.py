@@ -4,12 +4,14 @@ value --randomize--> messages --shuffle--> messages --tally--> counts per symbol
 """
 
 from shuffledp.accounting import PrivacyCurve
+from shuffledp.accounting.amplification import Amplification
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, MissingExtraError, ParameterError, ShuffledpError, TooFewUsersError
 from shuffledp.estimate import Estimate, Guarantee
 from shuffledp.model import CentralProtocol, LocalProtocol, ShuffledProtocol, run
 from shuffledp.planner import Plan, plan
 from shuffledp.protocols import BinarySum, DummyHistogram, ErrorBound, Histogram, SparseHistogram
+from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.randomness import secure_rng
 from shuffledp.release import Release, private_histogram
 from shuffledp.shuffler import shuffle
@@ -19,6 +21,8 @@ from shuffledp.tally import Tally
 __version__ = "0.1.0"
 
 __all__ = [
+    "Amplification",
+    "BassilySmith",
     "BinarySum",
     "CentralProtocol",
     "DataError",
@@ -27,12 +31,15 @@ __all__ = [
     "ErrorBound",
     "Estimate",
     "Guarantee",
+    "HadamardResponse",
     "Histogram",
+    "LocalHashing",
     "LocalProtocol",
     "MissingExtraError",
     "ParameterError",
     "Plan",
     "PrivacyCurve",
+    "RandomizedResponse",
     "Release",
     "ShuffledProtocol",
     "ShuffledpError",
@@ -40,6 +47,7 @@ __all__ = [
     "SparseHistogram",
     "Tally",
     "TooFewUsersError",
+    "UnaryEncoding",
     "plan",
     "private_histogram",
     "run",

@@ -17,13 +17,16 @@ from shuffledp.tally import Tally
 
 
 class LocalProtocol(Protocol):
-    """A randomizer and an analyzer; the analyzer sees who sent what."""
+    """A randomizer and an analyzer, who may see who sent what."""
 
     def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
         """One message for each person."""
 
-    def estimate(self, messages: Any) -> Estimate:
-        """The analyzer."""
+    def tally(self, messages: Any) -> Tally:
+        """The part of the analyzer that scales: how many messages support each bin."""
+
+    def estimate(self, tally: Tally, **options: Any) -> Estimate:
+        """The rest of the analyzer."""
 
 
 class ShuffledProtocol(Protocol):

@@ -1,0 +1,204 @@
+"""What the local protocols have in common: each report supports some bins.
+
+A report of a person with value x supports bin x with probability `true_support` (p), and every other bin with
+probability `false_support` (q). The tally counts the reports that support each bin: Bin(c_j, p) + Bin(n - c_j, q). So
+
+    (supports - n q) / (p - q)
+
+is an unbiased estimate of the true count c_j. Nothing is clipped or rescaled: a projection would be biased.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.domain import Domain
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
+from shuffledp.noise.binomial import GRID_BITS
+from shuffledp.parameters import failure_probability, head_count, real, reporting, target_epsilon, whole
+from shuffledp.protocols.counts import check_bins, check_domain, check_tally
+from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.protocols.release import MessageCount
+from shuffledp.tally import Tally
+
+_BLOCK = 1 << 14
+MOST_BINS = 2**24
+"""The analyzer estimates every bin, so they must fit in memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrequencyOracle(ABC):
+    """A randomizer that is `epsilon`-private by itself, for `users` people and `bins` values."""
+
+    users: int
+    bins: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "users", head_count("users", self.users))
+        bins = whole("bins", self.bins, minimum=2)
+        if bins > MOST_BINS:
+            raise ParameterError(
+                f"bins={readable(bins)} is too many: a local protocol estimates every bin, at most 2^24"
+            )
+        object.__setattr__(self, "bins", bins)
+        object.__setattr__(self, "epsilon", target_epsilon(real("epsilon", self.epsilon)))
+
+    @classmethod
+    def calibrate(
+        cls, *, users: int, bins: int, epsilon: float, delta: float = 0.0, honest_users: int | None = None
+    ) -> Self:
+        """The protocol with pure epsilon; delta buys nothing here, and other people's honesty does not matter."""
+        return cls(users=users, bins=bins, epsilon=epsilon)
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float = 0.0) -> int:
+        """One: every message is private by itself."""
+        return 1
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure privacy of every single message, so of all of them."""
+        return Guarantee(epsilon=self.epsilon, delta=0.0, basis="every message by itself")
+
+    @property
+    @abstractmethod
+    def true_support(self) -> float:
+        """p, the probability that a report supports its person's own bin."""
+
+    @property
+    @abstractmethod
+    def false_support(self) -> float:
+        """q, the probability that a report supports another given bin."""
+
+    @property
+    @abstractmethod
+    def bits_per_message(self) -> int:
+        """Bits of one report."""
+
+    @abstractmethod
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
+        """One report for each person."""
+
+    @abstractmethod
+    def supports(self, messages: Any) -> NDArray[np.int64]:
+        """How many of the reports support each bin."""
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """One report each."""
+        return MessageCount(expected=1.0, maximum=1.0)
+
+    def tally(self, messages: Any) -> Tally:
+        """How many reports support each bin."""
+        return Tally(np.arange(self.bins), self.supports(messages))
+
+    def variance(self, count: int = 0) -> float:
+        """Variance of the estimate of a bin that `count` people hold."""
+        p, q = self.true_support, self.false_support
+        return (count * p * (1 - p) + (self.users - count) * q * (1 - q)) / (p - q) ** 2
+
+    def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
+        """Errors in people that are exceeded with probability at most beta, by Bernstein's inequality."""
+        _only_unbiased(estimator)
+        beta = failure_probability(beta)
+        return ErrorBound(beta=beta, per_bin=self._bernstein(beta), simultaneous=self._bernstein(beta / self.bins))
+
+    def _bernstein(self, beta: float) -> float:
+        """A bound on |s_j - E s_j| / (p - q): each of n independent reports moves it by at most 1 / (p - q)."""
+        spread = max(self.variance(0), self.variance(self.users))
+        reach, log = 1 / (self.true_support - self.false_support), math.log(2 / beta)
+        return reach * log / 3 + math.sqrt((reach * log / 3) ** 2 + 2 * spread * log)
+
+    def estimate(
+        self,
+        tally: Tally,
+        *,
+        estimator: str = "unbiased",
+        beta: float = 0.05,
+        reports: int | None = None,
+        domain: Domain | None = None,
+    ) -> Estimate:
+        """The histogram of every bin, with intervals that hold with probability 1 - beta."""
+        check_tally(tally, Tally)
+        _only_unbiased(estimator)
+        check_domain(domain, bins=self.bins)
+        if len(tally) != self.bins or not tally.complete:
+            raise DataError("this protocol estimates every bin: tally messages first")
+        people = self.users if reports is None else reporting(reports, users=self.users)
+        p, q = self.true_support, self.false_support
+        counts: NDArray[np.float64] = ((tally.counts - people * q) / (p - q)).astype(np.float64)
+        bound = self.error(beta)
+
+        def intervals(error: float) -> Intervals:
+            low, high = (
+                np.clip(edge, 0, people).astype(np.int64) for edge in (counts - error, np.ceil(counts + error))
+            )
+            return Intervals(low=low, high=high, unreported_high=0)
+
+        return Estimate(
+            symbols=np.arange(self.bins),
+            counts=counts,
+            per_bin=intervals(bound.per_bin),
+            simultaneous=intervals(bound.simultaneous),
+            people=people,
+            bins=self.bins,
+            beta=beta,
+            estimator="unbiased",
+            guarantee=self.guarantee,
+            about=partial(self.describe, beta=beta),
+            domain=domain,
+        )
+
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
+        """The guarantee and the error to expect, in words."""
+        error = self.error(beta).simultaneous
+        return (
+            f"Every message is {self.epsilon:g}-differentially private by itself, whoever sees it. With probability "
+            f"{1 - beta:g} no estimate among {readable(self.bins)} bins is off by more than {error:,.0f} people, "
+            f"{error / self.users:.2g} of all. Not protected: who took part and how many did; people who take part in "
+            "further releases, unless all of them are composed."
+        )
+
+    def _round_down(self, probability: float) -> float:
+        """The largest probability on the grid of what can be sampled that is not above the given one."""
+        return math.ldexp(math.floor(math.ldexp(probability, GRID_BITS)), -GRID_BITS)
+
+    def _people(self, values: ArrayLike) -> NDArray[Any]:
+        """Values as a checked array of bins."""
+        people = np.atleast_1d(np.asarray(values))
+        check_bins(people, bins=self.bins, what="value")
+        return people
+
+
+def compare_with_every_bin(
+    reports: NDArray[Any], bins: int, count: Callable[[NDArray[Any], NDArray[np.uint64]], NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """How many reports support each bin, where every report must be compared with every bin; on all cores.
+
+    `count` does so for some reports and a block of bins that stays in the cache.
+    """
+    blocks = [np.arange(first, min(first + _BLOCK, bins), dtype=np.uint64) for first in range(0, bins, _BLOCK)]
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        counted = pool.map(
+            lambda part: np.concatenate([count(part, block) for block in blocks]), np.array_split(reports, cores)
+        )
+        total: NDArray[np.int64] = np.sum(list(counted), axis=0, dtype=np.int64)
+    return total
+
+
+def _only_unbiased(estimator: str) -> None:
+    if estimator != "unbiased":
+        raise ParameterError(f"estimator must be unbiased for this protocol, got {estimator!r}")

@@ -1,0 +1,71 @@
+"""Hadamard response: a random element of the value's set, where any two sets share half of their elements (Acharya, Sun
+and Zhang 2019).
+
+With K a power of two above d, the set of bin j is H_j = {y in [K] : j + 1 and y share an even number of one bits}: half
+of [K], and half of every other set. The analyzer needs one fast Walsh-Hadamard transform.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.protocols.counts import check_bins
+from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.randomness import generator
+from shuffledp.shuffler import concatenate
+from shuffledp.tally import Tally
+
+
+@dataclass(frozen=True, kw_only=True)
+class HadamardResponse(FrequencyOracle):
+    """One of K symbols, in the value's set with probability e^epsilon / (e^epsilon + 1)."""
+
+    @property
+    def symbols(self) -> int:
+        """K, the number of different messages."""
+        return 1 << self.bins.bit_length()
+
+    @property
+    def true_support(self) -> float:
+        """How often the symbol lies in the value's own set; on the grid, rounded down, which is the private side."""
+        return self._round_down(1 / (1 + math.exp(-self.epsilon)))
+
+    @property
+    def false_support(self) -> float:
+        """Any other set holds half of either."""
+        return 0.5
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits that name a symbol."""
+        return self.symbols.bit_length() - 1
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+        """One symbol for each person: uniform, then moved into the value's set or out of it by flipping one bit."""
+        people, source = self._people(values).astype(np.int64) + 1, generator(rng)
+        drawn = source.integers(0, self.symbols, size=people.size)
+        outside = source.random(people.size) >= self.true_support
+        odd = np.bitwise_count(drawn & people) & 1
+        lowest = people & -people
+        return np.where(odd == outside, drawn, drawn ^ lowest)
+
+    def supports(self, messages: ArrayLike) -> NDArray[np.int64]:
+        """How many symbols lie in each bin's set."""
+        flat = concatenate(messages)
+        check_bins(flat, bins=self.symbols, what="message")
+        counts = Tally.of_bins(flat, bins=self.symbols).counts
+        return (flat.size + walsh_hadamard(counts)[1 : self.bins + 1]) // 2
+
+
+def walsh_hadamard(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For every j, the sum of values[y] * (-1)^(ones that j and y share), by the fast transform."""
+    result, half = values.copy(), 1
+    while half < result.size:
+        pairs = result.reshape(-1, 2, half)
+        result = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).ravel()
+        half *= 2
+    return result

@@ -1,0 +1,96 @@
+"""Local hashing: a random hash of the value to a few cells, then randomized response on the cell (Wang, Blocki, Li and
+Jha 2017).
+
+The hash of a person is h(j) = ((a j + b mod 2^64) >> 32) * g >> 32, with random 64-bit a and b that travel with the
+report: any two bins are hashed independently and uniformly (but for g / 2^32), which is all that the estimate needs.
+Privacy does not depend on the hash.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import DataError
+from shuffledp.parameters import whole
+from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, compare_with_every_bin
+from shuffledp.protocols.local.randomized_response import RandomizedResponse
+from shuffledp.protocols.release import bits_to_name
+from shuffledp.randomness import generator, random_words
+
+REPORT = np.dtype([("multiplier", np.uint64), ("offset", np.uint64), ("cell", np.uint32)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHashing(FrequencyOracle):
+    """Optimised local hashing; `cells` is the range g of the hash, e^epsilon + 1 unless given."""
+
+    cells: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        best = min(round(math.exp(self.epsilon)) + 1, 2**31)
+        cells = best if self.cells is None else whole("cells", self.cells, minimum=2)
+        object.__setattr__(self, "cells", cells)
+
+    @property
+    def _response(self) -> RandomizedResponse:
+        """What is done to the cell."""
+        return RandomizedResponse(users=self.users, bins=self.cells or 2, epsilon=self.epsilon)
+
+    @property
+    def true_support(self) -> float:
+        """A report supports the bins that its hash puts into its cell."""
+        return self._response.true_support
+
+    @property
+    def false_support(self) -> float:
+        """Another bin falls into the cell by chance."""
+        return 1 / (self.cells or 2)
+
+    @property
+    def bits_per_message(self) -> int:
+        """Two words for the hash, and a cell."""
+        return 128 + bits_to_name(self.cells or 2)
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.void]:
+        """One report for each person: their hash function and a noisy cell."""
+        people, source = self._people(values), generator(rng)
+        reports = np.empty(people.size, dtype=REPORT)
+        reports["multiplier"] = random_words(people.size, source)
+        reports["offset"] = random_words(people.size, source)
+        own = _hash(people.astype(np.uint64), reports["multiplier"], reports["offset"], self.cells or 2)
+        reports["cell"] = self._response.randomize(own.astype(np.int64), rng=source)
+        return reports
+
+    def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
+        """How many reports put each bin into their cell: every report is compared with every bin, on all cores."""
+        reports = np.atleast_1d(messages)
+        if reports.dtype != REPORT:
+            raise DataError("messages must be reports of this protocol: multiplier, offset and cell")
+        return compare_with_every_bin(reports, self.bins, self._in_cell)
+
+    def _in_cell(self, reports: NDArray[np.void], bins: NDArray[np.uint64]) -> NDArray[np.int64]:
+        counts, hashed = np.zeros(bins.size, dtype=np.int64), np.empty_like(bins)
+        shift, cells = np.uint64(32), np.uint64(self.cells or 2)
+        for multiplier, offset, cell in zip(
+            reports["multiplier"], reports["offset"], reports["cell"].astype(np.uint64), strict=True
+        ):
+            np.multiply(bins, multiplier, out=hashed)
+            np.add(hashed, offset, out=hashed)
+            np.right_shift(hashed, shift, out=hashed)
+            np.multiply(hashed, cells, out=hashed)
+            np.right_shift(hashed, shift, out=hashed)
+            counts += hashed == cell
+        return counts
+
+
+def _hash(
+    bins: NDArray[np.uint64], multiplier: NDArray[np.uint64], offset: NDArray[np.uint64], cells: int
+) -> NDArray[np.uint64]:
+    """The cell of each bin under its own hash function."""
+    shift = np.uint64(32)
+    return ((bins * multiplier + offset) >> shift) * np.uint64(cells) >> shift

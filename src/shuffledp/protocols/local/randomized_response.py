@@ -1,0 +1,60 @@
+"""Randomized response: the true value or a uniform one (Warner 1965; Kairouz, Bonawitz and Ramage 2016)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.protocols.counts import check_bins
+from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.release import bits_to_name
+from shuffledp.randomness import generator
+from shuffledp.shuffler import concatenate
+from shuffledp.tally import Tally
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse(FrequencyOracle):
+    """d-ary randomized response; with two bins, Warner's."""
+
+    @property
+    def truth_probability(self) -> float:
+        """How often the value itself is sent; otherwise a uniform bin (which may be the same).
+
+        On the grid of what can be sampled, rounded down, so that the likelihood ratio 1 + d t / (1 - t) is at most
+        e^epsilon.
+        """
+        gain = math.expm1(self.epsilon)
+        return self._round_down(gain / (gain + self.bins))
+
+    @property
+    def true_support(self) -> float:
+        """P(report x | value x)."""
+        return self.truth_probability + self.false_support
+
+    @property
+    def false_support(self) -> float:
+        """P(report j | value x) for every other j."""
+        return (1 - self.truth_probability) / self.bins
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits that name a bin."""
+        return bits_to_name(self.bins)
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+        """One bin for each person."""
+        people, source = self._people(values), generator(rng)
+        lies = source.random(people.size) >= self.truth_probability
+        messages = people.astype(np.int64)
+        messages[lies] = source.integers(0, self.bins, size=int(lies.sum()))
+        return messages
+
+    def supports(self, messages: ArrayLike) -> NDArray[np.int64]:
+        """How often each bin was sent."""
+        flat = concatenate(messages)
+        check_bins(flat, bins=self.bins, what="message")
+        return Tally.of_bins(flat, bins=self.bins).counts

@@ -1,0 +1,74 @@
+"""Unary encoding: a bit for every bin, each flipped by itself (Wang, Blocki, Li and Jha 2017; RAPPOR's basic form)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import DataError
+from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
+from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.randomness import generator
+
+_CELLS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnaryEncoding(FrequencyOracle):
+    """One bit per bin. `optimised` keeps the true bit half of the time and raises others rarely, which is better; the
+    symmetric form flips every bit alike.
+    """
+
+    optimised: bool = True
+
+    @property
+    def true_support(self) -> float:
+        """How often the bit of a person's own bin is set."""
+        return 0.5 if self.optimised else 1 - self.false_support
+
+    @property
+    def false_support(self) -> float:
+        """How often the bit of another bin is set: on the grid, rounded up, which is the private side."""
+        return round_up_to_grid(1 / (1 + math.exp(self.epsilon if self.optimised else self.epsilon / 2)))
+
+    @property
+    def bits_per_message(self) -> int:
+        """One for every bin."""
+        return self.bins
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
+        """One row of packed bits for each person."""
+        people, source = self._people(values), generator(rng)
+        at_once = max(1, _CELLS_AT_ONCE // self.bins)
+        rows = [self._rows(people[start : start + at_once], source) for start in range(0, people.size, at_once)]
+        return np.concatenate(rows) if rows else np.empty((0, (self.bins + 7) // 8), dtype=np.uint8)
+
+    def _rows(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
+        bits = coin_flips((people.size, self.bins), self.false_support, rng)
+        bits[np.arange(people.size), people] = rng.random(people.size) < self.true_support
+        return np.packbits(bits, axis=1)
+
+    def supports(self, messages: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """How many set the bit of each bin."""
+        rows = np.atleast_2d(np.asarray(messages))
+        if rows.dtype != np.uint8 or rows.shape[1] != (self.bins + 7) // 8:
+            raise DataError(f"a message must be {(self.bins + 7) // 8} bytes of packed bits, one row for each person")
+        counts = np.zeros(self.bins, dtype=np.int64)
+        at_once = max(1, _CELLS_AT_ONCE // self.bins)
+        for start in range(0, rows.shape[0], at_once):
+            bits = np.unpackbits(rows[start : start + at_once], axis=1, count=self.bins)
+            counts += bits.sum(axis=0, dtype=np.int32)
+        return counts
+
+
+def coin_flips(shape: tuple[int, int], probability: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Independent coins with a probability on the grid, exactly: one random byte each, more where that leaves a tie."""
+    first, rest = divmod(int(probability * 2**GRID_BITS), 2 ** (GRID_BITS - 8))
+    words = rng.integers(0, 256, size=shape, dtype=np.uint8)
+    coins: NDArray[np.bool_] = words < first
+    ties = np.flatnonzero(words.ravel() == first)
+    coins.ravel()[ties] = rng.integers(0, 2 ** (GRID_BITS - 8), size=ties.size) < rest
+    return coins
