@@ -11,6 +11,7 @@ from shuffledp.estimate import Estimate, Guarantee
 from shuffledp.model import CentralProtocol, LocalProtocol, ShuffledProtocol, run
 from shuffledp.planner import Plan, plan
 from shuffledp.protocols import BinarySum, DummyHistogram, ErrorBound, Histogram, SparseHistogram
+from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.randomness import secure_rng
 from shuffledp.release import Release, private_histogram
@@ -33,6 +34,7 @@ __all__ = [
     "Guarantee",
     "HadamardResponse",
     "Histogram",
+    "LaplaceHistogram",
     "LocalHashing",
     "LocalProtocol",
     "MissingExtraError",
@@ -45,6 +47,7 @@ __all__ = [
     "ShuffledpError",
     "Simulation",
     "SparseHistogram",
+    "StabilityHistogram",
     "Tally",
     "TooFewUsersError",
     "UnaryEncoding",
