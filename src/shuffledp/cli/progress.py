@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 _MOMENT = 1.0
 
@@ -25,12 +25,13 @@ class ProgressBar:
         # a copy of stderr, which stays the terminal whatever becomes of the original
         self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w") if _is_terminal() else None
         self._bars: Progress | None = None
-        self._tasks: dict[str, int] = {}
+        self._tasks: dict[str, TaskID] = {}
         self._started = time.monotonic()
 
     def __call__(self, what: str, share: float) -> None:
         """Moves the bar of what is being done."""
-        if self._file is None or time.monotonic() - self._started < _MOMENT:
+        waits = share == 0 and what not in self._tasks  # something begins whose share may not be told for long
+        if self._file is None or (time.monotonic() - self._started < _MOMENT and not waits):
             return
         if self._bars is None:
             self._bars = Progress(
@@ -44,7 +45,8 @@ class ProgressBar:
             self._bars.start()
         if what not in self._tasks:
             self._tasks[what] = self._bars.add_task(what, total=1.0)
-        self._bars.update(self._tasks[what], completed=share)  # type: ignore[arg-type]
+        # a bar that only moves to and fro while nothing is known about the share
+        self._bars.update(self._tasks[what], completed=share, total=1.0 if share else None)
 
     def __enter__(self) -> Self:
         return self

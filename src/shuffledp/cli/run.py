@@ -44,7 +44,7 @@ def run_files(
         check_writable(path)
         refuse_same(path, [*inputs, *([] if domain is None else [domain])], "an output")
     labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
-    with _quiet_start() if engine == "spark" else nullcontext(), ProgressBar() as progress:
+    with ProgressBar() as progress, _quiet_start() if engine == "spark" else nullcontext():
         release = private_histogram(data, column=column, domain=labels, engine=engine, progress=progress, **question)
     publish(release, out=out, top=top, as_json=as_json)
 

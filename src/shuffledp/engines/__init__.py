@@ -20,7 +20,7 @@ Encode = Callable[[Any], NDArray[np.int64]]
 """From an Arrow array of values to their bins."""
 
 Progress = Callable[[str, float], None]
-"""Is told what is being done and which share of it is done."""
+"""Is told what is being done and which share of it is done; 0 where that will not be known until the end."""
 
 
 class Engine(Protocol):

@@ -223,8 +223,8 @@ class InProcess:
         try:
             while worker.is_alive():
                 worker.join(0.1)
-                if what and worker.is_alive():
-                    self._progress(what, max(0.0, self._connection.query_progress()) / 100)
+                if what and worker.is_alive() and (done := self._connection.query_progress()) > 0:
+                    self._progress(what, done / 100)
         except BaseException:
             self._connection.interrupt()
             worker.join()

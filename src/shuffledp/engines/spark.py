@@ -197,11 +197,13 @@ class Spark:
             builder = builder.master(master or "local[*]")
         else:
             raise ParameterError("a Spark session is already running: leave out the master, or stop that session")
+        self._progress("starting Spark", 0.0)
         try:
             session = builder.getOrCreate()
         except Exception:
             raise DataError(f"Spark did not start at {master or 'local[*]'}: check the address and Java") from None
         self._started = True
+        self._progress("starting Spark", 1.0)
         return session
 
     def _one_row_each(self, table: Any) -> Any:
