@@ -73,7 +73,8 @@ def test_every_bit_of_unary_encoding_follows_its_law(optimised):
     """Joint law over all rows of three bits, so that no bit is left alone and none depends on another."""
     protocol = UnaryEncoding(users=10, bins=3, epsilon=1.0, optimised=optimised)
     law = exact_laws(protocol)[1]
-    rows = np.unpackbits(protocol.randomize(np.full(20_000, 1), rng=np.random.default_rng(31)), axis=1, count=3)
+    sent = protocol.randomize(np.full(20_000, 1), rng=np.random.default_rng(31))
+    rows = np.unpackbits(sent.view(np.uint8).reshape(-1, 1), axis=1, count=3)
     seen = np.bincount(rows @ [4, 2, 1], minlength=8)
     assert p_value(seen, np.array([float(law[tuple(map(int, f"{k:03b}"))]) for k in range(8)])) > 1e-6
 

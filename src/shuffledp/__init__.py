@@ -11,6 +11,7 @@ from shuffledp.estimate import Estimate, Guarantee
 from shuffledp.model import CentralProtocol, LocalProtocol, ShuffledProtocol, run
 from shuffledp.planner import Plan, plan
 from shuffledp.protocols import BinarySum, DummyHistogram, ErrorBound, Histogram, SparseHistogram
+from shuffledp.protocols.amplified_oracle import AmplifiedOracle
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.randomness import secure_rng
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Amplification",
+    "AmplifiedOracle",
     "BassilySmith",
     "BinarySum",
     "CentralProtocol",

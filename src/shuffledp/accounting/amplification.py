@@ -54,6 +54,11 @@ class Amplification:
         object.__setattr__(self, "local_epsilon", epsilon)
         object.__setattr__(self, "users", head_count("users", self.users))
 
+    @property
+    def exact(self) -> bool:
+        """An upper bound, for every randomizer with this epsilon."""
+        return False
+
     def delta(self, epsilon: float) -> float:
         """The tight bound: the shuffled messages are (epsilon, delta)-private; never below the numerical truth."""
         return self._bound(epsilon, upper=True)

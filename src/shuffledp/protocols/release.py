@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from shuffledp.accounting.curve import PrivacyCurve
 from shuffledp.estimate import Guarantee, readable
 from shuffledp.parameters import head_count, honest_among, reporting, whole
 
@@ -43,6 +42,20 @@ def check_people_and_bins(protocol: Any) -> None:
         object.__setattr__(protocol, name, value)
 
 
+class Curve(Protocol):
+    """The privacy of a release for every epsilon."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is the truth, not only an upper bound."""
+
+    def delta(self, epsilon: float) -> float:
+        """The delta for an epsilon."""
+
+    def epsilon(self, delta: float) -> float:
+        """The epsilon for a delta."""
+
+
 class Release(Protocol):
     """The fields of a protocol that are about people and promises."""
 
@@ -59,7 +72,7 @@ class Release(Protocol):
         """What the noise was chosen for."""
 
     @property
-    def privacy(self) -> PrivacyCurve:
+    def privacy(self) -> Curve:
         """The privacy curve."""
 
 

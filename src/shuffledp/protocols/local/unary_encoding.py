@@ -39,23 +39,31 @@ class UnaryEncoding(FrequencyOracle):
         """One for every bin."""
         return self.bins
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
-        """One row of packed bits for each person."""
+    @property
+    def _report(self) -> np.dtype[np.void]:
+        """Packed bits as one item, so that reports form a flat array."""
+        return np.dtype((np.void, (self.bins + 7) // 8))
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.void]:
+        """One item of packed bits for each person."""
         people, source = self._people(values), generator(rng)
         at_once = max(1, _CELLS_AT_ONCE // self.bins)
         rows = [self._rows(people[start : start + at_once], source) for start in range(0, people.size, at_once)]
-        return np.concatenate(rows) if rows else np.empty((0, (self.bins + 7) // 8), dtype=np.uint8)
+        return np.concatenate(rows) if rows else np.empty(0, dtype=self._report)
 
-    def _rows(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.uint8]:
+    def _rows(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
         bits = coin_flips((people.size, self.bins), self.false_support, rng)
         bits[np.arange(people.size), people] = rng.random(people.size) < self.true_support
-        return np.packbits(bits, axis=1)
+        return np.packbits(bits, axis=1).view(self._report).ravel()
 
-    def supports(self, messages: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
         """How many set the bit of each bin."""
-        rows = np.atleast_2d(np.asarray(messages))
-        if rows.dtype != np.uint8 or rows.shape[1] != (self.bins + 7) // 8:
-            raise DataError(f"a message must be {(self.bins + 7) // 8} bytes of packed bits, one row for each person")
+        reports = np.atleast_1d(np.asarray(messages))
+        if reports.dtype != self._report or reports.ndim != 1:
+            raise DataError(
+                f"messages must be reports of this protocol: {self._report.itemsize} bytes of packed bits each"
+            )
+        rows = reports.view(np.uint8).reshape(reports.size, self._report.itemsize)
         counts = np.zeros(self.bins, dtype=np.int64)
         at_once = max(1, _CELLS_AT_ONCE // self.bins)
         for start in range(0, rows.shape[0], at_once):

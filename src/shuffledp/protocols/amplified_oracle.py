@@ -1,0 +1,127 @@
+"""Any local protocol, shuffled: each message alone protects a little, the mix of all of them much more.
+
+A local randomizer with a large epsilon0 is chosen so that its shuffled messages have the guarantee that is asked for
+(accounting/amplification.py). One message per person, but errors of the order of the square root of n: what shuffling
+alone can do, without noise that is made for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.accounting.amplification import Amplification, largest_local_epsilon
+from shuffledp.estimate import Estimate, Guarantee
+from shuffledp.parameters import head_count, honest_among, target_delta, target_epsilon
+from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.release import MessageCount, describe_release
+from shuffledp.tally import Tally
+
+ORACLES: tuple[type[FrequencyOracle], ...] = (LocalHashing, HadamardResponse, RandomizedResponse, UnaryEncoding)
+"""Those whose message carries all that the analyzer needs, so that nobody must know whose it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmplifiedOracle:
+    """The messages of a local protocol, shuffled."""
+
+    oracle: FrequencyOracle
+    honest_users: int
+    guarantee: Guarantee
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        users: int,
+        bins: int,
+        epsilon: float,
+        delta: float,
+        honest_users: int | None = None,
+        kind: type[FrequencyOracle] | None = None,
+    ) -> Self:
+        """The largest local epsilon whose messages are (epsilon, delta)-private once shuffled.
+
+        Without `kind`, the local protocol with the smallest error there; for local hashing that includes the best range
+        of the hash.
+        """
+        users = head_count("users", users)
+        honest = honest_among(honest_users, users=users)
+        epsilon, delta = target_epsilon(epsilon), target_delta(delta)
+        local = largest_local_epsilon(epsilon=epsilon, delta=delta, users=honest)
+        candidates = [choice(users=users, bins=bins, epsilon=local) for choice in ([kind] if kind else ORACLES)]
+        best = min(candidates, key=lambda oracle: oracle.error(0.05).simultaneous)
+        guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="amplification by shuffling")
+        return cls(oracle=best, honest_users=honest, guarantee=guarantee)
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+        """One: then every message is private enough by itself."""
+        return 1
+
+    @property
+    def users(self) -> int:
+        """How many people take part."""
+        return self.oracle.users
+
+    @property
+    def bins(self) -> int:
+        """How many values are possible."""
+        return self.oracle.bins
+
+    @cached_property
+    def privacy(self) -> Amplification:
+        """The curve of the shuffled messages: an upper bound, counting the honest people's messages only."""
+        return Amplification(local_epsilon=self.oracle.epsilon, users=self.honest_users)
+
+    def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
+        """As in the local model, with the larger epsilon."""
+        return self.oracle.error(beta, estimator=estimator)
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """One."""
+        return self.oracle.messages_per_user
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits of one report."""
+        return self.oracle.bits_per_message
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
+        """One report for each person."""
+        return self.oracle.randomize(values, rng=rng)
+
+    def tally(self, messages: Any) -> Tally:
+        """How many reports support each bin."""
+        return self.oracle.tally(messages)
+
+    def estimate(self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, **options: Any) -> Estimate:
+        """The histogram of every bin; with fewer reports than honest people, the guarantee that was reached."""
+        ran = self
+        people = self.users if reports is None else reports
+        if people < self.honest_users:
+            reached = Amplification(local_epsilon=self.oracle.epsilon, users=people).epsilon(self.guarantee.delta)
+            basis = (
+                f"fewer people reported than the promised ({self.guarantee.epsilon:g}, {self.guarantee.delta:g}) needs"
+            )
+            ran = replace(self, honest_users=people, guarantee=replace(self.guarantee, epsilon=reached, basis=basis))
+        estimate = self.oracle.estimate(tally, beta=beta, reports=reports, **options)
+        return replace(estimate, guarantee=ran.guarantee, about=partial(ran.describe, beta=beta))
+
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
+        """The guarantee, its conditions and the error to expect, in words."""
+        return describe_release(
+            self,
+            bins=self.bins,
+            noise=f"Each message is {self.oracle.epsilon:.3g}-differentially private by itself.",
+            error=self.error(beta).simultaneous,
+            beta=beta,
+            drawn=drawn,
+        )

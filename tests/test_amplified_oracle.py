@@ -1,0 +1,60 @@
+"""Local protocols whose messages are shuffled."""
+
+import numpy as np
+import pytest
+
+from shuffledp import AmplifiedOracle, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding, run
+from shuffledp.errors import ParameterError
+
+KINDS = [LocalHashing, HadamardResponse, RandomizedResponse, UnaryEncoding]
+WISH = {"epsilon": 0.5, "delta": 1e-6}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_whole_run_is_unbiased_and_keeps_its_promise(kind):
+    counts = np.array([2500, 1500, 700, 300, 0, 0])
+    values, rng = np.repeat(np.arange(6), counts), np.random.default_rng(50)
+    protocol = AmplifiedOracle.calibrate(users=5000, bins=6, kind=kind, **WISH)
+    estimates = np.array([run(protocol, values, rng=rng).counts for _ in range(60)])
+    spread = np.sqrt([protocol.oracle.variance(int(count)) / 60 for count in counts])
+    assert (np.abs(estimates.mean(axis=0) - counts) < 5.5 * spread).all()
+    assert (np.abs(estimates - counts).max(axis=1) > protocol.error(0.05).simultaneous).mean() <= 0.2
+
+
+@pytest.mark.parametrize("users", [100, 10**4, 10**6])
+def test_the_guarantee_is_that_of_the_shuffled_messages(users):
+    protocol = AmplifiedOracle.calibrate(users=users, bins=100, **WISH)
+    assert protocol.privacy.delta(0.5) <= 1e-6
+    assert protocol.oracle.epsilon >= 0.5
+    assert protocol.messages_per_user.expected == 1
+
+
+def test_the_best_local_protocol_is_chosen():
+    for bins in (2, 1000):
+        best = AmplifiedOracle.calibrate(users=10**5, bins=bins, **WISH).error(0.05).simultaneous
+        for kind in KINDS:
+            assert best <= AmplifiedOracle.calibrate(users=10**5, bins=bins, kind=kind, **WISH).error(0.05).simultaneous
+
+
+def test_shuffling_makes_the_error_much_smaller_than_in_the_local_model():
+    shuffled = AmplifiedOracle.calibrate(users=10**5, bins=1000, epsilon=1, delta=1e-6).error(0.05).simultaneous
+    local = LocalHashing(users=10**5, bins=1000, epsilon=1).error(0.05).simultaneous
+    assert shuffled < local / 3
+
+
+def test_fewer_reports_weaken_the_guarantee():
+    protocol = AmplifiedOracle.calibrate(users=10_000, bins=4, **WISH)
+    values = np.arange(5000) % 4
+    estimate = run(protocol, values)
+    assert estimate.guarantee.epsilon > 0.5
+    assert "fewer people reported" in estimate.explain()
+    careful = AmplifiedOracle.calibrate(users=10_000, bins=4, honest_users=4000, **WISH)
+    assert run(careful, values).guarantee.epsilon == 0.5
+    assert "shuffler mixes" in run(careful, values).explain()
+
+
+def test_wrong_parameters():
+    with pytest.raises(ParameterError, match="epsilon"):
+        AmplifiedOracle.calibrate(users=10, bins=4, epsilon=-1, delta=1e-6)
+    with pytest.raises(ParameterError, match="bins"):
+        AmplifiedOracle.calibrate(users=10, bins=1, **WISH)
