@@ -7,7 +7,6 @@ shuffled messages are drawn from their exact law, which gives the same results w
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,6 @@ from shuffledp.errors import ParameterError
 from shuffledp.estimate import Estimate, readable
 from shuffledp.evaluation import Evaluation, compare
 from shuffledp.parameters import failure_probability, target_delta, target_epsilon
-from shuffledp.planner import PRACTICAL_MESSAGES, choose
 from shuffledp.values import Values
 
 
@@ -112,19 +110,14 @@ def private_histogram(
         if messages and not values.listed:
             raise ParameterError("making messages needs a domain: the list of possible values")
         users = values.people(count=not messages)
-        option, reason = choose(
+        calibrated, option, reason = values.calibrate(
             users=users,
-            bins=values.domain.size,
             epsilon=epsilon,
             delta=delta,
             beta=beta,
             protocol=protocol,
             estimator=estimator,
-            phantoms=values.listed,
-            practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
-        )
-        calibrated = option.calibrate(
-            users=users, bins=values.domain.size, epsilon=epsilon, delta=delta, honest_users=None
+            messages=messages,
         )
         tally = values.send(calibrated) if messages else values.draw(calibrated)
         estimate = calibrated.estimate(tally, estimator=option.estimator, beta=beta, domain=values.domain)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ from shuffledp.domain import Domain
 from shuffledp.engines import Progress, quiet
 from shuffledp.evaluation import Evaluation, compare, places
 from shuffledp.parameters import failure_probability, target_delta, target_epsilon, whole
-from shuffledp.planner import choose
 from shuffledp.values import Values
 
 
@@ -71,19 +69,9 @@ def simulate(
         rng=rng,
     ) as values:
         users, truth = values.people(count=True), values.numbered()
-    bins = values.domain.size
-    option, _ = choose(
-        users=users,
-        bins=bins,
-        epsilon=epsilon,
-        delta=delta,
-        beta=beta,
-        protocol=protocol,
-        estimator=estimator,
-        phantoms=values.listed,
-        practical_messages=math.inf,
+    calibrated, option, _ = values.calibrate(
+        users=users, epsilon=epsilon, delta=delta, beta=beta, protocol=protocol, estimator=estimator
     )
-    calibrated = option.calibrate(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=None)
     evaluations = []
     for trial in range(trials):
         estimate = calibrated.estimate(calibrated.sample_tally(truth, rng=rng), estimator=option.estimator, beta=beta)
@@ -92,7 +80,7 @@ def simulate(
     return Simulation(
         title=option.title,
         people=users,
-        bins=bins,
+        bins=values.domain.size,
         epsilon=epsilon,
         delta=delta,
         beta=beta,

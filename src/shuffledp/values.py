@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from typing import Any, Self
@@ -16,6 +17,7 @@ from shuffledp.engines.tables import has_columns
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimate import Estimate
 from shuffledp.evaluation import Truth, places
+from shuffledp.planner import PRACTICAL_MESSAGES, Option, choose
 from shuffledp.tally import Tally
 
 LONGEST_VALUE = 8192
@@ -80,6 +82,32 @@ class Values:
             kept = " with a value" if self.column.drop_missing else ""
             raise DataError(f"the data has no row{kept}: there is nobody to count")
         return people
+
+    def calibrate(
+        self,
+        *,
+        users: int,
+        epsilon: float,
+        delta: float,
+        beta: float,
+        protocol: str | None,
+        estimator: str | None,
+        messages: bool = False,
+    ) -> tuple[Any, Option, str]:
+        """The protocol that is asked for or the planner's advice, for these people and values; and why."""
+        option, reason = choose(
+            users=users,
+            bins=self.domain.size,
+            epsilon=epsilon,
+            delta=delta,
+            beta=beta,
+            protocol=protocol,
+            estimator=estimator,
+            phantoms=self.listed,
+            practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
+        )
+        wish = {"users": users, "bins": self.domain.size, "epsilon": epsilon, "delta": delta, "honest_users": None}
+        return option.calibrate(**wish), option, reason
 
     def send(self, protocol: Any) -> Any:
         """The tally of everybody's messages, really made and shuffled."""
