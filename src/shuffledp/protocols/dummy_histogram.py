@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -45,6 +45,7 @@ from shuffledp.protocols.counts import (
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
 from shuffledp.protocols.release import (
     MessageCount,
+    assembled,
     bits_to_name,
     check_people_and_bins,
     describe_release,
@@ -224,17 +225,14 @@ class DummyHistogram:
                 unreported_high=0,
             )
 
-        return Estimate(
+        return assembled(
+            self,
             symbols=tally.symbols[order],
             counts=counts.astype(np.float64) - self.noise.mean,
-            per_bin=intervals(1),
-            simultaneous=intervals(self.bins),
-            people=self.users,
+            intervals=intervals,
             bins=self.bins,
             beta=beta,
             estimator="unbiased",
-            guarantee=self.guarantee,
-            about=partial(self.describe, beta=beta),
             domain=domain,
         )
 

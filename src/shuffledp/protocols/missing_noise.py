@@ -29,7 +29,7 @@ from shuffledp.parameters import (
     whole,
 )
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
-from shuffledp.protocols.release import describe_release, ran_with
+from shuffledp.protocols.release import assembled, describe_release, ran_with
 from shuffledp.tally import sorted_order
 
 
@@ -167,18 +167,16 @@ class MissingNoise(ABC):
                 unreported_high=min(high, self.users),
             )
 
-        return Estimate(
+        return assembled(
+            self,
             symbols=symbols[reported],
             counts=estimates[reported],
-            per_bin=intervals(1),
-            simultaneous=intervals(self.bin_count),
-            people=self.users,
+            intervals=intervals,
             bins=self.bin_count,
             beta=beta,
             estimator=estimator,
-            guarantee=self.guarantee,
-            about=partial(self.describe, estimator=estimator, beta=beta),
             domain=domain,
+            about=partial(self.describe, estimator=estimator),
         )
 
     def describe(self, *, estimator: str = "truncated", beta: float = 0.05, drawn: bool = False) -> str:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from shuffledp.estimate import Guarantee, readable
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.domain import Domain
+from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
 from shuffledp.parameters import head_count, honest_among, reporting, whole
 
 
@@ -74,6 +80,50 @@ class Release(Protocol):
     @property
     def privacy(self) -> Curve:
         """The privacy curve."""
+
+
+class Described(Protocol):
+    """A protocol that can tell about itself."""
+
+    @property
+    def users(self) -> int:
+        """How many people take part."""
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the noise was chosen for."""
+
+    def describe(self, *, beta: float, drawn: bool = False) -> str:
+        """The guarantee, its conditions and the error to expect, in words."""
+
+
+def assembled(
+    protocol: Described,
+    *,
+    symbols: NDArray[Any],
+    counts: NDArray[np.float64],
+    intervals: Callable[[int], Intervals],
+    bins: int,
+    beta: float,
+    estimator: str,
+    domain: Domain | None,
+    people: int | None = None,
+    about: Callable[..., str] | None = None,
+) -> Estimate:
+    """The estimate of a protocol; `intervals` gives those that hold for so many bins at once."""
+    return Estimate(
+        symbols=symbols,
+        counts=counts,
+        per_bin=intervals(1),
+        simultaneous=intervals(bins),
+        people=protocol.users if people is None else people,
+        bins=bins,
+        beta=beta,
+        estimator=estimator,
+        guarantee=protocol.guarantee,
+        about=partial(about or protocol.describe, beta=beta),
+        domain=domain,
+    )
 
 
 R = TypeVar("R", bound=Release)

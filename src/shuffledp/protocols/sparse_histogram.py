@@ -15,7 +15,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -42,6 +42,7 @@ from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_t
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.release import (
     MessageCount,
+    assembled,
     bits_to_name,
     check_people_and_bins,
     describe_release,
@@ -253,17 +254,14 @@ class SparseHistogram:
                 unreported_high=min(hidden, people),
             )
 
-        return Estimate(
+        return assembled(
+            self,
             symbols=symbols[reported],
             counts=counts,
-            per_bin=intervals(1),
-            simultaneous=intervals(self.bins),
-            people=people,
+            intervals=intervals,
             bins=self.bins,
             beta=beta,
             estimator="truncated",
-            guarantee=self.guarantee,
-            about=partial(self.describe, beta=beta),
             domain=domain,
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.parameters import failure_probability, head_count, reporting, whole
 from shuffledp.protocols.counts import check_bins, check_domain, check_tally, true_counts
 from shuffledp.protocols.estimators import ErrorBound
-from shuffledp.protocols.release import MessageCount, bits_to_name
+from shuffledp.protocols.release import MessageCount, assembled, bits_to_name
 from shuffledp.randomness import generator
 from shuffledp.tally import Tally, sorted_order
 
@@ -115,18 +114,16 @@ class Curator(ABC):
                 unreported_high=min(hidden, people),
             )
 
-        return Estimate(
+        return assembled(
+            self,
             symbols=tally.symbols[order],
             counts=counts.astype(np.float64),
-            per_bin=intervals(1),
-            simultaneous=intervals(self.bins),
-            people=people,
+            intervals=intervals,
             bins=self.bins,
             beta=beta,
             estimator=self._estimator,
-            guarantee=self.guarantee,
-            about=partial(self.describe, beta=beta),
             domain=domain,
+            people=people,
         )
 
     def describe(self, *, beta: float = 0.05, drawn: bool = True) -> str:

@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +28,7 @@ from shuffledp.noise.binomial import GRID_BITS
 from shuffledp.parameters import failure_probability, head_count, real, reporting, target_epsilon, whole
 from shuffledp.protocols.counts import check_bins, check_domain, check_tally
 from shuffledp.protocols.estimators import ErrorBound
-from shuffledp.protocols.release import MessageCount
+from shuffledp.protocols.release import MessageCount, assembled
 from shuffledp.tally import Tally
 
 _BLOCK = 1 << 14
@@ -147,18 +146,16 @@ class FrequencyOracle(ABC):
             )
             return Intervals(low=low, high=high, unreported_high=0)
 
-        return Estimate(
+        return assembled(
+            self,
             symbols=np.arange(self.bins),
             counts=counts,
-            per_bin=intervals(bound.per_bin),
-            simultaneous=intervals(bound.simultaneous),
-            people=people,
+            intervals=lambda bins: intervals(bound.per_bin if bins == 1 else bound.simultaneous),
             bins=self.bins,
             beta=beta,
             estimator="unbiased",
-            guarantee=self.guarantee,
-            about=partial(self.describe, beta=beta),
             domain=domain,
+            people=people,
         )
 
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
