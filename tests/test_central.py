@@ -2,10 +2,11 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
-from shuffledp import LaplaceHistogram, StabilityHistogram
+from shuffledp import LaplaceHistogram, StabilityHistogram, run
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
@@ -131,6 +132,22 @@ def test_an_empty_bin_is_never_published_by_the_stable_histogram():
     assert set(estimate) == {5, 2**40}
     assert estimate.estimator == "truncated"
     assert "curator saw every value" in estimate.explain()
+
+
+@pytest.mark.parametrize("kind", [LaplaceHistogram, StabilityHistogram])
+def test_true_counts_cannot_pass_for_a_release(kind):
+    """`run` would shuffle and tally the values as they are: a central protocol must not let it."""
+    protocol = kind.calibrate(users=300, bins=5, epsilon=1, delta=1e-6)
+    with pytest.raises(AttributeError):
+        run(protocol, np.repeat([0, 1], [299, 1]))
+    assert len({tuple(protocol.release(np.zeros(300, dtype=np.int64)).counts) for _ in range(30)}) > 1
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 7.3, 50.0])
+def test_pure_noise_is_not_a_hair_too_small(epsilon):
+    decay = LaplaceHistogram.from_paper(users=10, bins=5, epsilon=epsilon).noise.decay
+    with mpmath.workdps(60):
+        assert mpmath.mpf(decay) >= mpmath.exp(-mpmath.mpf(epsilon) / 2)
 
 
 def test_laplace_reports_every_bin():

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -20,7 +21,7 @@ MAKERS = {
     "Hadamard response": HadamardResponse,
     "Bassily-Smith": BassilySmith,
 }
-EPSILONS = [0.1, 1.0, 3.0]
+EPSILONS = [0.1, 1.0, 3.0, 20.0]
 oracles = pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 
 
@@ -42,8 +43,11 @@ def exact_laws(protocol):
             {y: (1 - p if ((x + 1) & y).bit_count() % 2 else p) / half for y in range(protocol.symbols)}
             for x in range(bins)
         ]
-    if isinstance(protocol, LocalHashing):
-        return exact_laws(protocol._response)
+    if isinstance(protocol, LocalHashing):  # the own cell, another given one, and all the rest together
+        truth = Fraction(protocol._response.truth_probability)
+        other = (1 - truth) / protocol.cells
+        rest = {2: (protocol.cells - 2) * other} if protocol.cells > 2 else {}
+        return [{0: truth + other, 1: other, **rest}, {0: other, 1: truth + other, **rest}]
     return [{0: p, 1: 1 - p}, {0: 1 - p, 1: p}]
 
 
@@ -54,8 +58,18 @@ def test_every_report_is_private_and_no_more_than_needed(maker, epsilon, bins):
     laws = exact_laws(maker(users=10, bins=bins, epsilon=epsilon))
     assert all(sum(law.values()) == 1 for law in laws)
     worst = max(p[y] / q[y] for p in laws for q in laws for y in p)
-    assert worst <= Fraction(math.exp(epsilon)) * (1 + Fraction(1, 2**48))
-    assert math.log(worst) == pytest.approx(epsilon, rel=1e-9)
+    with mpmath.workdps(60):
+        assert mpmath.mpf(worst.numerator) / worst.denominator <= mpmath.exp(mpmath.mpf(epsilon))  # not a hair above
+    assert math.log(worst) == pytest.approx(epsilon, rel=1e-7)
+
+
+@oracles
+@pytest.mark.parametrize("epsilon", [30.0, 37.0, 50.0])
+def test_no_epsilon_is_so_large_that_nothing_is_randomized(maker, epsilon):
+    laws = exact_laws(maker(users=10, bins=3, epsilon=epsilon))
+    assert all(min(law.values()) > 0 for law in laws)
+    worst = max(p[y] / q[y] for p in laws for q in laws for y in p)
+    assert math.log(worst) <= epsilon
 
 
 @pytest.mark.parametrize("maker", [RandomizedResponse, HadamardResponse], ids=lambda maker: maker.__name__)

@@ -77,7 +77,7 @@ class Amplification:
             return math.log(max(self.delta(epsilon), _NOTHING) / delta)
 
         # start where a Gaussian of the same spread would be; beyond local_epsilon the local guarantee alone is better
-        shift = 2 * (2 * self._own - 1) / math.sqrt(1 + self.users * 2 / (1 + math.exp(self.local_epsilon)))
+        shift = 2 * (self._own - self._other) / math.sqrt(1 + 2 * self.users * self._other)
         low = high = min(self.local_epsilon, shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2)
         while excess(high) > 0:
             low, high = high, min(self.local_epsilon, high * _STRIDE)
@@ -90,12 +90,17 @@ class Amplification:
         """p: how often a person's message is like their value's, in the worst randomizer."""
         return 1 / (1 + math.exp(-self.local_epsilon))
 
+    @property
+    def _other(self) -> float:
+        """1 - p, computed by itself: a difference would lose its digits where p is nearly 1."""
+        return 1 / (1 + math.exp(self.local_epsilon))
+
     @cached_property
     def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Blocks of values of C: first, last and probability of each. Fewer copies are never better for privacy."""
         if self.users == 1:
             return np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1)
-        blanket, others = 2 / (1 + math.exp(self.local_epsilon)), self.users - 1
+        blanket, others = 2 * self._other, self.users - 1
         if blanket <= 0.5:
             rounded = max(round_up_to_grid(blanket) - 2.0**-GRID_BITS, 2.0**-GRID_BITS)  # rounded down: fewer copies
             window = Binomial(trials=others, probability=rounded).window
@@ -114,25 +119,30 @@ class Amplification:
         if epsilon >= self.local_epsilon:
             return 0.0
         first, last, mass = self._copies
-        deltas, rounding = self._given_copies(first if upper else last, epsilon)
-        if upper:
-            return min(1.0, float(mass @ (deltas + rounding)) + 2 * TAIL)
-        return max(0.0, float(mass @ (deltas - rounding)))
+        low, high = self._given_copies(first if upper else last, epsilon)
+        return min(1.0, float(mass @ high) + 2 * TAIL) if upper else float(mass @ low)
 
     def _given_copies(
         self, copies: NDArray[np.int64], epsilon: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The delta for given C, and how far rounding can put it off.
+        """The delta for given C, from below and from above, as far as rounding can put it off.
 
-        The likelihood ratio grows with A + D, so the best event is that it is at least `least`.
+        The likelihood ratio grows with A + D, so the best event is that it is at least `least`; where rounding may have
+        put that one too high, the next lower event is tried as well.
         """
-        own, factor = self._own, math.exp(epsilon)
-        share = (factor * own - (1 - own)) / ((2 * own - 1) * (1 + factor))
+        own, other, factor = self._own, self._other, math.exp(epsilon)
+        share = (factor * own - other) / ((own - other) * (1 + factor))
         least = np.floor(share * (copies + 1)).astype(np.int64) + 1
-        at = half_binomial.pmf(copies, least - 1)
+        at, below = half_binomial.pmf(copies, least - 1), half_binomial.pmf(copies, least - 2)
         beyond = half_binomial.tail(copies, least) if epsilon else np.zeros(copies.size)
-        gained, lost = at * (own - factor * (1 - own)), beyond * (factor - 1)
-        return np.maximum(gained - lost, 0.0), _ROUNDING * (gained + lost)
+        gain = other * factor * math.expm1(self.local_epsilon - epsilon)  # own - factor * other, without cancellation
+        loss = math.expm1(epsilon)
+        events = ((gain * at, loss * beyond), (gain * below, loss * (beyond + at)))
+        low, high = (
+            np.maximum.reduce([gained - lost + allowance * (gained + lost) for gained, lost in events])
+            for allowance in (-_ROUNDING, _ROUNDING)
+        )
+        return np.maximum(low, 0.0), np.maximum(high, 0.0)
 
 
 def closed_form_epsilon(*, local_epsilon: float, users: int, delta: float) -> float | None:

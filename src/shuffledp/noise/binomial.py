@@ -26,6 +26,11 @@ def round_up_to_grid(probability: float) -> float:
     return float(Fraction(math.ceil(Fraction(probability) * 2**GRID_BITS), 2**GRID_BITS))
 
 
+def safely_up(probability: float) -> float:
+    """On the grid, and not below the true number, of which the given one is a rounded computation."""
+    return round_up_to_grid(probability * (1 + 2.0**-50))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Binomial:
     """How many of `trials` independent coins come up, each with `probability` (a multiple of 2^-53, at most 1/2)."""

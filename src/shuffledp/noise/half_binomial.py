@@ -37,9 +37,7 @@ def tail(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]
     """P(K >= k), with a relative error below 1e-10."""
     trials, k = np.broadcast_arrays(np.asarray(trials, dtype=np.int64), np.asarray(k, dtype=np.int64))
     result = np.where(k <= 0, 1.0, 0.0)
-    result = np.where(k == trials, np.exp2(-trials.astype(np.float64)), result) * np.where(k > trials, 0.0, 1.0)
-    result = np.where(k <= 0, 1.0, result)
-    inside = (k > 0) & (k < trials)
+    inside = (k > 0) & (k <= trials)
     lower = inside & (2 * k <= trials)  # by symmetry, through the other tail
     upper = inside & ~lower
     result[upper] = _far_tail(trials[upper], k[upper])
@@ -51,9 +49,7 @@ def _far_tail(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.flo
     """P(K >= k) for k above the mean: the incomplete beta function I_1/2(k, trials - k + 1)."""
     if not k.size:
         return np.empty(0)
-    at_end = k == trials
-    first = np.where(at_end, -trials * math.log(2), log_pmf(trials, np.where(at_end, k - 1, k)))
-    return np.exp(first) / 2 * _fraction(k.astype(np.float64), (trials - k + 1).astype(np.float64))
+    return pmf(trials, k) / 2 * _fraction(k.astype(np.float64), (trials - k + 1).astype(np.float64))
 
 
 def _fraction(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

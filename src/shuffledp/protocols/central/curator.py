@@ -22,7 +22,11 @@ from shuffledp.tally import Tally, sorted_order
 
 @dataclass(frozen=True, kw_only=True)
 class Curator(ABC):
-    """A trusted party with the values of `users` people in `bins` bins. People send their value as it is."""
+    """A trusted party with the values of `users` people in `bins` bins, who send them as they are.
+
+    There is no tally of messages: it would be the true counts. `release` does everything; `sample_tally` gives noisy
+    counts.
+    """
 
     users: int
     bins: int
@@ -48,16 +52,6 @@ class Curator(ABC):
         """Bits that name a bin."""
         return bits_to_name(self.bins)
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """The values themselves: nothing protects them from the curator."""
-        people = np.atleast_1d(np.asarray(values))
-        check_bins(people, bins=self.bins, what="value")
-        return people
-
-    def tally(self, messages: ArrayLike) -> Tally:
-        """The true counts, which are not private."""
-        return Tally.of(self.randomize(messages))
-
     def sample_tally(self, counts: Any, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
         """The noisy counts of the bins that are listed."""
         truth = true_counts(counts, users=self.users, bins=self.bins, part=part)
@@ -67,6 +61,12 @@ class Curator(ABC):
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
         """The private histogram of people's values."""
         return self.estimate(self.sample_tally(self._counted(values), rng=rng), **options)
+
+    def _people(self, values: ArrayLike) -> NDArray[Any]:
+        """Values as a checked array of bins."""
+        people = np.atleast_1d(np.asarray(values))
+        check_bins(people, bins=self.bins, what="value")
+        return people
 
     @abstractmethod
     def _counted(self, values: ArrayLike) -> Any:

@@ -14,7 +14,7 @@ from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.accounting.root import first_safe
 from shuffledp.errors import DataError
 from shuffledp.estimate import Guarantee
-from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.parameters import failure_probability, target_delta, target_epsilon
 from shuffledp.protocols.central.curator import Curator
@@ -30,7 +30,7 @@ class LaplaceHistogram(Curator):
     def from_paper(cls, *, users: int, bins: int, epsilon: float) -> Self:
         """Pure epsilon: decay e^(-epsilon / 2), since two counts change by one."""
         epsilon = target_epsilon(epsilon)
-        noise = DiscreteLaplace(decay=round_up_to_grid(math.exp(-epsilon / 2)))
+        noise = DiscreteLaplace(decay=safely_up(math.exp(-epsilon / 2)))
         guarantee = Guarantee(epsilon=epsilon, delta=0.0, basis="sensitivity 2")
         return cls(users=users, bins=bins, noise=noise, guarantee=guarantee)
 
@@ -64,7 +64,7 @@ class LaplaceHistogram(Curator):
         return "unbiased"
 
     def _counted(self, values: ArrayLike) -> NDArray[np.int64]:
-        return Tally.of_bins(self.randomize(values), bins=self.bins).counts
+        return Tally.of_bins(self._people(values), bins=self.bins).counts
 
     def _kept(self, truth: Tally, noisy: NDArray[np.int64]) -> Tally:
         if len(truth) != self.bins:
@@ -87,7 +87,7 @@ def smallest_noise(epsilon: float, delta: float) -> DiscreteLaplace:
     """The smallest noise for two moved bins: less than pure epsilon needs, since delta may be spent."""
 
     def law(rate: float) -> DiscreteLaplace:
-        return DiscreteLaplace(decay=round_up_to_grid(math.exp(rate)))
+        return DiscreteLaplace(decay=safely_up(math.exp(rate)))
 
     def excess(rate: float) -> float:
         return math.log(two_shifts(law(rate)).delta(epsilon) / delta)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import Shift
 from shuffledp.estimate import Guarantee
-from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.parameters import failure_probability, target_delta, target_epsilon, whole
 from shuffledp.protocols.central.curator import Curator
@@ -44,7 +44,7 @@ class StabilityHistogram(Curator):
         return cls(
             users=users,
             bins=bins,
-            noise=DiscreteLaplace(decay=round_up_to_grid(math.exp(-epsilon / 2))),
+            noise=DiscreteLaplace(decay=safely_up(math.exp(-epsilon / 2))),
             threshold=math.ceil(1 + 2 * math.log(2 / delta) / epsilon),
             guarantee=Guarantee(epsilon=epsilon, delta=delta, basis="published parameters"),
         )
@@ -59,7 +59,7 @@ class StabilityHistogram(Curator):
         )
         options = []
         for rate in np.exp(np.linspace(least, most, _CANDIDATES)):
-            noise = DiscreteLaplace(decay=round_up_to_grid(math.exp(-float(rate))))
+            noise = DiscreteLaplace(decay=safely_up(math.exp(-float(rate))))
             threshold = _first_threshold(noise, epsilon, delta)
             if threshold is not None:
                 options.append(cls(users=users, bins=bins, noise=noise, threshold=threshold, guarantee=guarantee))
@@ -93,7 +93,7 @@ class StabilityHistogram(Curator):
         return "truncated"
 
     def _counted(self, values: ArrayLike) -> Tally:
-        return Tally.of(self.randomize(values))
+        return Tally.of(self._people(values))
 
     def _kept(self, truth: Tally, noisy: NDArray[np.int64]) -> Tally:
         kept = (truth.counts > 0) & (noisy >= self.threshold)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError
+from shuffledp.noise.binomial import safely_up
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, compare_with_every_bin
 from shuffledp.randomness import generator, random_words
 
@@ -28,8 +29,8 @@ class BassilySmith(FrequencyOracle):
 
     @property
     def true_support(self) -> float:
-        """How often the true sign is sent; on the grid, rounded down, which is the private side."""
-        return self._round_down(1 / (1 + math.exp(-self.epsilon)))
+        """How often the true sign is sent; its complement is rounded up, the private side."""
+        return 1 - safely_up(1 / (1 + math.exp(self.epsilon)))
 
     @property
     def false_support(self) -> float:

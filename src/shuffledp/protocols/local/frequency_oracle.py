@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
-from shuffledp.noise.binomial import GRID_BITS
 from shuffledp.parameters import failure_probability, head_count, real, reporting, target_epsilon, whole
 from shuffledp.protocols.counts import check_bins, check_domain, check_tally
 from shuffledp.protocols.estimators import ErrorBound
@@ -167,10 +166,6 @@ class FrequencyOracle(ABC):
             f"{error / self.users:.2g} of all. Not protected: who took part and how many did; people who take part in "
             "further releases, unless all of them are composed."
         )
-
-    def _round_down(self, probability: float) -> float:
-        """The largest probability on the grid of what can be sampled that is not above the given one."""
-        return math.ldexp(math.floor(math.ldexp(probability, GRID_BITS)), -GRID_BITS)
 
     def _people(self, values: ArrayLike) -> NDArray[Any]:
         """Values as a checked array of bins."""

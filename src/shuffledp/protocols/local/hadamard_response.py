@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.noise.binomial import safely_up
 from shuffledp.protocols.counts import check_bins
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.randomness import generator
@@ -31,8 +32,8 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def true_support(self) -> float:
-        """How often the symbol lies in the value's own set; on the grid, rounded down, which is the private side."""
-        return self._round_down(1 / (1 + math.exp(-self.epsilon)))
+        """How often the symbol lies in the value's own set; its complement is rounded up, the private side."""
+        return 1 - safely_up(1 / (1 + math.exp(self.epsilon)))
 
     @property
     def false_support(self) -> float:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError
 from shuffledp.parameters import whole
-from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, compare_with_every_bin
+from shuffledp.protocols.local.frequency_oracle import MOST_BINS, FrequencyOracle, compare_with_every_bin
 from shuffledp.protocols.local.randomized_response import RandomizedResponse
 from shuffledp.protocols.release import bits_to_name
 from shuffledp.randomness import generator, random_words
@@ -32,7 +32,7 @@ class LocalHashing(FrequencyOracle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        best = min(round(math.exp(self.epsilon)) + 1, 2**31)
+        best = min(round(math.exp(self.epsilon)) + 1, MOST_BINS)
         cells = best if self.cells is None else whole("cells", self.cells, minimum=2)
         object.__setattr__(self, "cells", cells)
 

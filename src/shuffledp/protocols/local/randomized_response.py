@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.noise.binomial import safely_up
 from shuffledp.protocols.counts import check_bins
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.protocols.release import bits_to_name
@@ -24,11 +25,10 @@ class RandomizedResponse(FrequencyOracle):
     def truth_probability(self) -> float:
         """How often the value itself is sent; otherwise a uniform bin (which may be the same).
 
-        On the grid of what can be sampled, rounded down, so that the likelihood ratio 1 + d t / (1 - t) is at most
-        e^epsilon.
+        Its complement is rounded up, on the grid of what can be sampled, so that the likelihood ratio 1 + d t / (1 - t)
+        is at most e^epsilon.
         """
-        gain = math.expm1(self.epsilon)
-        return self._round_down(gain / (gain + self.bins))
+        return 1 - safely_up(self.bins / (math.expm1(self.epsilon) + self.bins))
 
     @property
     def true_support(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError
-from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
+from shuffledp.noise.binomial import GRID_BITS, safely_up
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.randomness import generator
 
@@ -32,7 +32,7 @@ class UnaryEncoding(FrequencyOracle):
     @property
     def false_support(self) -> float:
         """How often the bit of another bin is set: on the grid, rounded up, which is the private side."""
-        return round_up_to_grid(1 / (1 + math.exp(self.epsilon if self.optimised else self.epsilon / 2)))
+        return safely_up(1 / (1 + math.exp(self.epsilon if self.optimised else self.epsilon / 2)))
 
     @property
     def bits_per_message(self) -> int:
