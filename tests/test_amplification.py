@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from shuffledp import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.accounting.amplification import (
     Amplification,
     blanket_epsilon,
@@ -23,6 +24,8 @@ from shuffledp.accounting.amplification import (
 )
 from shuffledp.errors import ParameterError
 from shuffledp.noise import half_binomial
+from shuffledp.verification.enumeration import worst_delta
+from tests.test_local import exact_laws
 
 
 def exact_exp(x):
@@ -48,6 +51,70 @@ def exact_tight_delta(epsilon, local_epsilon, users):
     both = [sum(max(p.get(o, 0) - factor * q.get(o, 0), 0) for o in outcomes) for p, q in (laws, laws[::-1])]
     assert float(both[0]) == pytest.approx(float(both[1]), rel=1e-9, abs=1e-40)
     return float(max(both))
+
+
+def exact_thinned_delta(epsilon, local_epsilon, users, telling):
+    """The same where the person's message and every one of the C copies are telling with a probability only."""
+    ratio, factor = exact_exp(local_epsilon), exact_exp(epsilon)
+    t = Fraction(telling)
+    copy, own = 2 / (ratio + 1), ratio / (ratio + 1)
+    laws = ({}, {})
+    for c, m in ((copies, kept) for copies in range(users) for kept in range(copies + 1)):
+        weight = math.comb(users - 1, c) * copy**c * (1 - copy) ** (users - 1 - c)
+        weight *= math.comb(c, m) * t**m * (1 - t) ** (c - m)
+        for a in range(m + 1):
+            probability = weight * Fraction(math.comb(m, a), 2**m)
+            for law, first in zip(laws, (own, 1 - own), strict=True):
+                for outcome, chance in (
+                    ((c, a + 1, m - a), t * first),
+                    ((c, a, m - a + 1), t * (1 - first)),
+                    ((c, a, m - a), 1 - t),
+                ):
+                    law[outcome] = law.get(outcome, 0) + probability * chance
+    return float(sum(max(p - factor * laws[1].get(o, 0), 0) for o, p in laws[0].items()))
+
+
+@given(st.integers(1, 9), st.floats(0.05, 6) | st.just(20.0), st.floats(0, 1), st.floats(0.01, 0.99))
+@settings(max_examples=60)
+def test_the_bound_for_messages_that_tell_little_is_its_definition(users, local_epsilon, share, telling):
+    epsilon = share * local_epsilon
+    exact = exact_thinned_delta(epsilon, local_epsilon, users, telling)
+    bound = Amplification(local_epsilon=local_epsilon, users=users, telling=telling)
+    low, high = bound.delta_of_bound(epsilon)
+    assert low * (1 - 1e-12) <= exact <= high + 1e-15
+    assert high == pytest.approx(exact, rel=1e-8, abs=1e-14)
+    assert high <= Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon) * (1 + 1e-8) + 1e-14
+
+
+class TinyRandomizer:
+    """Exact laws of one message: d-ary randomized response, Hadamard response or unary encoding."""
+
+    def __init__(self, laws):
+        self.laws = laws
+
+    def randomizer_law(self, value):
+        return {(message,): chance for message, chance in self.laws[value].items()}
+
+
+@pytest.mark.parametrize(
+    "oracle",
+    [
+        RandomizedResponse(users=3, bins=3, epsilon=1.5),
+        RandomizedResponse(users=4, bins=4, epsilon=0.7),
+        HadamardResponse(users=3, bins=3, epsilon=1.5),
+        UnaryEncoding(users=3, bins=2, epsilon=1.2),
+        UnaryEncoding(users=3, bins=2, epsilon=1.2, optimised=False),
+    ],
+    ids=lambda oracle: f"{type(oracle).__name__}-{oracle.users}-{oracle.bins}",
+)
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.8])
+def test_no_shuffled_randomizer_is_less_private_than_its_bound(oracle, share):
+    epsilon = share * oracle.epsilon
+    randomizer = TinyRandomizer(exact_laws(oracle))
+    truth = worst_delta(randomizer, users=oracle.users, values=range(oracle.bins), ratio=exact_exp(epsilon)).delta
+    bound = Amplification(local_epsilon=oracle.epsilon, users=oracle.users, telling=oracle.telling).delta(epsilon)
+    assert 0 < float(truth) <= bound
+    assert bound <= Amplification(local_epsilon=oracle.epsilon, users=oracle.users).delta(epsilon)
 
 
 @given(st.integers(1, 9), st.floats(0.05, 6) | st.sampled_from([15.0, 25.0, 30.0]), st.floats(0, 1))

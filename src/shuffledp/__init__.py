@@ -10,7 +10,15 @@ from shuffledp.errors import DataError, MissingExtraError, ParameterError, Shuff
 from shuffledp.estimate import Estimate, Guarantee
 from shuffledp.model import CentralProtocol, LocalProtocol, ShuffledProtocol, run
 from shuffledp.planner import Plan, plan
-from shuffledp.protocols import BinarySum, DummyHistogram, ErrorBound, Histogram, SparseHistogram
+from shuffledp.protocols import (
+    BinarySum,
+    BlanketHistogram,
+    BlanketSum,
+    DummyHistogram,
+    ErrorBound,
+    Histogram,
+    SparseHistogram,
+)
 from shuffledp.protocols.amplified_oracle import AmplifiedOracle
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
@@ -27,6 +35,8 @@ __all__ = [
     "AmplifiedOracle",
     "BassilySmith",
     "BinarySum",
+    "BlanketHistogram",
+    "BlanketSum",
     "CentralProtocol",
     "DataError",
     "Domain",

@@ -9,17 +9,24 @@ the one whose value is replaced. Let C ~ Bin(n - 1, q), q = 2 / (e^epsilon0 + 1)
 value, let A ~ Bin(C, 1/2) of these be of the first, and let D ~ Ber(p), p = e^epsilon0 / (e^epsilon0 + 1), be the
 person's own message. Telling (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) is at least as easy as telling the two
 datasets apart.
+
+Many randomizers do better. If a message is of a kind that is more likely under one of two given values with
+probability t only, then so are the person's message and every copy; the others look alike under both values, and hide
+how many telling ones there are. For d-ary randomized response t is (e^epsilon0 + 1) / (e^epsilon0 + d - 1), and 1/2 for
+Hadamard response. (The idea of Wang et al., "Unified enhancement of privacy amplification", with C taken as known.)
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.blanket import blocks
 from shuffledp.accounting.root import first_safe
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, half_binomial
@@ -32,20 +39,28 @@ _MOST_BLOCKS = 1024
 _BLOCK_WIDTH = 1e-5
 """Values of C that differ by less than this share, or are more than the most, are taken together, on the safe side."""
 
+_MOST_THINNED_COPIES = 10**5
+_MOST_THINNED_BLOCKS = 32
 _ROUNDING = 1e-10
 """Relative error of a tail, generously."""
 
 _TOLERANCE = 1e-9
+_LOOSE_TOLERANCE = 1e-5
+_FIRST_STRIDE = 0.1
 _STRIDE = 1.2
 _NOTHING = 1e-300
 
 
 @dataclass(frozen=True, kw_only=True)
 class Amplification:
-    """Shuffling the messages of `users` people, each private by itself at `local_epsilon`."""
+    """Shuffling the messages of `users` people, each private by itself at `local_epsilon`.
+
+    `telling` is how often, at most, a message is of a kind that is more likely under one of two given values.
+    """
 
     local_epsilon: float
     users: int
+    telling: float = 1.0
 
     def __post_init__(self) -> None:
         epsilon = real("local_epsilon", self.local_epsilon)
@@ -53,6 +68,9 @@ class Amplification:
             raise ParameterError(f"local_epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
         object.__setattr__(self, "local_epsilon", epsilon)
         object.__setattr__(self, "users", head_count("users", self.users))
+        telling = real("telling", self.telling)
+        if not 0 < telling <= 1:
+            raise ParameterError(f"telling must lie in (0, 1], got {telling:g}")
 
     @property
     def exact(self) -> bool:
@@ -77,7 +95,8 @@ class Amplification:
             return math.log(max(self.delta(epsilon), _NOTHING) / delta)
 
         # start where a Gaussian of the same spread would be; beyond local_epsilon the local guarantee alone is better
-        shift = 2 * (self._own - self._other) / math.sqrt(1 + 2 * self.users * self._other)
+        t = self.telling
+        shift = 2 * (self._own - self._other) * t / math.sqrt(t + 2 * self.users * self._other * t)
         low = high = min(self.local_epsilon, shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2)
         while excess(high) > 0:
             low, high = high, min(self.local_epsilon, high * _STRIDE)
@@ -98,19 +117,9 @@ class Amplification:
     @cached_property
     def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Blocks of values of C: first, last and probability of each. Fewer copies are never better for privacy."""
-        if self.users == 1:
-            return np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1)
-        blanket, others = 2 * self._other, self.users - 1
-        if blanket <= 0.5:
-            rounded = max(round_up_to_grid(blanket) - 2.0**-GRID_BITS, 2.0**-GRID_BITS)  # rounded down: fewer copies
-            window = Binomial(trials=others, probability=rounded).window
-            pmf, first = window.pmf, window.first
-        else:
-            window = Binomial(trials=others, probability=round_up_to_grid(1 - blanket)).window
-            pmf, first = window.pmf[::-1], others - window.last
-        starts = np.arange(0, pmf.size, max(math.ceil(pmf.size / _MOST_BLOCKS), int(_BLOCK_WIDTH * first), 1))
-        ends = np.append(starts[1:], pmf.size) - 1
-        return first + starts, first + ends, np.add.reduceat(pmf, starts)
+        rounded = max(round_up_to_grid(2 * self._other) - 2.0**-GRID_BITS, 0.0)  # rounded down: fewer copies
+        most = _MOST_THINNED_BLOCKS if self._thinned else _MOST_BLOCKS
+        return blocks(self.users - 1, rounded, most=most, width=_BLOCK_WIDTH)
 
     def _bound(self, epsilon: float, *, upper: bool) -> float:
         epsilon = real("epsilon", epsilon)
@@ -118,9 +127,63 @@ class Amplification:
             raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
         if epsilon >= self.local_epsilon:
             return 0.0
+        if self._thinned:
+            low, high = self._thinned_delta(epsilon)
+            return min(self._for_any.delta(epsilon), high + 4 * TAIL) if upper else low
         first, last, mass = self._copies
-        low, high = self._given_copies(first if upper else last, epsilon)
-        return min(1.0, float(mass @ high) + 2 * TAIL) if upper else float(mass @ low)
+        at_least, at_most = self._given_copies(first if upper else last, epsilon)
+        return min(1.0, float(mass @ at_most) + 2 * TAIL) if upper else float(mass @ at_least)
+
+    @cached_property
+    def _for_any(self) -> Amplification:
+        """The bound for every randomizer; with finer blocks it can be the better one."""
+        return replace(self, telling=1.0)
+
+    @property
+    def _thinned(self) -> bool:
+        """Whether `telling` is used: with very many copies there are too many outcomes to try each."""
+        return self.telling < 1 and self.users * self._other < _MOST_THINNED_COPIES
+
+    @cached_property
+    def _tellings(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """For every block of C and every number n of telling messages: n, t f(n - 1) and (1 - t) f(n), times the mass.
+
+        f is the law of how many of the C copies are telling; fewer copies are never better for privacy.
+        """
+        t = round_up_to_grid(self.telling)
+        totals, with_own, without = [], [], []
+        for copies, mass in zip(self._copies[0].tolist(), self._copies[2].tolist(), strict=True):
+            first, _, pmf = blocks(copies, t, most=copies + 1)
+            totals.append(np.append(first, first[-1] + 1))
+            with_own.append(mass * t * np.append(0.0, pmf))
+            without.append(mass * (1 - t) * np.append(pmf, 0.0))
+        return np.concatenate(totals), np.concatenate(with_own), np.concatenate(without)
+
+    def _thinned_delta(self, epsilon: float) -> tuple[float, float]:
+        """The delta where every message is telling only with probability t, from below and from above.
+
+        If k of the n telling messages are like the first value's, for fair coins B and given C,
+
+            P(n, k) = t f(n-1) (p B(n-1, k-1) + (1-p) B(n-1, k)) + (1-t) f(n) B(n, k)
+
+        The likelihood ratio grows with k, so the best event is "at least so many", for every n.
+        """
+        own, other, factor = self._own, self._other, math.exp(epsilon)
+        possible = self._tellings[1] > 0
+        total = self._tellings[0][possible]
+        with_own, without = self._tellings[1][possible], self._tellings[2][possible]
+        gain, loss = other * factor * math.expm1(self.local_epsilon - epsilon), math.expm1(epsilon)
+        share = (factor * own - other + loss * without / (2 * with_own)) / ((own - other) * (1 + factor))
+        least = np.floor(np.minimum(share, 2.0) * total).astype(np.int64) + 1
+        low, high = np.zeros(total.size), np.zeros(total.size)
+        for k in (least - 1, least):
+            at, beyond = half_binomial.pmf(total - 1, k - 1), half_binomial.tail(total - 1, k)
+            gained, lost = with_own * gain * at, loss * (with_own * beyond + without * (beyond + at / 2))
+            low, high = (
+                np.maximum(best, gained - lost + allowance * (gained + lost))
+                for best, allowance in ((low, -_ROUNDING), (high, _ROUNDING))
+            )
+        return float(low.sum()), float(high.sum())
 
     def _given_copies(
         self, copies: NDArray[np.int64], epsilon: float
@@ -205,17 +268,37 @@ def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> fl
     return low
 
 
-def largest_local_epsilon(*, epsilon: float, delta: float, users: int) -> float:
-    """The largest epsilon0 whose shuffled messages are (epsilon, delta)-private by the tight bound."""
+def largest_local_epsilon(
+    *, epsilon: float, delta: float, users: int, telling: Callable[[float], float] | None = None
+) -> float:
+    """The largest epsilon0 whose shuffled messages are (epsilon, delta)-private by the tight bound.
+
+    `telling` gives, for an epsilon0, how often a message of the randomizer tells two values apart.
+    """
     epsilon, delta = real("epsilon", epsilon), open_probability("delta", delta)
     if not 0 < epsilon <= MOST_LOCAL_EPSILON:
         raise ParameterError(f"epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
 
-    def excess(loss: float) -> float:
-        """Positive while the local epsilon -loss is too large."""
-        reached = Amplification(local_epsilon=-loss, users=users).delta(epsilon)
-        return math.log(max(reached, _NOTHING) / delta)
+    def excess_with(telling: Callable[[float], float] | None) -> Callable[[float], float]:
+        @cache
+        def excess(loss: float) -> float:
+            """Positive while the local epsilon -loss is too large."""
+            share = telling(-loss) if telling else 1.0
+            bound = Amplification(local_epsilon=-loss, users=users, telling=share)
+            return math.log(max(bound.delta(epsilon), _NOTHING) / delta)
 
-    if excess(-MOST_LOCAL_EPSILON) <= 0:
+        return excess
+
+    for_any = excess_with(None)
+    if for_any(-MOST_LOCAL_EPSILON) <= 0:
         return MOST_LOCAL_EPSILON
-    return -first_safe(excess, -MOST_LOCAL_EPSILON, -epsilon, tolerance=_TOLERANCE)
+    enough = first_safe(for_any, -MOST_LOCAL_EPSILON, -epsilon, tolerance=_TOLERANCE)
+    if telling is None:
+        return -enough
+    excess, stride = excess_with(telling), _FIRST_STRIDE
+    low = enough
+    while low > -MOST_LOCAL_EPSILON and excess(low) <= 0:
+        low, enough, stride = max(low - stride, -MOST_LOCAL_EPSILON), low, 2 * stride
+    if excess(low) <= 0:
+        return MOST_LOCAL_EPSILON
+    return -first_safe(excess, low, enough, tolerance=_LOOSE_TOLERANCE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Protocol
 
-from shuffledp.accounting.curve import PrivacyCurve
 from shuffledp.accounting.root import first_safe
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 
@@ -18,7 +18,19 @@ _FIRST_STRIDE = 0.02
 
 _RATE_TOLERANCE = 1e-4
 
-CurveOf = Callable[[int, float], PrivacyCurve]
+
+class Curve(Protocol):
+    """What is asked of a privacy curve here."""
+
+    @property
+    def shifts(self) -> int:
+        """How many independent coordinates a neighbouring dataset moves."""
+
+    def delta(self, epsilon: float) -> float:
+        """The delta for an epsilon."""
+
+
+CurveOf = Callable[[int, float], Curve]
 """From a number of honest people and a noise probability to the privacy curve of a protocol."""
 
 

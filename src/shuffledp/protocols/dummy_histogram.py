@@ -52,6 +52,7 @@ from shuffledp.protocols.release import (
     expected_messages,
     ran_with,
 )
+from shuffledp.protocols.supports import only_unbiased
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally, sorted_order
@@ -127,7 +128,7 @@ class DummyHistogram:
 
     def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
         """Exact error in people before any release; the number of occupied bins does not matter here."""
-        _only_unbiased(estimator)
+        only_unbiased(estimator)
         return error_bound(
             self.noise,
             beta=failure_probability(beta),
@@ -191,7 +192,7 @@ class DummyHistogram:
     ) -> Estimate:
         """The histogram of every bin, with intervals that hold with probability 1 - beta."""
         check_tally(tally, Tally)
-        _only_unbiased(estimator)
+        only_unbiased(estimator)
         check_domain(domain, bins=self.bins)
         if len(tally) != self.bins:
             raise DataError("this protocol estimates every bin: give sample_tally an array with all true counts")
@@ -246,11 +247,6 @@ class DummyHistogram:
             beta=beta,
             drawn=drawn,
         )
-
-
-def _only_unbiased(estimator: str) -> None:
-    if estimator != "unbiased":
-        raise ParameterError(f"estimator must be unbiased for this protocol, got {estimator!r}")
 
 
 def _poisson(rate: float) -> CompoundPoisson:

@@ -38,6 +38,11 @@ class BassilySmith(FrequencyOracle):
         return 0.5
 
     @property
+    def telling(self) -> float:
+        """Any two bins have different signs half of the time."""
+        return 0.5
+
+    @property
     def bits_per_message(self) -> int:
         """The row is public."""
         return 1

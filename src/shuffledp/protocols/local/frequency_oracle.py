@@ -1,11 +1,7 @@
 """What the local protocols have in common: each report supports some bins.
 
 A report of a person with value x supports bin x with probability `true_support` (p), and every other bin with
-probability `false_support` (q). The tally counts the reports that support each bin: Bin(c_j, p) + Bin(n - c_j, q). So
-
-    (supports - n q) / (p - q)
-
-is an unbiased estimate of the true count c_j. Nothing is clipped or rescaled: a projection would be biased.
+probability `false_support` (q). The tally counts the reports that support each bin (protocols/supports.py).
 """
 
 from __future__ import annotations
@@ -22,12 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.domain import Domain
-from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
+from shuffledp.errors import ParameterError
+from shuffledp.estimate import Estimate, Guarantee, readable
 from shuffledp.parameters import failure_probability, head_count, real, reporting, target_epsilon, whole
-from shuffledp.protocols.counts import check_bins, check_domain, check_tally
+from shuffledp.protocols.counts import check_bins
 from shuffledp.protocols.estimators import ErrorBound
-from shuffledp.protocols.release import MessageCount, assembled
+from shuffledp.protocols.release import MessageCount
+from shuffledp.protocols.supports import only_unbiased, read_supports
 from shuffledp.tally import Tally
 
 _BLOCK = 1 << 14
@@ -82,6 +79,11 @@ class FrequencyOracle(ABC):
 
     @property
     @abstractmethod
+    def telling(self) -> float:
+        """How often, at most, a report is of a kind that is more likely under one of two given values."""
+
+    @property
+    @abstractmethod
     def bits_per_message(self) -> int:
         """Bits of one report."""
 
@@ -109,7 +111,7 @@ class FrequencyOracle(ABC):
 
     def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
         """Errors in people that are exceeded with probability at most beta, by Bernstein's inequality."""
-        _only_unbiased(estimator)
+        only_unbiased(estimator)
         beta = failure_probability(beta)
         return ErrorBound(beta=beta, per_bin=self._bernstein(beta), simultaneous=self._bernstein(beta / self.bins))
 
@@ -129,32 +131,15 @@ class FrequencyOracle(ABC):
         domain: Domain | None = None,
     ) -> Estimate:
         """The histogram of every bin, with intervals that hold with probability 1 - beta."""
-        check_tally(tally, Tally)
-        _only_unbiased(estimator)
-        check_domain(domain, bins=self.bins)
-        if len(tally) != self.bins or not tally.complete:
-            raise DataError("this protocol estimates every bin: tally messages first")
-        people = self.users if reports is None else reporting(reports, users=self.users)
-        p, q = self.true_support, self.false_support
-        counts: NDArray[np.float64] = ((tally.counts - people * q) / (p - q)).astype(np.float64)
-        bound = self.error(beta)
-
-        def intervals(error: float) -> Intervals:
-            low, high = (
-                np.clip(edge, 0, people).astype(np.int64) for edge in (counts - error, np.ceil(counts + error))
-            )
-            return Intervals(low=low, high=high, unreported_high=0)
-
-        return assembled(
+        only_unbiased(estimator)
+        return read_supports(
             self,
-            symbols=np.arange(self.bins),
-            counts=counts,
-            intervals=lambda bins: intervals(bound.per_bin if bins == 1 else bound.simultaneous),
+            tally,
             bins=self.bins,
-            beta=beta,
-            estimator="unbiased",
+            supports=(self.true_support, self.false_support),
+            bound=self.error(beta),
+            people=self.users if reports is None else reporting(reports, users=self.users),
             domain=domain,
-            people=people,
         )
 
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
@@ -189,8 +174,3 @@ def compare_with_every_bin(
         )
         total: NDArray[np.int64] = np.sum(list(counted), axis=0, dtype=np.int64)
     return total
-
-
-def _only_unbiased(estimator: str) -> None:
-    if estimator != "unbiased":
-        raise ParameterError(f"estimator must be unbiased for this protocol, got {estimator!r}")

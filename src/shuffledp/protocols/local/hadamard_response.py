@@ -41,6 +41,11 @@ class HadamardResponse(FrequencyOracle):
         return 0.5
 
     @property
+    def telling(self) -> float:
+        """Half of the symbols lie in one of two given sets and not in the other."""
+        return 0.5
+
+    @property
     def bits_per_message(self) -> int:
         """Bits that name a symbol."""
         return self.symbols.bit_length() - 1

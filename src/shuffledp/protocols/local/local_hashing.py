@@ -52,6 +52,11 @@ class LocalHashing(FrequencyOracle):
         return 1 / (self.cells or 2)
 
     @property
+    def telling(self) -> float:
+        """The cell must be that of one of two given bins, and not of both: hashes collide at least 1 / g often."""
+        return self._response.telling * (1 - self.false_support)
+
+    @property
     def bits_per_message(self) -> int:
         """Two words for the hash, and a cell."""
         return 128 + bits_to_name(self.cells or 2)

@@ -16,6 +16,9 @@ from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally
 
+_HAIR = 1e-12
+"""Allowance for rounding."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizedResponse(FrequencyOracle):
@@ -39,6 +42,11 @@ class RandomizedResponse(FrequencyOracle):
     def false_support(self) -> float:
         """P(report j | value x) for every other j."""
         return (1 - self.truth_probability) / self.bins
+
+    @property
+    def telling(self) -> float:
+        """How often one of two given bins is sent, by a person who holds one of them."""
+        return min(1.0, (self.true_support + self.false_support) * (1 + _HAIR))
 
     @property
     def bits_per_message(self) -> int:

@@ -13,6 +13,8 @@ from shuffledp.noise.binomial import GRID_BITS, safely_up
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.randomness import generator
 
+_HAIR = 1e-12
+"""Allowance for rounding."""
 _CELLS_AT_ONCE = 1 << 22
 
 
@@ -33,6 +35,12 @@ class UnaryEncoding(FrequencyOracle):
     def false_support(self) -> float:
         """How often the bit of another bin is set: on the grid, rounded up, which is the private side."""
         return safely_up(1 / (1 + math.exp(self.epsilon if self.optimised else self.epsilon / 2)))
+
+    @property
+    def telling(self) -> float:
+        """How often exactly one of the bits of two given bins is set."""
+        p, q = self.true_support, self.false_support
+        return min(1.0, (p * (1 - q) + (1 - p) * q) * (1 + _HAIR))
 
     @property
     def bits_per_message(self) -> int:
