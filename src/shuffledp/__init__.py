@@ -22,6 +22,8 @@ from shuffledp.protocols import (
 from shuffledp.protocols.amplified_oracle import AmplifiedOracle
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols.public_coin import PublicCoinHistogram
+from shuffledp.protocols.real_sum import RealSum
 from shuffledp.randomness import secure_rng
 from shuffledp.release import Release, private_histogram
 from shuffledp.shuffler import shuffle
@@ -53,7 +55,9 @@ __all__ = [
     "ParameterError",
     "Plan",
     "PrivacyCurve",
+    "PublicCoinHistogram",
     "RandomizedResponse",
+    "RealSum",
     "Release",
     "ShuffledProtocol",
     "ShuffledpError",
