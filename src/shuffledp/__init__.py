@@ -17,6 +17,7 @@ from shuffledp.protocols import (
     DummyHistogram,
     ErrorBound,
     Histogram,
+    PrivateCoinHistogram,
     SparseHistogram,
 )
 from shuffledp.protocols.amplified_oracle import AmplifiedOracle
@@ -55,6 +56,7 @@ __all__ = [
     "ParameterError",
     "Plan",
     "PrivacyCurve",
+    "PrivateCoinHistogram",
     "PublicCoinHistogram",
     "RandomizedResponse",
     "RealSum",

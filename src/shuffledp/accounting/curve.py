@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 
 from shuffledp.accounting.loss import PrivacyLoss
-from shuffledp.accounting.root import first_safe
+from shuffledp.accounting.root import smallest_epsilon
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.noise import IntegerLaw
-from shuffledp.parameters import open_probability, real, whole
+from shuffledp.parameters import real, whole
 
 REPLACE_ONE = "datasets of equal size in which one person's value is replaced"
 
 _STEPS_PER_DEVIATION = 60
 _MOST_STEPS = 1 << 13
-_EPSILON_TOLERANCE = 1e-11
 _MOST_COMPARISONS = 5000
 
 
@@ -141,17 +140,7 @@ class PrivacyCurve:
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which the release is (epsilon, delta)-private; inf if none is known."""
-        delta = open_probability("delta", delta)
-        if self.delta(0.0) <= delta:
-            return 0.0
-        low, high = 0.0, 1.0
-        while self.delta(high) > delta:
-            low, high = high, 2 * high
-            if high > 1000:
-                return math.inf
-        return first_safe(
-            lambda epsilon: math.log(self.delta(epsilon) / delta), low, high, tolerance=_EPSILON_TOLERANCE
-        )
+        return smallest_epsilon(self.delta, delta)
 
     def compose(self, *others: PrivacyCurve) -> PrivacyCurve:
         """The curve of this release together with others of the same people's data, each with fresh noise.

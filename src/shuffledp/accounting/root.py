@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+from shuffledp.parameters import open_probability
+
 _BISECT_EVERY = 4
+_EPSILON_TOLERANCE = 1e-11
+_MOST_EPSILON = 1000.0
+_NOTHING = 1e-300
 
 
 def first_safe(excess: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
@@ -30,3 +36,18 @@ def first_safe(excess: Callable[[float], float], low: float, high: float, *, tol
         else:
             high, at_high = guess, value
     return high
+
+
+def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
+    """The smallest epsilon with delta_of(epsilon) <= delta, for a falling function; inf if none is known."""
+    delta = open_probability("delta", delta)
+    if delta_of(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while delta_of(high) > delta:
+        low, high = high, 2 * high
+        if high > _MOST_EPSILON:
+            return math.inf
+    return first_safe(
+        lambda epsilon: math.log(max(delta_of(epsilon), _NOTHING) / delta), low, high, tolerance=_EPSILON_TOLERANCE
+    )

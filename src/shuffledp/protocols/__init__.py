@@ -6,6 +6,7 @@ from shuffledp.protocols.blanket_sum import BlanketSum
 from shuffledp.protocols.dummy_histogram import DummyHistogram
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.histogram import Histogram
+from shuffledp.protocols.private_coin import PrivateCoinHistogram
 from shuffledp.protocols.release import MessageCount
 from shuffledp.protocols.sparse_histogram import SparseHistogram
 
@@ -17,5 +18,6 @@ __all__ = [
     "ErrorBound",
     "Histogram",
     "MessageCount",
+    "PrivateCoinHistogram",
     "SparseHistogram",
 ]

@@ -79,7 +79,7 @@ class Truncated:
         def fails_below(low: int) -> bool:
             return min(bins, people / max(low, 1)) * window.below(low) > beta / 2
 
-        return _last_low(noise, fails_below), _first_high(noise, fails_above)
+        return last_low(noise, fails_below), first_high(noise, fails_above)
 
 
 class Unbiased:
@@ -99,8 +99,8 @@ class Unbiased:
         """Half of the risk on either side, over all bins."""
         window = noise.window
         return (
-            _last_low(noise, lambda low: any_of((window.below(low), bins)) > beta / 2),
-            _first_high(noise, lambda high: any_of((window.above(high), bins)) > beta / 2),
+            last_low(noise, lambda low: any_of((window.below(low), bins)) > beta / 2),
+            first_high(noise, lambda high: any_of((window.above(high), bins)) > beta / 2),
         )
 
 
@@ -142,12 +142,12 @@ def any_of(*risks: tuple[float, int]) -> float:
     return -math.expm1(none)
 
 
-def _last_low(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
+def last_low(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
     """The largest bound below the mean that does not fail."""
     return bisect_left(range(1, math.floor(noise.mean) + 1), True, key=fails)
 
 
-def _first_high(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
+def first_high(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
     """The smallest bound above the mean that does not fail; the largest possible value if only that is sure."""
     options = range(math.floor(noise.mean), noise.window.last + 2)
     at = bisect_left(options, True, key=lambda high: not fails(high))
