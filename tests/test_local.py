@@ -1,5 +1,6 @@
 """Local protocols: exact privacy by enumeration, unbiased estimates with the stated variance, bounds that hold."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -8,9 +9,16 @@ import numpy as np
 import pytest
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.noise.coins import packed_flips
+from shuffledp.protocols.local import (
+    BassilySmith,
+    HadamardResponse,
+    LocalHashing,
+    RandomizedResponse,
+    UnaryEncoding,
+    unary_encoding,
+)
 from shuffledp.protocols.local.hadamard_response import walsh_hadamard
-from shuffledp.protocols.local.unary_encoding import coin_flips
 from tests.statistical.goodness import assert_law, assert_not_law, p_value
 
 MAKERS = {
@@ -172,18 +180,37 @@ def test_walsh_hadamard_is_its_definition():
     assert np.array_equal(walsh_hadamard(values), signs @ values)
 
 
-@pytest.mark.parametrize("probability", [0.5, 0.25, 1 / 256, 1 / 256 + 2**-53, 0.3, 2**-53])
-def test_coin_flips_are_exact_where_one_byte_does_not_decide(probability):
-    """A generator that always gives the byte of the tie leaves the decision to the rest of the digits."""
+@pytest.mark.parametrize("probability", [0.5, 0.25, 1 / 256, 1 / 256 + 2**-53, 0.3, 2**-53, 0.2689414213699951])
+@pytest.mark.parametrize("tied", [0, 8, 16, 48])
+def test_packed_coins_are_exact_at_every_digit(probability, tied):
+    """A generator that repeats the first digits of the probability leaves the decision to the rest of them."""
+    digits, coins = int(probability * 2**53), 20_000
+    random, calls = np.random.default_rng(35), itertools.count()
 
     class Tied:
-        def integers(self, low, high, *, size, dtype=np.int64):
-            if dtype == np.uint8:
-                return np.full(size, int(probability * 256), dtype=dtype)
-            return np.linspace(0, high - 1, int(np.prod(size))).astype(np.int64).reshape(size)
+        def integers(self, low, high, *, size, dtype):
+            place = 8 * next(calls)
+            if place >= tied:
+                return random.integers(low, high, size=size, dtype=dtype)
+            rows = [np.full(coins // 8, -(digits >> (52 - place - i) & 1) & 0xFF, dtype=np.uint8) for i in range(8)]
+            return np.concatenate(rows).view(dtype)
 
-    rest = probability * 256 - int(probability * 256)
-    assert coin_flips((1, 1000), probability, Tied()).mean() == pytest.approx(rest, abs=2e-3)
+    rest = digits % 2 ** (53 - tied) / 2 ** (53 - tied)
+    heads = int(np.bitwise_count(packed_flips(coins // 8, probability, Tied())).sum())
+    assert abs(heads - coins * rest) <= 6 * math.sqrt(coins * rest * (1 - rest)) + 1e-6
+
+
+def test_reports_over_many_parts_and_no_bits_beyond_the_last_bin(monkeypatch):
+    monkeypatch.setattr(unary_encoding, "_CELLS_AT_ONCE", 1000)
+    protocol = UnaryEncoding(users=2000, bins=13, epsilon=1.0)
+    values = np.arange(2000) % 3
+    reports = protocol.randomize(values, rng=np.random.default_rng(36))
+    rows = np.unpackbits(reports.view(np.uint8).reshape(2000, 2), axis=1)
+    assert not rows[:, 13:].any()
+    assert protocol.supports(reports).tolist() == rows[:, :13].sum(axis=0).tolist()
+    expected = np.full(13, 2000 * protocol.false_support)
+    expected[:3] += np.bincount(values) * (protocol.true_support - protocol.false_support)
+    assert np.abs(protocol.supports(reports) - expected).max() < 6 * math.sqrt(2000 / 4)
 
 
 def test_the_best_hash_range_has_the_smallest_variance():

@@ -17,6 +17,10 @@ from shuffledp.noise.binomial import GRID_BITS, Binomial
 from shuffledp.randomness import random_words
 
 _WORDS_AT_ONCE = 1 << 16
+_BYTES_AT_ONCE = 1 << 17
+_DIGITS_AT_ONCE = 8
+"""Digits drawn at once for every byte of packed coins, then for the bytes with an undecided coin, and so on."""
+
 _MANY = 1 << 22
 """More coins than this are not tossed one by one: their number of heads is drawn by inversion, exact but for 2^-100."""
 
@@ -61,3 +65,43 @@ def heads(tosses: int, probability: float, rng: np.random.Generator) -> NDArray[
     else:
         number = count_heads(tosses, probability, rng)
     return rng.choice(tosses, size=number, replace=False, shuffle=False)
+
+
+def packed_flips(size: int, probability: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """8 * size independent coins with a probability on the grid, exactly, as the bits of bytes."""
+    flips = np.zeros(size, dtype=np.uint8)
+    for start in range(0, size, _BYTES_AT_ONCE):
+        _flip(flips[start : start + _BYTES_AT_ONCE], int(Fraction(probability) * 2**GRID_BITS), rng)
+    return flips
+
+
+def _flip(heads: NDArray[np.uint8], digits: int, rng: np.random.Generator) -> None:
+    """Sets the bits of the coins that show heads, in bytes that are 0.
+
+    The digits of eight coins are drawn at once, a random byte per place. A coin is decided at the first place where its
+    digit differs from the probability's: for heads if that is the smaller one.
+    """
+    undecided = _draw_digits(heads, np.full(heads.size, 255, dtype=np.uint8), digits, range(_DIGITS_AT_ONCE), rng)
+    which = np.flatnonzero(undecided != 0)
+    few, undecided = np.zeros(which.size, dtype=np.uint8), undecided[which]
+    for place in range(_DIGITS_AT_ONCE, GRID_BITS, _DIGITS_AT_ONCE):
+        if not undecided.any():
+            break
+        places = range(place, min(place + _DIGITS_AT_ONCE, GRID_BITS))
+        undecided = _draw_digits(few, undecided, digits, places, rng)
+    heads[which] |= few
+
+
+def _draw_digits(
+    heads: NDArray[np.uint8], undecided: NDArray[np.uint8], digits: int, places: range, rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """More digits of every coin; which coins remain undecided."""
+    words = random_words((len(places) * heads.size + 7) // 8, rng)
+    drawn = words.view(np.uint8)[: len(places) * heads.size].reshape(len(places), heads.size)
+    for place, bits in zip(places, drawn, strict=True):
+        if digits >> (GRID_BITS - 1 - place) & 1:
+            heads |= undecided & ~bits
+            undecided = undecided & bits
+        else:
+            undecided = undecided & ~bits
+    return undecided

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError
-from shuffledp.noise.binomial import GRID_BITS, safely_up
+from shuffledp.noise.binomial import safely_up
+from shuffledp.noise.coins import packed_flips
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
-from shuffledp.randomness import generator
+from shuffledp.randomness import child, generator
 
 _HAIR = 1e-12
 """Allowance for rounding."""
@@ -55,14 +57,26 @@ class UnaryEncoding(FrequencyOracle):
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.void]:
         """One item of packed bits for each person."""
         people, source = self._people(values), generator(rng)
-        at_once = max(1, _CELLS_AT_ONCE // self.bins)
-        rows = [self._rows(people[start : start + at_once], source) for start in range(0, people.size, at_once)]
-        return np.concatenate(rows) if rows else np.empty(0, dtype=self._report)
+        parts = [people[start : start + self._at_once] for start in range(0, people.size, self._at_once)]
+        if len(parts) <= 1:
+            return self._rows(people, source)
+        with ThreadPoolExecutor() as pool:
+            return np.concatenate(list(pool.map(self._rows, parts, [child(source) for _ in parts])))
+
+    @property
+    def _at_once(self) -> int:
+        """Reports that are made or counted together, so that they stay in the cache."""
+        return max(1, _CELLS_AT_ONCE // self.bins)
 
     def _rows(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
-        bits = coin_flips((people.size, self.bins), self.false_support, rng)
-        bits[np.arange(people.size), people] = rng.random(people.size) < self.true_support
-        return np.packbits(bits, axis=1).view(self._report).ravel()
+        width = self._report.itemsize
+        rows = packed_flips(people.size * width, self.false_support, rng).reshape(people.size, width)
+        rows[:, -1] &= 0xFF << -self.bins % 8 & 0xFF  # no bits beyond the last bin
+        own = (128 >> (people & 7)).astype(np.uint8)
+        kept = rng.random(people.size) < self.true_support
+        at = np.arange(people.size), people >> 3
+        rows[at] = rows[at] & ~own | own * kept
+        return rows.view(self._report).ravel()
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
         """How many set the bit of each bin."""
@@ -72,19 +86,17 @@ class UnaryEncoding(FrequencyOracle):
                 f"messages must be reports of this protocol: {self._report.itemsize} bytes of packed bits each"
             )
         rows = reports.view(np.uint8).reshape(reports.size, self._report.itemsize)
+        parts = [rows[start : start + self._at_once] for start in range(0, rows.shape[0], self._at_once)]
         counts = np.zeros(self.bins, dtype=np.int64)
-        at_once = max(1, _CELLS_AT_ONCE // self.bins)
-        for start in range(0, rows.shape[0], at_once):
-            bits = np.unpackbits(rows[start : start + at_once], axis=1, count=self.bins)
-            counts += bits.sum(axis=0, dtype=np.int32)
+        with ThreadPoolExecutor() as pool:
+            for part in pool.map(self._count, parts):
+                counts += part
         return counts
 
-
-def coin_flips(shape: tuple[int, int], probability: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Independent coins with a probability on the grid, exactly: one random byte each, more where that leaves a tie."""
-    first, rest = divmod(int(probability * 2**GRID_BITS), 2 ** (GRID_BITS - 8))
-    words = rng.integers(0, 256, size=shape, dtype=np.uint8)
-    coins: NDArray[np.bool_] = words < first
-    ties = np.flatnonzero(words.ravel() == first)
-    coins.ravel()[ties] = rng.integers(0, 2 ** (GRID_BITS - 8), size=ties.size) < rest
-    return coins
+    def _count(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """How many rows set each bit; up to 255 rows are added in bytes."""
+        bits = np.unpackbits(rows, axis=1, count=self.bins)
+        starts = range(0, rows.shape[0], 255)
+        parts = [np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8) for start in starts]
+        counts: NDArray[np.int64] = np.sum(parts, axis=0, dtype=np.int64)
+        return counts
