@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from benchmarks import calibration, engines, files, law, messages, sparse
+from benchmarks import calibration, engines, files, law, messages, peers, sparse
 
 ALL = {
     "calibration": calibration,
@@ -14,6 +14,7 @@ ALL = {
     "sparse": sparse,
     "files": files,
     "engines": engines,
+    "peers": peers,
 }
 
 if __name__ == "__main__":

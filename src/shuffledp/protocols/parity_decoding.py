@@ -31,16 +31,16 @@ def solve(equations: Words, *, bits: int) -> Words:
     """A basis of every message's solutions, from an array with a row of words per message.
 
     The answer has `bits` columns; those of a row that are not 0 are the basis. It starts as the basis of the whole
-    space. For each equation one of the vectors that violate it is added to all of them: that mends the others, and
-    turns the vector itself into 0.
+    space. For each equation the largest of the vectors that violate it is added to all of them: that mends the others,
+    and turns the vector itself into 0.
     """
-    messages = equations.shape[0]
-    basis = np.repeat(np.left_shift(1, np.arange(bits)).astype(equations.dtype)[:, None], messages, axis=1)
-    everyone = np.arange(messages)
+    basis = np.repeat(np.left_shift(1, np.arange(bits)).astype(equations.dtype)[:, None], equations.shape[0], axis=1)
+    work, violating = np.empty_like(basis), np.empty(basis.shape, dtype=np.uint8)
     for words in np.ascontiguousarray(equations.T):
-        violating = np.bitwise_count(basis & words) & 1
-        pivot = basis[violating.argmax(axis=0), everyone]
-        basis ^= pivot * violating
+        np.bitwise_count(np.bitwise_and(basis, words, out=work), out=violating)
+        violating &= 1
+        pivot = np.multiply(basis, violating, out=work).max(axis=0)
+        basis ^= np.multiply(pivot, violating, out=work)
     return basis.T
 
 
