@@ -71,7 +71,7 @@ def local_rows(python):
 
 
 def coin_rows():
-    """DUMP, the only other program for it, is not on the package index: its figure is quoted."""
+    """DUMP, the other program for it, was not found on the package index: its figure is quoted."""
     quoted = 5
     for users, bins in ((100, 64), (10**5, 64), (10**5, 10**6)):
         common = {"users": users, "bins": bins, "epsilon": 1, "delta": 1e-6}
@@ -86,7 +86,7 @@ def coin_rows():
 
 
 def amplification_rows():
-    """The public variation-ratio code is not on the package index: its seconds are quoted."""
+    """The public variation-ratio code was not found on the package index: its seconds are quoted."""
     for users, quoted in ((10**4, 0.6), (10**6, 2.0), (10**8, 11.0)):
         seconds = best_of(lambda n=users: Amplification(local_epsilon=4.0, users=n).epsilon(1e-6))
         yield f"10^{len(str(users)) - 1}", f"{quoted:g}", f"{seconds:.3f}", f"{quoted / seconds:,.0f}"

@@ -97,7 +97,7 @@ class PrivateCoinHistogram:
                 + (", or fewer elements" if elements > 1 else ""),
                 minimum_users=least,
             )
-        guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="exact calibration")
+        guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="calibrated on the safe side")
         return cls(
             users=users,
             bins=bins,
