@@ -67,7 +67,7 @@ def test_more_people_are_at_most_as_revealing_as_the_curve(bins, elements, noise
         truth = worst_delta(Enumerated(protocol), users=2, values=range(bins), ratio=ratio).delta
         assert protocol.privacy.delta(math.log(ratio)) >= float(truth)
         if bins >= 4:
-            assert protocol.privacy.delta_at_least(math.log(ratio)) <= float(truth)
+            assert protocol.privacy.lowest_delta(math.log(ratio)) <= float(truth)
     assert truth > 0
 
 
@@ -78,14 +78,14 @@ def test_the_lower_bound_is_met_by_the_dataset_it_speaks_of():
     before, after = (shuffled_law(enumerated.randomizer_law(v) for v in pair) for pair in ((0, 3), (1, 3)))
     for ratio in (Fraction(1), Fraction(11, 10)):
         truth = float(exact_delta(before, after, ratio=ratio))
-        low, high = protocol.privacy.delta_at_least(math.log(ratio)), protocol.privacy.delta(math.log(ratio))
+        low, high = protocol.privacy.lowest_delta(math.log(ratio)), protocol.privacy.delta(math.log(ratio))
         assert 0 < low <= truth <= high
 
 
 @pytest.mark.parametrize("elements", [10, 17])
 def test_bounds_meet_when_messages_have_many_elements(elements):
     curve = SupportCurve(noise_messages=43 << elements, elements=elements)
-    low, high = curve.delta_at_least(1.0), curve.delta(1.0)
+    low, high = curve.lowest_delta(1.0), curve.delta(1.0)
     assert (1 - 16 * 2.0**-elements) * high <= low <= high
     assert curve.delta(curve.epsilon(1e-6)) <= 1e-6 < curve.delta(0.9999 * curve.epsilon(1e-6))
     assert not curve.exact
@@ -133,7 +133,7 @@ def test_noise_30_percent_too_small_is_not_private(epsilon):
     assert 8 <= protocol.noise_messages <= 16
     weak = replace(protocol, noise_messages=math.floor(0.7 * protocol.noise_messages), guarantee=None)
     assert weak.privacy.delta(epsilon) > 1e-6
-    assert weak.privacy.delta_at_least(epsilon) > 1e-6  # it really is not
+    assert weak.privacy.lowest_delta(epsilon) > 1e-6  # it really is not
 
 
 def test_as_much_noise_per_bin_as_the_dummy_protocol():

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.curve import REPLACE_ONE
 from shuffledp.accounting.root import smallest_epsilon
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
@@ -37,11 +38,12 @@ class SupportCurve:
     """One real message of `elements` fair parities, hidden among `noise_messages` uniform ones.
 
     The curve is exact if everybody else's real message is known to the adversary, and an upper bound if not;
-    `delta_at_least` tells how far the truth can be below.
+    `lowest_delta` tells how far the truth can be below.
     """
 
     noise_messages: int
     elements: int
+    neighbours: str = REPLACE_ONE
 
     def __post_init__(self) -> None:
         whole("noise_messages", self.noise_messages)
@@ -67,7 +69,7 @@ class SupportCurve:
         """The smallest epsilon for this delta; inf if there is none."""
         return smallest_epsilon(self.delta, delta)
 
-    def delta_at_least(self, epsilon: float) -> float:
+    def lowest_delta(self, epsilon: float) -> float:
         """A delta that the release surely has on some pair of datasets, with at least four bins.
 
         Everybody else holds a third value z, such that x, x' and z are supported independently, and the adversary drops
