@@ -23,7 +23,9 @@ from shuffledp.parameters import (
     target_epsilon,
     whole,
 )
-from shuffledp.protocols import DummyHistogram, Histogram, SparseHistogram
+from shuffledp.protocols import BlanketHistogram, DummyHistogram, Histogram, SparseHistogram
+from shuffledp.protocols.amplified_oracle import AmplifiedOracle
+from shuffledp.protocols.public_coin import PublicCoinHistogram
 
 PRACTICAL_MESSAGES = 1000.0
 """More messages per person than this are not recommended."""
@@ -56,7 +58,7 @@ class Option:
     @property
     def phantom_bins(self) -> bool:
         """Whether bins that nobody holds can look occupied."""
-        return self.estimator == "unbiased"
+        return self.estimator != "truncated"
 
     def surely_seen(self, error: float) -> int:
         """The smallest count that stands out from empty bins, given the simultaneous error.
@@ -82,6 +84,13 @@ OPTIONS: dict[str, Option] = {
     ),
     "dummy": Option(title="DummyHistogram", kind=DummyHistogram, estimator="unbiased"),
 }
+
+EARLIER: dict[str, Option] = {
+    "blanket": Option(title="BlanketHistogram (CSU+19)", kind=BlanketHistogram, estimator="unbiased"),
+    "public-coin": Option(title="PublicCoinHistogram (GGK+19)", kind=PublicCoinHistogram, estimator="smallest"),
+    "amplified": Option(title="AmplifiedOracle", kind=AmplifiedOracle, estimator="unbiased"),
+}
+"""Earlier protocols of the shuffled model: for comparison, and never recommended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +140,9 @@ def plan(
     beta: float = 0.05,
     honest_users: int | None = None,
     practical_messages: float = PRACTICAL_MESSAGES,
+    earlier: bool = False,
 ) -> Plan:
-    """Error, cost and feasibility of every histogram protocol for this many people and bins.
+    """Error, cost and feasibility of the histogram protocols for this many people and bins, with `earlier` ones too.
 
     Protocols with more than `practical_messages` per person are not recommended; with math.inf, as when the tally is
     drawn from its law, messages cost nothing.
@@ -141,6 +151,8 @@ def plan(
     beta = failure_probability(beta)
     rows = tuple(_row(name, option, wish, beta) for name, option in OPTIONS.items())
     name, reason = _recommend(rows, users=wish["users"], bins=wish["bins"], most=practical_messages)
+    if earlier:
+        rows += tuple(_row(name, option, wish, beta) for name, option in EARLIER.items())
     if name and (share := next(row for row in rows if row.name == name).simultaneous_share) > _USELESS_SHARE:
         reason += f"; but an error of {share:.0%} of all people says little: more people are needed"
     return Plan(
@@ -173,6 +185,12 @@ def choose(
     `protocol` may leave the estimator open and the other way round. Without `phantoms` only options that never report
     an empty bin fit.
     """
+    if protocol in EARLIER:
+        if not phantoms:
+            raise ParameterError("this protocol reports every possible value: give the domain that lists them")
+        if estimator not in (None, EARLIER[protocol].estimator):
+            raise ParameterError(f"estimator must be {EARLIER[protocol].estimator} for {protocol}, got {estimator!r}")
+        return EARLIER[protocol], "as asked"
     fitting = {
         name: option
         for name, option in OPTIONS.items()
@@ -180,8 +198,9 @@ def choose(
     }
     if not fitting:
         raise ParameterError(
-            "protocol must be hist, sparse, sparse-best or dummy, and estimator truncated (not for dummy) or unbiased "
-            f"(not for sparse); got {protocol or 'no protocol'} and {estimator or 'no estimator'}"
+            f"protocol must be hist, sparse, sparse-best, dummy, {', '.join(EARLIER)}, and estimator truncated "
+            "(not for dummy) or unbiased (not for sparse); "
+            f"got {protocol or 'no protocol'} and {estimator or 'no estimator'}"
         )
     if not phantoms:
         fitting = {name: option for name, option in fitting.items() if not option.phantom_bins}
@@ -295,9 +314,10 @@ def _wish(*, users: Any, bins: Any, epsilon: Any, delta: Any, honest_users: Any)
 
 
 def _option(name: str) -> Option:
-    if name not in OPTIONS:
-        raise ParameterError(f"protocol must be one of {', '.join(OPTIONS)}; got {name!r}")
-    return OPTIONS[name]
+    every = OPTIONS | EARLIER
+    if name not in every:
+        raise ParameterError(f"protocol must be one of {', '.join(every)}; got {name!r}")
+    return every[name]
 
 
 def _simultaneous(option: Option, wish: dict[str, Any], beta: float) -> float:

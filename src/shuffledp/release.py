@@ -124,7 +124,7 @@ def private_histogram(
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
         evaluation = compare(estimate, values.truth(estimate)) if evaluate else None
     error = calibrated.error(beta, estimator=option.estimator).simultaneous
-    made = tally.total if messages else None
+    made = _messages_made(calibrated, tally) if messages else None
     return Release(
         estimate=estimate,
         protocol=calibrated,
@@ -138,6 +138,12 @@ def private_histogram(
         warnings=tuple(_warnings(users, delta, error)),
         evaluation=evaluation,
     )
+
+
+def _messages_made(protocol: Any, tally: Any) -> int:
+    """How many messages there were: as many as were counted, unless one message counts for several bins."""
+    expected, maximum = protocol.messages_per_user
+    return round(protocol.users * expected) if expected == maximum else int(tally.total)
 
 
 def _notes(values: Values, protocol: str, *, made: int | None) -> Iterator[str]:

@@ -119,6 +119,8 @@ class Values:
 
         In the universe, batch by batch: only the values that are reported are ever named or kept.
         """
+        if not hasattr(protocol, "sample_tally"):
+            raise ParameterError("the counts of this protocol's messages cannot be drawn: really make the messages")
         if self._codebook is not None:
             return protocol.sample_tally(self._dense(self._codebook))
         seen, done = [], 0

@@ -57,7 +57,11 @@ DomainFile = Annotated[
 ]
 Other = Annotated[bool, typer.Option("--other", help="Count values outside the domain together.")]
 ProtocolName = Annotated[
-    str | None, typer.Option("--protocol", help="hist, sparse, sparse-best or dummy; the best one unless given.")
+    str | None,
+    typer.Option(
+        "--protocol",
+        help="hist, sparse, sparse-best or dummy, the best unless given; or blanket, public-coin, amplified.",
+    ),
 ]
 EstimatorName = Annotated[
     str | None, typer.Option("--estimator", help="truncated (no phantom values), or unbiased (needs --domain).")
@@ -204,6 +208,9 @@ def plan(
         float | None, typer.Option(help="Messages per person: for how many bins would they do?")
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Save the trade-offs as a picture: .svg, .png or .pdf.")] = None,
+    earlier: Annotated[
+        bool, typer.Option("--earlier", help="Earlier protocols of the shuffled model too; slower.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Error, messages and feasibility of every protocol, before anybody is asked."""
@@ -220,6 +227,7 @@ def plan(
             target_error=target_error,
             max_messages=max_messages,
             figure=figure,
+            earlier=earlier,
             as_json=json,
         )
 
@@ -236,6 +244,43 @@ def amplify(
         from shuffledp.cli.amplify import show_amplification
 
         show_amplification(local_epsilon=epsilon0, users=users, delta=delta, as_json=json)
+
+
+@app.command()
+def compare(
+    bins: Annotated[str, typer.Option(help="How many values are possible; several with commas: 100,1000,1e6,2^64.")],
+    epsilon: Epsilon,
+    delta: Delta,
+    users: Annotated[str | None, typer.Option(help="How many people take part; several with commas.")] = None,
+    trials: Annotated[int, typer.Option(help="How many releases of each protocol to measure.")] = 20,
+    data: Annotated[str, typer.Option(help="zipf, uniform, adversarial, or a file (with --column).")] = "zipf",
+    column: Annotated[str | None, typer.Option(help="The column of the file whose values are counted.")] = None,
+    protocols: Annotated[str | None, typer.Option(help="Only these, with commas; their names are in --json.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same trials.")] = 0,
+    beta: Beta = 0.05,
+    figure: Annotated[Path | None, typer.Option(help="Draw the errors: .svg, .png or .pdf.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables to a file, for a document.")] = None,
+    json: AsJson = False,
+) -> None:
+    """NOT PRIVATE: the measured error and cost of every protocol, local, shuffled and central, on equal terms."""
+    with _clear_errors("compare"):
+        from shuffledp.cli.compare import show_comparison
+
+        show_comparison(
+            users=users,
+            bins=bins,
+            data=data,
+            column=column,
+            protocols=protocols,
+            figure=figure,
+            markdown=markdown,
+            as_json=json,
+            epsilon=epsilon,
+            delta=delta,
+            beta=beta,
+            trials=trials,
+            seed=seed,
+        )
 
 
 @contextmanager

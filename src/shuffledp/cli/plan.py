@@ -31,11 +31,18 @@ def show_plan(
     target_error: float | None,
     max_messages: float | None,
     figure: Path | None,
+    earlier: bool,
     as_json: bool,
 ) -> None:
     """Prints the plan, the answers to a target error, and saves the figure."""
     answer = plan(
-        users=users, bins=parse_bins(bins), epsilon=epsilon, delta=delta, beta=beta, honest_users=honest_users
+        users=users,
+        bins=parse_bins(bins),
+        epsilon=epsilon,
+        delta=delta,
+        beta=beta,
+        honest_users=honest_users,
+        earlier=earlier,
     )
     wishes = [] if target_error is None else _wishes(answer, target_error)
     budget = {} if max_messages is None else _most_bins(answer, max_messages)
@@ -109,6 +116,7 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
 
 def _print(answer: Plan, wishes: list[dict[str, Any]]) -> None:
     console = Console()
+    console.width = max(console.width, 12 * len(answer.rows) + 20)
     table = Table(
         title=f"{answer.users:,} people, {readable(answer.bins)} bins, "
         f"epsilon {answer.epsilon:g}, delta {answer.delta:g}",

@@ -20,9 +20,7 @@ from shuffledp.accounting import calibration
 from shuffledp.accounting.blanket import BlanketCurve
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimate import Guarantee
-from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
-from shuffledp.noise.coins import count_heads
 from shuffledp.parameters import (
     failure_probability,
     head_count,
@@ -33,10 +31,7 @@ from shuffledp.parameters import (
 )
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.release import describe_release, ran_with
-from shuffledp.protocols.supports import flipped_reach, only_unbiased
-
-_MANY_DRAWS = 8
-"""A table for inversion pays from so many draws of one law on."""
+from shuffledp.protocols.supports import draw_supports, flipped_reach, only_unbiased
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,19 +119,9 @@ class RandomizedBits(ABC):
 
     def _draw(self, ones: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """How many ones arrive for each number of people who hold one, drawn from the exact law."""
-        drawn = np.empty_like(ones)
-        for count, where in _equal(ones):
-            kept = count - self._flips(count, where.size, rng)
-            drawn[where] = kept + self._flips(self.users - count, where.size, rng)
-        return drawn
-
-    def _flips(self, people: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draws of how many of so many people's bits are flipped."""
-        if not people:
-            return np.zeros(size, dtype=np.int64)
-        if size < _MANY_DRAWS:
-            return np.array([count_heads(people, self.flip_probability, rng) for _ in range(size)], dtype=np.int64)
-        return Binomial(trials=people, probability=self.flip_probability).sample(size, rng=rng)
+        return draw_supports(
+            ones, users=self.users, supports=(1 - self.flip_probability, self.flip_probability), rng=rng
+        )
 
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
@@ -162,10 +147,3 @@ def published_coins(*, users: int, epsilon: float, delta: float) -> float:
             minimum_users=math.ceil(192 * log / epsilon**2),
         )
     return coins
-
-
-def _equal(counts: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
-    """Every different count, with the places where it stands."""
-    order = np.argsort(counts, kind="stable")
-    values, starts = np.unique(counts[order], return_index=True)
-    return [(int(value), where) for value, where in zip(values, np.split(order, starts[1:]), strict=True)]

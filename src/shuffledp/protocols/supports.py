@@ -17,10 +17,14 @@ from shuffledp.accounting.root import first_safe
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimate import Estimate, Intervals
+from shuffledp.noise import Binomial
+from shuffledp.noise.coins import count_heads
 from shuffledp.protocols.counts import check_domain, check_tally
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.release import Described, assembled
 from shuffledp.tally import Tally
+
+_MANY_DRAWS = 8
 
 
 def read_supports(
@@ -81,6 +85,33 @@ def flipped_reach(users: int, flip: float, risk: float) -> float:
     if excess(1.0) > 0:
         return users * (1 - flip)
     return users * (first_safe(excess, flip, 1.0, tolerance=1e-9 * flip) - flip)
+
+
+def draw_supports(
+    counts: NDArray[np.int64], *, users: int, supports: tuple[float, float], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """For each true count c an independent draw of Bin(c, p) + Bin(users - c, q), exactly, for p and q on the grid."""
+    drawn = np.empty_like(counts)
+    order = np.argsort(counts, kind="stable")
+    values, starts = np.unique(counts[order], return_index=True)
+    for value, where in zip(values.tolist(), np.split(order, starts[1:]), strict=True):
+        own, others = (
+            _binomial(trials, probability, where.size, rng)
+            for trials, probability in zip((value, users - value), supports, strict=True)
+        )
+        drawn[where] = own + others
+    return drawn
+
+
+def _binomial(trials: int, probability: float, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Exact draws; a table for inversion pays from a few draws of one law on."""
+    if not trials:
+        return np.zeros(size, dtype=np.int64)
+    if probability > 0.5:
+        return trials - _binomial(trials, 1 - probability, size, rng)
+    if size < _MANY_DRAWS:
+        return np.array([count_heads(trials, probability, rng) for _ in range(size)], dtype=np.int64)
+    return Binomial(trials=trials, probability=probability).sample(size, rng=rng)
 
 
 def _divergence(share: float, flip: float) -> float:

@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import DataError
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import packed_flips
+from shuffledp.protocols.counts import Counts, true_counts
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.supports import draw_supports
 from shuffledp.randomness import child, generator
+from shuffledp.tally import Tally
 
 _HAIR = 1e-12
 """Allowance for rounding."""
@@ -77,6 +80,13 @@ class UnaryEncoding(FrequencyOracle):
         at = np.arange(people.size), people >> 3
         rows[at] = rows[at] & ~own | own * kept
         return rows.view(self._report).ravel()
+
+    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> Tally:
+        """A tally drawn from its exact law given the true counts: bits are independent."""
+        truth = true_counts(counts, users=self.users, bins=self.bins)
+        supports = (self.true_support, self.false_support)
+        drawn = draw_supports(truth.counts, users=self.users, supports=supports, rng=generator(rng))
+        return Tally(truth.symbols, drawn, complete=len(truth) == self.bins)
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
         """How many set the bit of each bin."""
