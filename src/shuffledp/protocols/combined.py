@@ -50,6 +50,14 @@ class CombinedEstimator:
         """P(D < bound), rounded up."""
         return self._sum_over_lone(self._pair_tails_below(np.ceil(self._pairs_needed(bound) - _HAIR)))
 
+    def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
+        """P(count - M > 0 and count + D >= at_least), rounded down."""
+        if at_least <= 0:  # every reported estimate is positive but for the noise of P, which is not looked at
+            return max(0.0, 1 - self.lone.window.above(count - 1))
+        reported = np.arange(self.lone.window.first, self.lone.window.last + 1) < count
+        too_small = self._pair_tails_below(np.ceil(self._pairs_needed(at_least - count) - _HAIR))
+        return float(self.lone.window.pmf @ (reported * (1 - np.minimum(too_small, 1))))
+
     def _pairs_needed(self, bound: float) -> NDArray[np.float64]:
         """For every value of M, the P at which D equals the bound."""
         m = np.arange(self.lone.window.first, self.lone.window.last + 1, dtype=np.float64)

@@ -6,6 +6,7 @@ paper), so a bin's count is (true count) + users - M with M ~ Bin(users, missing
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -31,6 +32,9 @@ from shuffledp.parameters import (
 from shuffledp.protocols.estimators import ErrorBound, error_bound, named
 from shuffledp.protocols.release import assembled, describe_release, ran_with
 from shuffledp.tally import sorted_order
+
+_HAIR = 1e-9
+"""Estimates are compared up to this much, so that the float mean of the noise decides nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +95,14 @@ class MissingNoise(ABC):
             occupied=most if occupied_bins is None else min(most, whole("occupied_bins", occupied_bins)),
             estimator=estimator,
         )
+
+    def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
+        """How likely the truncated estimator reports a bin of `count` people, with an estimate of `at_least` so many.
+
+        Reported where count - M > 0, as count - M + E[M]; rounded down by at most 2^-99.
+        """
+        needed = max(1, math.ceil(at_least - self.noise.mean - _HAIR))
+        return max(0.0, 1 - self.noise.window.above(count - needed)) if count >= needed else 0.0
 
     @classmethod
     def _calibration(cls, *, users: Any, epsilon: Any, delta: Any, honest_users: Any) -> dict[str, Any]:

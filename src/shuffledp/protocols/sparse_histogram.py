@@ -152,6 +152,10 @@ class SparseHistogram:
             simultaneous=reading.smallest_error(beta=beta, people=self.users, bins=self.bins, occupied=occupied),
         )
 
+    def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
+        """How likely a bin of `count` people is reported, with an estimate of `at_least` so many; rounded down."""
+        return self._reading.report_chance(count, at_least=at_least)
+
     @property
     def messages_per_user(self) -> MessageCount:
         """One for the value, two for every pair, one for every lone message; there is no largest number."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,8 @@ from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally
+
+_FEW = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +66,29 @@ class HadamardResponse(FrequencyOracle):
         """How many symbols lie in each bin's set."""
         flat = concatenate(messages)
         check_bins(flat, bins=self.symbols, what="message")
-        counts = Tally.of_bins(flat, bins=self.symbols).counts
-        return (flat.size + walsh_hadamard(counts)[1 : self.bins + 1]) // 2
+        return self.supports_of(Tally.of_bins(flat, bins=self.symbols).counts)
+
+    def supports_of(self, sent: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many symbols lie in each bin's set, from how often each symbol was sent."""
+        return (int(sent.sum()) + walsh_hadamard(sent)[1 : self.bins + 1]) // 2
+
+    def report_law(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How likely each symbol is from a person whose value has the given probabilities, up to rounding."""
+        placed = np.zeros(self.symbols)
+        placed[1 : self.bins + 1] = shares
+        held, symbols = np.flatnonzero(placed), np.arange(self.symbols)
+        if held.size <= _FEW:  # then their rows of the transform are sooner added than all of it is made
+            signs = sum(placed[j] * (1.0 - 2.0 * (np.bitwise_count(symbols & j) & 1)) for j in held)
+        else:
+            signs = walsh_hadamard(placed)
+        law: NDArray[np.float64] = (1 + (2 * self.true_support - 1) * signs) / self.symbols
+        return law
 
 
-def walsh_hadamard(values: NDArray[np.int64]) -> NDArray[np.int64]:
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+def walsh_hadamard(values: NDArray[Number]) -> NDArray[Number]:
     """For every j, the sum of values[y] * (-1)^(ones that j and y share), by the fast transform."""
     result, half = values.copy(), 1
     while half < result.size:

@@ -65,4 +65,17 @@ class RandomizedResponse(FrequencyOracle):
         """How often each bin was sent."""
         flat = concatenate(messages)
         check_bins(flat, bins=self.bins, what="message")
-        return Tally.of_bins(flat, bins=self.bins).counts
+        return self.supports_of(Tally.of_bins(flat, bins=self.bins).counts)
+
+    @property
+    def symbols(self) -> int:
+        """The messages are bins."""
+        return self.bins
+
+    def supports_of(self, sent: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A message supports the bin that it names."""
+        return sent
+
+    def report_law(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How likely each message is from a person whose value has the given probabilities, up to rounding."""
+        return self.truth_probability * shares + self.false_support

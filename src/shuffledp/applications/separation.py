@@ -1,0 +1,319 @@
+"""How many people each model needs for the same problem: the paper's Table 2, and its earlier example, measured.
+
+Every cell is for the same total (epsilon, delta), and for a success of at least 99/100. The histogram protocols'
+success is computed exactly, over the sample and the noise; that of the local baselines is observed (see `search.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from shuffledp.applications.bernoulli import BernoulliMean, binary_sum, central_sum, local_sum
+from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, LocalSupport
+from shuffledp.applications.pointer_chasing import PointerChasing
+from shuffledp.applications.pointer_jumping import PointerJumping
+from shuffledp.applications.search import CONFIDENCE, Trial, measured_users
+from shuffledp.applications.support import SupportIdentification
+from shuffledp.engines import Progress, quiet
+from shuffledp.errors import ParameterError
+from shuffledp.parameters import target_delta, target_epsilon, whole
+from shuffledp.protocols import BinarySum, Histogram, SparseHistogram
+from shuffledp.protocols.central import StabilityHistogram
+
+LONGEST_PERMUTATION = 100_000
+_TYPICAL_TRIALS = 8000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """How many people are needed. `too_few` is known to be too few where the rest was observed; `problem` says why
+    there is no number.
+    """
+
+    users: float | None = None
+    too_few: int | None = None
+    trials: int | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One protocol or bound; `how` is exact, measured or bound."""
+
+    name: str
+    model: str
+    how: str
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Separation:
+    """Columns of cells, one for each size of the problem."""
+
+    problem: str
+    size_name: str
+    sizes: tuple[float, ...]
+    epsilon: float
+    delta: float
+    confidence: float
+    columns: tuple[Column, ...]
+    cells: tuple[tuple[Cell, ...], ...]
+
+    def column(self, name: str) -> tuple[Cell, ...]:
+        """The cells of a column, in the order of the sizes."""
+        return self.cells[[column.name for column in self.columns].index(name)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values."""
+        listed = [
+            {**asdict(column), "cells": [asdict(cell) for cell in cells]}
+            for column, cells in zip(self.columns, self.cells, strict=True)
+        ]
+        return {**{name: value for name, value in vars(self).items() if name != "cells"}, "columns": listed}
+
+
+Solver = tuple[Column, Callable[..., Cell]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """What all cells have in common."""
+
+    epsilon: float
+    delta: float
+    rng: np.random.Generator
+    tell: Callable[[int], None]
+
+    def measured(self, trial: Trial, start: float) -> Cell:
+        found = measured_users(trial, start=start, rng=self.rng, tell=self.tell)
+        return Cell(users=found.users, too_few=found.too_few, trials=found.trials)
+
+    def support_cells(self, problem: SupportIdentification) -> dict[str, Callable[[], Cell]]:
+        """The cells of every protocol that finds supports."""
+        wish: dict[str, Any] = {"bins": problem.bins, "epsilon": self.epsilon, "delta": self.delta}
+        half = {**wish, "epsilon": self.epsilon / 2, "delta": self.delta / 2}  # Theorem 3.2 doubles both
+
+        def needed(protocol: Callable[[int], Any], rule: str = "any") -> Callable[[], Cell]:
+            return lambda: Cell(users=problem.sample_size(protocol, rule=rule))
+
+        return {
+            "claim": lambda: Cell(users=problem.claimed_sample_size(epsilon=self.epsilon, delta=self.delta)),
+            "paper": needed(lambda users: Histogram.from_theorem(users=users, **half), "paper"),
+            "exact": needed(lambda users: Histogram.calibrate(users=users, **wish)),
+            "sparse": needed(lambda users: SparseHistogram.calibrate(users=users, messages=math.inf, **wish)),
+            "central": needed(lambda users: StabilityHistogram.calibrate(users=users, **wish)),
+        }
+
+    def bound(self, *, items: int, power: int) -> Cell:
+        """The paper's h log h / epsilon^power * log(1 / delta), with log h at least 1."""
+        return Cell(users=items * max(1.0, math.log(items)) / self.epsilon**power * -math.log(self.delta))
+
+
+_SUPPORT_COLUMNS = (
+    Column(name="claim", model="shuffled", how="exact", title="shuffled, the paper's proof"),
+    Column(name="paper", model="shuffled", how="exact", title="shuffled, the paper's noise and rule"),
+    Column(name="exact", model="shuffled", how="exact", title="shuffled, exact calibration"),
+    Column(name="sparse", model="shuffled", how="exact", title="shuffled, SparseHistogram"),
+    Column(name="central", model="central", how="exact", title="central, stability-based"),
+)
+_LOCAL = Column(name="local", model="local", how="measured", title="local")
+
+
+def _bounds(local: str, shuffled: str, central: str) -> tuple[Column, ...]:
+    formulas = {"local": local, "shuffled": shuffled, "central": central}
+    return tuple(
+        Column(name=f"{model}-bound", model=model, how="bound", title=formula) for model, formula in formulas.items()
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A problem of the command: how sizes are named, which are usual, and how the cells of one size are made."""
+
+    size_name: str
+    sizes: tuple[float, ...]
+    columns: tuple[Column, ...]
+    cells: Callable[..., dict[str, Callable[[], Cell]]]
+
+
+def _chasing_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell]]:
+    length = whole("l", size)
+    if length > LONGEST_PERMUTATION:
+        raise ParameterError(f"l must be at most {LONGEST_PERMUTATION}, got {length}")
+    problem, epsilon = PointerChasing(steps=2, length=length), asked.epsilon
+
+    def trial(users: int, rng: np.random.Generator) -> bool:
+        return LocalChasing(problem=problem, users=users, epsilon=epsilon).run(rng)
+
+    return {
+        "local": lambda: asked.measured(trial, LocalChasing.guess(problem, epsilon)),
+        **asked.support_cells(problem.support_problem),
+        "local-bound": lambda: Cell(users=length / math.exp(epsilon)),
+        "shuffled-bound": lambda: asked.bound(items=1, power=2),
+        "central-bound": lambda: asked.bound(items=1, power=1),
+    }
+
+
+def _jumping_cells(asked: _Question, size: float, branching: int = 0) -> dict[str, Callable[[], Cell]]:
+    levels, epsilon = whole("h", size, minimum=2), asked.epsilon
+    problem = PointerJumping(levels=levels, branching=branching)
+
+    def trial(users: int, rng: np.random.Generator) -> bool:
+        return LocalJumping(problem=problem, users=users, epsilon=epsilon).run(rng)
+
+    def local_bound() -> Cell:
+        if problem.branching != levels**4:
+            return Cell(problem="the lower bound is for s = h^4")
+        return Cell(users=levels**3 / (epsilon**2 * math.log(levels)))
+
+    return {
+        "local": lambda: asked.measured(trial, LocalJumping.guess(problem, epsilon)),
+        **asked.support_cells(problem.support_problem),
+        "local-bound": local_bound,
+        "shuffled-bound": lambda: asked.bound(items=levels, power=2),
+        "central-bound": lambda: asked.bound(items=levels, power=1),
+    }
+
+
+def _support_cells(asked: _Question, size: float, bins: int = 1024) -> dict[str, Callable[[], Cell]]:
+    problem = SupportIdentification(items_in_support=whole("h", size), bins=bins)
+
+    def trial(users: int, rng: np.random.Generator) -> bool:
+        return LocalSupport(problem=problem, users=users, epsilon=asked.epsilon).run(rng)
+
+    return {
+        "local": lambda: asked.measured(trial, LocalSupport.guess(problem, asked.epsilon)),
+        **asked.support_cells(problem),
+        "shuffled-bound": lambda: asked.bound(items=problem.items_in_support, power=2),
+        "central-bound": lambda: asked.bound(items=problem.items_in_support, power=1),
+    }
+
+
+def _bernoulli_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell]]:
+    problem = BernoulliMean(alpha=size)
+    wish: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
+    makers: dict[str, Callable[[int], Any]] = {
+        "local": lambda users: local_sum(users=users, epsilon=asked.epsilon),
+        "paper": lambda users: binary_sum(BinarySum.from_theorem(users=users, **wish), estimator="truncated"),
+        "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, **wish), estimator="unbiased"),
+        "central": lambda users: central_sum(users=users, epsilon=asked.epsilon),
+    }
+    cells = {name: _lazily(problem.sample_size, maker) for name, maker in makers.items()}
+    return {
+        **cells,
+        "local-bound": lambda: Cell(users=problem.local_bound(epsilon=asked.epsilon)),
+        "shuffled-bound": lambda: Cell(users=problem.shuffled_bound(**wish)),
+    }
+
+
+def _lazily(needed: Callable[[Any], int], maker: Any) -> Callable[[], Cell]:
+    return lambda: Cell(users=needed(maker))
+
+
+PROBLEMS: dict[str, Problem] = {
+    "pointer-chasing": Problem(
+        size_name="l",
+        sizes=(10, 100, 1000, 10_000),
+        columns=(
+            _LOCAL,
+            *_SUPPORT_COLUMNS,
+            *_bounds("l / e^epsilon", "log(1/delta) / epsilon^2", "log(1/delta) / epsilon"),
+        ),
+        cells=_chasing_cells,
+    ),
+    "pointer-jumping": Problem(
+        size_name="h",
+        sizes=(2, 4, 6, 8),
+        columns=(
+            _LOCAL,
+            *_SUPPORT_COLUMNS,
+            *_bounds("h^3 / (epsilon^2 log h)", "h log h log(1/delta) / epsilon^2", "h log h log(1/delta) / epsilon"),
+        ),
+        cells=_jumping_cells,
+    ),
+    "support": Problem(
+        size_name="h",
+        sizes=(2, 4, 8, 16),
+        columns=(
+            _LOCAL,
+            *_SUPPORT_COLUMNS,
+            *_bounds("", "h log h log(1/delta) / epsilon^2", "h log h log(1/delta) / epsilon")[1:],
+        ),
+        cells=_support_cells,
+    ),
+    "bernoulli": Problem(
+        size_name="alpha",
+        sizes=(0.1, 0.03, 0.01),
+        columns=(
+            Column(name="local", model="local", how="exact", title="local, randomized response"),
+            Column(name="paper", model="shuffled", how="exact", title="shuffled, P^zsum with the paper's noise"),
+            Column(name="exact", model="shuffled", how="exact", title="shuffled, P^zsum calibrated exactly"),
+            Column(name="central", model="central", how="exact", title="central, discrete Laplace"),
+            *_bounds("1 / (alpha epsilon)^2", "1/alpha^2 + log(1/delta) / (alpha epsilon)", "")[:2],
+        ),
+        cells=_bernoulli_cells,
+    ),
+}
+
+
+def separate(
+    problem: str,
+    *,
+    epsilon: float,
+    delta: float,
+    seed: int,
+    sizes: Sequence[float] | None = None,
+    local: bool = True,
+    progress: Progress = quiet,
+    **options: int,
+) -> Separation:
+    """The numbers of people that every model needs, for growing sizes of a problem.
+
+    Without `local` the simulated baseline, which takes nearly all of the time, is left out. `options` are `branching`
+    for pointer-jumping and `bins` for support. A column that cannot be had for the parameters says why in its cells.
+    """
+    if problem not in PROBLEMS:
+        raise ParameterError(f"problem must be one of {', '.join(PROBLEMS)}; got {problem!r}")
+    chosen, rng = PROBLEMS[problem], np.random.default_rng(whole("seed", seed, minimum=0))
+    epsilon, delta = target_epsilon(epsilon), target_delta(delta)
+    listed = tuple(chosen.sizes if sizes is None else sizes)
+    if not listed:
+        raise ParameterError(f"{chosen.size_name} needs at least one value")
+    columns = tuple(column for column in chosen.columns if local or column.how != "measured")
+    total, rows = len(columns) * len(listed), []
+
+    def tell(trials: int) -> None:
+        progress("measuring", (done + min(0.95, trials / _TYPICAL_TRIALS)) / total)
+
+    asked = _Question(epsilon=epsilon, delta=delta, rng=rng, tell=tell)
+    makers = [chosen.cells(asked, size, **options) for size in listed]  # refuses bad sizes before any work
+    done = 0
+    for cells in makers:
+        row = []
+        for column in columns:
+            row.append(_made(cells[column.name]))
+            done += 1
+            progress("measuring", done / total)
+        rows.append(row)
+    return Separation(
+        problem=problem,
+        size_name=chosen.size_name,
+        sizes=listed,
+        epsilon=epsilon,
+        delta=delta,
+        confidence=CONFIDENCE,
+        columns=columns,
+        cells=tuple(zip(*rows, strict=True)),
+    )
+
+
+def _made(cell: Callable[[], Cell]) -> Cell:
+    try:
+        return cell()
+    except ParameterError as error:
+        return Cell(problem=str(error))

@@ -1,0 +1,142 @@
+"""Support identification (Balcer and Cheu, section 3.3): which h items people hold.
+
+Everybody holds one of h unknown items out of d, uniformly at random. A histogram protocol that never reports an empty
+bin names no wrong item, so it is right once every item of the support is reported. Two rules read the estimate:
+
+    paper   items whose estimate is at least t + 1 people, where t bounds all errors with probability 199/200
+    any     every reported item: nothing else can be reported, so no threshold is needed
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from shuffledp.accounting import theorems
+from shuffledp.applications.coupons import chance_all_found, everybody_has
+from shuffledp.applications.search import TARGET, smallest_users
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.estimate import Estimate
+from shuffledp.parameters import head_count, open_probability, target_delta, target_epsilon, whole
+from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.randomness import generator
+from shuffledp.tally import Tally
+
+RULES = ("any", "paper")
+_HALF_RISK = 1 / 200
+"""What the paper's proof leaves to the sample and to the noise, each."""
+
+
+class ItemFinder(Protocol):
+    """A histogram protocol that reports no empty bin, with independent noise in every bin."""
+
+    @property
+    def users(self) -> int:
+        """How many people take part."""
+
+    def error(self, beta: float, *, estimator: str = "truncated", occupied_bins: int | None = None) -> ErrorBound:
+        """Errors that are exceeded with probability at most beta."""
+
+    def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
+        """How likely a bin of so many people is reported with so large an estimate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupportIdentification:
+    """The (h, d) problem: h is `items_in_support`; d, the number of `bins`, does not matter to such protocols."""
+
+    items_in_support: int
+    bins: int
+
+    def __post_init__(self) -> None:
+        items = whole("items_in_support", self.items_in_support)
+        if items > whole("bins", self.bins):
+            raise ParameterError(f"items_in_support={items} must not exceed bins={self.bins}")
+
+    def draw(self, *, rng: np.random.Generator | None = None) -> tuple[int, ...]:
+        """A random support: h different bins, in increasing order."""
+        source, chosen = generator(rng), set[int]()
+        size = math.ceil(self.bins.bit_length() / 8)
+        while len(chosen) < self.items_in_support:
+            number = int.from_bytes(source.bytes(size), "little") >> (8 * size - self.bins.bit_length())
+            if number < self.bins:
+                chosen.add(number)
+        return tuple(sorted(chosen))
+
+    def sample(self, support: tuple[Hashable, ...], *, users: int, rng: np.random.Generator | None = None) -> Tally:
+        """How many of so many people hold each item, when each holds a uniformly random one."""
+        if len(set(support)) != self.items_in_support:
+            raise DataError(f"a support of {self.items_in_support} different items is needed, got {len(support)}")
+        counts = generator(rng).multinomial(head_count("users", users), np.full(len(support), 1 / len(support)))
+        return Tally.from_mapping(dict(zip(support, counts.tolist(), strict=True)))
+
+    def identify(self, estimate: Estimate, *, error: float | None = None) -> frozenset[Any]:
+        """The labels that are found: with an `error` t by the paper's rule, without one every reported label."""
+        least = -math.inf if error is None else error + 1
+        return frozenset(
+            label
+            for label, count in zip(estimate.labels.tolist(), estimate.counts.tolist(), strict=True)
+            if count >= least
+        )
+
+    def error_bound(self, protocol: ItemFinder) -> float:
+        """t: no estimate is off by more, but for probability 1/200. Only the h occupied bins can be off."""
+        return protocol.error(_HALF_RISK, occupied_bins=self.items_in_support).simultaneous
+
+    def success(self, protocol: ItemFinder, *, rule: str = "any") -> float:
+        """The exact probability that precisely the support is found, over the sample and the noise."""
+        at_least = self.error_bound(protocol) + 1 if _known(rule) == "paper" else 0.0
+        return chance_all_found(
+            users=protocol.users,
+            items=self.items_in_support,
+            chance=lambda count: protocol.report_chance(count, at_least=at_least),
+        )
+
+    def sample_size(self, protocol: Callable[[int], ItemFinder], *, rule: str = "any", success: float = TARGET) -> int:
+        """The smallest number of people with whom the support is found with the given probability.
+
+        `protocol` makes the protocol for a number of people; where it cannot (TooFewUsersError), more are needed.
+        """
+        target, rule = open_probability("success", success), _known(rule)
+        try:
+            protocol(1)
+            least = 1
+        except TooFewUsersError as error:
+            least = error.minimum_users
+
+        def found(users: int) -> float:
+            return self.success(protocol(users), rule=rule)
+
+        return smallest_users(found, least=least, target=target)
+
+    def claimed_sample_size(self, *, epsilon: float, delta: float) -> int:
+        """The paper's proof with its own constants, for (epsilon, delta) in total.
+
+        P^hist for half of epsilon and delta has error at most t (Theorem 3.2) but for probability 1/200; then n is the
+        smallest number with which every item occurs 2 t + 1 times but for probability 1/200.
+        """
+        epsilon, delta, items = target_epsilon(epsilon) / 2, target_delta(delta) / 2, self.items_in_support
+        if math.log(delta) >= -math.log(200 * items) / 25:
+            raise ParameterError(f"delta={delta:g} is not below (1 / 200 h)^(1/25), as the claim asks")
+        bound = theorems.sum_error_bound(epsilon=epsilon, delta=delta, beta=_HALF_RISK / items)
+        copies = math.ceil(2 * bound + 1)
+        return smallest_users(
+            lambda users: everybody_has(users=users, items=items, copies=copies),
+            least=theorems.theorem_users(epsilon=epsilon, delta=delta),
+            target=1 - _HALF_RISK,
+        )
+
+    def asymptotic_sample_size(self, *, epsilon: float, delta: float) -> float:
+        """The bound h log h (1 / epsilon^2) log(1 / delta), without the paper's constant; log h at least 1."""
+        items = self.items_in_support
+        return items * max(1.0, math.log(items)) / target_epsilon(epsilon) ** 2 * -math.log(target_delta(delta))
+
+
+def _known(rule: str) -> str:
+    if rule not in RULES:
+        raise ParameterError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
+    return rule
