@@ -100,8 +100,8 @@ def measured_users(
     def seems_enough(index: int) -> bool:
         return failures(index, PILOT) <= PILOT * (1 - target)
 
-    enough = _crossing(seems_enough, least=math.ceil(-math.log(max(1.0, start)) / math.log(GRID_RATIO)))
-    short = enough - 1
+    crossing = _crossing(seems_enough, least=math.ceil(-math.log(max(1.0, start)) / math.log(GRID_RATIO)))
+    enough, short = crossing + 1, crossing - 2  # nearer to the target it takes too many trials to show anything
     while not verdict(enough):
         enough += 1
     while users(short) >= 1 and verdict(short) is not False:

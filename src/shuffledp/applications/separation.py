@@ -26,7 +26,8 @@ from shuffledp.protocols import BinarySum, Histogram, SparseHistogram
 from shuffledp.protocols.central import StabilityHistogram
 
 LONGEST_PERMUTATION = 100_000
-_TYPICAL_TRIALS = 8000
+LEAST_ALPHA = 0.001
+_TYPICAL_TRIALS = 5000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,11 +116,11 @@ class _Question:
 
 
 _SUPPORT_COLUMNS = (
-    Column(name="claim", model="shuffled", how="exact", title="shuffled, the paper's proof"),
-    Column(name="paper", model="shuffled", how="exact", title="shuffled, the paper's noise and rule"),
-    Column(name="exact", model="shuffled", how="exact", title="shuffled, exact calibration"),
-    Column(name="sparse", model="shuffled", how="exact", title="shuffled, SparseHistogram"),
-    Column(name="central", model="central", how="exact", title="central, stability-based"),
+    Column(name="claim", model="shuffled", how="exact", title="shuffled, paper's proof"),
+    Column(name="paper", model="shuffled", how="exact", title="shuffled, paper's noise"),
+    Column(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
+    Column(name="sparse", model="shuffled", how="exact", title="shuffled, sparse"),
+    Column(name="central", model="central", how="exact", title="central, stability"),
 )
 _LOCAL = Column(name="local", model="local", how="measured", title="local")
 
@@ -196,6 +197,8 @@ def _support_cells(asked: _Question, size: float, bins: int = 1024) -> dict[str,
 
 def _bernoulli_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell]]:
     problem = BernoulliMean(alpha=size)
+    if problem.alpha < LEAST_ALPHA:
+        raise ParameterError(f"alpha must be at least {LEAST_ALPHA:g}, got {size:g}")
     wish: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
     makers: dict[str, Callable[[int], Any]] = {
         "local": lambda users: local_sum(users=users, epsilon=asked.epsilon),
@@ -250,10 +253,10 @@ PROBLEMS: dict[str, Problem] = {
         size_name="alpha",
         sizes=(0.1, 0.03, 0.01),
         columns=(
-            Column(name="local", model="local", how="exact", title="local, randomized response"),
-            Column(name="paper", model="shuffled", how="exact", title="shuffled, P^zsum with the paper's noise"),
-            Column(name="exact", model="shuffled", how="exact", title="shuffled, P^zsum calibrated exactly"),
-            Column(name="central", model="central", how="exact", title="central, discrete Laplace"),
+            Column(name="local", model="local", how="exact", title="local, coin flips"),
+            Column(name="paper", model="shuffled", how="exact", title="shuffled, paper's noise"),
+            Column(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
+            Column(name="central", model="central", how="exact", title="central, Laplace"),
             *_bounds("1 / (alpha epsilon)^2", "1/alpha^2 + log(1/delta) / (alpha epsilon)", "")[:2],
         ),
         cells=_bernoulli_cells,

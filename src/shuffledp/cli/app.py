@@ -283,6 +283,43 @@ def compare(
         )
 
 
+@app.command()
+def separate(
+    problem: Annotated[str, typer.Option(help="pointer-chasing, pointer-jumping, support or bernoulli.")],
+    epsilon: Epsilon,
+    delta: Delta,
+    length: Annotated[str | None, typer.Option("--l", help="Lengths of the permutations: 10,100,1000.")] = None,
+    height: Annotated[
+        str | None, typer.Option("--h", help="Numbers of levels (pointer-jumping) or of items (support): 2,4,8.")
+    ] = None,
+    branching: Annotated[
+        str | None, typer.Option("--s", help="Children of a node (pointer-jumping); h^4 unless given.")
+    ] = None,
+    bins: Annotated[str | None, typer.Option(help="How many values are possible (support); 1024 unless given.")] = None,
+    alpha: Annotated[str | None, typer.Option(help="Errors of the mean (bernoulli): 0.1,0.03,0.01.")] = None,
+    local: Annotated[
+        bool, typer.Option("--local/--no-local", help="Simulate the local baseline, which takes nearly all the time.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same trials.")] = 0,
+    figure: Annotated[Path | None, typer.Option(help="Save the curves as a picture: .svg, .png or .pdf.")] = None,
+    json: AsJson = False,
+) -> None:
+    """How many people the local, the shuffled and the central model need for the same problem: the paper's Table 2."""
+    with _clear_errors("separate"):
+        from shuffledp.cli.separate import show_separation
+
+        show_separation(
+            problem=problem,
+            options={"l": length, "h": height, "s": branching, "bins": bins, "alpha": alpha},
+            epsilon=epsilon,
+            delta=delta,
+            seed=seed,
+            local=local,
+            figure=figure,
+            as_json=json,
+        )
+
+
 @contextmanager
 def _clear_errors(command: str) -> Iterator[None]:
     """One line on stderr and an exit code for everything that is the caller's to mend."""

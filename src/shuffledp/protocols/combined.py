@@ -51,8 +51,10 @@ class CombinedEstimator:
         return self._sum_over_lone(self._pair_tails_below(np.ceil(self._pairs_needed(bound) - _HAIR)))
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """P(count - M > 0 and count + D >= at_least), rounded down."""
-        if at_least <= 0:  # every reported estimate is positive but for the noise of P, which is not looked at
+        """P(count - M > 0 and count + D >= at_least), up to float rounding; 0 for an empty bin."""
+        if count < 1:
+            return 0.0
+        if at_least <= 0:  # reported at all
             return max(0.0, 1 - self.lone.window.above(count - 1))
         reported = np.arange(self.lone.window.first, self.lone.window.last + 1) < count
         too_small = self._pair_tails_below(np.ceil(self._pairs_needed(at_least - count) - _HAIR))

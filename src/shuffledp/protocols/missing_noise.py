@@ -99,7 +99,7 @@ class MissingNoise(ABC):
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
         """How likely the truncated estimator reports a bin of `count` people, with an estimate of `at_least` so many.
 
-        Reported where count - M > 0, as count - M + E[M]; rounded down by at most 2^-99.
+        Reported where count - M > 0, as count - M + E[M]; up to float rounding, and 0 for an empty bin.
         """
         needed = max(1, math.ceil(at_least - self.noise.mean - _HAIR))
         return max(0.0, 1 - self.noise.window.above(count - needed)) if count >= needed else 0.0

@@ -153,7 +153,7 @@ class SparseHistogram:
         )
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """How likely a bin of `count` people is reported, with an estimate of `at_least` so many; rounded down."""
+        """How likely a bin of `count` people is reported, with an estimate of `at_least` so many."""
         return self._reading.report_chance(count, at_least=at_least)
 
     @property

@@ -89,7 +89,7 @@ class StabilityHistogram(Curator):
         return ErrorBound(beta=beta, per_bin=smallest(1), simultaneous=smallest(self.bins))
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """How likely a bin of `count` people is published, with a noisy count of `at_least` so many; rounded down."""
+        """How likely a bin of `count` people is published, with a noisy count of `at_least` so many."""
         needed = max(self.threshold, math.ceil(at_least))
         return max(0.0, 1 - self.noise.window.below(needed - count)) if count else 0.0
 
