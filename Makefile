@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test docs bench lock clean
+.PHONY: demo test docs bench table2 lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/shuffledp demo
@@ -21,6 +21,10 @@ docs: .venv/test.stamp
 
 bench: .venv/test.stamp .venv/java.stamp
 	$(BIN)/python -m benchmarks
+
+# The paper's Table 2, measured: docs/table2.md and docs/figures/table2.png, in a few minutes.
+table2: .venv/demo.stamp
+	$(BIN)/python -m shuffledp.experiments.table2 docs
 
 .venv/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shuffledp import BinarySum, DataError, Histogram, ParameterError, SparseHistogram, StabilityHistogram, run
+from shuffledp import (
+    BinarySum,
+    BlanketSum,
+    DataError,
+    Histogram,
+    ParameterError,
+    SparseHistogram,
+    StabilityHistogram,
+    run,
+)
 from shuffledp.applications import (
     BernoulliMean,
     PointerChasing,
@@ -18,7 +27,7 @@ from shuffledp.applications import (
     SupportIdentification,
     separate,
 )
-from shuffledp.applications.bernoulli import binary_sum, central_sum, local_sum
+from shuffledp.applications.bernoulli import binary_sum, blanket_sum, central_sum, local_sum
 from shuffledp.applications.coupons import chance_all_found, everybody_has
 from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, LocalSupport
 from shuffledp.applications.pointer_chasing import rank, unrank
@@ -409,15 +418,17 @@ def laplace(ones, rng):
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.06, 0.5, 0.9])
-@pytest.mark.parametrize("name", ["local", "exact", "paper", "central"])
+@pytest.mark.parametrize("name", ["local", "exact", "paper", "blanket", "central"])
 def test_success_of_a_mean_is_that_of_the_protocol(name, mean):
-    users, alpha = {"local": 400, "exact": 200, "paper": 3000, "central": 100}[name], 0.05
+    users, alpha = {"local": 400, "exact": 200, "paper": 3000, "blanket": 250, "central": 100}[name], 0.05
     calibrated = BinarySum.calibrate(users=200, **GUARANTEE)
     published = BinarySum.from_theorem(users=3000, **GUARANTEE)
+    blanket = BlanketSum.calibrate(users=250, **GUARANTEE)
     law, draw = {
         "local": (local_sum(users=400, epsilon=1.0), coin_flips(400)),
         "exact": (binary_sum(calibrated, estimator="unbiased"), binary_sum_estimates(calibrated, "unbiased")),
         "paper": (binary_sum(published, estimator="truncated"), binary_sum_estimates(published, "truncated")),
+        "blanket": (blanket_sum(blanket), binary_sum_estimates(blanket, "unbiased")),
         "central": (central_sum(users=100, epsilon=1.0), laplace),
     }[name]
     rng, trials = np.random.default_rng(14), 600
@@ -484,7 +495,7 @@ def test_the_command_prints_tables_json_and_figures(tmp_path):
     assert "l = 10,000" in result.stdout
     assert (tmp_path / "f.png").stat().st_size > 10_000
     data = json.loads(command(*wish, "--problem", "bernoulli", "--alpha", "0.1", "--json").stdout)
-    assert {column["name"] for column in data["columns"]} >= {"local", "paper", "exact", "central"}
+    assert {column["name"] for column in data["columns"]} >= {"local", "paper", "exact", "blanket", "central"}
     assert all(cell["users"] > 0 for column in data["columns"] for cell in column["cells"])
 
 

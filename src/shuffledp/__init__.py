@@ -5,6 +5,14 @@ value --randomize--> messages --shuffle--> messages --tally--> counts per symbol
 
 from shuffledp.accounting import PrivacyCurve
 from shuffledp.accounting.amplification import Amplification
+from shuffledp.applications import (
+    BernoulliMean,
+    PointerChasing,
+    PointerJumping,
+    Separation,
+    SupportIdentification,
+    separate,
+)
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, MissingExtraError, ParameterError, ShuffledpError, TooFewUsersError
 from shuffledp.estimate import Estimate, Guarantee
@@ -37,6 +45,7 @@ __all__ = [
     "Amplification",
     "AmplifiedOracle",
     "BassilySmith",
+    "BernoulliMean",
     "BinarySum",
     "BlanketHistogram",
     "BlanketSum",
@@ -55,17 +64,21 @@ __all__ = [
     "MissingExtraError",
     "ParameterError",
     "Plan",
+    "PointerChasing",
+    "PointerJumping",
     "PrivacyCurve",
     "PrivateCoinHistogram",
     "PublicCoinHistogram",
     "RandomizedResponse",
     "RealSum",
     "Release",
+    "Separation",
     "ShuffledProtocol",
     "ShuffledpError",
     "Simulation",
     "SparseHistogram",
     "StabilityHistogram",
+    "SupportIdentification",
     "Tally",
     "TooFewUsersError",
     "UnaryEncoding",
@@ -73,6 +86,7 @@ __all__ = [
     "private_histogram",
     "run",
     "secure_rng",
+    "separate",
     "shuffle",
     "simulate",
 ]

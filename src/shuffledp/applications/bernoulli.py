@@ -22,7 +22,7 @@ from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.law import Window
 from shuffledp.parameters import head_count, open_probability, target_delta, target_epsilon
-from shuffledp.protocols import BinarySum
+from shuffledp.protocols import BinarySum, BlanketSum
 from shuffledp.protocols.local import RandomizedResponse
 
 _HAIR = 1e-9
@@ -103,6 +103,11 @@ def flipped_bits(*, users: int, flip: float) -> SumProtocol:
 def local_sum(*, users: int, epsilon: float) -> SumProtocol:
     """Warner's randomized response."""
     return flipped_bits(users=users, flip=RandomizedResponse(users=users, bins=2, epsilon=epsilon).false_support)
+
+
+def blanket_sum(protocol: BlanketSum) -> SumProtocol:
+    """CSU+19: every bit is a fair coin now and then."""
+    return flipped_bits(users=protocol.users, flip=protocol.flip_probability)
 
 
 def binary_sum(protocol: BinarySum, *, estimator: str) -> SumProtocol:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.applications.bernoulli import BernoulliMean, binary_sum, central_sum, local_sum
+from shuffledp.applications.bernoulli import BernoulliMean, binary_sum, blanket_sum, central_sum, local_sum
 from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, LocalSupport
 from shuffledp.applications.pointer_chasing import PointerChasing
 from shuffledp.applications.pointer_jumping import PointerJumping
@@ -22,7 +22,7 @@ from shuffledp.applications.support import SupportIdentification
 from shuffledp.engines import Progress, quiet
 from shuffledp.errors import ParameterError
 from shuffledp.parameters import target_delta, target_epsilon, whole
-from shuffledp.protocols import BinarySum, Histogram, SparseHistogram
+from shuffledp.protocols import BinarySum, BlanketSum, Histogram, SparseHistogram
 from shuffledp.protocols.central import StabilityHistogram
 
 LONGEST_PERMUTATION = 100_000
@@ -204,6 +204,7 @@ def _bernoulli_cells(asked: _Question, size: float) -> dict[str, Callable[[], Ce
         "local": lambda users: local_sum(users=users, epsilon=asked.epsilon),
         "paper": lambda users: binary_sum(BinarySum.from_theorem(users=users, **wish), estimator="truncated"),
         "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, **wish), estimator="unbiased"),
+        "blanket": lambda users: blanket_sum(BlanketSum.calibrate(users=users, **wish)),
         "central": lambda users: central_sum(users=users, epsilon=asked.epsilon),
     }
     cells = {name: _lazily(problem.sample_size, maker) for name, maker in makers.items()}
@@ -256,6 +257,7 @@ PROBLEMS: dict[str, Problem] = {
             Column(name="local", model="local", how="exact", title="local, coin flips"),
             Column(name="paper", model="shuffled", how="exact", title="shuffled, paper's noise"),
             Column(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
+            Column(name="blanket", model="shuffled", how="exact", title="shuffled, CSU+19"),
             Column(name="central", model="central", how="exact", title="central, Laplace"),
             *_bounds("1 / (alpha epsilon)^2", "1/alpha^2 + log(1/delta) / (alpha epsilon)", "")[:2],
         ),

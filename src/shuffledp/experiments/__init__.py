@@ -1,0 +1,1 @@
+"""The paper's tables, made anew; one module each, run as a program."""
