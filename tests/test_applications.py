@@ -33,6 +33,7 @@ from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, L
 from shuffledp.applications.pointer_chasing import rank, unrank
 from shuffledp.applications.pointer_jumping import Level
 from shuffledp.applications.search import LOOKS, judged, measured_users, smallest_users
+from shuffledp.experiments import table2
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
 from tests.statistical.goodness import FALSE_FAILURE_RATE, assert_law, p_value
@@ -545,3 +546,17 @@ def test_bad_requests_are_one_clear_error(arguments, reason):
 def test_bad_parameters(wrong, reason):
     with pytest.raises((ParameterError, DataError), match=reason):
         wrong()
+
+
+def test_table_2_is_written(tmp_path, monkeypatch):
+    (tmp_path / "figures").mkdir()
+    runs = (
+        ("pointer-jumping", {"epsilon": 1, "sizes": (2,), "local": False}),
+        ("bernoulli", {"epsilon": 1, "sizes": (0.2,)}),
+    )
+    monkeypatch.setattr(table2, "RUNS", runs)
+    table2.main(tmp_path)
+    page = (tmp_path / "table2.md").read_text()
+    assert "## Pointer jumping, epsilon 1" in page
+    assert "| shuffled, exact | 163 |" in page
+    assert (tmp_path / "figures" / "table2.png").stat().st_size > 10_000

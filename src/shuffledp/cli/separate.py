@@ -92,7 +92,7 @@ def _columns(result: Separation) -> list[tuple[Column, tuple[Cell, ...]]]:
 
 
 def _print(result: Separation) -> None:
-    table = Table(title=f"{title(result)}: people needed", box=SIMPLE_HEAD, title_justify="left")
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("")
     for size in result.sizes:
         table.add_column(f"{result.size_name} = {size:,}", justify="right")
@@ -103,6 +103,7 @@ def _print(result: Separation) -> None:
         table.add_row(label(column), *map(shown, cells))
         previous = column.how
     console = Console()
+    console.print(f"{title(result)}: people needed", soft_wrap=True, highlight=False)
     console.print(table)
     for line in notes(result):
         console.print(line, soft_wrap=True, highlight=False)

@@ -70,9 +70,9 @@ def _panel(axes: Any, result: Separation) -> None:
             axes.fill_between(places, low, users, color=colour, alpha=0.25, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=along, ylabel="people for success 99/100")
     axes.set_title(f"{name}; epsilon = {result.epsilon:g}, delta = {result.delta:g}", fontsize=11)
-    axes.set_xticks(sizes, [f"{size:,.4g}" for size in sizes])
+    axes.set_xticks(sizes, [f"{size:,.0f}" if size >= 10 else f"{size:.3g}" for size in sizes])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high * (high / low) ** 0.5)  # room for the legend
+    axes.set_ylim(low, high * (high / low) ** 0.42)  # room for the legend
     axes.legend(fontsize=8, loc="upper left")
