@@ -16,6 +16,7 @@ from shuffledp.applications.separation import PROBLEMS, Cell, Column, Separation
 from shuffledp.cli.plan import parse_bins
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.errors import ParameterError
+from shuffledp.parameters import whole
 from shuffledp.report.save import check_folder
 
 
@@ -134,7 +135,11 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
 
 
 def _one_number(name: str, text: str) -> int:
-    return parse_bins(text) if name == "bins" else _whole_numbers(name, text)[0]
+    if name == "bins":
+        return parse_bins(text)
+    if not text.isdigit():
+        raise ParameterError(f"{name} must be one whole number, got {text!r}")
+    return whole(name, int(text))
 
 
 _OPTIONS: dict[str, dict[str, tuple[str, Callable[[str, str], Any]]]] = {
