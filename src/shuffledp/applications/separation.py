@@ -78,9 +78,6 @@ class Separation:
         return {**{name: value for name, value in vars(self).items() if name != "cells"}, "columns": listed}
 
 
-Solver = tuple[Column, Callable[..., Cell]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Question:
     """What all cells have in common."""
