@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test docs bench table2 lock clean
+.PHONY: demo test docs bench table1 table2 lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/shuffledp demo
@@ -21,6 +21,15 @@ docs: .venv/test.stamp
 
 bench: .venv/test.stamp .venv/java.stamp
 	$(BIN)/python -m benchmarks
+
+# The paper's comparison table, measured: tables and two figures for the documentation, in about ten minutes.
+COMPARE := $(BIN)/shuffledp compare --epsilon 1 --delta 1e-6
+table1: .venv/demo.stamp
+	$(COMPARE) --users 100000 --bins 100,1000,10000,1000000 --trials 20 --markdown docs/table1.md
+	$(COMPARE) --users 100000 --bins 10,100,1000,10000,1e5,1e6,1e9,2^64,2^200 --trials 5 --data adversarial \
+	  --figure docs/figures/error-against-values.svg
+	$(COMPARE) --users 1000,10000,1e5,1e6 --bins 1000 --trials 5 --data adversarial \
+	  --figure docs/figures/error-against-people.svg
 
 # The paper's Table 2, measured: docs/table2.md and docs/figures/table2.png, in a few minutes.
 table2: .venv/demo.stamp

@@ -24,7 +24,7 @@ from shuffledp.accounting.amplification import (
 )
 from shuffledp.errors import ParameterError
 from shuffledp.noise import half_binomial
-from shuffledp.verification.enumeration import worst_delta
+from shuffledp.verification.enumeration import exact_delta, shuffled_law, worst_delta
 from tests.test_local import exact_laws
 
 
@@ -53,37 +53,90 @@ def exact_tight_delta(epsilon, local_epsilon, users):
     return float(max(both))
 
 
-def exact_thinned_delta(epsilon, local_epsilon, users, telling):
-    """The same where the person's message and every one of the C copies are telling with a probability only."""
+def exact_thinned_delta(epsilon, local_epsilon, users, telling, covered):
+    """The same where messages are telling with a probability only: C copies are known, and so how many of each kind."""
     ratio, factor = exact_exp(local_epsilon), exact_exp(epsilon)
-    t = Fraction(telling)
-    copy, own = 2 / (ratio + 1), ratio / (ratio + 1)
+    t, h = Fraction(telling), max(Fraction(covered), 1 / ratio)
+    kind, plain, own = t / (ratio + 1), (1 - t) * h, ratio / (ratio + 1)
+    rest = 1 - 2 * kind - plain
     laws = ({}, {})
-    for c, m in ((copies, kept) for copies in range(users) for kept in range(copies + 1)):
-        weight = math.comb(users - 1, c) * copy**c * (1 - copy) ** (users - 1 - c)
-        weight *= math.comb(c, m) * t**m * (1 - t) ** (c - m)
-        for a in range(m + 1):
-            probability = weight * Fraction(math.comb(m, a), 2**m)
-            for law, first in zip(laws, (own, 1 - own), strict=True):
-                for outcome, chance in (
-                    ((c, a + 1, m - a), t * first),
-                    ((c, a, m - a + 1), t * (1 - first)),
-                    ((c, a, m - a), 1 - t),
-                ):
-                    law[outcome] = law.get(outcome, 0) + probability * chance
+    for a, b, c in product(range(users), repeat=3):
+        if a + b + c > users - 1:
+            continue
+        unknown = users - 1 - a - b - c
+        ways = math.factorial(users - 1) // math.prod(map(math.factorial, (a, b, c, unknown)))
+        probability = ways * kind ** (a + b) * plain**c * rest**unknown
+        for law, first in zip(laws, (own, 1 - own), strict=True):
+            for outcome, chance in (
+                ((a + 1, b, c), t * first),
+                ((a, b + 1, c), t * (1 - first)),
+                ((a, b, c + 1), 1 - t),
+            ):
+                law[outcome] = law.get(outcome, 0) + probability * chance
     return float(sum(max(p - factor * laws[1].get(o, 0), 0) for o, p in laws[0].items()))
 
 
-@given(st.integers(1, 9), st.floats(0.05, 6) | st.just(20.0), st.floats(0, 1), st.floats(0.01, 0.99))
+@given(
+    st.integers(1, 7),
+    st.floats(0.05, 6) | st.just(20.0),
+    st.floats(0, 1),
+    st.floats(0.01, 0.99),
+    st.sampled_from([0.0, 0.5, 1.0]),
+)
 @settings(max_examples=60)
-def test_the_bound_for_messages_that_tell_little_is_its_definition(users, local_epsilon, share, telling):
+def test_the_bound_for_messages_that_tell_little_is_its_definition(users, local_epsilon, share, telling, covered):
     epsilon = share * local_epsilon
-    exact = exact_thinned_delta(epsilon, local_epsilon, users, telling)
-    bound = Amplification(local_epsilon=local_epsilon, users=users, telling=telling)
+    exact = exact_thinned_delta(epsilon, local_epsilon, users, telling, covered)
+    bound = Amplification(local_epsilon=local_epsilon, users=users, telling=telling, covered=covered)
     low, high = bound.delta_of_bound(epsilon)
-    assert low * (1 - 1e-12) <= exact <= high + 1e-15
-    assert high == pytest.approx(exact, rel=1e-8, abs=1e-14)
-    assert high <= Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon) * (1 + 1e-8) + 1e-14
+    for_any = Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon)
+    assert high >= min(exact, for_any) * (1 - 1e-9)
+    assert low <= exact * (1 + 1e-9) + 1e-14
+    assert high == pytest.approx(min(exact, for_any), rel=1e-8, abs=1e-12)
+
+
+@given(st.lists(st.integers(1, 30), min_size=12, max_size=12), st.floats(0, 0.95), st.integers(2, 4))
+@settings(max_examples=60)
+def test_the_bound_for_all_holds_for_any_randomizer(weights, share, users):
+    """Three values, four messages, any probabilities; everybody else holds the third value."""
+    rows = [[Fraction(w, sum(weights[i : i + 4])) for w in weights[i : i + 4]] for i in (0, 4, 8)]
+    worst = max(max(p, q) / min(p, q) for one in rows for two in rows for p, q in zip(one, two, strict=True))
+    if worst == 1:
+        return
+    local_epsilon = math.log(worst) * (1 + 1e-12)
+    epsilon = share * local_epsilon
+    randomizer = TinyRandomizer([dict(enumerate(row)) for row in rows])
+    laws = [shuffled_law([randomizer.randomizer_law(v) for v in (mine, *[2] * (users - 1))]) for mine in (0, 1)]
+    truth = float(exact_delta(laws[0], laws[1], ratio=exact_exp(epsilon)))
+    assert truth <= Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon)
+
+
+def hard_randomizer(local_epsilon, telling):
+    """Messages that tell nothing are as unlikely as they can be under any third value: nobody else hides them well."""
+    p, t = float(exact_exp(local_epsilon)), telling
+    rare = (1 - 2 * t / (p + 1) - (1 - t) / p) / (p - 1 / p)
+    common = 1 - t - rare
+    if common < 0:
+        return None
+    one, other = t * p / (p + 1), t / (p + 1)
+    tables = ([one, other, common, rare], [other, one, common, rare], [other, other, common / p, p * rare])
+    return [dict(enumerate(map(Fraction, table))) for table in tables]
+
+
+@pytest.mark.parametrize("local_epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("telling", [0.05, 0.3, 0.6])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_the_bounds_hold_where_nobody_hides_what_tells_nothing(local_epsilon, telling, share):
+    tables = hard_randomizer(local_epsilon, telling)
+    if tables is None:
+        pytest.skip("no such randomizer")
+    users, epsilon = 4, share * local_epsilon
+    randomizer = TinyRandomizer(tables)
+    laws = [shuffled_law([randomizer.randomizer_law(v) for v in (mine, 2, 2, 2)]) for mine in (0, 1)]
+    truth = float(exact_delta(laws[0], laws[1], ratio=exact_exp(epsilon)))
+    hair = 1 + 1e-9
+    for fields in ({}, {"telling": telling * hair}):
+        assert truth <= Amplification(local_epsilon=local_epsilon * hair, users=users, **fields).delta(epsilon)
 
 
 class TinyRandomizer:
@@ -112,7 +165,7 @@ def test_no_shuffled_randomizer_is_less_private_than_its_bound(oracle, share):
     epsilon = share * oracle.epsilon
     randomizer = TinyRandomizer(exact_laws(oracle))
     truth = worst_delta(randomizer, users=oracle.users, values=range(oracle.bins), ratio=exact_exp(epsilon)).delta
-    bound = Amplification(local_epsilon=oracle.epsilon, users=oracle.users, telling=oracle.telling).delta(epsilon)
+    bound = oracle.amplified(oracle.users).delta(epsilon)
     assert 0 < float(truth) <= bound
     assert bound <= Amplification(local_epsilon=oracle.epsilon, users=oracle.users).delta(epsilon)
 

@@ -139,7 +139,7 @@ def test_the_command(tmp_path):
         assert command(*wrong, *common).returncode == code
 
 
-@pytest.mark.parametrize("protocol", ["blanket", "public-coin", "amplified"])
+@pytest.mark.parametrize("protocol", ["blanket", "public-coin", "private-coin", "amplified"])
 def test_earlier_protocols_in_releases_and_plans(protocol):
     values, domain = np.repeat(["a", "b"], [700, 300]), ["a", "b", "c"]
     release = private_histogram(values, domain=domain, protocol=protocol, messages=True, **WISH)

@@ -25,6 +25,7 @@ from shuffledp.protocols import BlanketHistogram, DummyHistogram, Histogram, Spa
 from shuffledp.protocols.amplified_oracle import AmplifiedOracle
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols.private_coin import PrivateCoinHistogram
 from shuffledp.protocols.public_coin import PublicCoinHistogram
 from shuffledp.tally import Tally
 
@@ -119,6 +120,18 @@ CONTENDERS: dict[str, Contender] = {
         model="shuffled",
         make=PublicCoinHistogram.calibrate,
         estimator="smallest",
+    ),
+    "private-coin-published": Contender(
+        title="GGK+19 private coin, published",
+        model="shuffled",
+        make=PrivateCoinHistogram.from_paper,
+        estimator="unbiased",
+    ),
+    "private-coin": Contender(
+        title="GGK+19 private coin, calibrated",
+        model="shuffled",
+        make=PrivateCoinHistogram.calibrate,
+        estimator="unbiased",
     ),
     "dummy": Contender(title="dummy messages", model="shuffled", make=DummyHistogram.calibrate, estimator="unbiased"),
     "hist-published": Contender(

@@ -25,6 +25,7 @@ from shuffledp.parameters import (
 )
 from shuffledp.protocols import BlanketHistogram, DummyHistogram, Histogram, SparseHistogram
 from shuffledp.protocols.amplified_oracle import AmplifiedOracle
+from shuffledp.protocols.private_coin import PrivateCoinHistogram
 from shuffledp.protocols.public_coin import PublicCoinHistogram
 
 PRACTICAL_MESSAGES = 1000.0
@@ -88,6 +89,7 @@ OPTIONS: dict[str, Option] = {
 EARLIER: dict[str, Option] = {
     "blanket": Option(title="BlanketHistogram (CSU+19)", kind=BlanketHistogram, estimator="unbiased"),
     "public-coin": Option(title="PublicCoinHistogram (GGK+19)", kind=PublicCoinHistogram, estimator="smallest"),
+    "private-coin": Option(title="PrivateCoinHistogram (GGK+19)", kind=PrivateCoinHistogram, estimator="unbiased"),
     "amplified": Option(title="AmplifiedOracle", kind=AmplifiedOracle, estimator="unbiased"),
 }
 """Earlier protocols of the shuffled model: for comparison, and never recommended."""

@@ -10,17 +10,19 @@ value, let A ~ Bin(C, 1/2) of these be of the first, and let D ~ Ber(p), p = e^e
 person's own message. Telling (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) is at least as easy as telling the two
 datasets apart.
 
-Many randomizers do better. If a message is of a kind that is more likely under one of two given values with
-probability t only, then so are the person's message and every copy; the others look alike under both values, and hide
-how many telling ones there are. For d-ary randomized response t is (e^epsilon0 + 1) / (e^epsilon0 + d - 1), and 1/2 for
-Hadamard response. (The idea of Wang et al., "Unified enhancement of privacy amplification", with C taken as known.)
+Many randomizers do better. Let a message be telling if it is more likely under one of the two values, then e^epsilon0
+times, and let that happen with probability t only. Every other person sends a copy of a telling message of either kind
+with probability at least t / (e^epsilon0 + 1) each, and a copy of one that tells nothing with probability (1 - t) h,
+where h says how much less likely such messages can be under another value: e^-epsilon0 at least, 1 for d-ary response.
+Knowing which are copies, one sees how many, together with the person's own, are of each kind
+(docs/proofs/comparison.md).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
@@ -39,8 +41,9 @@ _MOST_BLOCKS = 1024
 _BLOCK_WIDTH = 1e-5
 """Values of C that differ by less than this share, or are more than the most, are taken together, on the safe side."""
 
-_MOST_THINNED_COPIES = 10**5
+_MOST_THINNED_COPIES = 4 * 10**5
 _MOST_THINNED_BLOCKS = 32
+_HAIR = 1e-12
 _ROUNDING = 1e-10
 """Relative error of a tail, generously."""
 
@@ -55,12 +58,14 @@ _NOTHING = 1e-300
 class Amplification:
     """Shuffling the messages of `users` people, each private by itself at `local_epsilon`.
 
-    `telling` is how often, at most, a message is of a kind that is more likely under one of two given values.
+    `telling` is how often, at most, a message is of a kind that is more likely under one of two given values, t above.
+    `covered` is h: how likely any other message is under a third value, at least, relative to those two.
     """
 
     local_epsilon: float
     users: int
     telling: float = 1.0
+    covered: float = 0.0
 
     def __post_init__(self) -> None:
         epsilon = real("local_epsilon", self.local_epsilon)
@@ -71,6 +76,10 @@ class Amplification:
         telling = real("telling", self.telling)
         if not 0 < telling <= 1:
             raise ParameterError(f"telling must lie in (0, 1], got {telling:g}")
+        covered = real("covered", self.covered)
+        if not 0 <= covered <= 1:
+            raise ParameterError(f"covered must lie in [0, 1], got {covered:g}")
+        object.__setattr__(self, "covered", max(covered, math.exp(-epsilon) * (1 - _HAIR)))
 
     @property
     def exact(self) -> bool:
@@ -117,9 +126,26 @@ class Amplification:
     @cached_property
     def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Blocks of values of C: first, last and probability of each. Fewer copies are never better for privacy."""
-        rounded = max(round_up_to_grid(2 * self._other) - 2.0**-GRID_BITS, 0.0)  # rounded down: fewer copies
+        copied = self._thinned_copies[0] if self._thinned else 2 * self._other
+        rounded = max(round_up_to_grid(copied) - 2.0**-GRID_BITS, 0.0)  # rounded down: fewer copies
         most = _MOST_THINNED_BLOCKS if self._thinned else _MOST_BLOCKS
         return blocks(self.users - 1, rounded, most=most, width=_BLOCK_WIDTH)
+
+    @property
+    def _thinned_copies(self) -> tuple[float, float]:
+        """How often another person sends a copy, and how many of the copies are telling: never more than there are."""
+        telling, rest = (
+            rate * (1 - 8 * _HAIR) for rate in (2 * self._other * self.telling, self._plain * self.covered)
+        )
+        if not rest:
+            return telling, 1.0
+        share = round_up_to_grid(telling / (telling + rest))
+        return min(telling / share, rest / (1 - share)) if share < 1 else telling, share
+
+    @property
+    def _plain(self) -> float:
+        """How often, at least, a message tells nothing."""
+        return max(1 - self.telling - _HAIR, 0.0)
 
     def _bound(self, epsilon: float, *, upper: bool) -> float:
         epsilon = real("epsilon", epsilon)
@@ -137,12 +163,12 @@ class Amplification:
     @cached_property
     def _for_any(self) -> Amplification:
         """The bound for every randomizer; with finer blocks it can be the better one."""
-        return replace(self, telling=1.0)
+        return Amplification(local_epsilon=self.local_epsilon, users=self.users)
 
     @property
     def _thinned(self) -> bool:
         """Whether `telling` is used: with very many copies there are too many outcomes to try each."""
-        return self.telling < 1 and self.users * self._other < _MOST_THINNED_COPIES
+        return self.telling < 1 and self.users * self._thinned_copies[0] < _MOST_THINNED_COPIES
 
     @cached_property
     def _tellings(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
@@ -150,10 +176,10 @@ class Amplification:
 
         f is the law of how many of the C copies are telling; fewer copies are never better for privacy.
         """
-        t = round_up_to_grid(self.telling)
+        t, share = self.telling, self._thinned_copies[1]
         totals, with_own, without = [], [], []
         for copies, mass in zip(self._copies[0].tolist(), self._copies[2].tolist(), strict=True):
-            first, _, pmf = blocks(copies, t, most=copies + 1)
+            first, _, pmf = blocks(copies, share, most=copies + 1)
             totals.append(np.append(first, first[-1] + 1))
             with_own.append(mass * t * np.append(0.0, pmf))
             without.append(mass * (1 - t) * np.append(pmf, 0.0))
@@ -269,33 +295,27 @@ def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> fl
 
 
 def largest_local_epsilon(
-    *, epsilon: float, delta: float, users: int, telling: Callable[[float], float] | None = None
+    *, epsilon: float, delta: float, users: int, special: Callable[[float], Amplification] | None = None
 ) -> float:
     """The largest epsilon0 whose shuffled messages are (epsilon, delta)-private by the tight bound.
 
-    `telling` gives, for an epsilon0, how often a message of the randomizer tells two values apart.
+    `special` gives, for an epsilon0, the bound of a particular randomizer, if that is better than the one for all.
     """
     epsilon, delta = real("epsilon", epsilon), open_probability("delta", delta)
     if not 0 < epsilon <= MOST_LOCAL_EPSILON:
         raise ParameterError(f"epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
 
-    def excess_with(telling: Callable[[float], float] | None) -> Callable[[float], float]:
-        @cache
-        def excess(loss: float) -> float:
-            """Positive while the local epsilon -loss is too large."""
-            share = telling(-loss) if telling else 1.0
-            bound = Amplification(local_epsilon=-loss, users=users, telling=share)
-            return math.log(max(bound.delta(epsilon), _NOTHING) / delta)
+    def excess_of(bound: Callable[[float], Amplification]) -> Callable[[float], float]:
+        """Positive while the local epsilon -loss is too large."""
+        return cache(lambda loss: math.log(max(bound(-loss).delta(epsilon), _NOTHING) / delta))
 
-        return excess
-
-    for_any = excess_with(None)
+    for_any = excess_of(lambda local_epsilon: Amplification(local_epsilon=local_epsilon, users=users))
     if for_any(-MOST_LOCAL_EPSILON) <= 0:
         return MOST_LOCAL_EPSILON
     enough = first_safe(for_any, -MOST_LOCAL_EPSILON, -epsilon, tolerance=_TOLERANCE)
-    if telling is None:
+    if special is None:
         return -enough
-    excess, stride = excess_with(telling), _FIRST_STRIDE
+    excess, stride = excess_of(special), _FIRST_STRIDE
     low = enough
     while low > -MOST_LOCAL_EPSILON and excess(low) <= 0:
         low, enough, stride = max(low - stride, -MOST_LOCAL_EPSILON), low, 2 * stride

@@ -21,15 +21,14 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import REPLACE_ONE
 from shuffledp.accounting.loss import PrivacyLoss
-from shuffledp.accounting.root import first_safe
+from shuffledp.accounting.root import smallest_epsilon
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, half_binomial
 from shuffledp.noise.law import TAIL
-from shuffledp.parameters import open_probability, real
+from shuffledp.parameters import real
 
 _MOST_OUTCOMES = 200_000
 _FEWEST_BLOCKS = 16
-_TOLERANCE = 1e-9
 _ROUNDING = 1e-9
 
 
@@ -117,15 +116,7 @@ class BlanketCurve:
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that the upper bound gives."""
-        delta = open_probability("delta", delta)
-        if self.delta(0.0) <= delta:
-            return 0.0
-        low, high = 0.0, 1.0
-        while self.delta(high) > delta:
-            low, high = high, 2 * high
-            if high > 1000:
-                return math.inf
-        return first_safe(lambda epsilon: math.log(self.delta(epsilon) / delta), low, high, tolerance=_TOLERANCE)
+        return smallest_epsilon(self.delta, delta)
 
 
 def _outcomes(

@@ -60,7 +60,7 @@ ProtocolName = Annotated[
     str | None,
     typer.Option(
         "--protocol",
-        help="hist, sparse, sparse-best or dummy, the best unless given; or blanket, public-coin, amplified.",
+        help="hist, sparse, sparse-best or dummy, the best unless given; or an earlier one of plan --earlier.",
     ),
 ]
 EstimatorName = Annotated[

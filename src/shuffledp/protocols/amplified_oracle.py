@@ -63,7 +63,10 @@ class AmplifiedOracle:
                 return make(users=users, bins=bins, epsilon=local_epsilon)
 
             local = largest_local_epsilon(
-                epsilon=epsilon, delta=delta, users=honest, telling=lambda local_epsilon: oracle(local_epsilon).telling
+                epsilon=epsilon,
+                delta=delta,
+                users=honest,
+                special=lambda local_epsilon: oracle(local_epsilon).amplified(honest),
             )
             return oracle(local)
 
@@ -93,11 +96,7 @@ class AmplifiedOracle:
     @cached_property
     def privacy(self) -> Amplification:
         """The curve of the shuffled messages: an upper bound, counting the honest people's messages only."""
-        return self._amplified(self.honest_users)
-
-    def _amplified(self, honest_users: int) -> Amplification:
-        oracle = self.oracle
-        return Amplification(local_epsilon=oracle.epsilon, users=honest_users, telling=oracle.telling)
+        return self.oracle.amplified(self.honest_users)
 
     def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
         """As in the local model, with the larger epsilon."""
@@ -126,7 +125,7 @@ class AmplifiedOracle:
         ran = self
         people = self.users if reports is None else reports
         if people < self.honest_users:
-            reached = self._amplified(people).epsilon(self.guarantee.delta)
+            reached = self.oracle.amplified(people).epsilon(self.guarantee.delta)
             basis = (
                 f"fewer people reported than the promised ({self.guarantee.epsilon:g}, {self.guarantee.delta:g}) needs"
             )

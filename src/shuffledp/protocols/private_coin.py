@@ -29,6 +29,7 @@ from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_t
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.other_supports import OtherSupports
 from shuffledp.protocols.release import MessageCount, assembled, check_people_and_bins, describe_release, ran_with
+from shuffledp.protocols.supports import only_unbiased
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally
@@ -146,7 +147,7 @@ class PrivateCoinHistogram:
 
     def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
         """Certified errors in people: exact binomial tails for the worst true count, added up over the bins."""
-        _only_unbiased(estimator)
+        only_unbiased(estimator)
         beta = failure_probability(beta)
         per_bin, simultaneous = (self._others.error(beta / bins) for bins in (1, self.bins))
         return ErrorBound(beta=beta, per_bin=per_bin, simultaneous=simultaneous)
@@ -235,7 +236,7 @@ class PrivateCoinHistogram:
     ) -> Estimate:
         """The histogram of every bin, with intervals that hold with probability 1 - beta."""
         check_tally(tally, Tally)
-        _only_unbiased(estimator)
+        only_unbiased(estimator)
         check_domain(domain, bins=self.bins)
         if len(tally) != self.bins or not tally.complete:
             raise DataError("this protocol estimates every bin: tally messages first")
@@ -307,8 +308,3 @@ def _few_enough_elements(elements: int) -> int:
     if whole("elements", elements) > MOST_ELEMENTS:
         raise ParameterError(f"elements must be at most {MOST_ELEMENTS}, got {elements}")
     return int(elements)
-
-
-def _only_unbiased(estimator: str) -> None:
-    if estimator != "unbiased":
-        raise ParameterError(f"estimator must be unbiased for this protocol, got {estimator!r}")

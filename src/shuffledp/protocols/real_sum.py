@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import REPLACE_ONE, PrivacyCurve, Shift
-from shuffledp.accounting.root import first_safe
+from shuffledp.accounting.root import smallest_epsilon
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimate import Estimate, Guarantee, Intervals
@@ -37,7 +37,6 @@ from shuffledp.parameters import (
     failure_probability,
     head_count,
     honest_among,
-    open_probability,
     reporting,
     target_delta,
     target_epsilon,
@@ -71,19 +70,11 @@ class SplitAndMixCurve:
 
     def delta(self, epsilon: float) -> float:
         """The delta for an epsilon."""
-        return min(1.0, self.noise.delta(epsilon) + (1 + math.exp(epsilon)) * 2.0**-self.security_bits)
+        return min(1.0, self.noise.delta(epsilon) + (1 + math.exp(min(epsilon, 700.0))) * 2.0**-self.security_bits)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that the bound gives; inf if none does."""
-        delta = open_probability("delta", delta)
-        low, high = 0.0, 1.0
-        while self.delta(high) > delta:
-            low, high = high, 2 * high
-            if high > 50:
-                return math.inf
-        if self.delta(low) <= delta:
-            return low
-        return first_safe(lambda epsilon: math.log(self.delta(epsilon) / delta), low, high, tolerance=1e-9)
+        return smallest_epsilon(self.delta, delta)
 
 
 @dataclass(frozen=True, kw_only=True)

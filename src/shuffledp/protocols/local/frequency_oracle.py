@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.accounting.amplification import Amplification
 from shuffledp.domain import Domain
 from shuffledp.errors import ParameterError
 from shuffledp.estimate import Estimate, Guarantee, readable
@@ -81,6 +82,15 @@ class FrequencyOracle(ABC):
     @abstractmethod
     def telling(self) -> float:
         """How often, at most, a report is of a kind that is more likely under one of two given values."""
+
+    @property
+    def covered(self) -> float:
+        """How likely any other report is under a third value, at least, relative to those two; 0 if not known."""
+        return 0.0
+
+    def amplified(self, users: int) -> Amplification:
+        """The privacy of the reports of so many people once they are shuffled."""
+        return Amplification(local_epsilon=self.epsilon, users=users, telling=self.telling, covered=self.covered)
 
     @property
     @abstractmethod

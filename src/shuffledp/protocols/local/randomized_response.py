@@ -49,6 +49,11 @@ class RandomizedResponse(FrequencyOracle):
         return min(1.0, (self.true_support + self.false_support) * (1 + _HAIR))
 
     @property
+    def covered(self) -> float:
+        """Any third bin is sent as often by whoever holds neither, or more often."""
+        return 1.0
+
+    @property
     def bits_per_message(self) -> int:
         """Bits that name a bin."""
         return bits_to_name(self.bins)
