@@ -17,7 +17,8 @@ from shuffledp.accounting.calibration import smallest_probability
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID
-from shuffledp.verification.enumeration import shifted_delta, shuffled_law, worst_delta
+from shuffledp.verification.enumeration import shifted_delta, shuffled_law
+from shuffledp.verification.finite import FiniteRandomizer
 
 RATIOS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(3), Fraction(20)]
 DYADIC = [1 / 2, 1 / 4, 3 / 16, 1 / 32]
@@ -37,7 +38,7 @@ def assert_tight_upper_bound(value, exact):
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_binary_sum_matches_enumeration_of_messages(users, gamma, ratio):
     protocol = BinarySum(users=users, missing_probability=gamma)
-    exact = worst_delta(protocol, users=users, values=[0, 1], ratio=ratio)
+    exact = FiniteRandomizer.of(protocol, [0, 1]).shuffled_delta(users=users, ratio=ratio)
     assert_tight_upper_bound(protocol.privacy.delta(math.log(ratio)), exact.delta)
 
 
@@ -47,7 +48,7 @@ def test_binary_sum_matches_enumeration_of_messages(users, gamma, ratio):
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_histogram_matches_enumeration_of_messages(users, bins, gamma, ratio):
     protocol = Histogram(users=users, bins=bins, missing_probability=gamma)
-    exact = worst_delta(protocol, users=users, values=range(bins), ratio=ratio)
+    exact = FiniteRandomizer.of(protocol, range(bins)).shuffled_delta(users=users, ratio=ratio)
     assert_tight_upper_bound(protocol.privacy.delta(math.log(ratio)), exact.delta)
 
 

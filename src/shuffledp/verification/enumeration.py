@@ -1,17 +1,13 @@
-"""The oracle: privacy by enumeration of messages, in exact fractions, for a few people and a few bins.
+"""The definitions of section 2 in exact fractions, for a few people: laws are tables from outcomes to probabilities.
 
-Nothing here uses the closed forms of `accounting`. A randomizer is a table from messages to probabilities; the
-shuffler's output is a multiset of messages; delta is summed over all multisets and maximised over all neighbouring
-datasets. Instead of epsilon one gives `ratio` = e^epsilon, so that everything stays rational.
+Nothing here uses the closed forms of `accounting`. The shuffler's output is a multiset of messages; instead of epsilon
+one gives `ratio` = e^epsilon, so that everything stays rational. `finite` does the same faster and over all datasets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from itertools import combinations_with_replacement
 from typing import Any, Protocol
 
 Messages = tuple[Any, ...]
@@ -26,15 +22,6 @@ class EnumerableProtocol(Protocol):
 
     def randomizer_law(self, value: int) -> Law:
         """From sorted messages to probabilities."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorstCase:
-    """The largest delta over all neighbouring datasets, and a pair that attains it."""
-
-    delta: Fraction
-    dataset: tuple[int, ...]
-    neighbour: tuple[int, ...]
 
 
 def shuffled_law(randomizer_laws: Iterable[Law]) -> dict[Messages, Fraction]:
@@ -54,27 +41,6 @@ def exact_delta(law: Law, other: Law, *, ratio: Fraction) -> Fraction:
     """Sum over outcomes of [P(o) - ratio * Q(o)]_+."""
     zero = Fraction(0)
     return sum((max(zero, p - ratio * other.get(outcome, zero)) for outcome, p in law.items()), zero)
-
-
-def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Sequence[int], ratio: Fraction) -> WorstCase:
-    """delta(ln ratio) of the n-person shuffled protocol: the maximum over all neighbouring datasets, both directions.
-
-    Shuffling makes the order of people irrelevant, so the other people's values are a multiset.
-    """
-
-    @cache
-    def output(dataset: tuple[int, ...]) -> dict[Messages, Fraction]:
-        return shuffled_law(protocol.randomizer_law(value) for value in dataset)
-
-    pairs = (
-        (tuple(sorted((mine, *others))), tuple(sorted((instead, *others))))
-        for others in combinations_with_replacement(values, users - 1)
-        for mine in values
-        for instead in values
-        if mine != instead
-    )
-    cases = (WorstCase(delta=exact_delta(output(x), output(y), ratio=ratio), dataset=x, neighbour=y) for x, y in pairs)
-    return max(cases, key=lambda case: case.delta)
 
 
 def shifted_delta(laws: Sequence[Law], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeVar
+from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,6 +84,12 @@ class HadamardResponse(FrequencyOracle):
             signs = walsh_hadamard(placed)
         law: NDArray[np.float64] = (1 + (2 * self.true_support - 1) * signs) / self.symbols
         return law
+
+    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+        """The exact law of one person's message, for verification."""
+        inside = Fraction(self.true_support)
+        odd = [((value + 1) & symbol).bit_count() & 1 for symbol in range(self.symbols)]
+        return {(y,): (1 - inside if odd[y] else inside) * 2 / self.symbols for y in range(self.symbols)}
 
 
 Number = TypeVar("Number", np.int64, np.float64)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,3 +86,8 @@ class RandomizedResponse(FrequencyOracle):
     def report_law(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """How likely each message is from a person whose value has the given probabilities, up to rounding."""
         return self.truth_probability * shares + self.false_support
+
+    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+        """The exact law of one person's message, for verification."""
+        truth = Fraction(self.truth_probability)
+        return {(j,): (1 - truth) / self.bins + (truth if j == value else 0) for j in range(self.bins)}

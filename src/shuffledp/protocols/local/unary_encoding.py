@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,3 +113,12 @@ class UnaryEncoding(FrequencyOracle):
         parts = [np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8) for start in starts]
         counts: NDArray[np.int64] = np.sum(parts, axis=0, dtype=np.int64)
         return counts
+
+    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+        """The exact law of one person's report (its bytes), for verification on a few bins."""
+        chances = [Fraction(self.true_support if j == value else self.false_support) for j in range(self.bins)]
+        law: dict[tuple[Any, ...], Fraction] = {}
+        for bits in product((False, True), repeat=self.bins):
+            weights = (p if bit else 1 - p for p, bit in zip(chances, bits, strict=True))
+            law[np.packbits(bits).tobytes(),] = math.prod(weights, start=Fraction(1))
+        return law
