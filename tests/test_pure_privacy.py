@@ -201,7 +201,7 @@ def test_r_gap_with_any_probabilities(zero, one, users):
 
 @pytest.mark.parametrize(("users", "hole"), [(2, Fraction(3, 8)), (3, Fraction(3, 8)), (4, Fraction(1, 20))])
 def test_the_best_r_gap_is_better_than_all_on_a_grid(users, hole):
-    best = best_gap(users=users, hole=hole)
+    best = best_gap(users=users, hole=hole, rng=np.random.default_rng(0), restarts=3)
     assert best.hole == hole
     epsilon = best.privacy(users=users).epsilon
     width = float(1 - hole) / 2
@@ -213,8 +213,15 @@ def test_the_best_r_gap_is_better_than_all_on_a_grid(users, hole):
         assert epsilon < Gap.uniform().privacy(users=users).epsilon
 
 
+def test_the_best_r_gap_need_not_be_symmetric():
+    symmetric = best_gap(users=3, hole=Fraction(3, 8), restarts=0)
+    assert symmetric.zero == symmetric.zero[::-1]
+    free = best_gap(users=3, hole=Fraction(3, 8), rng=np.random.default_rng(0), restarts=6)
+    assert free.privacy(users=3).epsilon < 0.9 * symmetric.privacy(users=3).epsilon
+
+
 def test_a_small_hole_makes_r_gap_as_private_as_one_likes():
-    epsilons = [best_gap(users=2, hole=Fraction(1, k)).privacy(users=2).epsilon for k in (10, 100, 1000)]
+    epsilons = [best_gap(users=2, hole=Fraction(1, k), restarts=0).privacy(users=2).epsilon for k in (10, 100, 1000)]
     assert epsilons[2] < 0.002
     assert epsilons == sorted(epsilons, reverse=True)
 

@@ -38,6 +38,8 @@ from shuffledp.release import Release, private_histogram
 from shuffledp.shuffler import shuffle
 from shuffledp.simulation import Simulation, simulate
 from shuffledp.tally import Tally
+from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.verification.local_simulation import to_local
 
 __version__ = "0.1.0"
 
@@ -55,6 +57,7 @@ __all__ = [
     "DummyHistogram",
     "ErrorBound",
     "Estimate",
+    "FiniteRandomizer",
     "Guarantee",
     "HadamardResponse",
     "Histogram",
@@ -89,4 +92,5 @@ __all__ = [
     "separate",
     "shuffle",
     "simulate",
+    "to_local",
 ]

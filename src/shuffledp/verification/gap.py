@@ -11,7 +11,7 @@ Making the hole A_2 small makes epsilon as small as one likes, so the smallest e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
 from shuffledp.parameters import whole
+from shuffledp.randomness import generator
 from shuffledp.verification.divergence import ExactPrivacy
 from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.verification.search import simplex_search, smallest_between_0_and_1
 
 MESSAGES = 4
-_GRID = 1 << 20
+_GRID = 1 << 30
 """Probabilities that a search has found are rounded to fractions with this denominator."""
-
-_STARTS, _SECTIONS = 24, 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,37 +80,58 @@ class Gap:
         return float(np.abs(np.log(ratios)).max())
 
 
-def best_gap(*, users: int, hole: Fraction) -> Gap:
-    """The probabilities with the smallest epsilon for n people and a given hole, by search.
+def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = None, restarts: int = 12) -> Gap:
+    """The probabilities with the smallest epsilon that a search finds for n people and a given hole.
 
-    The search is over laws that are symmetric under exchanging zeros and ones, which leaves one free number for each
-    input; it minimises in floats, and the result is rounded to fractions, whose epsilon is exact.
+    The search starts from the best laws that are symmetric under exchanging zeros and ones, and then leaves symmetry:
+    for some n that is better. It works in floats; the result is rounded to fractions, whose epsilon is exact. So that
+    epsilon is truly reached, but a smaller one is not excluded.
     """
     users = whole("users", users, minimum=2)
     if not 0 < hole < 1:
         raise ParameterError(f"hole must lie strictly between 0 and 1, got {float(hole):g}")
 
-    def laws(shares: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        first, second = (0.5 * (1 - float(hole)), 0.5)
-        return tuple(  # type: ignore[return-value]
-            np.array([half * share, half * (1 - share), middle, half * (1 - share), half * share])
-            for half, middle, share in zip((first, second), (float(hole), 0.0), shares, strict=True)
+    def loss(logits: NDArray[np.float64]) -> float:
+        return largest_log_ratio(*_laws(logits, float(hole)), users=users)
+
+    source = generator(rng)
+    best = start = _best_symmetric(users, float(hole))
+    for attempt in range(restarts):
+        size = (0.5, 0.05, 0.005)[attempt % 3]
+        moved = start + size * source.standard_normal(start.size)
+        found = simplex_search(loss, moved, size=size, steps=400)
+        found = simplex_search(loss, found, size=size / 10, steps=200)  # a simplex may collapse at a kink
+        best = min(best, found, key=loss)
+    zero, one = _laws(best, float(hole))
+    return Gap(zero=_on_grid(zero, 1 - hole, middle=hole), one=_on_grid(one, Fraction(1), middle=Fraction(0)))
+
+
+def _best_symmetric(users: int, hole: float) -> NDArray[np.float64]:
+    """Each input then has one free number: the share of no or four ones among those that are not two."""
+
+    def at(outer_zero: float, outer_one: float) -> NDArray[np.float64]:
+        shifts = [math.log((1 - outer) / outer) for outer in (outer_zero, outer_one)]
+        return np.array([shifts[0], shifts[0], 0.0, shifts[1], shifts[1], 0.0])
+
+    def best_zero(outer_one: float) -> tuple[float, float]:
+        return smallest_between_0_and_1(
+            lambda outer_zero: largest_log_ratio(*_laws(at(outer_zero, outer_one), hole), users=users)
         )
 
-    def loss(outer_one: float) -> tuple[float, float]:
-        """The smallest epsilon for a share of input 1, over the share of input 0; and that share."""
-        found = smallest(lambda outer_zero: largest_log_ratio(*laws((outer_zero, outer_one)), users=users))
-        return found[1], found[0]
+    outer_one, _ = smallest_between_0_and_1(lambda outer: best_zero(outer)[1])
+    return at(best_zero(outer_one)[0], outer_one)
 
-    outer_one, _ = smallest(lambda share: loss(share)[0])
-    shares = loss(outer_one)[1], outer_one
-    halves = [Fraction(round(share * _GRID), _GRID) / 2 for share in shares]
-    ends_zero, ends_one = (1 - hole) * halves[0], halves[1]
-    inner_zero, inner_one = (1 - hole) / 2 - ends_zero, Fraction(1, 2) - ends_one
-    return Gap(
-        zero=(ends_zero, inner_zero, hole, inner_zero, ends_zero),
-        one=(ends_one, inner_one, Fraction(0), inner_one, ends_one),
-    )
+
+def _laws(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Three free numbers for each input: logarithms of the odds of one, three and four ones against none."""
+    zero, one = (np.exp(np.concatenate([[0.0], part])) for part in np.split(logits, 2))
+    return np.insert((1 - hole) * zero / zero.sum(), 2, hole), np.insert(one / one.sum(), 2, 0.0)
+
+
+def _on_grid(law: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
+    """The law in fractions with exactly the given total beside the middle, which is kept."""
+    none, one, _, three, _ = (max(Fraction(1), Fraction(round(p * _GRID))) / _GRID for p in law)
+    return none, one, middle, three, total - none - one - three
 
 
 def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> float:
@@ -123,26 +144,6 @@ def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, us
     with np.errstate(divide="ignore"):
         logs = [np.log(output) for output in outputs]
     return max(float(np.abs(a - b).max()) for a, b in pairwise(logs))
-
-
-def smallest(loss: Callable[[float], float]) -> tuple[float, float]:
-    """Where in (0, 1) a function that need not be smooth is smallest, and its value: a grid, then golden sections."""
-    grid = np.arange(1, _STARTS) / _STARTS
-    at = float(min(grid, key=lambda x: loss(float(x))))
-    low, high = at - 1 / _STARTS, at + 1 / _STARTS
-    golden = (math.sqrt(5) - 1) / 2
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    below, above = loss(left), loss(right)
-    for _ in range(_SECTIONS):
-        if below < above:
-            high, right, above = right, left, below
-            left = high - golden * (high - low)
-            below = loss(left)
-        else:
-            low, left, below = left, right, above
-            right = low + golden * (high - low)
-            above = loss(right)
-    return (left, below) if below < above else (right, above)
 
 
 def _floats(law: Sequence[Fraction]) -> list[float]:
