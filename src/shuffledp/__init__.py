@@ -38,6 +38,7 @@ from shuffledp.release import Release, private_histogram
 from shuffledp.shuffler import shuffle
 from shuffledp.simulation import Simulation, simulate
 from shuffledp.tally import Tally
+from shuffledp.verification.audit import Audit, audit
 from shuffledp.verification.finite import FiniteRandomizer
 from shuffledp.verification.local_simulation import to_local
 
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Amplification",
     "AmplifiedOracle",
+    "Audit",
     "BassilySmith",
     "BernoulliMean",
     "BinarySum",
@@ -85,6 +87,7 @@ __all__ = [
     "Tally",
     "TooFewUsersError",
     "UnaryEncoding",
+    "audit",
     "plan",
     "private_histogram",
     "run",
