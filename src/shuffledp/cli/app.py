@@ -320,6 +320,28 @@ def separate(
         )
 
 
+@app.command()
+def verify(
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            help="Only the statements about one: zsum, hist, smooth, single-message, r-infinity, r-gap, sparse, dummy, "
+            "amplified, local or central."
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """The paper's theorems and every protocol's promise, each beside what is exactly true.
+
+    Exit codes: 0 every statement holds, 2 a wrong parameter, 4 a statement fails.
+    """
+    with _clear_errors("verify"):
+        from shuffledp.cli.verify import show_verdicts
+
+        if not show_verdicts(protocol=protocol, as_json=json):
+            raise typer.Exit(4)
+
+
 @contextmanager
 def _clear_errors(command: str) -> Iterator[None]:
     """One line on stderr and an exit code for everything that is the caller's to mend."""

@@ -1,0 +1,96 @@
+"""What the other protocols promise, beside what is exactly true of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from shuffledp.protocols import DummyHistogram, SparseHistogram
+from shuffledp.protocols.amplified_oracle import AmplifiedOracle
+from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.verification.statements.verdict import Verdict
+
+EPSILON, DELTA = 1.0, 1e-6
+_TERMS = 40
+
+
+def sparse() -> Iterator[Verdict]:
+    """SparseHistogram, calibrated."""
+    yield _curve(SparseHistogram.calibrate(users=10_000, bins=10**6, epsilon=EPSILON, delta=DELTA))
+
+
+def dummy() -> Iterator[Verdict]:
+    """DummyHistogram, calibrated, with either kind of dummies."""
+    for kind in ("binomial", "poisson"):
+        protocol = DummyHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA, dummies=kind)
+        yield _curve(protocol, f" with {kind} dummies")
+
+
+def amplified() -> Iterator[Verdict]:
+    """Amplification by shuffling, against the enumeration of all multisets of messages of 30 people."""
+    users, delta = 30, 0.01
+    protocol = AmplifiedOracle.calibrate(users=users, bins=2, epsilon=EPSILON, delta=delta, kind=RandomizedResponse)
+    table = FiniteRandomizer.of(protocol.oracle, range(2))  # type: ignore[arg-type]
+    yield Verdict.at_most(
+        statement="AmplifiedOracle, promise",
+        claim=f"epsilon at delta {delta:g}, n = {users}",
+        claimed=EPSILON,
+        exact=table.shuffled_privacy(users=users, delta=Fraction(delta)).epsilon,
+    )
+
+
+def local() -> Iterator[Verdict]:
+    """The likelihood ratio of one message. What is hashed or projected with public words is a response on few cells."""
+    choice: dict[str, Any] = {"users": 1, "epsilon": EPSILON}
+    for kind in (RandomizedResponse, HadamardResponse, UnaryEncoding):
+        yield _ratio(kind, FiniteRandomizer.of(kind(bins=4, **choice), range(4)))
+    hashing = LocalHashing(bins=100, **choice)
+    cells = hashing.cells or 2
+    yield _ratio(LocalHashing, FiniteRandomizer.of(RandomizedResponse(bins=cells, **choice), range(cells)))
+    truth = Fraction(BassilySmith(bins=100, **choice).true_support)
+    signs = {sign: {sign: truth, not sign: 1 - truth} for sign in (False, True)}
+    yield _ratio(BassilySmith, FiniteRandomizer.single(signs))
+
+
+def central() -> Iterator[Verdict]:
+    """LaplaceHistogram and StabilityHistogram, calibrated."""
+    choice: dict[str, Any] = {"users": 1000, "bins": 100, "epsilon": EPSILON, "delta": DELTA}
+    yield _curve(LaplaceHistogram.calibrate(**choice))
+    stability = StabilityHistogram.calibrate(**choice)
+    yield Verdict.at_most(
+        statement="StabilityHistogram, promise",
+        claim=f"delta at epsilon {EPSILON:g}",
+        claimed=DELTA,
+        exact=stability.delta(EPSILON),
+    )
+
+
+def _curve(protocol: Any, which: str = "") -> Verdict:
+    bound = "" if protocol.privacy.exact else ", by an upper bound"
+    return Verdict.at_most(
+        statement=f"{type(protocol).__name__}{which}, promise",
+        claim=f"delta at epsilon {EPSILON:g}{bound}",
+        claimed=DELTA,
+        exact=protocol.privacy.delta(EPSILON),
+    )
+
+
+def _ratio(kind: type[Any], table: FiniteRandomizer) -> Verdict:
+    exact = table.privacy()
+    promised = _exponential_below(EPSILON)
+    return Verdict(
+        statement=f"{kind.__name__}, promise",
+        claim="epsilon of a message",
+        claimed=EPSILON,
+        exact=exact.epsilon,
+        holds=exact.ratio is not None and exact.ratio <= promised,  # not by the rounded logarithm
+    )
+
+
+def _exponential_below(number: float) -> Fraction:
+    """A fraction just below e^number, number > 0: the first terms of the series."""
+    return sum((Fraction(number) ** k / math.factorial(k) for k in range(_TERMS)), Fraction(0))

@@ -1,0 +1,100 @@
+"""`shuffledp verify`: every statement holds, a false one is noticed, and the slack that the docs state is measured."""
+
+import json
+import math
+
+import pytest
+
+from shuffledp.cli.verify import show_verdicts
+from shuffledp.errors import ParameterError
+from shuffledp.verification import statements
+from shuffledp.verification.statements import CATALOGUE, Verdict, catalogue, check
+from shuffledp.verification.statements.promises import _exponential_below
+from tests.test_command_line import command
+
+
+def test_every_statement_holds():
+    verdicts = list(check())
+    assert {name for name, _ in verdicts} == set(CATALOGUE)
+    assert [verdict.statement for _, verdict in verdicts if not verdict.holds] == []
+    # nothing is compared with itself alone: claims about epsilon and delta have an exact value of their own
+    assert sum(verdict.slack is not None and verdict.slack > 1.01 for _, verdict in verdicts) > 10
+
+
+def test_the_table_names_the_statements_of_the_paper():
+    result = command("verify")
+    assert result.returncode == 0
+    for part in ("i", "ii", "iii", "iv"):
+        assert f"Theorem 3.1 {part}, " in result.stdout
+        assert f"Theorem 3.2 {part}, " in result.stdout
+    for statement in ("Claim 4.2", "Theorem 4.1", "CSU+19", "R^infinity", "R^gap", "Lemma", "Corollary"):
+        assert statement in result.stdout
+    assert "FAILS" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_one_protocol_as_json():
+    result = command("verify", "--protocol", "r-gap", "--json")
+    answer = json.loads(result.stdout)
+    assert result.returncode == 0
+    assert answer["holds"] is True
+    assert {row["protocol"] for row in answer["statements"]} == {"r-gap"}
+    assert answer["statements"][0]["exact"] == "infinite"
+    assert answer["statements"][1]["exact"] == pytest.approx(math.log(2.5))
+
+
+def test_an_unknown_name_is_one_clear_error():
+    result = command("verify", "--protocol", "histo")
+    assert result.returncode == 2
+    assert "single-message" in result.stderr
+    assert "'histo'" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    with pytest.raises(ParameterError, match="one of zsum"):
+        list(check("nothing"))
+
+
+def false_statement():
+    yield Verdict.at_most(statement="Theorem 0", claim="delta", claimed=1e-6, exact=1e-3)
+
+
+def test_a_false_statement_is_shown_and_fails_the_command(monkeypatch, capsys):
+    monkeypatch.setitem(catalogue.CATALOGUE, "zsum", false_statement)
+    assert not show_verdicts(protocol="zsum", as_json=False)
+    assert "FAILS" in capsys.readouterr().out
+    assert not show_verdicts(protocol="zsum", as_json=True)
+    assert json.loads(capsys.readouterr().out)["holds"] is False
+    assert show_verdicts(protocol="r-gap", as_json=False)
+
+
+def test_a_false_statement_has_an_exit_code(monkeypatch):
+    from typer.testing import CliRunner
+
+    from shuffledp.cli.app import app
+
+    monkeypatch.setitem(catalogue.CATALOGUE, "zsum", false_statement)
+    assert CliRunner().invoke(app, ["verify", "--protocol", "zsum"]).exit_code == 4
+    assert CliRunner().invoke(app, ["verify", "--protocol", "r-infinity"]).exit_code == 0
+
+
+def test_weak_noise_fails_its_statement(monkeypatch):
+    """A protocol with less noise than its theorem asks for does not pass."""
+    from shuffledp.accounting import theorems
+
+    monkeypatch.setattr(theorems, "theorem_noise_mean", lambda *, epsilon, delta: 5.0)
+    verdicts = {verdict.statement: verdict for verdict in statements.CATALOGUE["zsum"]()}
+    assert not verdicts["Theorem 3.1 i, privacy"].holds
+    assert verdicts["Theorem 3.1 iii, zero"].holds
+
+
+def test_slack_means_something_only_for_positive_finite_numbers():
+    verdict = Verdict.at_most(statement="", claim="", claimed=4.0, exact=2.0)
+    assert verdict.slack == 2
+    assert Verdict.at_most(statement="", claim="", claimed=0.0, exact=0.0).slack is None
+    assert Verdict(statement="", claim="", claimed=None, exact=1.0, holds=True).slack is None
+
+
+def test_the_exponential_is_bounded_from_below():
+    for number in (0.1, 1.0, 2.5):
+        assert _exponential_below(number) == pytest.approx(math.exp(number), rel=1e-14)
+    assert _exponential_below(1.0) < math.nextafter(math.e, 3)
