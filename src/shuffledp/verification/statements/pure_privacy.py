@@ -19,6 +19,11 @@ _USERS = 8
 _FEW = 3
 
 
+def response(*, epsilon: float) -> FiniteRandomizer:
+    """Randomized response on two bins, as a table."""
+    return FiniteRandomizer.of(RandomizedResponse(users=1, bins=2, epsilon=epsilon), range(2))
+
+
 def single_message() -> Iterator[Verdict]:
     """Claim 4.2, Theorem 4.1 and the lemma of CSU+19, for the local protocols whose messages can be listed."""
     for kind in (RandomizedResponse, HadamardResponse, UnaryEncoding):
@@ -32,8 +37,7 @@ def single_message() -> Iterator[Verdict]:
             exact=local.epsilon,
             holds=shuffled.ratio == local.ratio,
         )
-    response = FiniteRandomizer.of(RandomizedResponse(users=_FEW, bins=2, epsilon=1.0), range(2))
-    yield _same_law(response)
+    yield _same_law(response(epsilon=1.0))
     yield from _removal()
 
 
@@ -56,8 +60,7 @@ def _same_law(randomizer: FiniteRandomizer) -> Verdict:
 def _removal() -> Iterator[Verdict]:
     """For a message that says much, where the local delta at epsilon + ln n is not 0, and for one that says little."""
     users, ratio = 5, Fraction(5, 4)
-    loud = FiniteRandomizer.of(RandomizedResponse(users=users, bins=2, epsilon=4.0), range(2))
-    lemma = shuffler_removal(loud, users=users, ratio=ratio)
+    lemma = shuffler_removal(response(epsilon=4.0), users=users, ratio=ratio)
     yield Verdict(
         statement="CSU+19 lemma, local delta",
         claim=f"at epsilon {math.log(ratio):.3f} + ln {users}",
@@ -66,8 +69,7 @@ def _removal() -> Iterator[Verdict]:
         holds=lemma.holds,
     )
     users, delta = 20, Fraction(1, 100)
-    quiet = FiniteRandomizer.of(RandomizedResponse(users=users, bins=2, epsilon=1.0), range(2))
-    cost = removal_cost(quiet, users=users, delta=delta)
+    cost = removal_cost(response(epsilon=1.0), users=users, delta=delta)
     yield Verdict.at_most(
         statement="CSU+19 lemma, local epsilon",
         claim=f"at delta {float(delta):g}, n = {users}",
