@@ -79,7 +79,9 @@ def test_the_exact_ratio_is_enough_and_nothing_smaller_is(randomizer, users, del
     assert by_definition(randomizer, users, exact.ratio) <= delta
     if exact.ratio > 1:
         assert by_definition(randomizer, users, exact.ratio * (1 - Fraction(1, 10**9))) > delta
-    assert mpmath.log(mpmath.mpf(exact.ratio.numerator) / exact.ratio.denominator) <= exact.epsilon + 1e-300
+    with mpmath.workdps(50):
+        logarithm = mpmath.log(mpmath.mpf(exact.ratio.numerator) / exact.ratio.denominator)
+        assert logarithm <= exact.epsilon <= logarithm * (1 + mpmath.mpf("2e-15"))
 
 
 @settings(max_examples=60, deadline=None)

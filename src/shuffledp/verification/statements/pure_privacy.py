@@ -98,7 +98,7 @@ def r_gap() -> Iterator[Verdict]:
         epsilon = gap.privacy(users=users).epsilon
         yield Verdict(
             statement="R^gap, shuffled",
-            claim=f"epsilon among {users} is finite",
+            claim=f"epsilon among {users}",
             claimed=None,
             exact=epsilon,
             holds=gap.floor - 1e-12 <= epsilon < math.inf,
