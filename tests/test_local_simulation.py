@@ -60,11 +60,11 @@ def test_the_local_simulation_draws_from_the_law():
     protocol = protocol_of(randomizer, 4, lambda messages: (messages[0], sum(messages[1:])))
     local, dataset, rng = to_local(protocol), (0, 0, 1, 1), np.random.default_rng(5)
     law = protocol.output_law(dataset)
-    outputs = [local.estimate(local.tally(local.randomize(dataset, rng=rng), rng=rng)) for _ in range(6000)]
+    outputs = [local.estimate(local.tally(local.randomize(dataset, rng=rng), rng=rng)) for _ in range(3000)]
     observed = np.array([outputs.count(output) for output in law])
     assert p_value(observed, np.array([float(p) for p in law.values()])) > FALSE_FAILURE_RATE
     # without the permutation the test fails
-    ordered = [local.estimate(protocol.tally(local.randomize(dataset, rng=rng))) for _ in range(6000)]
+    ordered = [local.estimate(protocol.tally(local.randomize(dataset, rng=rng))) for _ in range(3000)]
     observed = np.array([ordered.count(output) for output in law])
     assert p_value(observed, np.array([float(p) for p in law.values()])) < FALSE_FAILURE_RATE
 
@@ -82,7 +82,7 @@ def test_a_real_protocol_and_its_local_simulation_have_one_law():
             + 300 * protocol.false_support
         ),
     ):
-        drawn = np.array([round(float(simulate())) for _ in range(4000)])
+        drawn = np.array([round(float(simulate())) for _ in range(2000)])
         assert p_value(np.bincount(drawn, minlength=law.size), law) > FALSE_FAILURE_RATE
     estimate = local.estimate(local.tally(local.randomize(values, rng=rng), rng=rng))
     assert estimate.bins == 3

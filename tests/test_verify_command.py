@@ -33,6 +33,11 @@ def test_the_table_names_the_statements_of_the_paper():
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+def test_the_help_lists_every_name():
+    words = command("verify", "--help").stdout.replace("│", " ").replace(",", " ").replace(".", " ").split()
+    assert set(CATALOGUE) <= set(words)
+
+
 def test_one_protocol_as_json():
     result = command("verify", "--protocol", "r-gap", "--json")
     answer = json.loads(result.stdout)

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from shuffledp.protocols import DummyHistogram, SparseHistogram
+from shuffledp.protocols import BlanketHistogram, BlanketSum, DummyHistogram, SparseHistogram
 from shuffledp.protocols.amplified_oracle import AmplifiedOracle
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols.public_coin import PublicCoinHistogram
+from shuffledp.protocols.real_sum import RealSum
 from shuffledp.verification.finite import FiniteRandomizer
 from shuffledp.verification.statements.verdict import Verdict
 
@@ -28,6 +30,32 @@ def dummy() -> Iterator[Verdict]:
     for kind in ("binomial", "poisson"):
         protocol = DummyHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA, dummies=kind)
         yield _curve(protocol, f" with {kind} dummies")
+
+
+def blanket() -> Iterator[Verdict]:
+    """The bound on the privacy of CSU+19's sum and histogram, against all multisets of messages of some people."""
+    ratio = Fraction(3, 2)
+    for protocol in (
+        BlanketSum(users=30, flip_probability=0.125),
+        BlanketHistogram(users=8, bins=2, flip_probability=0.125),
+    ):
+        table = FiniteRandomizer.of(protocol, range(2))
+        yield Verdict.at_most(
+            statement=f"{type(protocol).__name__}, bound",
+            claim=f"delta at epsilon {math.log(ratio):.3f}, n = {protocol.users}",
+            claimed=protocol.privacy.delta(math.log(ratio)),
+            exact=float(table.shuffled_delta(users=protocol.users, ratio=ratio).delta),
+        )
+
+
+def public_coin() -> Iterator[Verdict]:
+    """PublicCoinHistogram, calibrated."""
+    yield _curve(PublicCoinHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA))
+
+
+def real_sum() -> Iterator[Verdict]:
+    """RealSum, calibrated."""
+    yield _curve(RealSum.calibrate(users=10_000, epsilon=EPSILON, delta=DELTA))
 
 
 def amplified() -> Iterator[Verdict]:
