@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp import BinarySum, HadamardResponse, ParameterError, RandomizedResponse, UnaryEncoding
+from shuffledp import BinarySum, DataError, HadamardResponse, ParameterError, RandomizedResponse, UnaryEncoding
+from shuffledp.verification.divergence import logarithm_above
 from shuffledp.verification.enumeration import exact_delta, shuffled_law
 from shuffledp.verification.finite import FiniteRandomizer
 from shuffledp.verification.gap import Gap, best_gap, largest_log_ratio
@@ -224,6 +225,17 @@ def test_the_best_r_gap_need_not_be_symmetric():
     assert free.privacy(users=3).epsilon < 0.9 * symmetric.privacy(users=3).epsilon
 
 
+def test_the_best_r_gaps_of_the_documentation_are_reached():
+    text = (Path(__file__).parent.parent / "docs" / "pure-privacy.md").read_text()
+    rows = re.findall(r"^\| (\d+/\d+) \|(.*)\|$", text, flags=re.MULTILINE)
+    assert len(rows) == 2
+    for hole, figures in rows:
+        stated = dict(zip((2, 3, 5, 10, 20), map(float, figures.split("|")), strict=True))
+        for users in (2, 10):  # where the best one that is found is symmetric
+            epsilon = best_gap(users=users, hole=Fraction(hole), restarts=0).privacy(users=users).epsilon
+            assert epsilon == pytest.approx(stated[users], rel=0.01)
+
+
 def test_a_small_hole_makes_r_gap_as_private_as_one_likes():
     epsilons = [best_gap(users=2, hole=Fraction(1, k), restarts=0).privacy(users=2).epsilon for k in (10, 100, 1000)]
     assert epsilons[2] < 0.002
@@ -383,8 +395,25 @@ def test_wrong_questions_are_refused():
         opposite_bits().privacy(delta=Fraction(1))
     with pytest.raises(ParameterError, match="ratio"):
         opposite_bits().delta(ratio=Fraction(0))
+    with pytest.raises(DataError, match="table"):
+        opposite_bits().shuffled_law((0, 7))
+    with pytest.raises(DataError, match="table"):
+        opposite_bits().randomize(7)
     with pytest.raises(ParameterError, match="weight"):
         generating_ratio(opposite_bits(), {0: Fraction(1)})
+
+
+def test_logarithms_are_never_too_small():
+    for ratio in (
+        Fraction(1),
+        1 + Fraction(1, 10**30),
+        Fraction(3, 2),
+        Fraction(10**400, 7),
+        Fraction(10**5000, 3**900),
+    ):
+        with mpmath.workdps(60):
+            exact = mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)
+            assert exact <= logarithm_above(ratio) <= exact * (1 + mpmath.mpf("1e-8"))
 
 
 def test_all_multisets_of_the_others_are_walked():

@@ -1,1 +1,1 @@
-"""Independent checks: exact enumeration with fractions."""
+"""Independent checks: enumeration in exact fractions, the pure-privacy results, statements with their slack, audits."""

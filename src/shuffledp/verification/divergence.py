@@ -55,10 +55,9 @@ def logarithm_above(ratio: Fraction) -> float:
     if ratio == 1:
         return 0.0
     try:
-        value = math.log1p(float(ratio - 1))
-    except OverflowError:
-        value = math.log(ratio.numerator) - math.log(ratio.denominator)
-    return value * (1 + 2.0**-50)
+        return math.log1p(float(ratio - 1)) * (1 + 2.0**-50)
+    except OverflowError:  # a difference of large logarithms, which loses some digits
+        return (math.log(ratio.numerator) - math.log(ratio.denominator)) * (1 + 2.0**-30)
 
 
 def excess(first: Weights, second: Weights, *, ratio: Fraction) -> int:

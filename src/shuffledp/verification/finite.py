@@ -28,6 +28,8 @@ from shuffledp.verification.divergence import ExactPrivacy, WorstCase, delta_of_
 from shuffledp.verification.enumeration import EnumerableProtocol, Law, Messages
 from shuffledp.verification.multisets import Multisets
 
+_UNKNOWN = "a value is not in the randomizer's table"
+
 
 @dataclass(frozen=True)
 class FiniteRandomizer:
@@ -143,6 +145,8 @@ class FiniteRandomizer:
         """The law of the shuffler's output as a multiset, in the order of the symbols."""
         multisets = self._multisets(max(1, len(dataset)))
         rows = {value: at for at, value in enumerate(self.values)}
+        if any(value not in rows for value in dataset):
+            raise DataError(_UNKNOWN)
         law = multisets.law([rows[value] for value in dataset])
         total = sum(law.values())
         return {multisets.messages(code): Fraction(weight, total) for code, weight in law.items()}
@@ -153,7 +157,7 @@ class FiniteRandomizer:
         sent: list[Any] = []
         for value in np.atleast_1d(np.asarray(values)).tolist():
             if value not in self.table:
-                raise DataError("a value is not one of the randomizer's")
+                raise DataError(_UNKNOWN)
             sent.extend(_draw(self.table[value], source))
         return sent
 
