@@ -129,13 +129,12 @@ class FiniteProtocol:
     @property
     def messages_per_user(self) -> MessageCount:
         """From the table, for the value that sends most."""
-        lengths = [
-            (sum(float(p) * len(messages) for messages, p in law.items()), max(len(m) for m, p in law.items() if p))
-            for law in self.randomizer.table.values()
-        ]
-        single = self.randomizer.single_message
-        most = 1 if single else max(2, *(longest for _, longest in lengths))
-        return MessageCount(expected=max(mean for mean, _ in lengths), maximum=most)
+        laws = self.randomizer.table.values()
+        expected = max(sum(p * len(messages) for messages, p in law.items()) for law in laws)
+        longest = max(len(messages) for law in laws for messages, p in law.items() if p)
+        # whoever may also send nothing is not single-message either
+        most = longest if self.randomizer.single_message else max(2, longest)
+        return MessageCount(expected=float(expected), maximum=most)
 
     def randomizer_law(self, value: Any) -> Any:
         """The exact law of one person's messages."""
