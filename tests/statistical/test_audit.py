@@ -26,6 +26,7 @@ from shuffledp import (
     LaplaceHistogram,
     LocalHashing,
     ParameterError,
+    PrivateCoinHistogram,
     PublicCoinHistogram,
     RandomizedResponse,
     RealSum,
@@ -61,6 +62,7 @@ SHUFFLED = {
     BlanketSum: BlanketSum(users=60, flip_probability=2.0**-4),
     BlanketHistogram: BlanketHistogram(users=12, bins=3, flip_probability=0.125),
     PublicCoinHistogram: PublicCoinHistogram.calibrate(users=30, bins=4, epsilon=1, delta=0.05, rows=2, width=4),
+    PrivateCoinHistogram: PrivateCoinHistogram.calibrate(users=12, bins=3, epsilon=1, delta=0.05, elements=2),
     RealSum: RealSum.calibrate(users=30, epsilon=1, delta=0.01, scale=1),
     AmplifiedOracle: AmplifiedOracle.calibrate(users=200, bins=3, epsilon=1, delta=0.05, kind=RandomizedResponse),
 }

@@ -326,7 +326,7 @@ def verify(
         str | None,
         typer.Option(
             help="Only the statements about one: zsum, hist, smooth, single-message, r-infinity, r-gap, sparse, dummy, "
-            "blanket, public-coin, real-sum, amplified, local or central."
+            "blanket, public-coin, private-coin, real-sum, amplified, local or central."
         ),
     ] = None,
     json: AsJson = False,

@@ -19,6 +19,7 @@ CATALOGUE: dict[str, Callable[[], Iterator[Verdict]]] = {
     "dummy": promises.dummy,
     "blanket": promises.blanket,
     "public-coin": promises.public_coin,
+    "private-coin": promises.private_coin,
     "real-sum": promises.real_sum,
     "amplified": promises.amplified,
     "local": promises.local,

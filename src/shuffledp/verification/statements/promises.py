@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from shuffledp.protocols import BlanketHistogram, BlanketSum, DummyHistogram, SparseHistogram
+from shuffledp.protocols import BlanketHistogram, BlanketSum, DummyHistogram, PrivateCoinHistogram, SparseHistogram
 from shuffledp.protocols.amplified_oracle import AmplifiedOracle
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
@@ -51,6 +51,25 @@ def blanket() -> Iterator[Verdict]:
 def public_coin() -> Iterator[Verdict]:
     """PublicCoinHistogram, calibrated."""
     yield _curve(PublicCoinHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA))
+
+
+def private_coin() -> Iterator[Verdict]:
+    """PrivateCoinHistogram: its bound for two bins, one element and one noise message, against all multisets."""
+    users, ratio = 6, Fraction(3, 2)
+    protocol = PrivateCoinHistogram(users=users, bins=2, elements=1, noise_messages=1)
+    elements = range(1 << protocol.bits_per_element)
+    inside = {bin: [y for y in elements if ((bin + 1) & y).bit_count() % 2 == 0] for bin in range(2)}
+    each = Fraction(2, len(elements) ** 2)
+    table = FiniteRandomizer(
+        {bin: {(real, noise): each for real in inside[bin] for noise in elements} for bin in range(2)}
+    )
+    yield Verdict.at_most(
+        statement="PrivateCoinHistogram, bound",
+        claim=f"delta at epsilon {math.log(ratio):.3f}, n = {users}",
+        claimed=protocol.privacy.delta(math.log(ratio)),
+        exact=float(table.shuffled_delta(users=users, ratio=ratio).delta),
+    )
+    yield _curve(PrivateCoinHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA))
 
 
 def real_sum() -> Iterator[Verdict]:
