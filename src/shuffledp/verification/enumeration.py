@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
+from shuffledp.verification.divergence import WorstCase
+
 Messages = tuple[Any, ...]
 """A multiset of messages, as a sorted tuple."""
 
@@ -41,6 +43,13 @@ def exact_delta(law: Law, other: Law, *, ratio: Fraction) -> Fraction:
     """Sum over outcomes of [P(o) - ratio * Q(o)]_+."""
     zero = Fraction(0)
     return sum((max(zero, p - ratio * other.get(outcome, zero)) for outcome, p in law.items()), zero)
+
+
+def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[int], ratio: Fraction) -> WorstCase:
+    """delta(ln ratio) of a protocol's shuffled messages: the maximum over all neighbouring datasets."""
+    from shuffledp.verification.finite import FiniteRandomizer  # which is built on the definitions above
+
+    return FiniteRandomizer.of(protocol, values).shuffled_delta(users=users, ratio=ratio)
 
 
 def shifted_delta(laws: Sequence[Law], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
