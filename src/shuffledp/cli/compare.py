@@ -63,7 +63,7 @@ def show_comparison(
     else:
         _show(results, data=data, **question)
     if markdown is not None:
-        _write(markdown, _markdown(results))
+        _write(markdown, _markdown(results, data=data, **question))
     if figure is not None:
         from shuffledp.report.comparison import draw_comparison
 
@@ -92,17 +92,13 @@ _CELLS: dict[str, Callable[[Measurement], str]] = {
 }
 
 
-def _show(
-    results: list[Measurement], *, epsilon: float, delta: float, beta: float, trials: int, data: str, **_: Any
-) -> None:
+def _show(results: list[Measurement], *, epsilon: float, delta: float, **question: Any) -> None:
     console = Console()
     console.width = max(console.width, _WIDTH)
     for (users, bins), rows in _cases(results).items():
         table = Table(
             title=f"{users:,} people, {readable(bins)} values, epsilon {epsilon:g}, delta {delta:g}",
-            caption=f"error: the largest over all values, in people; mean over {trials} trials of {data} data, ± its "
-            f"95 % interval\nbound: what is exceeded {beta:.0%} of the time at most, whatever the data\n"
-            "messages, bits: per person; seconds: one trial",
+            caption="\n".join(_legend(**question)),
             box=SIMPLE_HEAD,
             title_justify="left",
             caption_justify="left",
@@ -119,9 +115,18 @@ def _show(
     console.print("Not private: this compares with the true counts.", highlight=False)
 
 
-def _markdown(results: list[Measurement]) -> str:
+def _legend(*, beta: float, trials: int, data: str, **_: Any) -> list[str]:
+    """What the columns are."""
+    return [
+        f"error: the largest over all values, in people; mean over {trials} trials of {data} data, ± its 95 % interval",
+        f"bound: what is exceeded {beta:.0%} of the time at most, whatever the data",
+        "messages, bits: per person; seconds: one trial",
+    ]
+
+
+def _markdown(results: list[Measurement], *, epsilon: float, delta: float, **question: Any) -> str:
     """Tables for a document."""
-    lines = []
+    lines = [f"# Every protocol for epsilon {epsilon:g}, delta {delta:g}", "", "; ".join(_legend(**question)) + ".", ""]
     for (users, bins), rows in _cases(results).items():
         lines += [f"### {users:,} people, {readable(bins)} values", "", "| " + " | ".join(_CELLS) + " |"]
         lines += ["|" + "---|" * len(_CELLS)]
