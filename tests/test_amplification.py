@@ -91,8 +91,8 @@ def test_the_bound_for_messages_that_tell_little_is_its_definition(users, local_
     low, high = bound.delta_of_bound(epsilon)
     for_any = Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon)
     assert high >= min(exact, for_any) * (1 - 1e-9)
-    assert low <= exact * (1 + 1e-9) + 1e-14
-    assert high == pytest.approx(min(exact, for_any), rel=1e-8, abs=1e-12)
+    assert low <= exact * (1 + 1e-7) + 1e-14  # copies are rounded down by a hair, also there
+    assert high == pytest.approx(min(exact, for_any), rel=1e-7, abs=1e-12)
 
 
 @given(st.lists(st.integers(1, 30), min_size=12, max_size=12), st.floats(0, 0.95), st.integers(2, 4))
