@@ -33,7 +33,7 @@ table1: .venv/demo.stamp
 
 # The paper's Table 2, measured: docs/table2.md and docs/figures/table2.png, in a few minutes.
 table2: .venv/demo.stamp
-	$(BIN)/python -m shuffledp.experiments.table2 docs
+	$(BIN)/python -m shuffledp.report.table2 docs
 
 .venv/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -12,7 +12,7 @@ from shuffledp.domain import Domain
 from shuffledp.engines import Progress, quiet
 from shuffledp.evaluation import Evaluation, compare, places
 from shuffledp.parameters import failure_probability, target_delta, target_epsilon, whole
-from shuffledp.values import Values
+from shuffledp.values import Values, check_can_draw
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,6 +72,7 @@ def simulate(
     calibrated, option, _ = values.calibrate(
         users=users, epsilon=epsilon, delta=delta, beta=beta, protocol=protocol, estimator=estimator
     )
+    check_can_draw(calibrated)
     evaluations = []
     for trial in range(trials):
         estimate = calibrated.estimate(calibrated.sample_tally(truth, rng=rng), estimator=option.estimator, beta=beta)

@@ -1,4 +1,4 @@
-"""Table 2 of the paper with measured numbers of people: python -m shuffledp.experiments.table2 docs."""
+"""Table 2 of the paper with measured numbers of people: python -m shuffledp.report.table2 docs."""
 
 from __future__ import annotations
 

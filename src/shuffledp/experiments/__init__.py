@@ -1,1 +1,0 @@
-"""The paper's tables, made anew; one module each, run as a program."""
