@@ -33,9 +33,9 @@ from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, L
 from shuffledp.applications.pointer_chasing import rank, unrank
 from shuffledp.applications.pointer_jumping import Level
 from shuffledp.applications.search import LOOKS, judged, measured_users, smallest_users
-from shuffledp.experiments import table2
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
+from shuffledp.report import table2
 from tests.statistical.goodness import FALSE_FAILURE_RATE, assert_law, p_value
 from tests.test_command_line import command
 

@@ -163,7 +163,7 @@ class Values:
 def check_can_draw(protocol: Any) -> None:
     """Some protocols have no law of the tally to draw from."""
     if not hasattr(protocol, "sample_tally"):
-        raise ParameterError("the counts of this protocol's messages cannot be drawn: really make the messages (simulations cannot)")
+        raise ParameterError("the counts of these messages cannot be drawn: really make the messages, or use compare")
 
 
 def _column(data: Any, column: str | None, *, user: str | None, drop_missing: bool) -> Column:
