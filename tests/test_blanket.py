@@ -189,7 +189,7 @@ def test_wrong_parameters_and_data():
     total = BlanketSum.calibrate(users=100, **WISH)
     with pytest.raises(DataError, match="bits"):
         total.randomize([2])
-    with pytest.raises(DataError, match="ones among"):
+    with pytest.raises(DataError, match="more ones"):
         total.sample_tally(101)
     with pytest.raises(DataError, match="more ones"):
         total.estimate(total.tally(np.ones(101, dtype=int)))

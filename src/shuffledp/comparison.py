@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist, fmean, stdev
 from typing import Any
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from shuffledp.engines import Progress, quiet
 from shuffledp.errors import ParameterError, ShuffledpError
-from shuffledp.estimate import Estimate, readable
-from shuffledp.model import run
+from shuffledp.estimate import Estimate
+from shuffledp.model import drawn_or_run
 from shuffledp.parameters import failure_probability, head_count, target_delta, target_epsilon, whole
 from shuffledp.protocols import BlanketHistogram, DummyHistogram, Histogram, SparseHistogram
 from shuffledp.protocols.amplified_oracle import AmplifiedOracle
@@ -32,15 +32,21 @@ from shuffledp.tally import Tally
 _LISTED_BINS = 10**7
 """Protocols that estimate every bin need a number for each."""
 
-_HASHES = 5e9
-"""Comparing every report with every bin takes a few seconds from here on."""
+_MOST_WORK = 5.2e9
+"""Comparisons of a report with a bin in one trial: more take longer than a few seconds."""
+
+_MOST_REPORTS = 10**7
+"""Where every report is made, they must fit in memory."""
+
+_SOLVING = 100
+"""Decoding a message by linear algebra takes as long as so many comparisons."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
     """A protocol of the table: how it is made for a guarantee, and how it is read.
 
-    `lists_bins` says that every bin is estimated, `hashes` that every report is compared with every bin.
+    `lists_bins` says that every bin is estimated. `work` is how many comparisons of reports with bins a trial takes.
     """
 
     title: str
@@ -48,15 +54,18 @@ class Contender:
     make: Callable[..., Any]
     estimator: str
     lists_bins: bool = True
-    hashes: bool = False
+    work: Callable[[Any], float] = lambda protocol: 0.0
 
-    def problem(self, *, users: int, bins: int) -> str:
-        """Why this is not feasible here; empty if it is."""
-        if self.lists_bins and bins > _LISTED_BINS:
-            return f"estimates every bin: at most {_LISTED_BINS:,}"
-        if self.hashes and users * bins > _HASHES:
-            return f"compares {users:,} reports with {readable(bins)} bins: too slow"
-        return ""
+
+def _every_bin(protocol: Any) -> float:
+    """Every report is compared with every bin."""
+    return float(protocol.users) * float(protocol.bins)
+
+
+def _solutions(protocol: PrivateCoinHistogram) -> float:
+    """Every message is decoded, and supports a few bins."""
+    supported = 1 + protocol.bins * 2.0**-protocol.elements
+    return protocol.users * protocol.messages_per_user.expected * supported * _SOLVING
 
 
 def _half(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,17 +87,27 @@ CONTENDERS: dict[str, Contender] = {
     "response": Contender(
         title="d-ary randomized response", model="local", make=RandomizedResponse.calibrate, estimator="unbiased"
     ),
+    "unary-symmetric": Contender(
+        title="symmetric unary encoding",
+        model="local",
+        make=lambda *, delta, **fields: UnaryEncoding(optimised=False, **fields),
+        estimator="unbiased",
+    ),
     "unary": Contender(
         title="optimised unary encoding", model="local", make=UnaryEncoding.calibrate, estimator="unbiased"
     ),
     "hashing": Contender(
-        title="optimised local hashing", model="local", make=LocalHashing.calibrate, estimator="unbiased", hashes=True
+        title="optimised local hashing",
+        model="local",
+        make=LocalHashing.calibrate,
+        estimator="unbiased",
+        work=_every_bin,
     ),
     "hadamard": Contender(
         title="Hadamard response", model="local", make=HadamardResponse.calibrate, estimator="unbiased"
     ),
     "bassily-smith": Contender(
-        title="Bassily-Smith [BS15]", model="local", make=BassilySmith.calibrate, estimator="unbiased", hashes=True
+        title="Bassily-Smith [BS15]", model="local", make=BassilySmith.calibrate, estimator="unbiased", work=_every_bin
     ),
     "shuffled-response": Contender(
         title="shuffled d-ary response [BBGN19]",
@@ -96,12 +115,25 @@ CONTENDERS: dict[str, Contender] = {
         make=partial(AmplifiedOracle.calibrate, kind=RandomizedResponse),
         estimator="unbiased",
     ),
+    "shuffled-hadamard": Contender(
+        title="shuffled Hadamard response",
+        model="shuffled",
+        make=partial(AmplifiedOracle.calibrate, kind=HadamardResponse),
+        estimator="unbiased",
+    ),
+    "shuffled-unary": Contender(
+        title="shuffled unary encoding",
+        model="shuffled",
+        make=partial(AmplifiedOracle.calibrate, kind=UnaryEncoding),
+        estimator="unbiased",
+        work=_every_bin,
+    ),
     "shuffled-hashing": Contender(
         title="shuffled local hashing [WXD+19]",
         model="shuffled",
         make=partial(AmplifiedOracle.calibrate, kind=LocalHashing),
         estimator="unbiased",
-        hashes=True,
+        work=_every_bin,
     ),
     "csu-published": Contender(
         title="CSU+19, published", model="shuffled", make=BlanketHistogram.from_paper, estimator="unbiased"
@@ -126,12 +158,14 @@ CONTENDERS: dict[str, Contender] = {
         model="shuffled",
         make=PrivateCoinHistogram.from_paper,
         estimator="unbiased",
+        work=_solutions,
     ),
     "private-coin": Contender(
         title="GGK+19 private coin, calibrated",
         model="shuffled",
         make=PrivateCoinHistogram.calibrate,
         estimator="unbiased",
+        work=_solutions,
     ),
     "dummy": Contender(title="dummy messages", model="shuffled", make=DummyHistogram.calibrate, estimator="unbiased"),
     "hist-published": Contender(
@@ -276,12 +310,16 @@ def _measure(
         "users": truth.total,
         "bins": bins,
     }
-    if problem := contender.problem(users=truth.total, bins=bins):
-        return Measurement(**about, problem=problem)
+    if contender.lists_bins and bins > _LISTED_BINS:
+        return Measurement(**about, problem=f"estimates every bin: at most {_LISTED_BINS:,}")
     try:
         protocol = contender.make(users=truth.total, bins=bins, epsilon=epsilon, delta=delta)
     except ShuffledpError as error:
         return Measurement(**about, problem=str(error))
+    if not hasattr(protocol, "sample_tally") and truth.total > _MOST_REPORTS:
+        return Measurement(**about, problem=f"makes every report: at most {_MOST_REPORTS:,} people")
+    if contender.work(protocol) > _MOST_WORK:
+        return Measurement(**about, problem=f"too slow: {truth.total:,} people's messages against every bin")
     rng = np.random.default_rng([seed, truth.total, bins % 2**63, *name.encode()])
     if contender.lists_bins:
         dense = np.zeros(bins, dtype=np.int64)
@@ -305,12 +343,10 @@ def _measure(
 
 
 def _trial(protocol: Any, contender: Contender, truth: Tally, rng: np.random.Generator) -> Estimate:
-    """One estimate: from the exact law of the tally where there is one, else from every message."""
-    if hasattr(protocol, "sample_tally"):
-        drawn = protocol.sample_tally(truth.counts if contender.lists_bins else truth, rng=rng)
-        estimate: Estimate = protocol.estimate(drawn, estimator=contender.estimator)
-        return estimate
-    return run(protocol, np.repeat(truth.symbols, truth.counts), rng=rng)
+    """One estimate; public coins are tossed anew, since errors are over them too."""
+    if hasattr(protocol, "coin"):
+        protocol = replace(protocol, coin=int(rng.integers(2**63)))
+    return drawn_or_run(protocol, truth, rng=rng, estimator=contender.estimator)
 
 
 def _largest_error(estimate: Estimate, truth: Tally) -> float:

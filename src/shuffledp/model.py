@@ -49,6 +49,14 @@ class CentralProtocol(Protocol):
         """The private result."""
 
 
+def drawn_or_run(protocol: Any, truth: Tally, *, rng: np.random.Generator, **options: Any) -> Estimate:
+    """A simulated estimate: from the exact law of the tally where there is one, else with every message made."""
+    if hasattr(protocol, "sample_tally"):
+        estimate: Estimate = protocol.estimate(protocol.sample_tally(truth, rng=rng), **options)
+        return estimate
+    return run(protocol, np.repeat(truth.symbols, truth.counts), rng=rng, **options)
+
+
 def run(protocol: ShuffledProtocol, values: Any, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
     """P(x) = A(S(R(x_1), ..., R(x_n))), with every message really made; further options go to `estimate`.
 

@@ -316,10 +316,9 @@ def _wish(*, users: Any, bins: Any, epsilon: Any, delta: Any, honest_users: Any)
 
 
 def _option(name: str) -> Option:
-    every = OPTIONS | EARLIER
-    if name not in every:
-        raise ParameterError(f"protocol must be one of {', '.join(every)}; got {name!r}")
-    return every[name]
+    if name not in OPTIONS:
+        raise ParameterError(f"protocol must be one of {', '.join(OPTIONS)}; got {name!r}")
+    return OPTIONS[name]
 
 
 def _simultaneous(option: Option, wish: dict[str, Any], beta: float) -> float:

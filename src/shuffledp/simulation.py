@@ -11,8 +11,9 @@ import numpy as np
 from shuffledp.domain import Domain
 from shuffledp.engines import Progress, quiet
 from shuffledp.evaluation import Evaluation, compare, places
+from shuffledp.model import drawn_or_run
 from shuffledp.parameters import failure_probability, target_delta, target_epsilon, whole
-from shuffledp.values import Values, check_can_draw
+from shuffledp.values import Values
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,10 +73,9 @@ def simulate(
     calibrated, option, _ = values.calibrate(
         users=users, epsilon=epsilon, delta=delta, beta=beta, protocol=protocol, estimator=estimator
     )
-    check_can_draw(calibrated)
     evaluations = []
     for trial in range(trials):
-        estimate = calibrated.estimate(calibrated.sample_tally(truth, rng=rng), estimator=option.estimator, beta=beta)
+        estimate = drawn_or_run(calibrated, truth, rng=rng, estimator=option.estimator, beta=beta)
         evaluations.append(compare(estimate, [(places(estimate, truth.symbols), truth.counts)]))
         progress("simulating", (trial + 1) / trials)
     return Simulation(

@@ -25,12 +25,14 @@ class Tally:
     """How often each symbol occurs. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
 
     `complete` says that a symbol that is not listed occurred 0 times. It is False for a draw of `sample_tally` that
-    left empty bins out; their counts then exist but were not drawn.
+    left empty bins out; their counts then exist but were not drawn. `messages` is how many there were, where one
+    message can count for several symbols or none, so that their number is not the sum of the counts.
     """
 
     symbols: NDArray[Any]
     counts: NDArray[np.int64]
     complete: bool = True
+    messages: int | None = None
 
     def __post_init__(self) -> None:
         if self.symbols.shape != self.counts.shape or self.counts.ndim != 1:
@@ -80,7 +82,8 @@ class Tally:
             return NotImplemented
         complete = self.complete and other.complete
         if np.array_equal(self.symbols, other.symbols):
-            return Tally(self.symbols, self.counts + other.counts, complete)
+            both = None if self.messages is None or other.messages is None else self.messages + other.messages
+            return Tally(self.symbols, self.counts + other.counts, complete, both)
         if not complete:
             raise DataError("partly drawn tallies of different bins cannot be added: the bins left out are not 0")
         if object in (self.symbols.dtype, other.symbols.dtype):

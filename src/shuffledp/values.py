@@ -119,7 +119,8 @@ class Values:
 
         In the universe, batch by batch: only the values that are reported are ever named or kept.
         """
-        check_can_draw(protocol)
+        if not hasattr(protocol, "sample_tally"):
+            raise ParameterError("the counts of this protocol cannot be drawn: really make the messages (--messages)")
         if self._codebook is not None:
             return protocol.sample_tally(self._dense(self._codebook))
         seen, done = [], 0
@@ -158,12 +159,6 @@ class Values:
         for labels, people in self._engine.counts():
             np.add.at(counts, codebook(labels), people)
         return counts
-
-
-def check_can_draw(protocol: Any) -> None:
-    """Some protocols have no law of the tally to draw from."""
-    if not hasattr(protocol, "sample_tally"):
-        raise ParameterError("the counts of these messages cannot be drawn: really make the messages, or use compare")
 
 
 def _column(data: Any, column: str | None, *, user: str | None, drop_missing: bool) -> Column:

@@ -255,7 +255,10 @@ def compare(
     trials: Annotated[int, typer.Option(help="How many releases of each protocol to measure.")] = 20,
     data: Annotated[str, typer.Option(help="zipf, uniform, adversarial, or a file (with --column).")] = "zipf",
     column: Annotated[str | None, typer.Option(help="The column of the file whose values are counted.")] = None,
-    protocols: Annotated[str | None, typer.Option(help="Only these, with commas; their names are in --json.")] = None,
+    protocols: Annotated[
+        str | None,
+        typer.Option(help="Only these, with commas: hist,sparse,csu,hadamard and so on; a wrong name lists all."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same trials.")] = 0,
     beta: Beta = 0.05,
     figure: Annotated[Path | None, typer.Option(help="Draw the errors: .svg, .png or .pdf.")] = None,

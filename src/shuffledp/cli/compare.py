@@ -19,6 +19,7 @@ from shuffledp.comparison import Measurement, compare_protocols
 from shuffledp.engines import find_files
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimate import readable
+from shuffledp.report.drawing import check_figure
 from shuffledp.tally import Tally
 from shuffledp.values import Values
 
@@ -39,7 +40,9 @@ def show_comparison(
     **question: Any,
 ) -> None:
     """Prints one table for every number of people and bins; draws and writes what is asked for."""
-    people = [] if users is None else [parse_bins(part) for part in users.split(",")]
+    if figure is not None:
+        check_figure(figure)
+    people = [] if users is None else [parse_bins(part, name="users") for part in users.split(",")]
     with ProgressBar() as progress:
         if data in _MADE_UP:
             if not people:

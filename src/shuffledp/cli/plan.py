@@ -17,7 +17,7 @@ from rich.table import Table
 
 from shuffledp.errors import ParameterError
 from shuffledp.estimate import readable
-from shuffledp.planner import Plan, Row, epsilon_needed, most_bins, plan, users_needed
+from shuffledp.planner import OPTIONS, Plan, Row, epsilon_needed, most_bins, plan, users_needed
 
 
 def show_plan(
@@ -59,7 +59,7 @@ def show_plan(
         Console(stderr=True).print(f"wrote {figure}")
 
 
-def parse_bins(text: str) -> int:
+def parse_bins(text: str, *, name: str = "bins") -> int:
     """A number of bins as people write it: 100000, 100_000, 1e6, 2^64 or 2**64."""
     plain = text.replace("**", "^").replace("_", "").replace(",", "")
     number = 0
@@ -68,7 +68,7 @@ def parse_bins(text: str) -> int:
     elif re.fullmatch(r"\d+|\d+(\.\d+)?e\d{1,2}", plain):
         number = int(plain) if plain.isdigit() else round(float(plain))
     if number < 1:
-        raise ParameterError(f"bins must be a whole number such as 100000, 1e6 or 2^64, got {text!r}")
+        raise ParameterError(f"{name} must be a whole number such as 100000, 1e6 or 2^64, got {text!r}")
     return number
 
 
@@ -79,7 +79,7 @@ def _wishes(answer: Plan, target: float) -> list[dict[str, Any]]:
     same: dict[str, Any] = {"bins": answer.bins, "delta": answer.delta, "beta": answer.beta}
     honest_share = answer.honest_users / answer.users
     found = []
-    for row in answer.rows:
+    for row in _answerable(answer):
         needs: dict[str, Callable[[str], float]] = {
             "epsilon": partial(
                 epsilon_needed, error=target, users=answer.users, honest_users=answer.honest_users, **same
@@ -109,9 +109,14 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
             delta=answer.delta,
             honest_users=answer.honest_users,
         )
-        for row in answer.rows
+        for row in _answerable(answer)
         if not row.problem
     }
+
+
+def _answerable(answer: Plan) -> list[Row]:
+    """Questions backwards are for the protocols that can be recommended."""
+    return [row for row in answer.rows if row.name in OPTIONS]
 
 
 def _print(answer: Plan, wishes: list[dict[str, Any]]) -> None:

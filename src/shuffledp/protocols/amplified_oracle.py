@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shuffledp.accounting.amplification import Amplification, largest_local_epsilon
+from shuffledp.errors import ParameterError
 from shuffledp.estimate import Estimate, Guarantee
-from shuffledp.parameters import head_count, honest_among, target_delta, target_epsilon
+from shuffledp.parameters import head_count, honest_among, reporting, target_delta, target_epsilon
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
@@ -38,6 +39,9 @@ class AmplifiedOracle:
     honest_users: int
     guarantee: Guarantee
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.oracle.users))
+
     @classmethod
     def calibrate(
         cls,
@@ -54,6 +58,8 @@ class AmplifiedOracle:
         Without `kind`, the local protocol with the smallest error there. For local hashing the range of the hash is the
         best one after amplification, which is far above the best one without (Wang et al. 2019).
         """
+        if kind is not None and kind not in ORACLES:
+            raise ParameterError(f"kind must be one of {', '.join(choice.__name__ for choice in ORACLES)}")
         users = head_count("users", users)
         honest = honest_among(honest_users, users=users)
         epsilon, delta = target_epsilon(epsilon), target_delta(delta)
@@ -123,7 +129,7 @@ class AmplifiedOracle:
     def estimate(self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, **options: Any) -> Estimate:
         """The histogram of every bin; with fewer reports than honest people, the guarantee that was reached."""
         ran = self
-        people = self.users if reports is None else reports
+        people = self.users if reports is None else reporting(reports, users=self.users)
         if people < self.honest_users:
             reached = self.oracle.amplified(people).epsilon(self.guarantee.delta)
             basis = (

@@ -26,10 +26,11 @@ from shuffledp.protocols.counts import (
     check_tally,
     check_total,
     counted_messages,
+    people_in_bins,
     true_counts,
 )
 from shuffledp.protocols.randomized_bits import RandomizedBits
-from shuffledp.protocols.release import MessageCount, bits_to_name, expected_messages
+from shuffledp.protocols.release import MessageCount, bits_to_name, expected_messages, kept_promise
 from shuffledp.protocols.supports import only_unbiased, read_supports
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
@@ -61,7 +62,8 @@ class BlanketHistogram(RandomizedBits):
     @classmethod
     def from_paper(cls, *, users: int, bins: int, epsilon: float, delta: float) -> Self:
         """The published number of coins for (epsilon / 2, delta / 2) in each of the two bins that move."""
-        return cls(bins=whole("bins", bins), **cls._published(users=users, epsilon=epsilon, delta=delta))
+        fields = cls._published(users=users, epsilon=epsilon, delta=delta)
+        return kept_promise(cls(bins=whole("bins", bins), **fields))
 
     @property
     def bin_count(self) -> int:
@@ -82,15 +84,13 @@ class BlanketHistogram(RandomizedBits):
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The bins whose bit is 1 after flipping, of one person (a bin) or of many (an array of bins)."""
-        people = np.atleast_1d(np.asarray(values))
-        check_bins(people, bins=self.bins, what="value")
+        people = people_in_bins(values, bins=self.bins)
         if self.bins > _MOST_BINS_IN_MESSAGES:
             raise ParameterError(f"bins={readable(self.bins)} is too many for this protocol, which reports every bin")
         source, kind = generator(rng), np.min_scalar_type(self.bins - 1)
         at_once = max(1, int(_FLIPS_AT_ONCE / (self.bins * self.flip_probability + 1)))
         sent = [
-            self._ones(people[start : start + at_once].astype(np.int64), source).astype(kind)
-            for start in range(0, people.size, at_once)
+            self._ones(people[start : start + at_once], source).astype(kind) for start in range(0, people.size, at_once)
         ]
         return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from shuffledp.noise.coins import heads
 from shuffledp.parameters import whole
 from shuffledp.protocols.counts import check_tally
 from shuffledp.protocols.randomized_bits import RandomizedBits
-from shuffledp.protocols.release import MessageCount
+from shuffledp.protocols.release import MessageCount, kept_promise
 from shuffledp.protocols.supports import only_unbiased, read_supports
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
@@ -37,7 +37,7 @@ class BlanketSum(RandomizedBits):
     @classmethod
     def from_paper(cls, *, users: int, epsilon: float, delta: float) -> Self:
         """The published number of coins, for (epsilon, delta)."""
-        return cls(**cls._published(users=users, epsilon=epsilon, delta=delta))
+        return kept_promise(cls(**cls._published(users=users, epsilon=epsilon, delta=delta)))
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -61,13 +61,13 @@ class BlanketSum(RandomizedBits):
         """How many ones there are."""
         bits = concatenate(messages)
         _check_bits(bits, "messages")
-        return Tally(np.array([1]), np.array([np.count_nonzero(bits)]))
+        return Tally(np.array([1]), np.array([np.count_nonzero(bits)]), messages=bits.size)
 
     def sample_tally(self, ones: int, *, rng: np.random.Generator | None = None) -> Tally:
         """A tally drawn from its exact law when `ones` people hold a 1, without making messages."""
         count = whole("ones", ones, minimum=0)
         if count > self.users:
-            raise DataError(f"{count} ones among {self.users} people")
+            raise DataError(f"there are more ones than {self.users} people")
         return Tally(np.array([1]), self._draw(np.array([count]), generator(rng)))
 
     def estimate(
@@ -81,7 +81,7 @@ class BlanketSum(RandomizedBits):
             raise DataError(f"more ones than {ran.users} people can send; give the number who reported as reports=")
         return read_supports(
             ran,
-            Tally(np.array([0]), np.array([tally.total])),
+            replace(tally, symbols=np.array([0])),
             bins=1,
             supports=(1 - self.flip_probability, self.flip_probability),
             bound=ran.error(beta),

@@ -18,6 +18,26 @@ Counts = Tally | Mapping[Any, int] | ArrayLike
 """True counts: an array with one for every bin, or a mapping or a Tally with those of the bins it lists."""
 
 
+MOST_BINS = 2**24
+"""Where the analyzer estimates every bin, they must fit in memory."""
+
+
+def few_enough_bins(bins: int) -> int:
+    """Refuses more bins than can be estimated one by one."""
+    if bins > MOST_BINS:
+        raise ParameterError(f"bins={readable(bins)} is too many: this protocol estimates every bin, at most 2^24")
+    return bins
+
+
+def people_in_bins(values: ArrayLike, *, bins: int) -> NDArray[np.int64]:
+    """The bins of one person or of many, checked, as machine integers."""
+    people = np.atleast_1d(np.asarray(values))
+    if not people.size:
+        return np.empty(0, dtype=np.int64)
+    check_bins(people, bins=bins, what="value")
+    return people.astype(np.int64)
+
+
 def check_bins(numbers: NDArray[Any], *, bins: int, what: str) -> None:
     """Refuses anything but whole numbers from 0 to bins - 1, in one flat array."""
     if numbers.ndim != 1:
@@ -82,6 +102,14 @@ def counted_messages(tally: Tally, *, bins: int) -> Tally:
     """Messages that were counted elsewhere, with an entry for every bin."""
     check_bins(tally.symbols, bins=bins, what="message")
     return tally.dense(bins=bins)
+
+
+def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
+    """Refuses another number of messages than so many people send; drawn tallies have none."""
+    if tally.messages not in (None, people * each):
+        raise DataError(
+            f"{tally.messages} messages are not those of {people} people; give the number who reported as reports="
+        )
 
 
 def check_total(messages: int, *, users: int, bins: int, expected: float, variance: float) -> None:

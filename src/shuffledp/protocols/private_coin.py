@@ -25,17 +25,29 @@ from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
 from shuffledp.parameters import failure_probability, head_count, honest_among, target_delta, target_epsilon, whole
 from shuffledp.protocols import parity_decoding, parity_sampling
-from shuffledp.protocols.counts import Counts, check_bins, check_domain, check_tally, true_counts
+from shuffledp.protocols.counts import (
+    Counts,
+    check_domain,
+    check_messages,
+    check_tally,
+    few_enough_bins,
+    people_in_bins,
+    true_counts,
+)
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.other_supports import OtherSupports
-from shuffledp.protocols.release import MessageCount, assembled, check_people_and_bins, describe_release, ran_with
+from shuffledp.protocols.release import (
+    MessageCount,
+    assembled,
+    check_people_and_bins,
+    describe_release,
+    kept_promise,
+    ran_with,
+)
 from shuffledp.protocols.supports import only_unbiased
 from shuffledp.randomness import generator
 from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally
-
-MOST_BINS = 2**24
-"""The analyzer estimates every bin, so they must fit in memory."""
 
 MOST_NOISE_MESSAGES = 2**20
 """More from one person are not asked for."""
@@ -57,7 +69,7 @@ class PrivateCoinHistogram:
 
     def __post_init__(self) -> None:
         check_people_and_bins(self)
-        _few_enough_bins(self.bins)
+        few_enough_bins(self.bins)
         object.__setattr__(self, "elements", _few_enough_elements(self.elements))
         noise = whole("noise_messages", self.noise_messages)
         if noise > MOST_NOISE_MESSAGES:
@@ -82,7 +94,7 @@ class PrivateCoinHistogram:
         With more `elements` other people's real messages disturb an estimate less, but every one more doubles the noise
         messages that are needed. By default there are as many as make that 8 to 16.
         """
-        users, bins = head_count("users", users), _few_enough_bins(whole("bins", bins))
+        users, bins = head_count("users", users), few_enough_bins(whole("bins", bins))
         honest = honest_among(honest_users, users=users)
         epsilon, delta = target_epsilon(epsilon), target_delta(delta)
         if elements is None:
@@ -116,20 +128,15 @@ class PrivateCoinHistogram:
         """
         users = head_count("users", users)
         epsilon, delta = target_epsilon(epsilon), target_delta(delta)
-        published = cls(
-            users=users,
-            bins=bins,
-            elements=max(1, (users - 1).bit_length()),
-            noise_messages=math.ceil(36 * math.log(1 / delta) / epsilon**2),
-            guarantee=Guarantee(epsilon=epsilon, delta=delta, basis="published parameters"),
-        )
-        reached = published.privacy.delta(epsilon)
-        if reached > delta:
-            raise ParameterError(
-                f"the published parameters reach only delta={reached:.2g} at epsilon={epsilon:g}, not {delta:g}: they "
-                "are meant for a small epsilon; use calibrate"
+        return kept_promise(
+            cls(
+                users=users,
+                bins=bins,
+                elements=max(1, (users - 1).bit_length()),
+                noise_messages=math.ceil(36 * math.log(1 / delta) / epsilon**2),
+                guarantee=Guarantee(epsilon=epsilon, delta=delta, basis="published parameters"),
             )
-        return published
+        )
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float) -> int:
@@ -185,8 +192,7 @@ class PrivateCoinHistogram:
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.void]:
         """The messages of one person (a bin) or of many (an array of bins), the real ones first."""
-        people = np.atleast_1d(np.asarray(values))
-        check_bins(people, bins=self.bins, what="value")
+        people = people_in_bins(values, bins=self.bins)
         kind = parity_decoding.word_kind(self.bits_per_element)
         size = people.size * (1 + self.noise_messages), self.elements
         words = generator(rng).integers(0, 1 << self.bits_per_element, size=size, dtype=kind)
@@ -207,7 +213,8 @@ class PrivateCoinHistogram:
         words = flat.view(kind).reshape(flat.size, self.elements)
         if words.size and int(words.max()) >> bits:
             raise DataError(f"a message has an element of more than {bits} bits")
-        return Tally(np.arange(self.bins), parity_decoding.supports(words, bits=bits, bins=self.bins))
+        supported = parity_decoding.supports(words, bits=bits, bins=self.bins)
+        return Tally(np.arange(self.bins), supported, messages=flat.size)
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> Tally:
         """A tally drawn from its exact joint law given the true counts, without making messages.
@@ -241,6 +248,7 @@ class PrivateCoinHistogram:
         if len(tally) != self.bins or not tally.complete:
             raise DataError("this protocol estimates every bin: tally messages first")
         ran, beta = self.for_reports(reports), failure_probability(beta)
+        check_messages(tally, people=ran.users, each=1 + self.noise_messages)
         ran._check_total(tally.total)
         return assembled(
             ran,
@@ -296,12 +304,6 @@ def _fewest_noise(elements: int, epsilon: float, delta: float) -> int:
     # to a thousandth of a percent where there are very many, and never too few
     step = max(1, high >> 17)
     return high // 2 + step * (bisect_left(range(high // 2 + step, high, step), True, key=enough) + 1)
-
-
-def _few_enough_bins(bins: int) -> int:
-    if bins > MOST_BINS:
-        raise ParameterError(f"bins={readable(bins)} is too many: this protocol estimates every bin, at most 2^24")
-    return bins
 
 
 def _few_enough_elements(elements: int) -> int:

@@ -10,7 +10,8 @@ The number of messages does not grow with the number of bins but for T, which do
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
+from shuffledp.estimate import Estimate, Guarantee, Intervals
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import heads
@@ -41,16 +42,18 @@ from shuffledp.protocols.counts import (
     check_tally,
     check_total,
     counted_messages,
+    few_enough_bins,
+    people_in_bins,
     true_counts,
 )
 from shuffledp.protocols.estimators import ErrorBound
-from shuffledp.protocols.local.frequency_oracle import MOST_BINS
 from shuffledp.protocols.release import (
     MessageCount,
     assembled,
     bits_to_name,
     check_people_and_bins,
     describe_release,
+    kept_promise,
     ran_with,
 )
 from shuffledp.randomness import generator
@@ -62,12 +65,17 @@ _MESSAGES_AT_ONCE = 1 << 20
 _BINS_AT_ONCE = 1 << 18
 
 
+def fresh_coin() -> int:
+    """A seed that nobody could foresee."""
+    return secrets.randbits(64)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PublicCoinHistogram:
     """`rows` hash functions (T) into `width` cells (s); `noise` is the law of the noise messages of one cell.
 
-    `coin` is the public seed of the hash functions. Privacy does not depend on it; accuracy needs it to be chosen
-    independently of the values.
+    `coin` is the public seed of the hash functions, a fresh one unless given. Privacy does not depend on it; errors are
+    bounded for any values that were not chosen with the coin in view.
     """
 
     users: int
@@ -75,16 +83,15 @@ class PublicCoinHistogram:
     rows: int
     width: int
     noise: Binomial
-    coin: int = 0
+    coin: int = field(default_factory=fresh_coin)
     honest_users: int | None = None
     guarantee: Guarantee | None = None
 
     def __post_init__(self) -> None:
         check_people_and_bins(self)
-        if self.bins > MOST_BINS:
-            raise ParameterError(
-                f"bins={readable(self.bins)} is too many: this protocol estimates every bin, at most 2^24"
-            )
+        few_enough_bins(self.bins)
+        if not isinstance(self.noise, Binomial) or self.noise.trials != self.users:
+            raise ParameterError("noise must be a Binomial law with one trial for each user")
         object.__setattr__(self, "rows", whole("rows", self.rows))
         object.__setattr__(self, "width", whole("width", self.width, minimum=2))
         object.__setattr__(self, "coin", whole("coin", self.coin, minimum=0))
@@ -109,13 +116,15 @@ class PublicCoinHistogram:
                 f"{math.ceil(2 * needed):,}; calibrate exactly to need only {exactly:,}",
                 minimum_users=math.ceil(2 * needed),
             )
-        return cls(
-            users=users,
-            bins=bins,
-            rows=rows,
-            width=2 * users,
-            noise=Binomial(trials=users, probability=safely_up(needed / users)),
-            guarantee=Guarantee(epsilon=epsilon, delta=delta, basis="published parameters"),
+        return kept_promise(
+            cls(
+                users=users,
+                bins=bins,
+                rows=rows,
+                width=2 * users,
+                noise=Binomial(trials=users, probability=safely_up(needed / users)),
+                guarantee=Guarantee(epsilon=epsilon, delta=delta, basis="published parameters"),
+            )
         )
 
     @classmethod
@@ -129,13 +138,14 @@ class PublicCoinHistogram:
         honest_users: int | None = None,
         rows: int | None = None,
         width: int | None = None,
-        coin: int = 0,
+        coin: int | None = None,
     ) -> Self:
         """The least noise for (epsilon, delta); without `rows`, as many as make the error smallest."""
         users, bins = head_count("users", users), whole("bins", bins)
         honest = honest_among(honest_users, users=users)
         epsilon, delta = target_epsilon(epsilon), target_delta(delta)
         guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="calibrated on the safe side")
+        public = fresh_coin() if coin is None else coin
 
         def with_rows(number: int) -> dict[str, Any]:
             probability = _least_noise(honest, number, epsilon, delta)
@@ -152,7 +162,7 @@ class PublicCoinHistogram:
                 "rows": number,
                 "width": 2 * users if width is None else width,
                 "noise": Binomial(trials=users, probability=probability),
-                "coin": coin,
+                "coin": public,
                 "honest_users": honest,
                 "guarantee": guarantee,
             }
@@ -185,7 +195,7 @@ class PublicCoinHistogram:
         return _curve(self.honest_users or self.users, self.noise.probability, self.rows)
 
     def error(self, beta: float, *, estimator: str = "smallest", occupied_bins: int | None = None) -> ErrorBound:
-        """Errors in people that are exceeded with probability at most beta, on any dataset.
+        """Errors in people that are exceeded with probability at most beta, on any dataset chosen without the coin.
 
         Below: some cell of the bin has too little noise. Above: every row has more than `crowd` others in the bin's
         cell, or the noise in the first row that has not is large. On average n / s others share a cell, so by Markov's
@@ -207,7 +217,10 @@ class PublicCoinHistogram:
         while cells * window.below(math.ceil(mean - below)) > beta / 2 and below <= mean:
             below += 1
         share = self.users * (1 / self.width + 2.0**-32)  # the hash is uniform but for 2^-32
-        best = self.users
+        noisy = 0
+        while window.above(math.floor(mean + noisy)) > risk:
+            noisy += 1
+        best = self.users + noisy  # everybody in one cell
         for crowd in range(self.users):
             crowded = min(1.0, share / (crowd + 1)) ** self.rows
             if crowd >= best:
@@ -232,8 +245,7 @@ class PublicCoinHistogram:
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
         """The cells that one person (a bin) or many (an array of bins) send, row after row numbered from 0."""
-        people, source = np.atleast_1d(np.asarray(values)), generator(rng)
-        check_bins(people, bins=self.bins, what="value")
+        people, source = people_in_bins(values, bins=self.bins), generator(rng)
         cells = self.rows * self.width
         at_once = max(1, int(_MESSAGES_AT_ONCE / self.messages_per_user.expected))
         sent = [self.cells(people).ravel()]

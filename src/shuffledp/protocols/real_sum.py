@@ -42,7 +42,7 @@ from shuffledp.parameters import (
     target_epsilon,
     whole,
 )
-from shuffledp.protocols.counts import check_tally
+from shuffledp.protocols.counts import check_messages, check_tally
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.release import MessageCount, assembled, describe_release
 from shuffledp.randomness import generator, random_words
@@ -255,10 +255,12 @@ class RealSum:
         if flat.size and (flat.dtype.kind not in "iu" or int(flat.max()) >> self.modulus_bits or flat.min() < 0):
             raise DataError(f"messages must be shares: whole numbers of {self.modulus_bits} bits")
         total = int(flat.astype(np.uint64).sum(dtype=np.uint64)) % (1 << self.modulus_bits)
-        return Tally(np.array([1]), np.array([total]))
+        return Tally(np.array([1]), np.array([total]), messages=flat.size)
 
     def sample_tally(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Tally:
         """The sum of all shares drawn from its law, where all people follow the protocol, without making shares."""
+        if np.size(values) > self.users:
+            raise DataError(f"there are more values than {self.users} people")
         source = generator(rng)
         total = int(self._rounded(values, source).sum())
         if self._honest == self.users == np.size(values):
@@ -276,6 +278,7 @@ class RealSum:
                 f"only {people} of at least {self._honest} people who make the noise reported: the sum would have less "
                 "noise than was promised; calibrate with a smaller honest_users"
             )
+        check_messages(tally, people=people, each=self.shares)
         total = tally.total % (1 << self.modulus_bits)
         if total > self.users * self.scale + self._noise_reach:  # below 0, modulo q
             total -= 1 << self.modulus_bits

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.domain import Domain
+from shuffledp.errors import ParameterError
 from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
 from shuffledp.parameters import head_count, honest_among, reporting, whole
 
@@ -82,6 +83,22 @@ class Release(Protocol):
         """The privacy curve."""
 
 
+R = TypeVar("R", bound=Release)
+
+
+def kept_promise(protocol: R) -> R:
+    """A protocol with published parameters, if these give what they promise; for a large epsilon some do not."""
+    promised = protocol.guarantee
+    assert promised is not None
+    reached = protocol.privacy.delta(promised.epsilon)
+    if reached > promised.delta:
+        raise ParameterError(
+            f"the published parameters reach only delta={reached:.2g} at epsilon={promised.epsilon:g}, not "
+            f"{promised.delta:g}: they are meant for a small epsilon; use calibrate"
+        )
+    return protocol
+
+
 class Described(Protocol):
     """A protocol that can tell about itself."""
 
@@ -124,9 +141,6 @@ def assembled(
         about=partial(about or protocol.describe, beta=beta),
         domain=domain,
     )
-
-
-R = TypeVar("R", bound=Release)
 
 
 def ran_with(protocol: R, reports: int, **fields: Any) -> R:

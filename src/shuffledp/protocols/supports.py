@@ -19,12 +19,12 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimate import Estimate, Intervals
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
-from shuffledp.protocols.counts import check_domain, check_tally
+from shuffledp.protocols.counts import check_domain, check_messages, check_tally
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.release import Described, assembled
 from shuffledp.tally import Tally
 
-_MANY_DRAWS = 8
+_MANY_DRAWS, _MANY_TRIALS = 8, 1 << 22
 
 
 def read_supports(
@@ -41,6 +41,7 @@ def read_supports(
     """The unbiased estimate of every bin from (p, q) = `supports`, with intervals as wide as the error bound."""
     check_tally(tally, Tally)
     check_domain(domain, bins=bins)
+    check_messages(tally, people=people)
     if len(tally) != bins or not tally.complete:
         raise DataError("this protocol estimates every bin: tally messages, or draw the tally from all true counts")
     p, q = supports
@@ -84,7 +85,7 @@ def flipped_reach(users: int, flip: float, risk: float) -> float:
 
     if excess(1.0) > 0:
         return users * (1 - flip)
-    return users * (first_safe(excess, flip, 1.0, tolerance=1e-9 * flip) - flip)
+    return users * (first_safe(excess, flip, 1.0, tolerance=1e-12 + 1e-9 * flip) - flip)
 
 
 def draw_supports(
@@ -109,7 +110,7 @@ def _binomial(trials: int, probability: float, size: int, rng: np.random.Generat
         return np.zeros(size, dtype=np.int64)
     if probability > 0.5:
         return trials - _binomial(trials, 1 - probability, size, rng)
-    if size < _MANY_DRAWS:
+    if size < _MANY_DRAWS and trials < _MANY_TRIALS:
         return np.array([count_heads(trials, probability, rng) for _ in range(size)], dtype=np.int64)
     return Binomial(trials=trials, probability=probability).sample(size, rng=rng)
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from shuffledp.comparison import CONTENDERS, Measurement
-from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.report.drawing import new_figure, save_figure
 
 _COLOURS = {"local": "#cc6677", "central": "#117733", "shuffled": "#4477aa"}
 _OURS = "#aa3377"
@@ -15,14 +15,8 @@ _MARKERS = "osD^v<>PX*hd"
 
 def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, delta: float) -> None:
     """Saves a figure as SVG, PNG or PDF, by the ending of the path."""
-    if path.suffix not in (".svg", ".png", ".pdf"):
-        raise ParameterError(f"a figure must end in .svg, .png or .pdf, got {path.name!r}")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
     by_users = len({result.users for result in results}) > 1
-    figure = Figure(figsize=(10.5, 6.2), layout="constrained")
+    figure = new_figure(10.5, 6.2)
     axes = figure.subplots()
     for at, (name, contender) in enumerate(CONTENDERS.items()):
         points = [result for result in results if result.name == name and not result.problem]
@@ -52,7 +46,4 @@ def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, d
     figure.suptitle(f"Measured error for the same total guarantee: epsilon {epsilon:g}, delta {delta:g}; {fixed}")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper", fontsize=8)
-    try:
-        figure.savefig(path, dpi=130)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
+    save_figure(figure, path)

@@ -6,9 +6,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.errors import ParameterError
 from shuffledp.planner import Plan, plan
 from shuffledp.protocols import SparseHistogram
+from shuffledp.report.drawing import check_figure, new_figure, save_figure
 
 _STYLES = {
     "hist": ("Histogram, truncated (paper)", "#4477aa", "o"),
@@ -22,22 +23,14 @@ _BIN_POWERS = [3.32, 6.64, 10, 13.3, 16.6, 20, 28, 36, 44, 52, 60, 64]
 
 def draw_trade_off(asked: Plan, path: Path) -> None:
     """Saves both panels as SVG, PNG or PDF, by the ending of the path."""
-    if path.suffix not in (".svg", ".png", ".pdf"):
-        raise ParameterError(f"a figure must end in .svg, .png or .pdf, got {path.name!r}")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    check_figure(path)
+    figure = new_figure(11, 4.6)
     by_messages, by_bins = figure.subplots(1, 2)
     _error_against_messages(by_messages, asked)
     _error_against_bins(by_bins, asked)
     guarantee = f"epsilon = {asked.epsilon:g}, delta = {asked.delta:g}, {asked.users:,} people"
     figure.suptitle(f"Largest error over all bins, {1 - asked.beta:.0%} of the time; {guarantee}")
-    try:
-        figure.savefig(path, dpi=130)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
+    save_figure(figure, path)
 
 
 def _error_against_messages(axes: Any, asked: Plan) -> None:

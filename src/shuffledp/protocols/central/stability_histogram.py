@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import Shift
+from shuffledp.errors import ParameterError
 from shuffledp.estimate import Guarantee
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
@@ -63,6 +64,10 @@ class StabilityHistogram(Curator):
             threshold = _first_threshold(noise, epsilon, delta)
             if threshold is not None:
                 options.append(cls(users=users, bins=bins, noise=noise, threshold=threshold, guarantee=guarantee))
+        if not options:
+            raise ParameterError(
+                f"epsilon={epsilon:g} with delta={delta:g} needs more noise than this histogram resolves"
+            )
         return min(options, key=lambda option: option.error(0.05).simultaneous)
 
     def delta(self, epsilon: float) -> float:

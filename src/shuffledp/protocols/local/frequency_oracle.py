@@ -19,18 +19,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.amplification import Amplification
 from shuffledp.domain import Domain
-from shuffledp.errors import ParameterError
 from shuffledp.estimate import Estimate, Guarantee, readable
 from shuffledp.parameters import failure_probability, head_count, real, reporting, target_epsilon, whole
-from shuffledp.protocols.counts import check_bins
+from shuffledp.protocols.counts import few_enough_bins, people_in_bins
 from shuffledp.protocols.estimators import ErrorBound
 from shuffledp.protocols.release import MessageCount
 from shuffledp.protocols.supports import only_unbiased, read_supports
+from shuffledp.shuffler import concatenate
 from shuffledp.tally import Tally
 
 _BLOCK = 1 << 14
-MOST_BINS = 2**24
-"""The analyzer estimates every bin, so they must fit in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +41,7 @@ class FrequencyOracle(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "users", head_count("users", self.users))
-        bins = whole("bins", self.bins, minimum=2)
-        if bins > MOST_BINS:
-            raise ParameterError(
-                f"bins={readable(bins)} is too many: a local protocol estimates every bin, at most 2^24"
-            )
-        object.__setattr__(self, "bins", bins)
+        object.__setattr__(self, "bins", few_enough_bins(whole("bins", self.bins, minimum=2)))
         object.__setattr__(self, "epsilon", target_epsilon(real("epsilon", self.epsilon)))
 
     @classmethod
@@ -112,7 +105,7 @@ class FrequencyOracle(ABC):
 
     def tally(self, messages: Any) -> Tally:
         """How many reports support each bin."""
-        return Tally(np.arange(self.bins), self.supports(messages))
+        return Tally(np.arange(self.bins), self.supports(messages), messages=len(np.atleast_1d(concatenate(messages))))
 
     def variance(self, count: int = 0) -> float:
         """Variance of the estimate of a bin that `count` people hold."""
@@ -164,9 +157,7 @@ class FrequencyOracle(ABC):
 
     def _people(self, values: ArrayLike) -> NDArray[Any]:
         """Values as a checked array of bins."""
-        people = np.atleast_1d(np.asarray(values))
-        check_bins(people, bins=self.bins, what="value")
-        return people
+        return people_in_bins(values, bins=self.bins)
 
 
 def compare_with_every_bin(

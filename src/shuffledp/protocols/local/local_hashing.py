@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError
 from shuffledp.parameters import whole
-from shuffledp.protocols.local.frequency_oracle import MOST_BINS, FrequencyOracle, compare_with_every_bin
+from shuffledp.protocols.counts import MOST_BINS
+from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, compare_with_every_bin
 from shuffledp.protocols.local.randomized_response import RandomizedResponse
 from shuffledp.protocols.release import bits_to_name
 from shuffledp.randomness import generator, random_words
