@@ -10,7 +10,7 @@ from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 import shuffledp
 from shuffledp import (
@@ -210,6 +210,33 @@ def test_false_accusations_are_as_rare_as_stated():
         outputs = (single_reports(LOCAL[RandomizedResponse], value, 240, rng) for value in (0, 1))
         accused += audit_outputs(*outputs, confidence=0.9).accuses(1.0)
     assert accused <= 45
+
+
+@pytest.mark.parametrize(("confidence", "audits"), [(0.9, 300), (0.5, 150)])
+def test_what_chooses_the_event_does_not_count_it(confidence, audits):
+    """A mechanism that ignores its input is accused with chance 1 - confidence at most: a binomial number of times.
+
+    Counting the event on the outputs that chose it among 40 symbols accuses in most of these audits.
+    """
+    accused = 0
+    for seed in range(audits):
+        outputs = np.random.default_rng(seed).integers(0, 40, size=(2, 300, 1))
+        accused += audit_outputs(*outputs, confidence=confidence).accuses(0.0)
+    assert accused <= binom.isf(1e-6, audits, 1 - confidence)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.9999])
+def test_the_bounds_fail_together_as_rarely_as_the_confidence_says(confidence):
+    """A bit that tells all: the event happens in all of the 200 outputs that count it, and in none of the others.
+
+    Each bound may fail with half of 1 - confidence: L = failure^(1/200) and U = 1 - L.
+    """
+    outputs = (np.full((300, 1), value) for value in (0, 1))
+    result = audit_outputs(*outputs, confidence=confidence)
+    low = ((1 - confidence) / 2) ** (1 / 200)
+    assert result.likely == pytest.approx(low, rel=1e-6)
+    assert result.unlikely == pytest.approx(1 - low, rel=1e-6)
+    assert result.epsilon == pytest.approx(math.log(low / (1 - low)), rel=1e-6)
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 4000), (3900, 4000)])
