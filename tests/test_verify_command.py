@@ -21,11 +21,11 @@ def test_every_statement_holds():
 
 
 def test_a_protocol_whose_promise_rests_on_its_own_curve_is_enumerated_too():
-    """Only RealSum, whose shares are too many to list, is compared with its own bound alone."""
+    """Of the protocols only RealSum, whose shares are too many to list, is compared with its own bound alone."""
     for name in CATALOGUE:
         bases = {verdict.basis for _, verdict in check(name)}
         assert bases <= {ENUMERATED, OWN_CURVE, OWN_LAW, BOUND}
-        if name not in {"real-sum", "smooth"}:
+        if name not in {"real-sum", "smooth", "support"}:
             assert ENUMERATED in bases, name
 
 
@@ -91,6 +91,16 @@ def test_the_table_names_the_statements_of_the_paper():
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+def test_the_claim_on_support_identification_is_in_the_table():
+    """The numbers of people that docs/paper.md states for two items."""
+    verdicts = [verdict for _, verdict in check("support") if "h = 2" in verdict.claim]
+    assert verdicts[0].claimed == 0.99
+    assert 0.999 < verdicts[0].exact <= 1
+    assert verdicts[0].slack is None
+    assert [(verdict.claimed, verdict.exact) for verdict in verdicts[1:]] == [(13_631, 6_606), (13_631, 163)]
+    assert "h = 8" in command("verify", "--protocol", "support").stdout
+
+
 def test_the_help_lists_every_name():
     words = command("verify", "--help").stdout.replace("│", " ").replace(",", " ").replace(".", " ").split()
     assert set(CATALOGUE) <= set(words)
@@ -148,6 +158,11 @@ def test_weak_noise_fails_its_statement(monkeypatch):
     verdicts = {verdict.statement: verdict for verdict in statements.CATALOGUE["zsum"]()}
     assert not verdicts["Theorem 3.1 i, privacy"].holds
     assert verdicts["Theorem 3.1 iii, zero"].holds
+
+
+def test_too_small_a_probability_is_noticed():
+    assert not Verdict.at_least(statement="", claim="", claimed=0.99, exact=0.98, basis=OWN_LAW).holds
+    assert Verdict.at_least(statement="", claim="", claimed=0.99, exact=0.99, basis=OWN_LAW).holds
 
 
 def test_slack_means_something_only_for_positive_finite_numbers():

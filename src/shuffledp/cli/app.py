@@ -328,8 +328,8 @@ def verify(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="Only the statements about one: zsum, hist, smooth, single-message, r-infinity, r-gap, sparse, dummy, "
-            "blanket, public-coin, private-coin, real-sum, amplified, local or central."
+            help="Only the statements about one: zsum, hist, smooth, support, single-message, r-infinity, r-gap, "
+            "sparse, dummy, blanket, public-coin, private-coin, real-sum, amplified, local or central."
         ),
     ] = None,
     json: AsJson = False,

@@ -32,11 +32,20 @@ class Verdict:
     exact: float
     basis: str
     holds: bool
+    has_slack: bool = True
 
     @classmethod
     def at_most(cls, *, statement: str, claim: str, claimed: float, exact: float, basis: str) -> Verdict:
         """The claim that a number is at most the stated one."""
         return cls(statement=statement, claim=claim, claimed=claimed, exact=exact, basis=basis, holds=exact <= claimed)
+
+    @classmethod
+    def at_least(cls, *, statement: str, claim: str, claimed: float, exact: float, basis: str) -> Verdict:
+        """The claim that a probability is at least the stated one; a ratio of the two says little."""
+        holds = exact >= claimed
+        return cls(
+            statement=statement, claim=claim, claimed=claimed, exact=exact, basis=basis, holds=holds, has_slack=False
+        )
 
     @property
     def is_limit(self) -> bool:
@@ -46,7 +55,11 @@ class Verdict:
     @property
     def slack(self) -> float | None:
         """How many times larger the claimed number is than it need be, or than the limit; None if meaningless."""
-        if self.claimed is None or not (0 < self.claimed < math.inf and 0 < self.exact < math.inf):
+        if (
+            not self.has_slack
+            or self.claimed is None
+            or not (0 < self.claimed < math.inf and 0 < self.exact < math.inf)
+        ):
             return None
         return self.claimed / self.exact
 
