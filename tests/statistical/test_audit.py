@@ -284,3 +284,35 @@ def test_outputs_that_cannot_be_compared_are_refused():
         audit(lambda values, *, rng: np.zeros((2, 2)), [0], [1], trials=100)
     with pytest.raises(ParameterError, match="successes"):
         lower_bound(3, 2, failure=0.1)
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ({"a": math.nan}, "finite"),
+        ({"a": math.inf}, "finite"),
+        ({"a": "many"}, "numbers"),
+        ({"a": [1, 2]}, "numbers"),
+        ([[1], [1, 2]], "flat"),
+        (np.array([{}, []], dtype=object), "flat"),
+        ([0.5, math.nan], "NaN"),
+        (7, "flat"),
+    ],
+)
+def test_outputs_that_say_nothing_are_refused(output, reason):
+    with pytest.raises(DataError, match=reason):
+        audit_outputs([output] * 100, [output] * 100)
+
+
+def test_outputs_of_two_kinds_are_refused():
+    with pytest.raises(DataError, match="all mappings"):
+        audit_outputs([{"a": 1}] * 100, [[1]] * 100)
+
+
+@pytest.mark.parametrize("wrong", [{"delta": 1.0}, {"delta": math.nan}, {"confidence": 0.0}, {"confidence": "high"}])
+def test_wrong_questions_cost_no_runs(wrong):
+    def mechanism(values, *, rng):
+        raise AssertionError
+
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        audit(mechanism, [0], [1], **wrong)
