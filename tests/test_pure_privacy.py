@@ -461,3 +461,9 @@ def test_all_multisets_of_the_others_are_walked():
     pairs = list(randomizer._multisets(4).neighbours())
     assert {pair.others for pair in pairs} == set(combinations_with_replacement(range(3), 3))
     assert len(pairs) == 10 * 6
+
+
+def test_modules_do_not_dodge_cycles_by_importing_inside_functions():
+    folder = Path(__file__).parent.parent / "src" / "shuffledp" / "verification"
+    for path in folder.rglob("*.py"):
+        assert not re.search(r"^ +(from shuffledp|import shuffledp)", path.read_text(), flags=re.MULTILINE), path.name

@@ -25,8 +25,8 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.parameters import whole
 from shuffledp.randomness import generator
 from shuffledp.verification.divergence import ExactPrivacy, WorstCase, delta_of_ratio, excess, needed_ratio
-from shuffledp.verification.enumeration import EnumerableProtocol, Law, Messages
 from shuffledp.verification.exact_numbers import allowed_delta, exact_ratio
+from shuffledp.verification.laws import EnumerableProtocol, Law, Messages
 from shuffledp.verification.multisets import Multisets
 
 _UNKNOWN = "a value is not in the randomizer's table"

@@ -20,8 +20,8 @@ from shuffledp.errors import ParameterError
 from shuffledp.estimate import Guarantee
 from shuffledp.protocols.release import MessageCount
 from shuffledp.shuffler import shuffle
-from shuffledp.verification.enumeration import Messages
 from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.verification.laws import Messages
 
 
 class SingleMessageProtocol(Protocol):

@@ -20,6 +20,7 @@ from itertools import permutations
 
 from shuffledp.errors import ParameterError
 from shuffledp.parameters import whole
+from shuffledp.protocols.local import RandomizedResponse
 from shuffledp.verification.divergence import ExactPrivacy
 from shuffledp.verification.exact_numbers import allowed_delta, exact_fraction, exact_ratio
 from shuffledp.verification.finite import FiniteRandomizer
@@ -28,6 +29,11 @@ from shuffledp.verification.finite import FiniteRandomizer
 def opposite_bits() -> FiniteRandomizer:
     """R^infinity: x, then 1 - x. Shuffled it says nothing; as sent, the first message is the value."""
     return FiniteRandomizer({bit: {(bit, 1 - bit): Fraction(1)} for bit in (0, 1)})
+
+
+def response(*, epsilon: float) -> FiniteRandomizer:
+    """Randomized response on two bins, as a table."""
+    return FiniteRandomizer.of(RandomizedResponse(users=1, bins=2, epsilon=epsilon), range(2))
 
 
 def generating_ratio(randomizer: FiniteRandomizer, weights: Mapping[Hashable, Fraction]) -> Fraction:

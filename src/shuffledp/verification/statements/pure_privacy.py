@@ -11,17 +11,12 @@ from shuffledp.protocols.local import HadamardResponse, RandomizedResponse, Unar
 from shuffledp.verification.finite import FiniteRandomizer
 from shuffledp.verification.gap import Gap
 from shuffledp.verification.local_simulation import FiniteProtocol, to_local
-from shuffledp.verification.pure import opposite_bits, removal_cost, shuffler_removal
+from shuffledp.verification.pure import opposite_bits, removal_cost, response, shuffler_removal
 from shuffledp.verification.statements.verdict import ENUMERATED, Verdict
 
 _BINS = 3
 _USERS = 8
 _FEW = 3
-
-
-def response(*, epsilon: float) -> FiniteRandomizer:
-    """Randomized response on two bins, as a table."""
-    return FiniteRandomizer.of(RandomizedResponse(users=1, bins=2, epsilon=epsilon), range(2))
 
 
 def single_message() -> Iterator[Verdict]:
