@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test docs bench table1 table2 lock clean
+.PHONY: demo test docs bench table1 table2 gap lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/shuffledp demo
@@ -34,6 +34,10 @@ table1: .venv/demo.stamp
 # The paper's Table 2, measured: docs/table2.md and docs/figures/table2.png, in a few minutes.
 table2: .venv/demo.stamp
 	$(BIN)/python -m shuffledp.report.table2 docs
+
+# The figure of docs/pure-privacy.md.
+gap: .venv/demo.stamp
+	$(BIN)/python -m shuffledp.report.gap docs/figures/gap.png
 
 .venv/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -112,6 +112,9 @@ def test_what_is_not_a_single_message_protocol_is_refused():
         to_local(Histogram.calibrate(users=1000, bins=3, epsilon=1, delta=1e-6))
     with pytest.raises(ParameterError, match="single-message"):
         to_local(protocol_of(opposite_bits(), 2, tuple))
+    for what in (3, None, opposite_bits()):
+        with pytest.raises(ParameterError, match="shuffled protocol"):
+            to_local(what)
     silent = FiniteRandomizer({0: {(): Fraction(1)}, 1: {("x",): Fraction(1)}})
     with pytest.raises(ParameterError, match="single-message"):
         to_local(protocol_of(silent, 2, tuple))

@@ -401,6 +401,46 @@ def test_wrong_questions_are_refused():
         opposite_bits().randomize(7)
     with pytest.raises(ParameterError, match="weight"):
         generating_ratio(opposite_bits(), {0: Fraction(1)})
+    with pytest.raises(ParameterError, match="two values"):
+        generating_ratio(lonely, {})
+
+
+def test_floats_are_the_fractions_that_they_are():
+    coin = FiniteRandomizer.of(RandomizedResponse(users=1, bins=2, epsilon=1), range(2))
+    exact = coin.shuffled_privacy(users=5, delta=Fraction(0.01))
+    assert coin.shuffled_privacy(users=5, delta=0.01) == exact
+    assert removal_cost(coin, users=5, delta=0.01).shuffled == exact
+    assert coin.shuffled_delta(users=3, ratio=1.5) == coin.shuffled_delta(users=3, ratio=Fraction(3, 2))
+    assert shuffler_removal(coin, users=3, ratio=1.5).ratio == Fraction(3, 2)
+    assert generating_ratio(coin, {0: 0.5, 1: 2}) == generating_ratio(coin, {0: HALF, 1: Fraction(2)})
+    best = best_gap(users=2, hole=0.05, restarts=0)
+    assert best.hole == Fraction(0.05)
+    assert all(type(p) is Fraction for p in (*best.zero, *best.one))
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, "1/2", None, True])
+def test_what_is_no_number_is_refused_by_name(wrong):
+    coin = FiniteRandomizer.of(RandomizedResponse(users=1, bins=2, epsilon=1), range(2))
+    for name, question in {
+        "ratio": lambda: coin.shuffled_delta(users=2, ratio=wrong),
+        "delta": lambda: coin.privacy(delta=wrong),
+        "hole": lambda: best_gap(users=2, hole=wrong),
+        "weight": lambda: generating_ratio(coin, {0: wrong, 1: 1}),
+        "zero": lambda: Gap(zero=(wrong,) * 5, one=Gap.uniform().one),
+    }.items():
+        with pytest.raises(ParameterError, match=rf"^{name} must be"):
+            question()
+
+
+def test_probabilities_of_r_gap_sum_to_one():
+    good = Gap.uniform()
+    for wrong in ((HALF,) * 5, (0.1, 0.2, 0.4, 0.2, 0.1)):
+        with pytest.raises(ParameterError, match="sum to exactly 1"):
+            Gap(zero=wrong, one=good.one)
+    assert Gap(zero=(0.125, 0.125, 0.5, 0.125, 0.125), one=good.one).hole == HALF
+    assert best_gap(users=2, hole=1 - Fraction(1, 10**6), restarts=0).hole == 1 - Fraction(1, 10**6)
+    with pytest.raises(ParameterError, match="hole must lie"):
+        best_gap(users=2, hole=1 - 1e-12)
 
 
 def test_logarithms_are_never_too_small():
@@ -421,3 +461,9 @@ def test_all_multisets_of_the_others_are_walked():
     pairs = list(randomizer._multisets(4).neighbours())
     assert {pair.others for pair in pairs} == set(combinations_with_replacement(range(3), 3))
     assert len(pairs) == 10 * 6
+
+
+def test_modules_do_not_dodge_cycles_by_importing_inside_functions():
+    folder = Path(__file__).parent.parent / "src" / "shuffledp" / "verification"
+    for path in folder.rglob("*.py"):
+        assert not re.search(r"^ +(from shuffledp|import shuffledp)", path.read_text(), flags=re.MULTILINE), path.name

@@ -1,4 +1,4 @@
-"""`shuffledp verify`: every statement holds, a false one is noticed, and the slack that the docs state is measured."""
+"""`shuffledp verify`: every statement holds, each says on what basis, and a false one is noticed."""
 
 import json
 import math
@@ -10,6 +10,7 @@ from shuffledp.errors import ParameterError
 from shuffledp.verification import statements
 from shuffledp.verification.statements import CATALOGUE, Verdict, catalogue, check
 from shuffledp.verification.statements.promises import _exponential_below
+from shuffledp.verification.statements.verdict import BOUND, ENUMERATED, OWN_CURVE, OWN_LAW
 from tests.test_command_line import command
 
 
@@ -17,8 +18,65 @@ def test_every_statement_holds():
     verdicts = list(check())
     assert {name for name, _ in verdicts} == set(CATALOGUE)
     assert [verdict.statement for _, verdict in verdicts if not verdict.holds] == []
-    # nothing is compared with itself alone: claims about epsilon and delta have an exact value of their own
-    assert sum(verdict.slack is not None and verdict.slack > 1.01 for _, verdict in verdicts) > 10
+
+
+def test_a_protocol_whose_promise_rests_on_its_own_curve_is_enumerated_too():
+    """Of the protocols only RealSum, whose shares are too many to list, is compared with its own bound alone."""
+    for name in CATALOGUE:
+        bases = {verdict.basis for _, verdict in check(name)}
+        assert bases <= {ENUMERATED, OWN_CURVE, OWN_LAW, BOUND}
+        if name not in {"real-sum", "smooth", "support"}:
+            assert ENUMERATED in bases, name
+
+
+def test_enumerations_are_near_the_curves_and_below():
+    """What is enumerated is no curve's own value: near it where the curve is exact, and never above."""
+    rows = {
+        verdict.statement: verdict
+        for name in ("sparse", "dummy", "public-coin", "private-coin", "central")
+        for _, verdict in check(name)
+        if verdict.basis == ENUMERATED
+    }
+    assert len(rows) == 7
+    for statement, verdict in rows.items():
+        assert verdict.exact <= verdict.claimed <= (1.1 if "bound" in statement else 1.05) * verdict.exact
+        assert verdict.exact != verdict.claimed
+
+
+@pytest.mark.parametrize(
+    ("name", "statement"),
+    [
+        ("sparse", "SparseHistogram, bound"),
+        ("dummy", "DummyHistogram, curve"),
+        ("public-coin", "PublicCoinHistogram with 1 row, curve"),
+        ("central", "LaplaceHistogram, curve"),
+    ],
+)
+def test_a_curve_that_is_too_small_fails_against_the_enumeration(name, statement, monkeypatch):
+    from shuffledp.accounting.curve import PrivacyCurve
+
+    true_delta = PrivacyCurve.delta
+    monkeypatch.setattr(PrivacyCurve, "delta", lambda self, epsilon: 0.97 * true_delta(self, epsilon))
+    failed = {verdict.statement for _, verdict in check(name) if not verdict.holds}
+    assert statement in failed
+
+
+def test_what_is_only_an_upper_limit_is_not_called_exact():
+    tail = Verdict.at_most(statement="", claim="", claimed=1e-6, exact=1.5777e-30, basis=OWN_CURVE)
+    bound = Verdict.at_most(statement="", claim="", claimed=1e-6, exact=9e-7, basis=BOUND)
+    for verdict in (tail, bound):
+        assert {"exact", "slack"}.isdisjoint(verdict.as_dict())
+        assert verdict.as_dict()["exact_below"] == verdict.exact
+        assert verdict.as_dict()["slack_above"] == verdict.slack
+    known = Verdict.at_most(statement="", claim="", claimed=1e-6, exact=9e-7, basis=ENUMERATED)
+    assert known.as_dict()["exact"] == 9e-7
+    assert "exact_below" not in known.as_dict()
+    rows = json.loads(command("verify", "--protocol", "zsum", "--json").stdout)["statements"]
+    assert [row["basis"] for row in rows] == [OWN_CURVE, OWN_LAW, ENUMERATED, ENUMERATED, ENUMERATED]
+    assert "exact" not in rows[0]
+    table = command("verify", "--protocol", "zsum").stdout
+    assert "<=1e-29" in table
+    assert "own curve" in table
 
 
 def test_the_table_names_the_statements_of_the_paper():
@@ -31,6 +89,16 @@ def test_the_table_names_the_statements_of_the_paper():
         assert statement in result.stdout
     assert "FAILS" not in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_the_claim_on_support_identification_is_in_the_table():
+    """The numbers of people that docs/paper.md states for two items."""
+    verdicts = [verdict for _, verdict in check("support") if "h = 2" in verdict.claim]
+    assert verdicts[0].claimed == 0.99
+    assert 0.999 < verdicts[0].exact <= 1
+    assert verdicts[0].slack is None
+    assert [(verdict.claimed, verdict.exact) for verdict in verdicts[1:]] == [(13_631, 6_606), (13_631, 163)]
+    assert "h = 8" in command("verify", "--protocol", "support").stdout
 
 
 def test_the_help_lists_every_name():
@@ -60,7 +128,7 @@ def test_an_unknown_name_is_one_clear_error():
 
 
 def false_statement():
-    yield Verdict.at_most(statement="Theorem 0", claim="delta", claimed=1e-6, exact=1e-3)
+    yield Verdict.at_most(statement="Theorem 0", claim="delta", claimed=1e-6, exact=1e-3, basis=OWN_CURVE)
 
 
 def test_a_false_statement_is_shown_and_fails_the_command(monkeypatch, capsys):
@@ -92,11 +160,16 @@ def test_weak_noise_fails_its_statement(monkeypatch):
     assert verdicts["Theorem 3.1 iii, zero"].holds
 
 
+def test_too_small_a_probability_is_noticed():
+    assert not Verdict.at_least(statement="", claim="", claimed=0.99, exact=0.98, basis=OWN_LAW).holds
+    assert Verdict.at_least(statement="", claim="", claimed=0.99, exact=0.99, basis=OWN_LAW).holds
+
+
 def test_slack_means_something_only_for_positive_finite_numbers():
-    verdict = Verdict.at_most(statement="", claim="", claimed=4.0, exact=2.0)
+    verdict = Verdict.at_most(statement="", claim="", claimed=4.0, exact=2.0, basis=ENUMERATED)
     assert verdict.slack == 2
-    assert Verdict.at_most(statement="", claim="", claimed=0.0, exact=0.0).slack is None
-    assert Verdict(statement="", claim="", claimed=None, exact=1.0, holds=True).slack is None
+    assert Verdict.at_most(statement="", claim="", claimed=0.0, exact=0.0, basis=ENUMERATED).slack is None
+    assert Verdict(statement="", claim="", claimed=None, exact=1.0, basis=ENUMERATED, holds=True).slack is None
 
 
 def test_the_exponential_is_bounded_from_below():

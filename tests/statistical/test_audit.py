@@ -10,7 +10,7 @@ from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 import shuffledp
 from shuffledp import (
@@ -212,6 +212,33 @@ def test_false_accusations_are_as_rare_as_stated():
     assert accused <= 45
 
 
+@pytest.mark.parametrize(("confidence", "audits"), [(0.9, 300), (0.5, 150)])
+def test_what_chooses_the_event_does_not_count_it(confidence, audits):
+    """A mechanism that ignores its input is accused with chance 1 - confidence at most: a binomial number of times.
+
+    Counting the event on the outputs that chose it among 40 symbols accuses in most of these audits.
+    """
+    accused = 0
+    for seed in range(audits):
+        outputs = np.random.default_rng(seed).integers(0, 40, size=(2, 300, 1))
+        accused += audit_outputs(*outputs, confidence=confidence).accuses(0.0)
+    assert accused <= binom.isf(1e-6, audits, 1 - confidence)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.9999])
+def test_the_bounds_fail_together_as_rarely_as_the_confidence_says(confidence):
+    """A bit that tells all: the event happens in all of the 200 outputs that count it, and in none of the others.
+
+    Each bound may fail with half of 1 - confidence: L = failure^(1/200) and U = 1 - L.
+    """
+    outputs = (np.full((300, 1), value) for value in (0, 1))
+    result = audit_outputs(*outputs, confidence=confidence)
+    low = ((1 - confidence) / 2) ** (1 / 200)
+    assert result.likely == pytest.approx(low, rel=1e-6)
+    assert result.unlikely == pytest.approx(1 - low, rel=1e-6)
+    assert result.epsilon == pytest.approx(math.log(low / (1 - low)), rel=1e-6)
+
+
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 4000), (3900, 4000)])
 @pytest.mark.parametrize("failure", [0.05, 1e-7])
 def test_confidence_bounds_are_those_of_clopper_and_pearson(successes, trials, failure):
@@ -257,3 +284,35 @@ def test_outputs_that_cannot_be_compared_are_refused():
         audit(lambda values, *, rng: np.zeros((2, 2)), [0], [1], trials=100)
     with pytest.raises(ParameterError, match="successes"):
         lower_bound(3, 2, failure=0.1)
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ({"a": math.nan}, "finite"),
+        ({"a": math.inf}, "finite"),
+        ({"a": "many"}, "numbers"),
+        ({"a": [1, 2]}, "numbers"),
+        ([[1], [1, 2]], "flat"),
+        (np.array([{}, []], dtype=object), "flat"),
+        ([0.5, math.nan], "NaN"),
+        (7, "flat"),
+    ],
+)
+def test_outputs_that_say_nothing_are_refused(output, reason):
+    with pytest.raises(DataError, match=reason):
+        audit_outputs([output] * 100, [output] * 100)
+
+
+def test_outputs_of_two_kinds_are_refused():
+    with pytest.raises(DataError, match="all mappings"):
+        audit_outputs([{"a": 1}] * 100, [[1]] * 100)
+
+
+@pytest.mark.parametrize("wrong", [{"delta": 1.0}, {"delta": math.nan}, {"confidence": 0.0}, {"confidence": "high"}])
+def test_wrong_questions_cost_no_runs(wrong):
+    def mechanism(values, *, rng):
+        raise AssertionError
+
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        audit(mechanism, [0], [1], **wrong)

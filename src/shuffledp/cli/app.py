@@ -328,13 +328,16 @@ def verify(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="Only the statements about one: zsum, hist, smooth, single-message, r-infinity, r-gap, sparse, dummy, "
-            "blanket, public-coin, private-coin, real-sum, amplified, local or central."
+            help="Only the statements about one: zsum, hist, smooth, support, single-message, r-infinity, r-gap, "
+            "sparse, dummy, blanket, public-coin, private-coin, real-sum, amplified, local or central."
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """The paper's theorems and every protocol's promise, each beside what is exactly true.
+    """The paper's statements and every protocol's promise, each beside the truth and the basis on which it is known.
+
+    Basis: enumerated (all outcomes, listed), own curve or own law (the protocol's exact accounting, evaluated again) or
+    bound (the protocol's upper bound).
 
     Exit codes: 0 every statement holds, 2 a wrong parameter, 4 a statement fails.
     """

@@ -11,9 +11,7 @@ from rich.table import Table
 
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.verification.statements import Verdict, check
-
-UNRESOLVED = 1e-29
-"""Below it, tails that accounting rounds up are all that is seen."""
+from shuffledp.verification.statements.verdict import UNRESOLVED
 
 
 def show_verdicts(*, protocol: str | None, as_json: bool) -> bool:
@@ -27,9 +25,10 @@ def show_verdicts(*, protocol: str | None, as_json: bool) -> bool:
         return not failed
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("statement")
-    for heading in ("claimed", "exact", "slack"):
+    for heading in ("claimed", "truth", "slack"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict")
+    table.add_column("basis", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for name in dict.fromkeys(name for name, _ in verdicts):
         table.add_row(name, style="bold")
         for verdict in (verdict for group, verdict in verdicts if group == name):
@@ -43,13 +42,21 @@ def show_verdicts(*, protocol: str | None, as_json: bool) -> bool:
 
 
 def _cells(verdict: Verdict) -> tuple[str, ...]:
+    """Where the truth is known only to be below a limit, that is said."""
     claimed = "finite" if verdict.claimed is None else _number(verdict.claimed)
-    unresolved = 0 < verdict.exact < UNRESOLVED
-    exact = f"< {UNRESOLVED:.0e}" if unresolved else _number(verdict.exact)
-    slack = "" if verdict.slack is None else f"{_number(verdict.slack)} x"
-    if unresolved and verdict.claimed is not None:
-        slack = f"> {verdict.claimed / UNRESOLVED:.0e} x"
-    return f"{verdict.statement}: {verdict.claim}", claimed, exact, slack, "holds" if verdict.holds else "FAILS"
+    truth = verdict.exact
+    if verdict.is_limit:
+        truth = max(truth, UNRESOLVED)
+    below, above = ("<=", ">=") if verdict.is_limit else ("", "")
+    slack = "" if verdict.slack is None or verdict.claimed is None else f"{above}{_number(verdict.claimed / truth)}"
+    return (
+        f"{verdict.statement}: {verdict.claim}",
+        claimed,
+        below + _number(truth),
+        slack,
+        verdict.basis,
+        "holds" if verdict.holds else "FAILS",
+    )
 
 
 def _number(value: float) -> str:

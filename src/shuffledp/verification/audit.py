@@ -85,7 +85,7 @@ def audit(
     rng: np.random.Generator | None = None,
 ) -> Audit:
     """A lower bound on the mechanism's epsilon at delta, from `trials` runs on each of two neighbouring datasets."""
-    trials = whole("trials", trials, minimum=_FEWEST_TRIALS)
+    trials, (delta, confidence) = whole("trials", trials, minimum=_FEWEST_TRIALS), _checked(delta, confidence)
     row = _differing_row(np.asarray(dataset), np.asarray(neighbour))
     source = generator(rng)
     runs = ([mechanism(values, rng=source) for _ in range(trials)] for values in (dataset, neighbour))
@@ -100,9 +100,7 @@ def audit_outputs(
     `row` is the place of the person whose value differs.
     """
     trials = whole("trials", min(len(outputs), len(others)), minimum=_FEWEST_TRIALS)
-    confidence, delta = open_probability("confidence", confidence), real("delta", delta)
-    if not 0 <= delta < 1:
-        raise ParameterError(f"delta must lie in [0, 1), got {delta:g}")
+    delta, confidence = _checked(delta, confidence)
     sixth, third = trials // 6, trials // 3
     observer = Observer.of([*outputs[:sixth], *others[:sixth]], row=row)
     answers = [observer.answers(drawn) for drawn in (outputs, others)]
@@ -143,6 +141,13 @@ def released_counts(protocol: Any) -> Mechanism:
         return dict(zip(estimate.symbols.tolist(), estimate.counts.tolist(), strict=True))
 
     return release
+
+
+def _checked(delta: float, confidence: float) -> tuple[float, float]:
+    delta, confidence = real("delta", delta), open_probability("confidence", confidence)
+    if not 0 <= delta < 1:
+        raise ParameterError(f"delta must lie in [0, 1), got {delta:g}")
+    return delta, confidence
 
 
 def _differing_row(dataset: NDArray[Any], neighbour: NDArray[Any]) -> int:

@@ -6,24 +6,12 @@ one gives `ratio` = e^epsilon, so that everything stays rational. `finite` does 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
 
 from shuffledp.verification.divergence import WorstCase
-
-Messages = tuple[Any, ...]
-"""A multiset of messages, as a sorted tuple."""
-
-Law = Mapping[Any, Fraction]
-"""From outcomes to probabilities."""
-
-
-class EnumerableProtocol(Protocol):
-    """A protocol that can list the exact law of one person's messages."""
-
-    def randomizer_law(self, value: int) -> Law:
-        """From sorted messages to probabilities."""
+from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.verification.laws import EnumerableProtocol, Law, Messages
 
 
 def shuffled_law(randomizer_laws: Iterable[Law]) -> dict[Messages, Fraction]:
@@ -47,8 +35,6 @@ def exact_delta(law: Law, other: Law, *, ratio: Fraction) -> Fraction:
 
 def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[int], ratio: Fraction) -> WorstCase:
     """delta(ln ratio) of a protocol's shuffled messages: the maximum over all neighbouring datasets."""
-    from shuffledp.verification.finite import FiniteRandomizer  # which is built on the definitions above
-
     return FiniteRandomizer.of(protocol, values).shuffled_delta(users=users, ratio=ratio)
 
 

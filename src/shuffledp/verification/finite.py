@@ -25,7 +25,8 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.parameters import whole
 from shuffledp.randomness import generator
 from shuffledp.verification.divergence import ExactPrivacy, WorstCase, delta_of_ratio, excess, needed_ratio
-from shuffledp.verification.enumeration import EnumerableProtocol, Law, Messages
+from shuffledp.verification.exact_numbers import allowed_delta, exact_ratio
+from shuffledp.verification.laws import EnumerableProtocol, Law, Messages
 from shuffledp.verification.multisets import Multisets
 
 _UNKNOWN = "a value is not in the randomizer's table"
@@ -101,8 +102,7 @@ class FiniteRandomizer:
 
         A pair of datasets is solved for its ratio only if the largest ratio so far is not enough for it.
         """
-        if not 0 <= delta < 1:
-            raise ParameterError(f"delta must lie in [0, 1), got {float(delta):g}")
+        delta = allowed_delta(delta)
         multisets, worst = self._multisets(users), None
         ratio = Fraction(1)
         for pair in multisets.neighbours():
@@ -116,7 +116,7 @@ class FiniteRandomizer:
             raise ParameterError("privacy is about two values at least: this randomizer has only one")
         return ExactPrivacy(
             ratio=found.ratio,
-            delta=Fraction(delta),
+            delta=delta,
             dataset=self._people(worst.mine, worst.others),
             neighbour=self._people(worst.instead, worst.others),
             outcome=multisets.messages(found.outcome),
@@ -124,11 +124,10 @@ class FiniteRandomizer:
 
     def shuffled_delta(self, *, users: int, ratio: Fraction) -> WorstCase:
         """The exact delta of n people's shuffled messages for e^epsilon = ratio, over all neighbouring datasets."""
-        if ratio <= 0:
-            raise ParameterError(f"ratio = e^epsilon must be above 0, got {float(ratio):g}")
+        ratio = exact_ratio(ratio)
         multisets = self._multisets(users)
         cases = (
-            (delta_of_ratio(pair.law, pair.other_law, ratio=Fraction(ratio), total=multisets.total), pair)
+            (delta_of_ratio(pair.law, pair.other_law, ratio=ratio, total=multisets.total), pair)
             for pair in multisets.neighbours()
         )
         try:

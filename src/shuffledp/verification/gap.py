@@ -24,12 +24,15 @@ from shuffledp.errors import ParameterError
 from shuffledp.parameters import whole
 from shuffledp.randomness import generator
 from shuffledp.verification.divergence import ExactPrivacy
+from shuffledp.verification.exact_numbers import exact_fraction
 from shuffledp.verification.finite import FiniteRandomizer
-from shuffledp.verification.search import simplex_search, smallest_between_0_and_1
+from shuffledp.verification.minimize import simplex_search, smallest_between_0_and_1
 
 MESSAGES = 4
 _GRID = 1 << 30
 """Probabilities that a search has found are rounded to fractions with this denominator."""
+_LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
+"""What is left beside it has to be many steps of the grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +43,14 @@ class Gap:
     one: tuple[Fraction, ...]
 
     def __post_init__(self) -> None:
+        for name in ("zero", "one"):
+            object.__setattr__(self, name, tuple(exact_fraction(name, p) for p in getattr(self, name)))
         if len(self.zero) != MESSAGES + 1 or len(self.one) != MESSAGES + 1:
             raise ParameterError("both laws need five probabilities: of no, one, two, three and four ones")
         if min(self.zero) <= 0 or self.one[2] != 0 or min(self.one[at] for at in (0, 1, 3, 4)) <= 0:
             raise ParameterError("input 0 must allow every number of ones, and input 1 every one but two")
+        if not sum(self.zero) == sum(self.one) == 1:
+            raise ParameterError("the probabilities of each input must sum to exactly 1: pass fractions.Fraction")
 
     @classmethod
     def uniform(cls) -> Gap:
@@ -88,8 +95,9 @@ def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = No
     epsilon is truly reached, but a smaller one is not excluded.
     """
     users = whole("users", users, minimum=2)
-    if not 0 < hole < 1:
-        raise ParameterError(f"hole must lie strictly between 0 and 1, got {float(hole):g}")
+    hole = exact_fraction("hole", hole)
+    if not 0 < hole <= _LARGEST_HOLE:
+        raise ParameterError(f"hole must lie above 0 and at most at 1 - 2^-20, got {float(hole):.15g}")
 
     def loss(logits: NDArray[np.float64]) -> float:
         return largest_log_ratio(*_laws(logits, float(hole)), users=users)
@@ -130,8 +138,10 @@ def _laws(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np.float64]
 
 def _on_grid(law: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
     """The law in fractions with exactly the given total beside the middle, which is kept."""
-    none, one, _, three, _ = (max(Fraction(1), Fraction(round(p * _GRID))) / _GRID for p in law)
-    return none, one, middle, three, total - none - one - three
+    rounded = [Fraction(max(1, round(p * _GRID)), _GRID) for p in np.delete(law, 2).tolist()]
+    largest = max(range(len(rounded)), key=lambda at: (rounded[at], at))
+    rounded[largest] += total - sum(rounded)
+    return *rounded[:2], middle, *rounded[2:]
 
 
 def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> float:

@@ -20,8 +20,8 @@ from shuffledp.errors import ParameterError
 from shuffledp.estimate import Guarantee
 from shuffledp.protocols.release import MessageCount
 from shuffledp.shuffler import shuffle
-from shuffledp.verification.enumeration import Messages
 from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.verification.laws import Messages
 
 
 class SingleMessageProtocol(Protocol):
@@ -95,6 +95,8 @@ def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
     With pure privacy it keeps epsilon. With delta > 0 its messages are (epsilon + ln n, delta)-private by the lemma of
     Cheu et al. 2019, where n counts the people that the shuffled guarantee counts.
     """
+    if not all(hasattr(protocol, name) for name in ("messages_per_user", "guarantee", "users", "randomize", "tally")):
+        raise ParameterError(f"to_local needs a shuffled protocol, got {type(protocol).__name__}")
     if (protocol.messages_per_user.expected, protocol.messages_per_user.maximum) != (1, 1):
         raise ParameterError(
             "to_local needs a single-message protocol: with several messages per person, shuffled privacy says nothing "

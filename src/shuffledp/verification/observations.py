@@ -20,6 +20,7 @@ from shuffledp.errors import DataError
 _MOST_SYMBOLS = 64
 _ENDS = 16
 """Places looked at from either end."""
+_WRONG = "an output must be a flat array of messages, or a mapping from names to numbers"
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,13 @@ class Observer:
     @classmethod
     def of(cls, outputs: Sequence[Any], *, row: int) -> Observer:
         """The most frequent symbols of the given outputs; places at both ends, and that of the person who differs."""
-        if isinstance(outputs[0], Mapping):
+        if _are_mappings(outputs):
             names = Counter(name for output in outputs for name in output)
             return cls(tuple(name for name, _ in names.most_common(_MOST_SYMBOLS)), ())
-        symbols = Counter(_joined(outputs))
+        try:
+            symbols = Counter(_joined(outputs))
+        except TypeError:
+            raise DataError(_WRONG) from None
         longest = max(len(output) for output in outputs)
         ends = [*range(min(_ENDS, longest)), *range(-min(_ENDS, longest), 0)]
         if row < longest:
@@ -56,9 +60,9 @@ class Observer:
 
     def answers(self, outputs: Sequence[Any]) -> NDArray[np.float64]:
         """One row per output, one column per question."""
-        if isinstance(outputs[0], Mapping):
+        if _are_mappings(outputs):
             rows = [[*(output.get(symbol, 0) for symbol in self.symbols), len(output)] for output in outputs]
-            return np.array(rows, dtype=np.float64)
+            return _numbers(rows)
         kinds, sizes = len(self.symbols) + 1, np.array([len(output) for output in outputs])
         index = {symbol: at for at, symbol in enumerate(self.symbols)}
         codes = np.array([index.get(message, kinds - 1) for message in _joined(outputs)], dtype=np.int64)
@@ -75,8 +79,31 @@ class Observer:
 
 def _joined(outputs: Sequence[Any]) -> list[Any]:
     """The messages of all outputs as hashable objects."""
-    arrays = [np.asarray(output) for output in outputs]
+    try:
+        arrays = [np.asarray(output) for output in outputs]
+    except ValueError:  # ragged
+        raise DataError(_WRONG) from None
     if any(array.ndim != 1 for array in arrays):
-        raise DataError("an output must be a flat array of messages, or a mapping from names to numbers")
+        raise DataError(_WRONG)
     flat = np.concatenate(arrays)
+    if flat.dtype.kind == "f" and np.isnan(flat).any():
+        raise DataError("a message is not a number (NaN), which equals no other message")
     return [message.tobytes() for message in flat] if flat.dtype.kind == "V" else flat.tolist()
+
+
+def _are_mappings(outputs: Sequence[Any]) -> bool:
+    kinds = {isinstance(output, Mapping) for output in outputs}
+    if len(kinds) != 1:
+        raise DataError("outputs must be all mappings, or all arrays of messages")
+    return kinds.pop()
+
+
+def _numbers(rows: list[list[Any]]) -> NDArray[np.float64]:
+    """A table of finite numbers."""
+    try:
+        numbers = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("the values of a mapping must be numbers") from None
+    if not np.isfinite(numbers).all():
+        raise DataError("the values of a mapping must be finite numbers")
+    return numbers

@@ -20,7 +20,9 @@ from itertools import permutations
 
 from shuffledp.errors import ParameterError
 from shuffledp.parameters import whole
+from shuffledp.protocols.local import RandomizedResponse
 from shuffledp.verification.divergence import ExactPrivacy
+from shuffledp.verification.exact_numbers import allowed_delta, exact_fraction, exact_ratio
 from shuffledp.verification.finite import FiniteRandomizer
 
 
@@ -29,13 +31,21 @@ def opposite_bits() -> FiniteRandomizer:
     return FiniteRandomizer({bit: {(bit, 1 - bit): Fraction(1)} for bit in (0, 1)})
 
 
+def response(*, epsilon: float) -> FiniteRandomizer:
+    """Randomized response on two bins, as a table."""
+    return FiniteRandomizer.of(RandomizedResponse(users=1, bins=2, epsilon=epsilon), range(2))
+
+
 def generating_ratio(randomizer: FiniteRandomizer, weights: Mapping[Hashable, Fraction]) -> Fraction:
     """The largest P_x(z) / P_x'(z) for positive symbol weights z: a lower bound on e^epsilon for every n."""
-    if not all(symbol in weights and weights[symbol] > 0 for symbol in randomizer.symbols):
+    exact = {symbol: exact_fraction("weight", weight) for symbol, weight in weights.items()}
+    if not all(symbol in exact and exact[symbol] > 0 for symbol in randomizer.symbols):
         raise ParameterError("every message of the randomizer needs a weight above 0")
+    if len(randomizer.values) < 2:
+        raise ParameterError("privacy is about two values at least: this randomizer has only one")
     totals = [
         sum(
-            (p * math.prod((weights[m] for m in messages), start=Fraction(1)) for messages, p in law.items()),
+            (p * math.prod((exact[m] for m in messages), start=Fraction(1)) for messages, p in law.items()),
             Fraction(),
         )
         for law in randomizer.table.values()
@@ -63,8 +73,9 @@ class ShufflerRemoval:
 def shuffler_removal(randomizer: FiniteRandomizer, *, users: int, ratio: Fraction) -> ShufflerRemoval:
     """The lemma for one randomizer, one n and one e^epsilon = ratio."""
     _check_single(randomizer)
+    users, ratio = whole("users", users), exact_ratio(ratio)
     return ShufflerRemoval(
-        users=whole("users", users),
+        users=users,
         ratio=ratio,
         shuffled_delta=randomizer.shuffled_delta(users=users, ratio=ratio).delta,
         local_delta=randomizer.delta(ratio=ratio * users).delta,
@@ -93,8 +104,9 @@ class RemovalCost:
 def removal_cost(randomizer: FiniteRandomizer, *, users: int, delta: Fraction) -> RemovalCost:
     """The exact shuffled and local epsilon at one delta, for a single-message randomizer."""
     _check_single(randomizer)
+    users, delta = whole("users", users), allowed_delta(delta)
     return RemovalCost(
-        users=whole("users", users),
+        users=users,
         shuffled=randomizer.shuffled_privacy(users=users, delta=delta),
         local=randomizer.privacy(delta=delta),
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from shuffledp.errors import ParameterError
-from shuffledp.verification.statements import histograms, promises, pure_privacy
+from shuffledp.verification.statements import histograms, promises, pure_privacy, support
 from shuffledp.verification.statements.verdict import Verdict
 
 CATALOGUE: dict[str, Callable[[], Iterator[Verdict]]] = {
     "zsum": histograms.binary_sum,
     "hist": histograms.histogram,
     "smooth": histograms.smoothness,
+    "support": support.support,
     "single-message": pure_privacy.single_message,
     "r-infinity": pure_privacy.r_infinity,
     "r-gap": pure_privacy.r_gap,

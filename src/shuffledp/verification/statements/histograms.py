@@ -14,7 +14,7 @@ from shuffledp.accounting import theorems
 from shuffledp.accounting.smoothness import Check, binomial_lemma, corollary, smooth_delta
 from shuffledp.protocols import BinarySum, Histogram
 from shuffledp.verification.finite import FiniteRandomizer
-from shuffledp.verification.statements.verdict import Verdict
+from shuffledp.verification.statements.verdict import ENUMERATED, OWN_CURVE, OWN_LAW, Verdict
 
 EPSILON, DELTA, BETA = 0.5, 1e-6, 0.05
 BINS = 10**6
@@ -31,12 +31,14 @@ def binary_sum() -> Iterator[Verdict]:
         claim=f"delta at epsilon {EPSILON:g}, n = {users:,}",
         claimed=DELTA,
         exact=protocol.privacy.delta(EPSILON),
+        basis=OWN_CURVE,
     )
     yield Verdict.at_most(
         statement="Theorem 3.1 ii, error",
         claim=f"people, but for {BETA:g}",
         claimed=theorems.sum_error_bound(epsilon=EPSILON, delta=DELTA, beta=BETA),
         exact=float(protocol.error(BETA).per_bin),
+        basis=OWN_LAW,
     )
     few = BinarySum(users=_FEW, missing_probability=0.25)
     yield _zero("Theorem 3.1 iii, zero", few, FiniteRandomizer.of(few, [0, 1]), dataset=(0,) * _FEW, label=1)
@@ -54,18 +56,21 @@ def histogram() -> Iterator[Verdict]:
         claim=f"delta at epsilon {2 * EPSILON:g}, n = {users:,}",
         claimed=2 * DELTA,
         exact=protocol.privacy.delta(2 * EPSILON),
+        basis=OWN_CURVE,
     )
     yield Verdict.at_most(
         statement="Theorem 3.2 ii, error of a bin",
         claim=f"people, but for {BETA:g}",
         claimed=theorems.sum_error_bound(epsilon=EPSILON, delta=DELTA, beta=BETA),
         exact=float(error.per_bin),
+        basis=OWN_LAW,
     )
     yield Verdict.at_most(
         statement="Theorem 3.2 iii, error of all bins",
         claim=f"people, but for {BETA:g}, d = {BINS:,}",
         claimed=theorems.simultaneous_error_bound(users=users, epsilon=EPSILON, delta=DELTA, beta=BETA),
         exact=float(error.simultaneous),
+        basis=OWN_LAW,
     )
     few = Histogram(users=_FEW, bins=_FEW_BINS, missing_probability=0.25)
     table = FiniteRandomizer.of(few, range(_FEW_BINS))
@@ -85,6 +90,7 @@ def smoothness() -> Iterator[Verdict]:
         claim=f"delta at epsilon {EPSILON:g} of Bin(1000, {weak.missing_probability:.3g})",
         claimed=smooth_delta(weak.noise, epsilon=EPSILON, shifts=1),
         exact=weak.privacy.delta(EPSILON),
+        basis=OWN_CURVE,
     )
     yield _smooth("Corollary: the noise is smooth", corollary(users=users, epsilon=EPSILON, delta=DELTA))
     yield Verdict.at_most(
@@ -92,19 +98,24 @@ def smoothness() -> Iterator[Verdict]:
         claim=f"delta at epsilon {EPSILON:g}, n = {users:,}",
         claimed=DELTA,
         exact=noise.privacy.delta(EPSILON),
+        basis=OWN_CURVE,
     )
 
 
 def _smooth(statement: str, check: Check) -> Verdict:
     claim = f"delta at epsilon {check.epsilon:.3g}: {check.statement.partition(' is')[0]}"
-    return Verdict.at_most(statement=statement, claim=claim, claimed=check.claimed_delta, exact=check.exact_delta)
+    return Verdict.at_most(
+        statement=statement, claim=claim, claimed=check.claimed_delta, exact=check.exact_delta, basis=OWN_LAW
+    )
 
 
 def _zero(statement: str, protocol: Any, table: FiniteRandomizer, *, dataset: tuple[int, ...], label: int) -> Verdict:
     """The probability, over all messages, that the analyzer reports a bin that nobody holds."""
     law = table.shuffled_law(dataset)
     wrong = sum(p for messages, p in law.items() if protocol.estimate(protocol.tally(list(messages)))[label] != 0)
-    return Verdict.at_most(statement=statement, claim="chance of a phantom", claimed=0.0, exact=float(wrong))
+    return Verdict.at_most(
+        statement=statement, claim="chance of a phantom", claimed=0.0, exact=float(wrong), basis=ENUMERATED
+    )
 
 
 def _enumerated(protocol: Any, table: FiniteRandomizer) -> Verdict:
@@ -115,10 +126,13 @@ def _enumerated(protocol: Any, table: FiniteRandomizer) -> Verdict:
         claim=f"delta at epsilon {math.log(ratio):.3f}, n = {_FEW}",
         claimed=protocol.privacy.delta(math.log(ratio)),
         exact=float(table.shuffled_delta(users=_FEW, ratio=ratio).delta),
+        basis=ENUMERATED,
     )
 
 
 def _messages(statement: str, protocol: Any, *, values: int, claimed: int) -> Verdict:
     most = max(len(messages) for value in range(values) for messages in protocol.randomizer_law(value))
     claim = f"messages of a person, d = {values}" if values != claimed else "messages of a person"
-    return Verdict.at_most(statement=statement, claim=claim, claimed=float(claimed), exact=float(most))
+    return Verdict.at_most(
+        statement=statement, claim=claim, claimed=float(claimed), exact=float(most), basis=ENUMERATED
+    )

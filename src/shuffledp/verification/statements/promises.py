@@ -1,9 +1,9 @@
-"""What the other protocols promise, beside what is exactly true of them."""
+"""What the other protocols promise: beside an enumeration where that is possible, else beside their own curves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,67 +14,54 @@ from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashi
 from shuffledp.protocols.public_coin import PublicCoinHistogram
 from shuffledp.protocols.real_sum import RealSum
 from shuffledp.verification.finite import FiniteRandomizer
-from shuffledp.verification.statements.verdict import Verdict
+from shuffledp.verification.statements import small_outputs, small_tables
+from shuffledp.verification.statements.verdict import BOUND, ENUMERATED, OWN_CURVE, Verdict
 
 EPSILON, DELTA = 1.0, 1e-6
+RATIO = Fraction(3, 2)
+"""e^epsilon where outcomes are enumerated."""
 _TERMS = 40
 
 
 def sparse() -> Iterator[Verdict]:
-    """SparseHistogram, calibrated."""
-    yield _curve(SparseHistogram.calibrate(users=10_000, bins=10**6, epsilon=EPSILON, delta=DELTA))
+    """SparseHistogram: its curve for one person and two bins against all outcomes, and calibrated."""
+    yield _against("SparseHistogram", small_outputs.sparse_histogram(), small_outputs.sparse_delta(ratio=RATIO))
+    yield _promise(SparseHistogram.calibrate(users=10_000, bins=10**6, epsilon=EPSILON, delta=DELTA))
 
 
 def dummy() -> Iterator[Verdict]:
-    """DummyHistogram, calibrated, with either kind of dummies."""
+    """DummyHistogram: its curve for three people against all multisets; calibrated with either kind of dummies."""
+    yield _against_table(*small_tables.dummy_histogram(users=3, bins=2))
     for kind in ("binomial", "poisson"):
         protocol = DummyHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA, dummies=kind)
-        yield _curve(protocol, f" with {kind} dummies")
+        yield _promise(protocol, f" with {kind} dummies")
 
 
 def blanket() -> Iterator[Verdict]:
     """The bound on the privacy of CSU+19's sum and histogram, against all multisets of messages of some people."""
-    ratio = Fraction(3, 2)
     for protocol in (
         BlanketSum(users=30, flip_probability=0.125),
         BlanketHistogram(users=8, bins=2, flip_probability=0.125),
     ):
-        table = FiniteRandomizer.of(protocol, range(2))
-        yield Verdict.at_most(
-            statement=f"{type(protocol).__name__}, bound",
-            claim=f"delta at epsilon {math.log(ratio):.3f}, n = {protocol.users}",
-            claimed=protocol.privacy.delta(math.log(ratio)),
-            exact=float(table.shuffled_delta(users=protocol.users, ratio=ratio).delta),
-        )
+        yield _against_table(protocol, FiniteRandomizer.of(protocol, range(2)))
 
 
 def public_coin() -> Iterator[Verdict]:
-    """PublicCoinHistogram, calibrated."""
-    yield _curve(PublicCoinHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA))
+    """PublicCoinHistogram: one and two rows of two cells against all multisets, and calibrated."""
+    for rows in (1, 2):
+        yield _against_table(*small_tables.public_coin(users=2, rows=rows), f" with {rows} row{'s' * (rows - 1)}")
+    yield _promise(PublicCoinHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA))
 
 
 def private_coin() -> Iterator[Verdict]:
-    """PrivateCoinHistogram: its bound for two bins, one element and one noise message, against all multisets."""
-    users, ratio = 6, Fraction(3, 2)
-    protocol = PrivateCoinHistogram(users=users, bins=2, elements=1, noise_messages=1)
-    elements = range(1 << protocol.bits_per_element)
-    inside = {bin: [y for y in elements if ((bin + 1) & y).bit_count() % 2 == 0] for bin in range(2)}
-    each = Fraction(2, len(elements) ** 2)
-    table = FiniteRandomizer(
-        {bin: {(real, noise): each for real in inside[bin] for noise in elements} for bin in range(2)}
-    )
-    yield Verdict.at_most(
-        statement="PrivateCoinHistogram, bound",
-        claim=f"delta at epsilon {math.log(ratio):.3f}, n = {users}",
-        claimed=protocol.privacy.delta(math.log(ratio)),
-        exact=float(table.shuffled_delta(users=users, ratio=ratio).delta),
-    )
-    yield _curve(PrivateCoinHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA))
+    """PrivateCoinHistogram: its bound for six people against all multisets, and calibrated."""
+    yield _against_table(*small_tables.private_coin(users=6))
+    yield _promise(PrivateCoinHistogram.calibrate(users=10_000, bins=100, epsilon=EPSILON, delta=DELTA))
 
 
 def real_sum() -> Iterator[Verdict]:
     """RealSum, calibrated."""
-    yield _curve(RealSum.calibrate(users=10_000, epsilon=EPSILON, delta=DELTA))
+    yield _promise(RealSum.calibrate(users=10_000, epsilon=EPSILON, delta=DELTA))
 
 
 def amplified() -> Iterator[Verdict]:
@@ -87,6 +74,7 @@ def amplified() -> Iterator[Verdict]:
         claim=f"epsilon at delta {delta:g}, n = {users}",
         claimed=EPSILON,
         exact=table.shuffled_privacy(users=users, delta=Fraction(delta)).epsilon,
+        basis=ENUMERATED,
     )
 
 
@@ -104,26 +92,51 @@ def local() -> Iterator[Verdict]:
 
 
 def central() -> Iterator[Verdict]:
-    """LaplaceHistogram and StabilityHistogram, calibrated."""
+    """LaplaceHistogram and StabilityHistogram: with a few people and two bins against all outputs, and calibrated."""
+    few: dict[str, Any] = {"bins": 2, "epsilon": 0.5, "delta": 0.05}
     choice: dict[str, Any] = {"users": 1000, "bins": 100, "epsilon": EPSILON, "delta": DELTA}
-    yield _curve(LaplaceHistogram.calibrate(**choice))
-    stability = StabilityHistogram.calibrate(**choice)
-    yield Verdict.at_most(
-        statement="StabilityHistogram, promise",
-        claim=f"delta at epsilon {EPSILON:g}",
-        claimed=DELTA,
-        exact=stability.delta(EPSILON),
+    laplace = LaplaceHistogram.calibrate(users=4, **few)
+    yield _against("LaplaceHistogram", laplace, float(small_outputs.laplace_delta(laplace, ratio=RATIO)))
+    yield _promise(LaplaceHistogram.calibrate(**choice))
+    stability = StabilityHistogram.calibrate(users=18, **few)  # so that both bins can be large
+    yield _against("StabilityHistogram", stability, float(small_outputs.stability_delta(stability, ratio=RATIO)))
+    yield _promise(StabilityHistogram.calibrate(**choice))
+
+
+def _against_table(protocol: Any, table: FiniteRandomizer, which: str = "") -> Verdict:
+    """The protocol's curve or bound against all multisets of messages."""
+    truth = table.shuffled_delta(users=protocol.users, ratio=RATIO).delta
+    return _against(f"{type(protocol).__name__}{which}", protocol, float(truth))
+
+
+def _against(name: str, protocol: Any, truth: float) -> Verdict:
+    curve, exact = _curve(protocol)
+    return Verdict.at_most(
+        statement=f"{name}, {'curve' if exact else 'bound'}",
+        claim=f"delta at epsilon {math.log(RATIO):.3f}, n = {protocol.users}",
+        claimed=curve(math.log(RATIO)),
+        exact=truth,
+        basis=ENUMERATED,
     )
 
 
-def _curve(protocol: Any, which: str = "") -> Verdict:
-    bound = "" if protocol.privacy.exact else ", by an upper bound"
+def _promise(protocol: Any, which: str = "") -> Verdict:
+    """A calibrated protocol against the curve that it was calibrated with: nothing new, but nothing forgotten."""
+    curve, exact = _curve(protocol)
     return Verdict.at_most(
         statement=f"{type(protocol).__name__}{which}, promise",
-        claim=f"delta at epsilon {EPSILON:g}{bound}",
+        claim=f"delta at epsilon {EPSILON:g}",
         claimed=DELTA,
-        exact=protocol.privacy.delta(EPSILON),
+        exact=curve(EPSILON),
+        basis=OWN_CURVE if exact else BOUND,
     )
+
+
+def _curve(protocol: Any) -> tuple[Callable[[float], float], bool]:
+    """Delta as a function of epsilon, and whether the protocol calls it exact."""
+    if isinstance(protocol, StabilityHistogram):
+        return protocol.delta, True
+    return protocol.privacy.delta, protocol.privacy.exact
 
 
 def _ratio(kind: type[Any], table: FiniteRandomizer) -> Verdict:
@@ -134,6 +147,7 @@ def _ratio(kind: type[Any], table: FiniteRandomizer) -> Verdict:
         claim="epsilon of a message",
         claimed=EPSILON,
         exact=exact.epsilon,
+        basis=ENUMERATED,
         holds=exact.ratio is not None and exact.ratio <= promised,  # not by the rounded logarithm
     )
 

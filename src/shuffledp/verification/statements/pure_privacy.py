@@ -11,17 +11,12 @@ from shuffledp.protocols.local import HadamardResponse, RandomizedResponse, Unar
 from shuffledp.verification.finite import FiniteRandomizer
 from shuffledp.verification.gap import Gap
 from shuffledp.verification.local_simulation import FiniteProtocol, to_local
-from shuffledp.verification.pure import opposite_bits, removal_cost, shuffler_removal
-from shuffledp.verification.statements.verdict import Verdict
+from shuffledp.verification.pure import opposite_bits, removal_cost, response, shuffler_removal
+from shuffledp.verification.statements.verdict import ENUMERATED, Verdict
 
 _BINS = 3
 _USERS = 8
 _FEW = 3
-
-
-def response(*, epsilon: float) -> FiniteRandomizer:
-    """Randomized response on two bins, as a table."""
-    return FiniteRandomizer.of(RandomizedResponse(users=1, bins=2, epsilon=epsilon), range(2))
 
 
 def single_message() -> Iterator[Verdict]:
@@ -35,6 +30,7 @@ def single_message() -> Iterator[Verdict]:
             claim=f"local epsilon equals that of {users} shuffled",
             claimed=shuffled.epsilon,
             exact=local.epsilon,
+            basis=ENUMERATED,
             holds=shuffled.ratio == local.ratio,
         )
     yield _same_law(response(epsilon=1.0))
@@ -54,6 +50,7 @@ def _same_law(randomizer: FiniteRandomizer) -> Verdict:
         claim=f"distance of laws, all inputs of {_FEW}",
         claimed=0.0,
         exact=float(max(distances)),
+        basis=ENUMERATED,
     )
 
 
@@ -66,6 +63,7 @@ def _removal() -> Iterator[Verdict]:
         claim=f"at epsilon {math.log(ratio):.3f} + ln {users}",
         claimed=float(lemma.shuffled_delta),
         exact=float(lemma.local_delta),
+        basis=ENUMERATED,
         holds=lemma.holds,
     )
     users, delta = 20, Fraction(1, 100)
@@ -75,6 +73,7 @@ def _removal() -> Iterator[Verdict]:
         claim=f"at delta {float(delta):g}, n = {users}",
         claimed=cost.promised,
         exact=cost.local.epsilon,
+        basis=ENUMERATED,
     )
 
 
@@ -86,6 +85,7 @@ def r_infinity() -> Iterator[Verdict]:
         claim=f"epsilon among {_USERS}",
         claimed=0.0,
         exact=randomizer.shuffled_privacy(users=_USERS).epsilon,
+        basis=ENUMERATED,
     )
     yield _not_private("R^infinity, as sent", randomizer)
 
@@ -101,6 +101,7 @@ def r_gap() -> Iterator[Verdict]:
             claim=f"epsilon among {users}",
             claimed=None,
             exact=epsilon,
+            basis=ENUMERATED,
             holds=gap.floor - 1e-12 <= epsilon < math.inf,
         )
 
@@ -108,5 +109,10 @@ def r_gap() -> Iterator[Verdict]:
 def _not_private(statement: str, randomizer: FiniteRandomizer) -> Verdict:
     exact = randomizer.privacy().epsilon
     return Verdict(
-        statement=statement, claim="no finite epsilon", claimed=math.inf, exact=exact, holds=exact == math.inf
+        statement=statement,
+        claim="no finite epsilon",
+        claimed=math.inf,
+        exact=exact,
+        basis=ENUMERATED,
+        holds=exact == math.inf,
     )

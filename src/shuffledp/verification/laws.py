@@ -1,0 +1,20 @@
+"""What a law is: a table from outcomes to exact probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Protocol
+
+Messages = tuple[Any, ...]
+"""A multiset of messages, as a sorted tuple."""
+
+Law = Mapping[Any, Fraction]
+"""From outcomes to probabilities."""
+
+
+class EnumerableProtocol(Protocol):
+    """A protocol that can list the exact law of one person's messages."""
+
+    def randomizer_law(self, value: int) -> Law:
+        """From sorted messages to probabilities."""
