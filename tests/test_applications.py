@@ -25,6 +25,7 @@ from shuffledp.applications import (
     PointerInstance,
     PointerJumping,
     SupportIdentification,
+    search,
     separate,
 )
 from shuffledp.applications.bernoulli import binary_sum, blanket_sum, central_sum, local_sum
@@ -32,7 +33,7 @@ from shuffledp.applications.coupons import chance_all_found, everybody_has
 from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, LocalSupport
 from shuffledp.applications.pointer_chasing import rank, unrank
 from shuffledp.applications.pointer_jumping import Level
-from shuffledp.applications.search import LOOKS, judged, measured_users, smallest_users
+from shuffledp.applications.search import judged, measured_users, smallest_users
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
 from shuffledp.report import table2
@@ -391,7 +392,20 @@ def test_measured_numbers_are_as_sure_as_they_say():
         )
         wrong += not found.too_few < 460.5 <= found.users
     assert stats.binomtest(wrong, 30, 0.1, alternative="greater").pvalue > FALSE_FAILURE_RATE
-    assert LOOKS[0] < LOOKS[-1]
+
+
+def test_the_levels_of_all_looks_and_tests_add_up_to_the_error(monkeypatch):
+    levels = []
+
+    def undecided_for_long(*, level, **_):
+        levels.append(level)
+        return {60: True, 120: False}.get(len(levels))
+
+    monkeypatch.setattr(search, "judged", undecided_for_long)
+    measured_users(lambda users, rng: users >= 10**6, start=1e6, rng=np.random.default_rng(1), confidence=0.95)
+    assert len(levels) == 120
+    assert 0.04 < sum(levels) <= 0.05
+    assert all(level > 0 for level in levels)
 
 
 # Bernoulli means --------------------------------------------------------------------------------------------------
@@ -438,6 +452,47 @@ def test_success_of_a_mean_is_that_of_the_protocol(name, mean):
         estimate = draw(int(rng.binomial(users, mean)), rng)
         close += abs(estimate - users * mean) <= alpha * users + 1e-9
     assert agrees(close, trials, BernoulliMean(alpha=alpha).success(law, users=users, mean=mean))
+
+
+SUMS = {
+    "local": lambda users: local_sum(users=users, epsilon=1.0),
+    "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, **GUARANTEE), estimator="unbiased"),
+    "paper": lambda users: binary_sum(BinarySum.from_theorem(users=users, **GUARANTEE), estimator="truncated"),
+    "blanket": lambda users: blanket_sum(BlanketSum.calibrate(users=users, **GUARANTEE)),
+    "central": lambda users: central_sum(users=users, epsilon=1.0),
+}
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.17])
+@pytest.mark.parametrize("users", [211, 775])
+@pytest.mark.parametrize("name", ["local", "exact", "central"])
+def test_the_worst_mean_is_found(name, users, alpha):
+    """Against p on both sides of every one at which some estimate becomes too far away."""
+    problem, protocol = BernoulliMean(alpha=alpha), SUMS[name](users)
+    estimates = np.unique(protocol(0.5).estimates)
+    step = estimates[1] - estimates[0]
+    lattice = estimates[0] + step * np.arange(-estimates[0] // step - 2 * users, 3 * users)
+    edges = np.concatenate([lattice / users - alpha, lattice / users + alpha])
+    near = (edge + side for edge in edges for side in (-1e-7, 1e-7))
+    worst = min(problem.success(protocol, users=users, mean=mean) for mean in near if 0 <= mean <= 1)
+    assert problem.worst_success(protocol, users=users) == pytest.approx(worst, abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("local", 0.1), ("exact", 0.1), ("central", 0.1), ("paper", 0.3)])
+def test_so_many_people_are_enough_for_every_mean(name, alpha):
+    """And so are all numbers in the next few ripples, but not one person fewer."""
+    problem = BernoulliMean(alpha=alpha)
+    users = problem.sample_size(SUMS[name])
+    means = np.concatenate([np.linspace(0, 1, 21), np.linspace(0.48, 0.52, 81), [alpha + 1e-6]])
+    for number in range(users, users + 30, 1 if users < 1000 else 7):
+        protocol = SUMS[name](number)
+        assert min(problem.success(protocol, users=number, mean=mean) for mean in means) >= 0.99
+    assert problem.worst_success(SUMS[name](users - 1), users=users - 1) < 0.99
+
+
+def test_means_near_one_half_are_not_missed():
+    assert BernoulliMean(alpha=0.1).worst_success(SUMS["local"](775), users=775) < 0.9893
+    assert BernoulliMean(alpha=0.1).worst_success(SUMS["central"](172), users=172) < 0.9890
 
 
 def test_the_local_model_pays_for_privacy_in_the_leading_term():
