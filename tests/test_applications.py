@@ -13,6 +13,7 @@ from shuffledp import (
     BinarySum,
     BlanketSum,
     DataError,
+    DummyHistogram,
     Histogram,
     ParameterError,
     SparseHistogram,
@@ -34,6 +35,8 @@ from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, L
 from shuffledp.applications.pointer_chasing import rank, unrank
 from shuffledp.applications.pointer_jumping import Level
 from shuffledp.applications.search import judged, measured_users, smallest_users
+from shuffledp.applications.separation import Cell, Column, Separation
+from shuffledp.cli.separate import notes
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
 from shuffledp.report import table2
@@ -150,7 +153,7 @@ def test_the_claim_holds_with_room_to_spare(items):
     assert problem.success(FINDERS["paper"](claimed), rule="paper") >= 0.99
     assert problem.sample_size(FINDERS["paper"], rule="any") <= problem.sample_size(FINDERS["paper"], rule="paper")
     assert problem.sample_size(FINDERS["paper"], rule="paper") <= claimed
-    assert claimed < 1000 * problem.asymptotic_sample_size(**GUARANTEE)
+    assert claimed < 1000 * items * max(1, math.log(items)) * math.log(1e6)
     assert problem.sample_size(FINDERS["exact"]) < claimed / 30
 
 
@@ -174,6 +177,7 @@ def test_drawn_supports_are_uniform():
 
 # pointer chasing --------------------------------------------------------------------------------------------------
 
+WITH_PHANTOMS = DummyHistogram.calibrate(users=500, bins=12, **GUARANTEE)
 BY_HAND = PointerInstance(first=(3, 1, 4, 2), second=(2, 4, 1, 3))
 # a_1 = 3, b_3 = 1, a_1 = 3, ...; from 3 to 1 and back for ever
 OTHER = PointerInstance(first=(2, 3, 1), second=(3, 1, 2))
@@ -543,6 +547,35 @@ def test_what_cannot_be_had_says_why():
     assert "h^4" in bound.problem
 
 
+def test_notes_name_every_row_that_is_missing_and_the_halves_of_the_theorem():
+    lines = notes(separate("support", sizes=(2, 4), seed=1, epsilon=3, delta=1e-6, local=False))
+    missing = [line for line in lines if "in total" in line]
+    assert [line.split(":")[0] for line in missing] == ["shuffled, paper's proof", "shuffled, paper's noise"]
+    assert all("for (3, 1e-06) in total the theorem is used with half of it, (1.5, 5e-07)" in line for line in missing)
+    assert any("h max(1, log h)" in line for line in lines)
+
+
+def test_notes_count_trials_only_if_there_were_some():
+    column = Column(name="local", model="local", how="measured", title="local")
+    for trials, said in ((None, False), (500, True)):
+        cell = Cell(users=trials, trials=trials, problem="" if trials else "no")
+        result = Separation(problem="support", size_name="h", sizes=(2,), confidence=0.99, columns=(column,),
+                            cells=((cell,),), **GUARANTEE)  # fmt: skip
+        assert any("trials" in line for line in notes(result)) == said
+
+
+def test_the_claim_is_for_the_total_delta():
+    """(1 / 400)^(1/25) = 0.787 lies between delta / 2 and delta."""
+    with pytest.raises(ParameterError, match=r"delta=0\.8 "):
+        SupportIdentification(items_in_support=2, bins=9).claimed_sample_size(epsilon=1, delta=0.8)
+
+
+def test_many_levels_have_a_number_of_bins():
+    assert PointerJumping(levels=48).bins == PointerJumping(levels=100).bins == 2**4096
+    assert PointerJumping(levels=12, branching=2).bins == sum(2**2**depth for depth in range(12))
+    assert PointerJumping(levels=13, branching=2).bins == 2**4096
+
+
 def test_the_command_prints_tables_json_and_figures(tmp_path):
     wish = ["separate", "--epsilon", "1", "--delta", "1e-6"]
     result = command(*wish, "--problem", "pointer-chasing", "--l", "10,10000", "--no-local", "--figure", "f.png",
@@ -565,6 +598,8 @@ def test_the_command_prints_tables_json_and_figures(tmp_path):
         (["--problem", "pointer-jumping", "--h", "1"], "h must be at least 2"),
         (["--problem", "pointer-jumping", "--s", "0"], "s must be at least 1"),
         (["--problem", "pointer-jumping", "--s", "3,4"], "s must be one whole number"),
+        (["--problem", "pointer-jumping", "--h", "2", "--s", "\u00b2"], "s must be one whole number"),
+        (["--problem", "pointer-jumping", "--h", "1000000"], "h must be at most"),
         (["--problem", "bernoulli", "--alpha", "1.5"], "alpha must lie strictly between 0 and 1"),
         (["--problem", "support", "--figure", "f.txt"], "a figure must end in"),
         (["--problem", "support", "--seed", "-1"], "seed must be at least 0"),
@@ -593,9 +628,25 @@ def test_bad_requests_are_one_clear_error(arguments, reason):
         (lambda: PointerInstance((1, 2), (1, 1)), "permutations"),
         (lambda: PointerInstance((1, 2), (1, 2, 3)), "permutations"),
         (lambda: PointerJumping(levels=0), "levels must be at least 1"),
-        (lambda: PointerJumping(levels=2, branching=-1), "branching must be at least 0"),
+        (lambda: PointerJumping(levels=2, branching=-1), "branching must be at least 1"),
         (lambda: LocalChasing(problem=PointerChasing(steps=3, length=4), users=9, epsilon=1.0), "steps=2"),
         (lambda: BernoulliMean(alpha=0), "alpha must lie strictly"),
+        (lambda: PointerJumping(levels=2, branching=0), "branching must be at least 1"),
+        (lambda: PointerJumping(levels=3).answer(PointerJumping(levels=2).draw()), "not one of 3 levels"),
+        (lambda: PointerJumping(levels=2, branching=3).sample(PointerJumping(levels=2).draw(), users=9), "branching 3"),
+        (lambda: PointerChasing(steps=2, length=3).answer(BY_HAND), "not of 1 .. 3"),
+        (lambda: PointerChasing(steps=2, length=3).encode([(3, (1, 2, 3))]), "1 or 2 and a permutation"),
+        (lambda: PointerChasing(steps=2, length=3).encode([(1, (1, 2, 2))]), "1 or 2 and a permutation"),
+        (lambda: PointerChasing(steps=2, length=3).encode([7]), "1 or 2 and a permutation"),
+        (lambda: PointerChasing(steps=2, length=3).decode(12), "numbered 0 .. 11"),
+        (lambda: PointerChasing(steps=2, length=3).decode(-1), "numbered 0 .. 11"),
+        (lambda: SupportIdentification(items_in_support=2, bins=5).success(WITH_PHANTOMS), "phantom bins"),
+        (lambda: PointerChasing(steps=2, length=3).success(WITH_PHANTOMS), "phantom bins"),
+        (lambda: separate("support", seed=1, branching=3, **GUARANTEE), "branching is no option of support"),
+        (lambda: separate("bernoulli", seed=1, bins=3, **GUARANTEE), "bins is no option of bernoulli"),
+        (lambda: separate("support", seed=1, sizes=3, **GUARANTEE), "sizes must be a list"),
+        (lambda: separate(["support"], seed=1, **GUARANTEE), "problem must be one of"),
+        (lambda: separate("pointer-jumping", seed=1, sizes=(2,), branching=0, **GUARANTEE), "at least 1"),
         (lambda: separate("go", seed=1, **GUARANTEE), "problem must be one of"),
         (lambda: separate("support", sizes=(), seed=1, **GUARANTEE), "at least one value"),
     ],
