@@ -482,7 +482,9 @@ def test_the_worst_mean_is_found(name, users, alpha):
     assert problem.worst_success(protocol, users=users) == pytest.approx(worst, abs=1e-5)
 
 
-@pytest.mark.parametrize(("name", "alpha"), [("local", 0.1), ("exact", 0.1), ("central", 0.1), ("paper", 0.3)])
+@pytest.mark.parametrize(
+    ("name", "alpha"), [("local", 0.1), ("exact", 0.1), ("blanket", 0.1), ("central", 0.1), ("paper", 0.3)]
+)
 def test_so_many_people_are_enough_for_every_mean(name, alpha):
     """And so are all numbers in the next few ripples, but not one person fewer."""
     problem = BernoulliMean(alpha=alpha)
@@ -492,6 +494,17 @@ def test_so_many_people_are_enough_for_every_mean(name, alpha):
         protocol = SUMS[name](number)
         assert min(problem.success(protocol, users=number, mean=mean) for mean in means) >= 0.99
     assert problem.worst_success(SUMS[name](users - 1), users=users - 1) < 0.99
+
+
+@pytest.mark.parametrize("mean", [0.03, 0.4, 0.97])
+def test_edges_are_where_estimates_are_lost_among_millions_of_people(mean):
+    users, problem = 6_647_507, BernoulliMean(alpha=0.01)
+    protocol = local_sum(users=users, epsilon=0.1)
+    estimates = protocol(mean).estimates
+    for side, sign in (("above", 1), ("below", -1)):
+        origin, step = problem._edges(protocol, users)[side]
+        edge = origin + round((mean - origin) / step) * step
+        assert np.abs(estimates + sign * problem.alpha * users - edge * users).min() < 5e-7
 
 
 def test_means_near_one_half_are_not_missed():

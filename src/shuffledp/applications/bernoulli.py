@@ -104,7 +104,7 @@ class BernoulliMean:
         """A number that is not enough: this one, or one at the end of its ripple or of a later one."""
         last, failed = users, None if does(users) else users
         for ripple in range(LATER_RIPPLES + 1):
-            last = self._ripple_end(made(last), last if ripple == 0 else last + 1)
+            last = self._ripple_end(made, last if ripple == 0 else last + 1)
             if not does(last):
                 return last
             if failed is not None:
@@ -126,11 +126,25 @@ class BernoulliMean:
         lost = {"above": estimate + reach, "below": estimate - reach}
         return {side: (where / users, step / users) for side, where in lost.items()}
 
-    def _ripple_end(self, protocol: SumProtocol, users: int) -> int:
-        """The last number of people, from `users`, before one more estimate fits into an interval of length 2 alpha."""
-        width = _lattice(protocol)[1] / (2 * self.alpha)
-        fitting = math.floor(users / width + _HAIR)
-        return max(users, math.ceil((fitting + 1) * width - _HAIR) - 1)
+    def _ripple_end(self, made: Callable[[int], SumProtocol], users: int) -> int:
+        """The last number of people, from `users`, before one more estimate fits into an interval of length 2 alpha.
+
+        How far apart estimates are may change a little with the number of people.
+        """
+
+        def width(number: int) -> float:
+            return _lattice(made(number))[1] / (2 * self.alpha)
+
+        def fitting(number: int) -> int:
+            return math.floor(number / width(number) + _HAIR)
+
+        now = fitting(users)
+        last = max(users, math.ceil((now + 1) * width(users) - _HAIR) - 1)
+        while last > users and fitting(last) > now:
+            last = max(users, min(last - 1, math.ceil((now + 1) * width(last) - _HAIR) - 1))
+        while fitting(last + 1) == now:
+            last += 1
+        return last
 
     def shuffled_bound(self, *, epsilon: float, delta: float) -> float:
         """1 / alpha^2 + log(1 / delta) / (alpha epsilon): CSU+19, without the constant."""
@@ -215,10 +229,10 @@ def _convolved(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArr
 
 
 def _lattice(protocol: SumProtocol) -> tuple[float, float]:
-    """The largest likely estimate at p = 1/2 and how far apart estimates are."""
-    estimates = protocol(0.5).estimates
-    largest = float(estimates.max())
-    return largest, largest - float(estimates[estimates < largest].max())
+    """A possible estimate and how far apart they are, from many at once: one difference would be too inexact."""
+    estimates = np.unique(protocol(0.5).estimates)
+    upper = estimates[(estimates.size - 1) // 2 :]  # a truncated estimate has a gap above 0
+    return float(upper[-1]), float(upper[-1] - upper[0]) / (upper.size - 1)
 
 
 def _lowest(value: Callable[[int], float], first: int, last: int) -> float:
