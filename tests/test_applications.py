@@ -13,6 +13,7 @@ from shuffledp import (
     BinarySum,
     BlanketSum,
     DataError,
+    DummyHistogram,
     Histogram,
     ParameterError,
     SparseHistogram,
@@ -25,6 +26,7 @@ from shuffledp.applications import (
     PointerInstance,
     PointerJumping,
     SupportIdentification,
+    search,
     separate,
 )
 from shuffledp.applications.bernoulli import binary_sum, blanket_sum, central_sum, local_sum
@@ -32,7 +34,9 @@ from shuffledp.applications.coupons import chance_all_found, everybody_has
 from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, LocalSupport
 from shuffledp.applications.pointer_chasing import rank, unrank
 from shuffledp.applications.pointer_jumping import Level
-from shuffledp.applications.search import LOOKS, judged, measured_users, smallest_users
+from shuffledp.applications.search import judged, measured_users, smallest_users
+from shuffledp.applications.separation import Cell, Column, Separation
+from shuffledp.cli.separate import notes
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
 from shuffledp.report import table2
@@ -149,7 +153,7 @@ def test_the_claim_holds_with_room_to_spare(items):
     assert problem.success(FINDERS["paper"](claimed), rule="paper") >= 0.99
     assert problem.sample_size(FINDERS["paper"], rule="any") <= problem.sample_size(FINDERS["paper"], rule="paper")
     assert problem.sample_size(FINDERS["paper"], rule="paper") <= claimed
-    assert claimed < 1000 * problem.asymptotic_sample_size(**GUARANTEE)
+    assert claimed < 1000 * items * max(1, math.log(items)) * math.log(1e6)
     assert problem.sample_size(FINDERS["exact"]) < claimed / 30
 
 
@@ -173,6 +177,7 @@ def test_drawn_supports_are_uniform():
 
 # pointer chasing --------------------------------------------------------------------------------------------------
 
+WITH_PHANTOMS = DummyHistogram.calibrate(users=500, bins=12, **GUARANTEE)
 BY_HAND = PointerInstance(first=(3, 1, 4, 2), second=(2, 4, 1, 3))
 # a_1 = 3, b_3 = 1, a_1 = 3, ...; from 3 to 1 and back for ever
 OTHER = PointerInstance(first=(2, 3, 1), second=(3, 1, 2))
@@ -391,7 +396,20 @@ def test_measured_numbers_are_as_sure_as_they_say():
         )
         wrong += not found.too_few < 460.5 <= found.users
     assert stats.binomtest(wrong, 30, 0.1, alternative="greater").pvalue > FALSE_FAILURE_RATE
-    assert LOOKS[0] < LOOKS[-1]
+
+
+def test_the_levels_of_all_looks_and_tests_add_up_to_the_error(monkeypatch):
+    levels = []
+
+    def undecided_for_long(*, level, **_):
+        levels.append(level)
+        return {60: True, 120: False}.get(len(levels))
+
+    monkeypatch.setattr(search, "judged", undecided_for_long)
+    measured_users(lambda users, rng: users >= 10**6, start=1e6, rng=np.random.default_rng(1), confidence=0.95)
+    assert len(levels) == 120
+    assert 0.04 < sum(levels) <= 0.05
+    assert all(level > 0 for level in levels)
 
 
 # Bernoulli means --------------------------------------------------------------------------------------------------
@@ -438,6 +456,60 @@ def test_success_of_a_mean_is_that_of_the_protocol(name, mean):
         estimate = draw(int(rng.binomial(users, mean)), rng)
         close += abs(estimate - users * mean) <= alpha * users + 1e-9
     assert agrees(close, trials, BernoulliMean(alpha=alpha).success(law, users=users, mean=mean))
+
+
+SUMS = {
+    "local": lambda users: local_sum(users=users, epsilon=1.0),
+    "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, **GUARANTEE), estimator="unbiased"),
+    "paper": lambda users: binary_sum(BinarySum.from_theorem(users=users, **GUARANTEE), estimator="truncated"),
+    "blanket": lambda users: blanket_sum(BlanketSum.calibrate(users=users, **GUARANTEE)),
+    "central": lambda users: central_sum(users=users, epsilon=1.0),
+}
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.17])
+@pytest.mark.parametrize("users", [211, 775])
+@pytest.mark.parametrize("name", ["local", "exact", "central"])
+def test_the_worst_mean_is_found(name, users, alpha):
+    """Against p on both sides of every one at which some estimate becomes too far away."""
+    problem, protocol = BernoulliMean(alpha=alpha), SUMS[name](users)
+    estimates = np.unique(protocol(0.5).estimates)
+    step = estimates[1] - estimates[0]
+    lattice = estimates[0] + step * np.arange(-estimates[0] // step - 2 * users, 3 * users)
+    edges = np.concatenate([lattice / users - alpha, lattice / users + alpha])
+    near = (edge + side for edge in edges for side in (-1e-7, 1e-7))
+    worst = min(problem.success(protocol, users=users, mean=mean) for mean in near if 0 <= mean <= 1)
+    assert problem.worst_success(protocol, users=users) == pytest.approx(worst, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "alpha"), [("local", 0.1), ("exact", 0.1), ("blanket", 0.1), ("central", 0.1), ("paper", 0.3)]
+)
+def test_so_many_people_are_enough_for_every_mean(name, alpha):
+    """And so are all numbers in the next few ripples, but not one person fewer."""
+    problem = BernoulliMean(alpha=alpha)
+    users = problem.sample_size(SUMS[name])
+    means = np.concatenate([np.linspace(0, 1, 21), np.linspace(0.48, 0.52, 81), [alpha + 1e-6]])
+    for number in range(users, users + 30, 1 if users < 1000 else 7):
+        protocol = SUMS[name](number)
+        assert min(problem.success(protocol, users=number, mean=mean) for mean in means) >= 0.99
+    assert problem.worst_success(SUMS[name](users - 1), users=users - 1) < 0.99
+
+
+@pytest.mark.parametrize("mean", [0.03, 0.4, 0.97])
+def test_edges_are_where_estimates_are_lost_among_millions_of_people(mean):
+    users, problem = 6_647_507, BernoulliMean(alpha=0.01)
+    protocol = local_sum(users=users, epsilon=0.1)
+    estimates = protocol(mean).estimates
+    for side, sign in (("above", 1), ("below", -1)):
+        origin, step = problem._edges(protocol, users)[side]
+        edge = origin + round((mean - origin) / step) * step
+        assert np.abs(estimates + sign * problem.alpha * users - edge * users).min() < 5e-7
+
+
+def test_means_near_one_half_are_not_missed():
+    assert BernoulliMean(alpha=0.1).worst_success(SUMS["local"](775), users=775) < 0.9893
+    assert BernoulliMean(alpha=0.1).worst_success(SUMS["central"](172), users=172) < 0.9890
 
 
 def test_the_local_model_pays_for_privacy_in_the_leading_term():
@@ -488,6 +560,35 @@ def test_what_cannot_be_had_says_why():
     assert "h^4" in bound.problem
 
 
+def test_notes_name_every_row_that_is_missing_and_the_halves_of_the_theorem():
+    lines = notes(separate("support", sizes=(2, 4), seed=1, epsilon=3, delta=1e-6, local=False))
+    missing = [line for line in lines if "in total" in line]
+    assert [line.split(":")[0] for line in missing] == ["shuffled, paper's proof", "shuffled, paper's noise"]
+    assert all("for (3, 1e-06) in total the theorem is used with half of it, (1.5, 5e-07)" in line for line in missing)
+    assert any("h max(1, log h)" in line for line in lines)
+
+
+def test_notes_count_trials_only_if_there_were_some():
+    column = Column(name="local", model="local", how="measured", title="local")
+    for trials, said in ((None, False), (500, True)):
+        cell = Cell(users=trials, trials=trials, problem="" if trials else "no")
+        result = Separation(problem="support", size_name="h", sizes=(2,), confidence=0.99, columns=(column,),
+                            cells=((cell,),), **GUARANTEE)  # fmt: skip
+        assert any("trials" in line for line in notes(result)) == said
+
+
+def test_the_claim_is_for_the_total_delta():
+    """(1 / 400)^(1/25) = 0.787 lies between delta / 2 and delta."""
+    with pytest.raises(ParameterError, match=r"delta=0\.8 "):
+        SupportIdentification(items_in_support=2, bins=9).claimed_sample_size(epsilon=1, delta=0.8)
+
+
+def test_many_levels_have_a_number_of_bins():
+    assert PointerJumping(levels=48).bins == PointerJumping(levels=100).bins == 2**4096
+    assert PointerJumping(levels=12, branching=2).bins == sum(2**2**depth for depth in range(12))
+    assert PointerJumping(levels=13, branching=2).bins == 2**4096
+
+
 def test_the_command_prints_tables_json_and_figures(tmp_path):
     wish = ["separate", "--epsilon", "1", "--delta", "1e-6"]
     result = command(*wish, "--problem", "pointer-chasing", "--l", "10,10000", "--no-local", "--figure", "f.png",
@@ -510,6 +611,8 @@ def test_the_command_prints_tables_json_and_figures(tmp_path):
         (["--problem", "pointer-jumping", "--h", "1"], "h must be at least 2"),
         (["--problem", "pointer-jumping", "--s", "0"], "s must be at least 1"),
         (["--problem", "pointer-jumping", "--s", "3,4"], "s must be one whole number"),
+        (["--problem", "pointer-jumping", "--h", "2", "--s", "\u00b2"], "s must be one whole number"),
+        (["--problem", "pointer-jumping", "--h", "1000000"], "h must be at most"),
         (["--problem", "bernoulli", "--alpha", "1.5"], "alpha must lie strictly between 0 and 1"),
         (["--problem", "support", "--figure", "f.txt"], "a figure must end in"),
         (["--problem", "support", "--seed", "-1"], "seed must be at least 0"),
@@ -538,9 +641,25 @@ def test_bad_requests_are_one_clear_error(arguments, reason):
         (lambda: PointerInstance((1, 2), (1, 1)), "permutations"),
         (lambda: PointerInstance((1, 2), (1, 2, 3)), "permutations"),
         (lambda: PointerJumping(levels=0), "levels must be at least 1"),
-        (lambda: PointerJumping(levels=2, branching=-1), "branching must be at least 0"),
+        (lambda: PointerJumping(levels=2, branching=-1), "branching must be at least 1"),
         (lambda: LocalChasing(problem=PointerChasing(steps=3, length=4), users=9, epsilon=1.0), "steps=2"),
         (lambda: BernoulliMean(alpha=0), "alpha must lie strictly"),
+        (lambda: PointerJumping(levels=2, branching=0), "branching must be at least 1"),
+        (lambda: PointerJumping(levels=3).answer(PointerJumping(levels=2).draw()), "not one of 3 levels"),
+        (lambda: PointerJumping(levels=2, branching=3).sample(PointerJumping(levels=2).draw(), users=9), "branching 3"),
+        (lambda: PointerChasing(steps=2, length=3).answer(BY_HAND), "not of 1 .. 3"),
+        (lambda: PointerChasing(steps=2, length=3).encode([(3, (1, 2, 3))]), "1 or 2 and a permutation"),
+        (lambda: PointerChasing(steps=2, length=3).encode([(1, (1, 2, 2))]), "1 or 2 and a permutation"),
+        (lambda: PointerChasing(steps=2, length=3).encode([7]), "1 or 2 and a permutation"),
+        (lambda: PointerChasing(steps=2, length=3).decode(12), "numbered 0 .. 11"),
+        (lambda: PointerChasing(steps=2, length=3).decode(-1), "numbered 0 .. 11"),
+        (lambda: SupportIdentification(items_in_support=2, bins=5).success(WITH_PHANTOMS), "phantom bins"),
+        (lambda: PointerChasing(steps=2, length=3).success(WITH_PHANTOMS), "phantom bins"),
+        (lambda: separate("support", seed=1, branching=3, **GUARANTEE), "branching is no option of support"),
+        (lambda: separate("bernoulli", seed=1, bins=3, **GUARANTEE), "bins is no option of bernoulli"),
+        (lambda: separate("support", seed=1, sizes=3, **GUARANTEE), "sizes must be a list"),
+        (lambda: separate(["support"], seed=1, **GUARANTEE), "problem must be one of"),
+        (lambda: separate("pointer-jumping", seed=1, sizes=(2,), branching=0, **GUARANTEE), "at least 1"),
         (lambda: separate("go", seed=1, **GUARANTEE), "problem must be one of"),
         (lambda: separate("support", sizes=(), seed=1, **GUARANTEE), "at least one value"),
     ],

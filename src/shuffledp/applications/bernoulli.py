@@ -1,8 +1,8 @@
 """Bernoulli mean estimation, the paper's example of a separation known before (related work).
 
 Everybody holds 1 with probability p, else 0. Wanted is p within alpha, with probability at least 99/100 over the sample
-and the noise. What a protocol counts has a known law given p, so its success is computed, not simulated; it is the
-smallest over a list of p, as p is unknown.
+and the noise. What a protocol counts has a known law given p, so its success is computed, not simulated. As p is
+unknown, the worst p counts; `worst_success` says how it is found.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from shuffledp.parameters import head_count, open_probability, target_delta, tar
 from shuffledp.protocols import BinarySum, BlanketSum
 from shuffledp.protocols.local import RandomizedResponse
 
-_HAIR = 1e-9
+LATER_RIPPLES = 4
+_HAIR = 1e-6
+_FFT_FROM = 10**7
 
 
 @dataclass(frozen=True)
@@ -49,36 +52,99 @@ class BernoulliMean:
     def __post_init__(self) -> None:
         open_probability("alpha", self.alpha)
 
-    @property
-    def means(self) -> tuple[float, ...]:
-        """The p that are tried: evenly spread, and small ones near alpha, which a truncated estimate can miss."""
-        near = (factor * self.alpha for factor in (0.5, 1.0, 1.01, 1.5, 2.0))
-        return tuple(sorted({0.0, 0.25, 0.5, 0.75, 0.9, 1.0, *(mean for mean in near if mean < 1)}))
-
     def success(self, protocol: SumProtocol, *, users: int, mean: float) -> float:
         """P(|estimate - p| <= alpha) for p = mean."""
-        law = protocol(mean)
-        close = np.abs(law.estimates - users * mean) <= self.alpha * users + _HAIR
-        return min(1.0, float(law.probabilities[close].sum()))
+        return self._success(protocol, users, mean)
+
+    def worst_success(self, protocol: SumProtocol, *, users: int, enough: float = 0.0) -> float:
+        """The smallest success over all p; any value below `enough`, as soon as there is one.
+
+        Which estimates are close enough changes only where p - alpha or p + alpha passes a possible estimate. Between
+        two such p the chance of the same estimates rises and then falls (the noise is log-concave), so the smallest
+        success is the limit at such a p, from the side on which the estimate is lost. These limits vary smoothly from
+        one such p to the next: 33 of them, evenly spread, then ever closer ones around the smallest are looked at.
+        """
+        lowest = min(self._success(protocol, users, mean, "above") for mean in (self.alpha, 0.5))
+        for side, (origin, step) in self._edges(protocol, users).items():
+            if lowest < enough:
+                return lowest
+
+            def limit(k: int, side: str = side, origin: float = origin, step: float = step) -> float:
+                return self._success(protocol, users, origin + k * step, side)
+
+            lowest = min(lowest, _lowest(limit, math.ceil(-origin / step), math.floor((1 - origin) / step)))
+        return lowest
 
     def sample_size(self, protocol: Callable[[int], SumProtocol], *, success: float = TARGET) -> int:
-        """The smallest number of people with whom every p on the list is estimated well enough.
+        """A number n of people that are enough for every p, while n - 1 are not (or are refused).
 
-        Counts are whole, so that success ripples as people are added: see `smallest_users`.
+        Success ripples: it falls slowly with n until one more estimate fits into an interval of length 2 alpha, and
+        rises there. So the last n before each rise is compared with the target: that of n's own ripple and of the next
+        LATER_RIPPLES are enough as well. Some number below n - 1 may also be enough, at the top of a ripple.
         """
-        target = open_probability("success", success)
+        target, made = open_probability("success", success), cache(protocol)
 
-        def worst(users: int) -> float:
-            made = protocol(users)
-            return min(self.success(made, users=users, mean=mean) for mean in self.means)
+        @cache
+        def does(users: int) -> bool:
+            return self.worst_success(made(users), users=users, enough=target) >= target
 
         try:
-            protocol(1)
+            made(1)
             least = 1
         except TooFewUsersError as error:
             least = error.minimum_users
         # fewer than 1 / (4 alpha^2) people have a standard deviation above alpha at p = 1/2
-        return smallest_users(worst, least=max(least, math.floor(1 / (4 * self.alpha**2))), target=target)
+        least = max(least, math.floor(1 / (4 * self.alpha**2)))
+        users = smallest_users(lambda n: float(does(n)), least=least, target=1.0)
+        while (failed := self._later_failure(does, made, users)) is not None:
+            users = failed + 1
+        return users
+
+    def _later_failure(self, does: Callable[[int], bool], made: Callable[[int], SumProtocol], users: int) -> int | None:
+        """A number that is not enough: this one, or one at the end of its ripple or of a later one."""
+        last, failed = users, None if does(users) else users
+        for ripple in range(LATER_RIPPLES + 1):
+            last = self._ripple_end(made, last if ripple == 0 else last + 1)
+            if not does(last):
+                return last
+            if failed is not None:
+                return failed
+        return None
+
+    def _success(self, protocol: SumProtocol, users: int, mean: float, side: str = "at") -> float:
+        """P(|estimate - p| <= alpha) at p = mean, or its limit from `above` or `below`."""
+        law, centre, reach = protocol(mean), users * mean, self.alpha * users
+        low = centre - reach + (_HAIR if side == "above" else -_HAIR)
+        high = centre + reach + (-_HAIR if side == "below" else _HAIR)
+        close = (law.estimates >= low) & (law.estimates <= high)
+        return min(1.0, float(law.probabilities[close].sum()))
+
+    def _edges(self, protocol: SumProtocol, users: int) -> dict[str, tuple[float, float]]:
+        """By side: one p at which an estimate is lost on it, and the distance to the next such p."""
+        estimate, step = _lattice(protocol)
+        reach = self.alpha * users
+        lost = {"above": estimate + reach, "below": estimate - reach}
+        return {side: (where / users, step / users) for side, where in lost.items()}
+
+    def _ripple_end(self, made: Callable[[int], SumProtocol], users: int) -> int:
+        """The last number of people, from `users`, before one more estimate fits into an interval of length 2 alpha.
+
+        How far apart estimates are may change a little with the number of people.
+        """
+
+        def width(number: int) -> float:
+            return _lattice(made(number))[1] / (2 * self.alpha)
+
+        def fitting(number: int) -> int:
+            return math.floor(number / width(number) + _HAIR)
+
+        now = fitting(users)
+        last = max(users, math.ceil((now + 1) * width(users) - _HAIR) - 1)
+        while last > users and fitting(last) > now:
+            last = max(users, min(last - 1, math.ceil((now + 1) * width(last) - _HAIR) - 1))
+        while fitting(last + 1) == now:
+            last += 1
+        return last
 
     def shuffled_bound(self, *, epsilon: float, delta: float) -> float:
         """1 / alpha^2 + log(1 / delta) / (alpha epsilon): CSU+19, without the constant."""
@@ -148,5 +214,38 @@ def _plus(law: EstimateLaw, noise: Window, *, sign: int) -> EstimateLaw:
     order: Any = np.argsort(law.estimates)
     pmf = noise.pmf if sign == 1 else noise.pmf[::-1]
     lowest = law.estimates.min() + (noise.first if sign == 1 else -noise.last)
-    joint = np.convolve(law.probabilities[order], pmf)
+    joint = _convolved(law.probabilities[order], pmf)
     return EstimateLaw(lowest + np.arange(joint.size), joint)
+
+
+def _convolved(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The law of a sum; by Fourier transforms where that is faster, which are off by less than 1e-14."""
+    if first.size * second.size < _FFT_FROM:
+        return np.convolve(first, second)
+    total = first.size + second.size - 1
+    size = 1 << total.bit_length()
+    joint = np.fft.irfft(np.fft.rfft(first, size) * np.fft.rfft(second, size), size)[:total]
+    return np.asarray(np.maximum(joint, 0.0), dtype=np.float64)
+
+
+def _lattice(protocol: SumProtocol) -> tuple[float, float]:
+    """A possible estimate and how far apart they are, from many at once: one difference would be too inexact."""
+    estimates = np.unique(protocol(0.5).estimates)
+    upper = estimates[(estimates.size - 1) // 2 :]  # a truncated estimate has a gap above 0
+    return float(upper[-1]), float(upper[-1] - upper[0]) / (upper.size - 1)
+
+
+def _lowest(value: Callable[[int], float], first: int, last: int) -> float:
+    """The smallest value of a smooth sequence: a coarse grid, then finer ones around its smallest point."""
+    known: dict[int, float] = {}
+    low, high, parts = first, last, 32
+    while low <= high:
+        points = sorted({low + (high - low) * part // parts for part in range(parts + 1)})
+        for point in points:
+            if point not in known:
+                known[point] = value(point)
+        if len(points) == high - low + 1:
+            break
+        best = points.index(min(points, key=known.__getitem__))
+        low, high, parts = points[max(0, best - 1)], points[min(len(points) - 1, best + 1)], 8
+    return min(known.values(), default=1.0)

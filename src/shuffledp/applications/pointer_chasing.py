@@ -1,8 +1,8 @@
 """Pointer chasing, PC(k, l) (Balcer and Cheu, section 3.3, after Joseph, Mao and Roth 2019).
 
-Half of the people hold (1, a) and half (2, b), where a and b are permutations of 1 .. l. Wanted is the k-th number of
-the sequence a_1, b_(a_1), a_(b_(a_1)), ... There are 2 l! possible values, of which only two occur: a protocol that
-finds both solves the problem, whatever l is.
+Everybody holds (1, a) or (2, b), each with probability 1/2, where a and b are permutations of 1 .. l. Wanted is the
+k-th number of the sequence a_1, b_(a_1), a_(b_(a_1)), ... There are 2 l! possible values, of which only two occur: a
+protocol that finds both solves the problem, whatever l is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.applications.coupons import chance_all_found
-from shuffledp.applications.support import ItemFinder, SupportIdentification
+from shuffledp.applications.support import ItemFinder, SupportIdentification, finder
 from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimate import Estimate
@@ -85,10 +85,12 @@ class PointerChasing:
 
     def sample(self, instance: PointerInstance, *, users: int, rng: np.random.Generator | None = None) -> Tally:
         """How many of so many people hold each of the two values."""
+        self._own(instance)
         return self.support_problem.sample(instance.support, users=users, rng=rng)
 
     def answer(self, instance: PointerInstance) -> int:
         """The number that is asked for."""
+        self._own(instance)
         found = self.chase(instance.support)
         assert found is not None
         return found
@@ -115,18 +117,36 @@ class PointerChasing:
 
     def success(self, protocol: ItemFinder) -> float:
         """The exact probability that all permutations which the chase needs are found: one if k = 1, else both."""
-        return chance_all_found(users=protocol.users, items=2, wanted=min(self.steps, 2), chance=protocol.report_chance)
+        chance = finder(protocol).report_chance
+        return chance_all_found(users=protocol.users, items=2, wanted=min(self.steps, 2), chance=chance)
 
     def encode(self, labels: Iterable[Label]) -> NDArray[Any]:
         """Values as numbers 0 .. 2 l! - 1, for messages: the rank of the permutation, after those of the other part."""
         self._short_enough()
-        return np.array([(part - 1) * (self.bins // 2) + rank(permutation) for part, permutation in labels])
+        checked = [self._label(label) for label in labels]
+        numbers = [(part - 1) * (self.bins // 2) + rank(permutation) for part, permutation in checked]
+        return np.array(numbers, dtype=np.int64)
 
     def decode(self, number: int) -> Label:
         """The value with this number."""
         self._short_enough()
-        part, place = divmod(number, self.bins // 2)
+        if not isinstance(number, int | np.integer) or not 0 <= number < self.bins:
+            raise DataError(f"values are numbered 0 .. {self.bins - 1}")
+        part, place = divmod(int(number), self.bins // 2)
         return part + 1, unrank(place, self.length)
+
+    def _own(self, instance: PointerInstance) -> None:
+        if len(instance.first) != self.length:
+            raise DataError(f"the instance has permutations of 1 .. {len(instance.first)}, not of 1 .. {self.length}")
+
+    def _label(self, label: Any) -> Label:
+        try:
+            part, permutation = label
+            if part in (1, 2) and sorted(permutation) == list(range(1, self.length + 1)):
+                return int(part), tuple(permutation)
+        except (TypeError, ValueError):
+            pass
+        raise DataError(f"a value is 1 or 2 and a permutation of 1 .. {self.length}")
 
     def _short_enough(self) -> None:
         if self.length > LONGEST_IN_MESSAGES:

@@ -26,6 +26,8 @@ from shuffledp.tally import Tally
 
 _MOST_LISTED = 4096
 _MOST_SIZE_BITS = 4096
+_FROM_LEVELS: Any = None
+"""The default of `branching`, h^4."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,12 @@ class PointerJumping:
     """MPJ(s, h): `levels` is h, `branching` is s, h^4 unless given, as in the lower bound for the local model."""
 
     levels: int
-    branching: int = 0
+    branching: int = _FROM_LEVELS
 
     def __post_init__(self) -> None:
         levels = whole("levels", self.levels)
-        branching = whole("branching", self.branching, minimum=0) or levels**4
-        object.__setattr__(self, "branching", branching)
+        given = self.branching is not _FROM_LEVELS
+        object.__setattr__(self, "branching", whole("branching", self.branching) if given else levels**4)
 
     @property
     def bins(self) -> int:
@@ -76,8 +78,8 @@ class PointerJumping:
         """
         if self.branching == 1:
             return self.levels
-        widest, bits = self.branching ** (self.levels - 1), math.log2(self.branching)
-        if widest * bits >= _MOST_SIZE_BITS:
+        bits = math.log2(self.branching)  # s^(s^(h - 1)) has s^(h - 1) times as many
+        if (self.levels - 1) * bits + math.log2(bits) >= math.log2(_MOST_SIZE_BITS):
             return int(2**_MOST_SIZE_BITS)
         return sum(self.branching**self.branching**depth for depth in range(self.levels))
 
@@ -98,6 +100,7 @@ class PointerJumping:
 
     def sample(self, instance: tuple[Level, ...], *, users: int, rng: np.random.Generator | None = None) -> Tally:
         """How many of so many people hold each level."""
+        self._own(instance)
         return self.support_problem.sample(tuple(level.item for level in instance), users=users, rng=rng)
 
     def path(self, items: Iterable[tuple[int, Any]]) -> tuple[int, ...] | None:
@@ -115,9 +118,16 @@ class PointerJumping:
 
     def answer(self, instance: tuple[Level, ...]) -> tuple[int, ...]:
         """The path that is asked for."""
+        self._own(instance)
         found = self.path(level.item for level in instance)
         assert found is not None
         return found
+
+    def _own(self, instance: tuple[Level, ...]) -> None:
+        if [(level.depth, level.branching) for level in instance] != [
+            (depth, self.branching) for depth in range(1, self.levels + 1)
+        ]:
+            raise DataError(f"the instance is not one of {self.levels} levels with branching {self.branching}")
 
     def solve(self, estimate: Estimate) -> tuple[int, ...] | None:
         """The path that a private histogram gives."""

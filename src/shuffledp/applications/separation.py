@@ -7,7 +7,7 @@ success is computed exactly, over the sample and the noise; that of the local ba
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from shuffledp.protocols.central import StabilityHistogram
 
 LONGEST_PERMUTATION = 100_000
 LEAST_ALPHA = 0.001
+MOST_ITEMS = 100_000
 _TYPICAL_TRIALS = 5000
 
 
@@ -100,15 +101,30 @@ class _Question:
             return lambda: Cell(users=problem.sample_size(protocol, rule=rule))
 
         return {
-            "claim": lambda: Cell(users=problem.claimed_sample_size(epsilon=self.epsilon, delta=self.delta)),
-            "paper": needed(lambda users: Histogram.from_theorem(users=users, **half), "paper"),
+            "claim": self._halved(
+                lambda: Cell(users=problem.claimed_sample_size(epsilon=self.epsilon, delta=self.delta))
+            ),
+            "paper": self._halved(needed(lambda users: Histogram.from_theorem(users=users, **half), "paper")),
             "exact": needed(lambda users: Histogram.calibrate(users=users, **wish)),
             "sparse": needed(lambda users: SparseHistogram.calibrate(users=users, messages=math.inf, **wish)),
             "central": needed(lambda users: StabilityHistogram.calibrate(users=users, **wish)),
         }
 
+    def _halved(self, cell: Callable[[], Cell]) -> Callable[[], Cell]:
+        """A cell of Theorem 3.2, which doubles what it is used with: its refusals quote halves of the total."""
+
+        def explained() -> Cell:
+            try:
+                return cell()
+            except ParameterError as error:
+                halves = f"{self.epsilon / 2:g}, {self.delta / 2:g}"
+                why = f"for ({self.epsilon:g}, {self.delta:g}) in total the theorem is used with half of it, ({halves})"
+                return Cell(problem=f"{why}: {str(error).rstrip('.')}")
+
+        return explained
+
     def bound(self, *, items: int, power: int) -> Cell:
-        """The paper's h log h / epsilon^power * log(1 / delta), with log h at least 1."""
+        """The paper's h log h / epsilon^power * log(1 / delta), with log h at least 1 as h = 1 needs people too."""
         return Cell(users=items * max(1.0, math.log(items)) / self.epsilon**power * -math.log(self.delta))
 
 
@@ -120,6 +136,9 @@ _SUPPORT_COLUMNS = (
     Column(name="central", model="central", how="exact", title="central, stability"),
 )
 _LOCAL = Column(name="local", model="local", how="measured", title="local")
+
+
+_GROWTH = tuple(f"h max(1, log h) log(1/delta) / {divisor}" for divisor in ("epsilon^2", "epsilon"))
 
 
 def _bounds(local: str, shuffled: str, central: str) -> tuple[Column, ...]:
@@ -137,6 +156,7 @@ class Problem:
     sizes: tuple[float, ...]
     columns: tuple[Column, ...]
     cells: Callable[..., dict[str, Callable[[], Cell]]]
+    options: tuple[str, ...] = ()
 
 
 def _chasing_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell]]:
@@ -157,9 +177,9 @@ def _chasing_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell
     }
 
 
-def _jumping_cells(asked: _Question, size: float, branching: int = 0) -> dict[str, Callable[[], Cell]]:
-    levels, epsilon = whole("h", size, minimum=2), asked.epsilon
-    problem = PointerJumping(levels=levels, branching=branching)
+def _jumping_cells(asked: _Question, size: float, branching: int | None = None) -> dict[str, Callable[[], Cell]]:
+    levels, epsilon = _items(size, minimum=2), asked.epsilon
+    problem = PointerJumping(levels=levels, **({} if branching is None else {"branching": branching}))
 
     def trial(users: int, rng: np.random.Generator) -> bool:
         return LocalJumping(problem=problem, users=users, epsilon=epsilon).run(rng)
@@ -178,8 +198,15 @@ def _jumping_cells(asked: _Question, size: float, branching: int = 0) -> dict[st
     }
 
 
+def _items(size: float, minimum: int = 1) -> int:
+    items = whole("h", size, minimum=minimum)
+    if items > MOST_ITEMS:
+        raise ParameterError(f"h must be at most {MOST_ITEMS}, got {size:g}")
+    return items
+
+
 def _support_cells(asked: _Question, size: float, bins: int = 1024) -> dict[str, Callable[[], Cell]]:
-    problem = SupportIdentification(items_in_support=whole("h", size), bins=bins)
+    problem = SupportIdentification(items_in_support=_items(size), bins=bins)
 
     def trial(users: int, rng: np.random.Generator) -> bool:
         return LocalSupport(problem=problem, users=users, epsilon=asked.epsilon).run(rng)
@@ -233,9 +260,10 @@ PROBLEMS: dict[str, Problem] = {
         columns=(
             _LOCAL,
             *_SUPPORT_COLUMNS,
-            *_bounds("h^3 / (epsilon^2 log h)", "h log h log(1/delta) / epsilon^2", "h log h log(1/delta) / epsilon"),
+            *_bounds("h^3 / (epsilon^2 log h)", *_GROWTH),
         ),
         cells=_jumping_cells,
+        options=("branching",),
     ),
     "support": Problem(
         size_name="h",
@@ -243,9 +271,10 @@ PROBLEMS: dict[str, Problem] = {
         columns=(
             _LOCAL,
             *_SUPPORT_COLUMNS,
-            *_bounds("", "h log h log(1/delta) / epsilon^2", "h log h log(1/delta) / epsilon")[1:],
+            *_bounds("", *_GROWTH)[1:],
         ),
         cells=_support_cells,
+        options=("bins",),
     ),
     "bernoulli": Problem(
         size_name="alpha",
@@ -279,10 +308,17 @@ def separate(
     Without `local` the simulated baseline, which takes nearly all of the time, is left out. `options` are `branching`
     for pointer-jumping and `bins` for support. A column that cannot be had for the parameters says why in its cells.
     """
-    if problem not in PROBLEMS:
+    if not isinstance(problem, str) or problem not in PROBLEMS:
         raise ParameterError(f"problem must be one of {', '.join(PROBLEMS)}; got {problem!r}")
     chosen, rng = PROBLEMS[problem], np.random.default_rng(whole("seed", seed, minimum=0))
     epsilon, delta = target_epsilon(epsilon), target_delta(delta)
+    for name in options:
+        if name not in chosen.options:
+            raise ParameterError(
+                f"{name} is no option of {problem}, which has {' and '.join(chosen.options) or 'none'}"
+            )
+    if sizes is not None and (isinstance(sizes, str) or not isinstance(sizes, Iterable)):
+        raise ParameterError(f"sizes must be a list of values of {chosen.size_name}, got {sizes!r}")
     listed = tuple(chosen.sizes if sizes is None else sizes)
     if not listed:
         raise ParameterError(f"{chosen.size_name} needs at least one value")

@@ -89,11 +89,12 @@ class SupportIdentification:
 
     def success(self, protocol: ItemFinder, *, rule: str = "any") -> float:
         """The exact probability that precisely the support is found, over the sample and the noise."""
+        chance = finder(protocol).report_chance
         at_least = self.error_bound(protocol) + 1 if _known(rule) == "paper" else 0.0
         return chance_all_found(
             users=protocol.users,
             items=self.items_in_support,
-            chance=lambda count: protocol.report_chance(count, at_least=at_least),
+            chance=lambda count: chance(count, at_least=at_least),
         )
 
     def sample_size(self, protocol: Callable[[int], ItemFinder], *, rule: str = "any", success: float = TARGET) -> int:
@@ -119,9 +120,10 @@ class SupportIdentification:
         P^hist for half of epsilon and delta has error at most t (Theorem 3.2) but for probability 1/200; then n is the
         smallest number with which every item occurs 2 t + 1 times but for probability 1/200.
         """
-        epsilon, delta, items = target_epsilon(epsilon) / 2, target_delta(delta) / 2, self.items_in_support
+        epsilon, delta, items = target_epsilon(epsilon), target_delta(delta), self.items_in_support
         if math.log(delta) >= -math.log(200 * items) / 25:
             raise ParameterError(f"delta={delta:g} is not below (1 / 200 h)^(1/25), as the claim asks")
+        epsilon, delta = epsilon / 2, delta / 2
         bound = theorems.sum_error_bound(epsilon=epsilon, delta=delta, beta=_HALF_RISK / items)
         copies = math.ceil(2 * bound + 1)
         return smallest_users(
@@ -130,10 +132,15 @@ class SupportIdentification:
             target=1 - _HALF_RISK,
         )
 
-    def asymptotic_sample_size(self, *, epsilon: float, delta: float) -> float:
-        """The bound h log h (1 / epsilon^2) log(1 / delta), without the paper's constant; log h at least 1."""
-        items = self.items_in_support
-        return items * max(1.0, math.log(items)) / target_epsilon(epsilon) ** 2 * -math.log(target_delta(delta))
+
+def finder(protocol: ItemFinder) -> ItemFinder:
+    """The protocol itself, if an empty bin can never be reported."""
+    if not hasattr(protocol, "report_chance"):
+        raise ParameterError(
+            f"{type(protocol).__name__} cannot be used: it may report phantom bins, and whatever is reported counts as "
+            "found; use a protocol without them, such as Histogram"
+        )
+    return protocol
 
 
 def _known(rule: str) -> str:

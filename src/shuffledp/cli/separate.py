@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from shuffledp.applications.bernoulli import LATER_RIPPLES
 from shuffledp.applications.search import TARGET
 from shuffledp.applications.separation import PROBLEMS, Cell, Column, Separation, separate
 from shuffledp.cli.plan import parse_bins
@@ -63,18 +64,30 @@ def shown(cell: Cell) -> str:
 
 def notes(result: Separation) -> list[str]:
     """How to read the numbers, and why some are missing."""
-    lines = [f"Smallest number of people whose answer is right with probability {TARGET:g}."]
-    measured = [cell for column, cells in _columns(result) if column.how == "measured" for cell in cells]
-    if measured:
+    lines = [f"Enough people are right with probability at least {TARGET:g}."]
+    measured = [cell.trials for column, cells in _columns(result) if column.how == "measured" for cell in cells]
+    trials = sum(number or 0 for number in measured)
+    if trials:
         lines.append(
             f"Measured: n (> m) says that n people are enough and m too few, each pair with confidence "
-            f"{result.confidence:g}; {sum(cell.trials or 0 for cell in measured):,} trials."
+            f"{result.confidence:g}; {trials:,} trials."
         )
+    computed = "Everything else is computed" if trials else "Everything is computed"
     bounds = "; ".join(f"{column.model} {column.title}" for column in result.columns if column.how == "bound")
-    lines.append(f"{'Everything else' if measured else 'Everything'} is computed exactly.")
+    if result.problem == "bernoulli":
+        lines.append(
+            f"{computed}, for the worst p: n people are enough, as are the last of its own and of the next "
+            f"{LATER_RIPPLES} ripples of success, and n - 1 are not (or too few for the guarantee); fewer may be, at "
+            "the top of a ripple."
+        )
+    else:
+        lines.append(
+            f"{computed}: n people are enough, and n - 1 are not (or too few for the guarantee), but for the paper's "
+            "proof, of which n is what it asks for."
+        )
     lines.append(f"Bounds as published, without their constants: {bounds}.")
-    reasons = {cell.problem: column.title for column, cells in _columns(result) for cell in cells if cell.problem}
-    return lines + [f"{title}: {reason}." for reason, title in reasons.items()]
+    reasons = [(label(column), cell.problem) for column, cells in _columns(result) for cell in cells if cell.problem]
+    return lines + [f"{name}: {reason}." for name, reason in dict.fromkeys(reasons)]
 
 
 def label(column: Column) -> str:
@@ -137,9 +150,12 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
 def _one_number(name: str, text: str) -> int:
     if name == "bins":
         return parse_bins(text)
-    if not text.isdigit():
-        raise ParameterError(f"{name} must be one whole number, got {text!r}")
-    return whole(name, int(text))
+    try:
+        return whole(name, int(text))
+    except ParameterError:
+        raise
+    except ValueError:
+        raise ParameterError(f"{name} must be one whole number, got {text!r}") from None
 
 
 _OPTIONS: dict[str, dict[str, tuple[str, Callable[[str, str], Any]]]] = {
