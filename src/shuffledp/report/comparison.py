@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from shuffledp.comparison import CONTENDERS, Measurement
+from shuffledp.estimate import readable
 from shuffledp.report.drawing import new_figure, save_figure
 
-_COLOURS = {"local": "#cc6677", "central": "#117733", "shuffled": "#4477aa"}
-_OURS = "#aa3377"
-_MARKERS = "osD^v<>PX*hd"
+_PALETTES = {
+    "central": ["#117733", "#44aa66"],
+    "local": ["#661100", "#882255", "#cc6677", "#dd8855", "#aa4466", "#ee99aa"],
+    "shuffled": ["#888888", "#999933", "#bbbb66", "#ddaa33", "#332288", "#6666bb", "#009988", "#44bbbb", "#774411"],
+}
+_STRONG = {"hist": "#0077bb", "sparse": "#cc00aa", "stability": "#117733"}
+_MARKERS = "osD^v<>P"
 
 
 def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, delta: float) -> None:
-    """Saves a figure as SVG, PNG or PDF, by the ending of the path."""
+    """Saves a figure as SVG, PNG or PDF, by the ending of the path; published parameters are dotted."""
     by_users = len({result.users for result in results}) > 1
-    figure = new_figure(10.5, 6.2)
+    places = sorted({result.users if by_users else result.bins for result in results})
+    figure = new_figure(11.5, 6.2)
     axes = figure.subplots()
-    for at, (name, contender) in enumerate(CONTENDERS.items()):
+    drawn = dict.fromkeys(_PALETTES, 0)
+    for name, contender in CONTENDERS.items():
         points = [result for result in results if result.name == name and not result.problem]
         if not points:
             continue
-        across = [float(point.users) if by_users else math.log10(point.bins) for point in points]
-        means = [point.mean for point in points]
-        reaches = [[p.mean - p.low for p in points], [p.high - p.mean for p in points]]
-        ours = name.startswith("sparse")
-        axes.errorbar(
-            across,
-            means,
-            yerr=reaches,
+        drawn[contender.model] += 1
+        palette, at = _PALETTES[contender.model], drawn[contender.model]
+        axes.plot(
+            [places.index(point.users if by_users else point.bins) for point in points],
+            [point.mean for point in points],
             marker=_MARKERS[at % len(_MARKERS)],
-            markersize=5,
+            markersize=7 if name in _STRONG else 4.5,
+            linewidth=2.6 if name in _STRONG else 1.3,
             linestyle=":" if "published" in name else "-",
-            color=_OURS if ours else _COLOURS[contender.model],
+            color=_STRONG.get(name, palette[at % len(palette)]),
             label=f"{contender.model}: {contender.title}",
         )
     axes.set(yscale="log", ylabel="largest error over all values, in people")
-    if by_users:
-        axes.set(xscale="log", xlabel="people")
-    else:
-        axes.set(xlabel="number of possible values, as a power of 10")
-    users, bins = results[0].users, results[0].bins
-    fixed = f"{bins:,} values" if by_users else f"{users:,} people"
-    figure.suptitle(f"Measured error for the same total guarantee: epsilon {epsilon:g}, delta {delta:g}; {fixed}")
+    axes.set_xticks(range(len(places)), [readable(place).removeprefix("about ") for place in places])
+    axes.set_xlabel("people" if by_users else "possible values")
+    fixed = f"{results[0].bins:,} values" if by_users else f"{results[0].users:,} people"
+    axes.set_title(f"Measured error, {fixed}, epsilon {epsilon:g}, delta {delta:g} in total", fontsize=11)
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper", fontsize=8)
     save_figure(figure, path)
