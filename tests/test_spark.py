@@ -217,6 +217,13 @@ def test_a_table_in_memory_is_refused(spark):
         engine(np.arange(3))
 
 
+@pytest.mark.parametrize("protocol", ["amplified", "private-coin"])
+def test_messages_that_are_not_numbers_are_refused(spark, protocol):
+    frame = spark.createDataFrame([("a",), ("b",)] * 50, ["x"])
+    with pytest.raises(ParameterError, match="use the local engine"):
+        private_histogram(frame, column="x", domain=["a", "b"], epsilon=1, delta=1e-6, protocol=protocol, messages=True)
+
+
 def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
     WRITERS["people.csv"](tmp_path / "people.csv")
     with pytest.raises(ParameterError, match="already running"):

@@ -92,7 +92,7 @@ class Spark:
 
     def tally(self, protocol: Any, encode: Encode) -> Any:
         """Makes everybody's messages, deals them into random buckets, which are shuffled and counted."""
-        if protocol.randomize(np.empty(0, dtype=np.int64)).dtype.kind not in "iu":
+        if not getattr(protocol, "numbered_messages", True):
             raise ParameterError("messages of this protocol are not numbers, which Spark needs: use the local engine")
         secret, total = self._secret, protocol.users * protocol.messages_per_user.expected
         buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))

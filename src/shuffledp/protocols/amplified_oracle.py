@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,9 @@ class AmplifiedOracle:
     oracle: FrequencyOracle
     honest_users: int
     guarantee: Guarantee
+
+    numbered_messages: ClassVar[bool] = False
+    """Messages are not always single numbers, which some engines need."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.oracle.users))

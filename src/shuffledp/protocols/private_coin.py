@@ -14,7 +14,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,6 +66,9 @@ class PrivateCoinHistogram:
     noise_messages: int
     honest_users: int | None = None
     guarantee: Guarantee | None = None
+
+    numbered_messages: ClassVar[bool] = False
+    """Messages are not single numbers, which some engines need."""
 
     def __post_init__(self) -> None:
         check_people_and_bins(self)
