@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
+from shuffledp import LocalHashing
 from shuffledp.comparison import CONTENDERS, _t_quantile, compare_protocols, true_histogram
 from shuffledp.errors import ParameterError
 from shuffledp.planner import plan
@@ -138,6 +139,14 @@ def test_the_command(tmp_path):
         (["--users", "5", "--bins", "10", "--data", str(tmp_path / "d.csv"), "--column", "x"], 2),
     ):
         assert command(*wrong, *common).returncode == code
+
+
+def test_hashed_reports_are_made_shuffled_and_counted():
+    values, domain = np.arange(3000) % 40, list(range(60))
+    release = private_histogram(values, domain=domain, protocol="amplified", messages=True, **WISH)
+    assert isinstance(release.protocol.oracle, LocalHashing)
+    assert release.messages == 3000
+    assert all(abs(release.estimate[value] - 75 * (value < 40)) <= 2 * release.error for value in domain)
 
 
 @pytest.mark.parametrize("protocol", ["blanket", "public-coin", "private-coin", "amplified"])

@@ -96,7 +96,7 @@ class InProcess:
         messages in any order.
         """
         at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
-        total, done = protocol.tally(np.empty(0, dtype=np.int64)), 0
+        total, done = protocol.tally(protocol.randomize(np.empty(0, dtype=np.int64))), 0
 
         def one_batch(bins: NDArray[np.int64]) -> Any:
             return protocol.tally(shuffle(protocol.randomize(bins)))
