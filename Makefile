@@ -31,7 +31,7 @@ table1: .venv/demo.stamp
 	$(COMPARE) --users 1000,10000,1e5,1e6 --bins 1000 --trials 3 \
 	  --figure docs/figures/error-against-people.svg
 
-# The paper's Table 2, measured: docs/table2.md and docs/figures/table2.png, in a few minutes.
+# The paper's Table 2, measured: docs/table2.md and docs/figures/table2.png, in about twenty minutes.
 table2: .venv/demo.stamp
 	$(BIN)/python -m shuffledp.report.table2 docs
 

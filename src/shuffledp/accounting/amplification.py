@@ -100,6 +100,7 @@ class Amplification:
         if self.delta(0.0) <= delta:
             return 0.0
 
+        @cache
         def excess(epsilon: float) -> float:
             return math.log(max(self.delta(epsilon), _NOTHING) / delta)
 
