@@ -5,6 +5,7 @@ value --randomize--> messages --shuffle--> messages --tally--> counts per symbol
 
 from shuffledp.accounting import PrivacyCurve
 from shuffledp.accounting.amplification import Amplification
+from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.applications import (
     BernoulliMean,
     PointerChasing,
@@ -13,11 +14,15 @@ from shuffledp.applications import (
     SupportIdentification,
     separate,
 )
-from shuffledp.domain import Domain
 from shuffledp.errors import DataError, MissingExtraError, ParameterError, ShuffledpError, TooFewUsersError
-from shuffledp.estimate import Estimate, Guarantee
-from shuffledp.model import CentralProtocol, LocalProtocol, ShuffledProtocol, run
-from shuffledp.planner import Plan, plan
+from shuffledp.jobs.plan import Plan, plan
+from shuffledp.jobs.release import Release, private_histogram
+from shuffledp.jobs.simulate import Simulation, simulate
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.run import CentralProtocol, LocalProtocol, ShuffledProtocol, run
+from shuffledp.pipeline.shuffler import shuffle
+from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols import (
     BinarySum,
     BlanketHistogram,
@@ -28,19 +33,15 @@ from shuffledp.protocols import (
     PrivateCoinHistogram,
     SparseHistogram,
 )
-from shuffledp.protocols.amplified_oracle import AmplifiedOracle
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
-from shuffledp.protocols.public_coin import PublicCoinHistogram
-from shuffledp.protocols.real_sum import RealSum
+from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
+from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
+from shuffledp.protocols.sums.real_sum import RealSum
 from shuffledp.randomness import secure_rng
-from shuffledp.release import Release, private_histogram
-from shuffledp.shuffler import shuffle
-from shuffledp.simulation import Simulation, simulate
-from shuffledp.tally import Tally
-from shuffledp.verification.audit import Audit, audit
-from shuffledp.verification.finite import FiniteRandomizer
-from shuffledp.verification.local_simulation import to_local
+from shuffledp.verification.audit.black_box import Audit, audit
+from shuffledp.verification.exact.finite import FiniteRandomizer
+from shuffledp.verification.exact.local_simulation import to_local
 
 __version__ = "0.1.0"
 

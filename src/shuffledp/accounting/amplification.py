@@ -28,13 +28,13 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.blanket import blocks
-from shuffledp.accounting.root import first_safe
+from shuffledp.accounting.blanket_curve import blocks
+from shuffledp.accounting.search import first_safe
+from shuffledp.checks import head_count, open_probability, real
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, half_binomial
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 from shuffledp.noise.law import TAIL
-from shuffledp.parameters import head_count, open_probability, real
 
 MOST_LOCAL_EPSILON = 30.0
 _MOST_BLOCKS = 1024

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Protocol
 
-from shuffledp.accounting.root import first_safe
+from shuffledp.accounting.search import first_safe
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 
 _TOLERANCE = 1e-9

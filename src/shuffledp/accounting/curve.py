@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from shuffledp.accounting.loss import PrivacyLoss
-from shuffledp.accounting.root import smallest_epsilon
+from shuffledp.accounting.search import smallest_epsilon
+from shuffledp.checks import real, whole
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.noise import IntegerLaw
-from shuffledp.parameters import real, whole
 
 REPLACE_ONE = "datasets of equal size in which one person's value is replaced"
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffledp.accounting.theorems import theorem_probability
+from shuffledp.checks import real, target_epsilon, whole
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, IntegerLaw
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.parameters import real, target_epsilon, whole
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
+from shuffledp.checks import failure_probability, head_count, target_delta, target_epsilon
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.parameters import failure_probability, head_count, target_delta, target_epsilon
 
 
 def theorem_noise_mean(*, epsilon: float, delta: float) -> float:

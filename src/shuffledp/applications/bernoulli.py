@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.applications.search import TARGET, smallest_users
+from shuffledp.checks import head_count, open_probability, target_delta, target_epsilon
 from shuffledp.errors import TooFewUsersError
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.law import Window
-from shuffledp.parameters import head_count, open_probability, target_delta, target_epsilon
 from shuffledp.protocols import BinarySum, BlanketSum
 from shuffledp.protocols.local import RandomizedResponse
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.parameters import head_count, whole
+from shuffledp.checks import head_count, whole
 
 _LOG_TAIL = 60 * math.log(2)
 """Counts outside a window of probability 1 - 2^-59 are taken as not found."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from shuffledp.applications.pointer_chasing import PointerChasing
 from shuffledp.applications.pointer_jumping import PointerJumping
 from shuffledp.applications.support import SupportIdentification
+from shuffledp.checks import head_count
 from shuffledp.errors import ParameterError
-from shuffledp.parameters import head_count
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
 
 Oracle = HadamardResponse | RandomizedResponse

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from shuffledp.applications.coupons import chance_all_found
 from shuffledp.applications.support import ItemFinder, SupportIdentification, finder
-from shuffledp.domain import Domain
+from shuffledp.checks import whole
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimate import Estimate
-from shuffledp.parameters import whole
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.tally import Tally
 from shuffledp.randomness import generator
-from shuffledp.tally import Tally
 
 Permutation = tuple[int, ...]
 Label = tuple[int, Permutation]

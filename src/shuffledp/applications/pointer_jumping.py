@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from shuffledp.applications.support import ItemFinder, SupportIdentification
-from shuffledp.domain import Domain
+from shuffledp.checks import whole
 from shuffledp.errors import DataError
-from shuffledp.estimate import Estimate
-from shuffledp.parameters import whole
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.tally import Tally
 from shuffledp.randomness import generator
-from shuffledp.tally import Tally
 
 _MOST_LISTED = 4096
 _MOST_SIZE_BITS = 4096

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shuffledp.checks import MOST_USERS, open_probability, whole
 from shuffledp.errors import ParameterError
-from shuffledp.parameters import MOST_USERS, open_probability, whole
 
 TARGET = 0.99
 """The paper's problems ask for success with probability at least 99/100."""

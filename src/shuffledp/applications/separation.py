@@ -19,9 +19,9 @@ from shuffledp.applications.pointer_chasing import PointerChasing
 from shuffledp.applications.pointer_jumping import PointerJumping
 from shuffledp.applications.search import CONFIDENCE, Trial, measured_users
 from shuffledp.applications.support import SupportIdentification
-from shuffledp.engines import Progress, quiet
+from shuffledp.checks import target_delta, target_epsilon, whole
 from shuffledp.errors import ParameterError
-from shuffledp.parameters import target_delta, target_epsilon, whole
+from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import BinarySum, BlanketSum, Histogram, SparseHistogram
 from shuffledp.protocols.central import StabilityHistogram
 

@@ -19,12 +19,12 @@ import numpy as np
 from shuffledp.accounting import theorems
 from shuffledp.applications.coupons import chance_all_found, everybody_has
 from shuffledp.applications.search import TARGET, smallest_users
+from shuffledp.checks import head_count, open_probability, target_delta, target_epsilon, whole
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.estimate import Estimate
-from shuffledp.parameters import head_count, open_probability, target_delta, target_epsilon, whole
-from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.tally import Tally
 from shuffledp.randomness import generator
-from shuffledp.tally import Tally
+from shuffledp.reading.reading import ErrorBound
 
 RULES = ("any", "paper")
 _HALF_RISK = 1 / 200

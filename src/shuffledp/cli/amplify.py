@@ -16,7 +16,7 @@ from shuffledp.accounting.amplification import (
     largest_local_epsilon,
     unavoidable_epsilon,
 )
-from shuffledp.parameters import target_delta
+from shuffledp.checks import target_delta
 
 
 def show_amplification(*, local_epsilon: float, users: int, delta: float, as_json: bool) -> None:

@@ -15,13 +15,13 @@ from rich.table import Table
 
 from shuffledp.cli.plan import parse_bins
 from shuffledp.cli.progress import ProgressBar
-from shuffledp.comparison import Measurement, compare_protocols
 from shuffledp.engines import find_files
+from shuffledp.engines.people import Values
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimate import readable
+from shuffledp.jobs.compare import Measurement, compare_protocols
+from shuffledp.pipeline.tally import Tally
 from shuffledp.report.drawing import check_figure
-from shuffledp.tally import Tally
-from shuffledp.values import Values
+from shuffledp.words import readable
 
 _WIDTH = 110
 _MADE_UP = ("zipf", "uniform", "adversarial")

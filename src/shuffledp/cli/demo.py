@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from shuffledp.checks import whole
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.cli.run import publish
-from shuffledp.data import surnames
 from shuffledp.errors import MissingExtraError
-from shuffledp.parameters import whole
-from shuffledp.release import private_histogram
+from shuffledp.jobs.release import private_histogram
 from shuffledp.report.save import check_folder, check_writable, parquet_bytes, refuse_same, write_whole
+from shuffledp.surnames import surnames
 
 _POPULATION_SEED = 1990
 

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from shuffledp.errors import ParameterError
-from shuffledp.estimate import readable
-from shuffledp.planner import OPTIONS, Plan, Row, epsilon_needed, most_bins, plan, users_needed
+from shuffledp.jobs.plan import OPTIONS, Plan, Row, epsilon_needed, most_bins, plan, users_needed
+from shuffledp.words import readable
 
 
 def show_plan(

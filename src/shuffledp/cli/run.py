@@ -16,10 +16,10 @@ from rich.text import Text
 from shuffledp.cli.domain import read_domain
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.engines import find_files
-from shuffledp.estimate import Row
-from shuffledp.release import Release, private_histogram
-from shuffledp.report.labels import shown
+from shuffledp.jobs.release import Release, private_histogram
+from shuffledp.pipeline.estimate import Row
 from shuffledp.report.save import check_writable, refuse_same, save
+from shuffledp.words import shown
 
 _SMALLEST_SHOWN = 5
 _BAR_WIDTH = 22  # fits a terminal of 80 columns

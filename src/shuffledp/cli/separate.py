@@ -14,10 +14,10 @@ from rich.table import Table
 from shuffledp.applications.bernoulli import LATER_RIPPLES
 from shuffledp.applications.search import TARGET
 from shuffledp.applications.separation import PROBLEMS, Cell, Column, Separation, separate
+from shuffledp.checks import whole
 from shuffledp.cli.plan import parse_bins
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.errors import ParameterError
-from shuffledp.parameters import whole
 from shuffledp.report.save import check_folder
 
 

@@ -15,8 +15,8 @@ from rich.table import Table
 from shuffledp.cli.domain import read_domain
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.engines import find_files
-from shuffledp.estimate import readable
-from shuffledp.simulation import Simulation, simulate
+from shuffledp.jobs.simulate import Simulation, simulate
+from shuffledp.words import readable
 
 _SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
 

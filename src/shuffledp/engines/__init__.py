@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files, find_files
 from shuffledp.errors import ParameterError
+from shuffledp.progress import Progress, quiet
 
 Encode = Callable[[Any], NDArray[np.int64]]
 """From an Arrow array of values to their bins."""
-
-Progress = Callable[[str, float], None]
-"""Is told what is being done and which share of it is done; 0 where that will not be known until the end."""
 
 
 class Engine(Protocol):
@@ -44,10 +42,6 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Gives back what the engine holds: memory, temporary files, a Spark session that it started."""
-
-
-def quiet(what: str, share: float) -> None:
-    """Progress for nobody."""
 
 
 def open_engine(
@@ -77,4 +71,4 @@ def open_engine(
     return InProcess(column, progress=progress, rng=rng)
 
 
-__all__ = ["Column", "Encode", "Engine", "Files", "Progress", "find_files", "open_engine", "quiet"]
+__all__ = ["Column", "Encode", "Engine", "Files", "find_files", "open_engine"]

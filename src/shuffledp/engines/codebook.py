@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.domain import Domain
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.pipeline.domain import Domain
 
 OTHER = "(other)"
 """The label of all values outside the domain together."""

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.engines import Encode, Progress, quiet
+from shuffledp.engines import Encode
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files, is_remote
 from shuffledp.engines.tables import Scan, scan_arrow_files, scan_memory
 from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.pipeline.shuffler import shuffle
+from shuffledp.progress import Progress, quiet
 from shuffledp.randomness import generator, random_words
-from shuffledp.shuffler import shuffle
 
 _MEMORY = "2GB"
 """What DuckDB may hold before it moves parts of a large count to temporary files."""

@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.engines import Encode, Progress, quiet
+from shuffledp.engines import Encode
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files, is_remote
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.pipeline.shuffler import MOST_BUCKETS, deal, shuffle
+from shuffledp.pipeline.tally import Tally
+from shuffledp.progress import Progress, quiet
 from shuffledp.randomness import keyed, random_words
-from shuffledp.shuffler import MOST_BUCKETS, deal, shuffle
-from shuffledp.tally import Tally
 
 _MESSAGES_AT_ONCE = 1 << 20
 _BUCKET = 1 << 22

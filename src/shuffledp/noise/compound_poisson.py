@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.checks import real
 from shuffledp.errors import ParameterError
 from shuffledp.noise.inversion import InversionTable
 from shuffledp.noise.law import TAIL, Window
-from shuffledp.parameters import real
 
 SIZE_GRID = 2**40
 """Cluster sizes have probabilities that are whole multiples of 1 / SIZE_GRID: sampled exactly as accounted."""

@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.checks import real
 from shuffledp.errors import ParameterError
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 from shuffledp.noise.inversion import InversionTable
 from shuffledp.noise.law import TAIL, Window
-from shuffledp.parameters import real
 
 _WEIGHT_BITS = 256
 

@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import calibration, theorems
 from shuffledp.accounting.curve import PrivacyCurve
-from shuffledp.domain import Domain
-from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.estimate import Estimate, Guarantee, Intervals
-from shuffledp.noise import Binomial
-from shuffledp.parameters import (
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.checks import (
     failure_probability,
     head_count,
     honest_among,
@@ -29,9 +26,14 @@ from shuffledp.parameters import (
     target_epsilon,
     whole,
 )
-from shuffledp.protocols.estimators import ErrorBound, error_bound, named
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.noise import Binomial
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate, Intervals
+from shuffledp.pipeline.tally import sorted_order
 from shuffledp.protocols.release import assembled, describe_release, ran_with
-from shuffledp.tally import sorted_order
+from shuffledp.reading.noisy_counts import error_bound, named
+from shuffledp.reading.reading import ErrorBound
 
 _HAIR = 1e-9
 """Estimates are compared up to this much, so that the float mean of the noise decides nothing."""

@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting import calibration
-from shuffledp.accounting.blanket import BlanketCurve
-from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.estimate import Guarantee
-from shuffledp.noise.binomial import round_up_to_grid, safely_up
-from shuffledp.parameters import (
+from shuffledp.accounting.blanket_curve import BlanketCurve
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.checks import (
     failure_probability,
     head_count,
     honest_among,
@@ -29,9 +27,11 @@ from shuffledp.parameters import (
     target_delta,
     target_epsilon,
 )
-from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.errors import ParameterError, TooFewUsersError
+from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.protocols.release import describe_release, ran_with
-from shuffledp.protocols.supports import draw_supports, flipped_reach, only_unbiased
+from shuffledp.reading.reading import ErrorBound
+from shuffledp.reading.supports import draw_supports, flipped_reach, only_unbiased
 
 
 @dataclass(frozen=True, kw_only=True)

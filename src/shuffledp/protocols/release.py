@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.domain import Domain
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.checks import head_count, honest_among, reporting, whole
 from shuffledp.errors import ParameterError
-from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
-from shuffledp.parameters import head_count, honest_among, reporting, whole
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate, Intervals
+from shuffledp.words import readable
 
 
 class MessageCount(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import DataError
-from shuffledp.tally import Tally, increasing
+from shuffledp.pipeline.tally import Tally, increasing
 
 
 @dataclass(frozen=True)

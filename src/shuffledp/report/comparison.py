@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shuffledp.comparison import CONTENDERS, Measurement
-from shuffledp.estimate import readable
+from shuffledp.jobs.compare import CONTENDERS, Measurement
 from shuffledp.report.drawing import new_figure, save_figure
+from shuffledp.words import readable
 
 _PALETTES = {
     "central": ["#117733", "#44aa66"],

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.release import Release
-from shuffledp.report.labels import shown
+from shuffledp.jobs.release import Release
+from shuffledp.words import shown
 
 MOST_BARS = 25
 _FEW = 20

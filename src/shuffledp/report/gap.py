@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.verification.gap import Gap, best_gap
-from shuffledp.verification.pure import removal_cost, response
+from shuffledp.verification.exact.gap import Gap, best_gap
+from shuffledp.verification.exact.pure import removal_cost, response
 
 _HOLES = {Fraction(1, 20): "#66ccee", Fraction(3, 8): "#4477aa", Fraction(3, 4): "#aa3377"}
 _USERS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20)

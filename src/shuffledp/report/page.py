@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from shuffledp.estimate import readable
-from shuffledp.release import Release
+from shuffledp.jobs.release import Release
 from shuffledp.report.figures import MOST_BARS, all_bins, largest_bins, privacy_curve
-from shuffledp.report.labels import shown
+from shuffledp.words import readable, shown
 
 MOST_ROWS = 200
 

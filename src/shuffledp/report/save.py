@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.release import Release
+from shuffledp.jobs.release import Release
 from shuffledp.report.page import page
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.errors import ParameterError
-from shuffledp.planner import Plan, plan
+from shuffledp.jobs.plan import Plan, plan
 from shuffledp.protocols import SparseHistogram
 from shuffledp.report.drawing import check_figure, new_figure, save_figure
 

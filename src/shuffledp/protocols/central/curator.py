@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.domain import Domain
-from shuffledp.estimate import Estimate, Guarantee, Intervals, readable
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.checks import failure_probability, head_count, reporting, whole
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.parameters import failure_probability, head_count, reporting, whole
-from shuffledp.protocols.counts import check_bins, check_domain, check_tally, true_counts
-from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate, Intervals
+from shuffledp.pipeline.inputs import check_bins, check_domain, check_tally, true_counts
+from shuffledp.pipeline.tally import Tally, sorted_order
 from shuffledp.protocols.release import MessageCount, assembled, bits_to_name
 from shuffledp.randomness import generator
-from shuffledp.tally import Tally, sorted_order
+from shuffledp.reading.reading import ErrorBound
+from shuffledp.words import readable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import PrivacyCurve, Shift
-from shuffledp.accounting.root import first_safe
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.accounting.search import first_safe
+from shuffledp.checks import failure_probability, target_delta, target_epsilon
 from shuffledp.errors import DataError
-from shuffledp.estimate import Guarantee
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.parameters import failure_probability, target_delta, target_epsilon
+from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.central.curator import Curator
-from shuffledp.protocols.estimators import ErrorBound, any_of, error_bound
-from shuffledp.tally import Tally
+from shuffledp.reading.noisy_counts import any_of, error_bound
+from shuffledp.reading.reading import ErrorBound
 
 
 @dataclass(frozen=True, kw_only=True)

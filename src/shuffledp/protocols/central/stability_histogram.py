@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import Shift
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.checks import failure_probability, target_delta, target_epsilon, whole
 from shuffledp.errors import ParameterError
-from shuffledp.estimate import Guarantee
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.parameters import failure_probability, target_delta, target_epsilon, whole
+from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.central.curator import Curator
 from shuffledp.protocols.central.laplace_histogram import smallest_noise, two_shifts
-from shuffledp.protocols.estimators import ErrorBound, any_of
-from shuffledp.tally import Tally
+from shuffledp.reading.noisy_counts import any_of
+from shuffledp.reading.reading import ErrorBound
 
 _CANDIDATES = 24
 

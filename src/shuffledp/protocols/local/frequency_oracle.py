@@ -18,15 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.amplification import Amplification
-from shuffledp.domain import Domain
-from shuffledp.estimate import Estimate, Guarantee, readable
-from shuffledp.parameters import failure_probability, head_count, real, reporting, target_epsilon, whole
-from shuffledp.protocols.counts import few_enough_bins, people_in_bins
-from shuffledp.protocols.estimators import ErrorBound
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.checks import failure_probability, head_count, real, reporting, target_epsilon, whole
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.inputs import few_enough_bins, people_in_bins
+from shuffledp.pipeline.shuffler import concatenate
+from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.release import MessageCount
-from shuffledp.protocols.supports import only_unbiased, read_supports
-from shuffledp.shuffler import concatenate
-from shuffledp.tally import Tally
+from shuffledp.reading.reading import ErrorBound
+from shuffledp.reading.supports import only_unbiased, read_supports
+from shuffledp.words import readable
 
 _BLOCK = 1 << 14
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.noise.binomial import safely_up
-from shuffledp.protocols.counts import check_bins
+from shuffledp.pipeline.inputs import check_bins
+from shuffledp.pipeline.shuffler import concatenate
+from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.randomness import generator
-from shuffledp.shuffler import concatenate
-from shuffledp.tally import Tally
 
 _FEW = 4
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.checks import whole
 from shuffledp.errors import DataError
-from shuffledp.parameters import whole
-from shuffledp.protocols.counts import MOST_BINS
+from shuffledp.pipeline.inputs import MOST_BINS
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, compare_with_every_bin
 from shuffledp.protocols.local.randomized_response import RandomizedResponse
 from shuffledp.protocols.release import bits_to_name

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.errors import DataError
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import packed_flips
-from shuffledp.protocols.counts import Counts, true_counts
+from shuffledp.pipeline.inputs import Counts, true_counts
+from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
-from shuffledp.protocols.supports import draw_supports
 from shuffledp.randomness import child, generator
-from shuffledp.tally import Tally
+from shuffledp.reading.supports import draw_supports
 
 _HAIR = 1e-12
 """Allowance for rounding."""

@@ -13,7 +13,7 @@ from typing import Any
 from shuffledp.accounting import theorems
 from shuffledp.accounting.smoothness import Check, binomial_lemma, corollary, smooth_delta
 from shuffledp.protocols import BinarySum, Histogram
-from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.verification.exact.finite import FiniteRandomizer
 from shuffledp.verification.statements.verdict import ENUMERATED, OWN_CURVE, OWN_LAW, Verdict
 
 EPSILON, DELTA, BETA = 0.5, 1e-6, 0.05

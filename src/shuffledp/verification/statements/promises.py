@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from shuffledp.protocols import BlanketHistogram, BlanketSum, DummyHistogram, PrivateCoinHistogram, SparseHistogram
-from shuffledp.protocols.amplified_oracle import AmplifiedOracle
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
-from shuffledp.protocols.public_coin import PublicCoinHistogram
-from shuffledp.protocols.real_sum import RealSum
-from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
+from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
+from shuffledp.protocols.sums.real_sum import RealSum
+from shuffledp.verification.exact.finite import FiniteRandomizer
 from shuffledp.verification.statements import small_outputs, small_tables
 from shuffledp.verification.statements.verdict import BOUND, ENUMERATED, OWN_CURVE, Verdict
 

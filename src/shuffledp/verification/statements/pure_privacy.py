@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import product
 
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse, UnaryEncoding
-from shuffledp.verification.finite import FiniteRandomizer
-from shuffledp.verification.gap import Gap
-from shuffledp.verification.local_simulation import FiniteProtocol, to_local
-from shuffledp.verification.pure import opposite_bits, removal_cost, response, shuffler_removal
+from shuffledp.verification.exact.finite import FiniteRandomizer
+from shuffledp.verification.exact.gap import Gap
+from shuffledp.verification.exact.local_simulation import FiniteProtocol, to_local
+from shuffledp.verification.exact.pure import opposite_bits, removal_cost, response, shuffler_removal
 from shuffledp.verification.statements.verdict import ENUMERATED, Verdict
 
 _BINS = 3

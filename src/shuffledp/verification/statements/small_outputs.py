@@ -16,8 +16,8 @@ from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols import SparseHistogram
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
-from shuffledp.verification.enumeration import exact_delta
-from shuffledp.verification.laws import Law
+from shuffledp.verification.exact.enumeration import exact_delta
+from shuffledp.verification.exact.laws import Law
 
 _REACH = 14
 _PAIR_RATE, _LONE_RATE = Fraction(3, 8), Fraction(1, 4)

@@ -10,8 +10,8 @@ import numpy as np
 
 from shuffledp.noise import Binomial
 from shuffledp.protocols import DummyHistogram, PrivateCoinHistogram
-from shuffledp.protocols.public_coin import PublicCoinHistogram
-from shuffledp.verification.finite import FiniteRandomizer
+from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
+from shuffledp.verification.exact.finite import FiniteRandomizer
 
 _QUARTER = Fraction(1, 4)
 

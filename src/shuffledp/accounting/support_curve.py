@@ -1,0 +1,133 @@
+"""The privacy of one message among uniform ones, as in the private coin protocol.
+
+A real message of value x is a uniform message on the condition that it supports x, which a uniform one does with
+probability t. Shuffled with m uniform messages, the outcome has likelihood N_x / (t (m + 1)) relative to m + 1 uniform
+ones, N_x being the number that support x. So x is told from x' by N_x / N_x' alone. Where a message supports x and x'
+independently, N_x ~ 1 + Bin(m, t) and N_x' ~ Bin(m + 1, t) under x, independent of each other, and
+
+    delta(epsilon) = E[(1 - e^epsilon N_x' / N_x)_+]
+
+exactly, alike in both directions. docs/proofs/private-coin.md has the details.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.curve import REPLACE_ONE
+from shuffledp.accounting.search import smallest_epsilon
+from shuffledp.checks import real, whole
+from shuffledp.errors import ParameterError
+from shuffledp.noise import Binomial
+from shuffledp.noise.law import Window
+
+_ROUNDING = 1e-10
+"""Allowance for floating-point rounding, relative to the probability of the event: ten times the error of a window."""
+
+MOST_ELEMENTS = 50
+"""So that 2^-elements is a probability on the dyadic grid."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupportCurve:
+    """One real message of `elements` fair parities, hidden among `noise_messages` uniform ones.
+
+    The curve is exact if everybody else's real message is known to the adversary, and an upper bound if not;
+    `lowest_delta` tells how far the truth can be below.
+    """
+
+    noise_messages: int
+    elements: int
+    neighbours: str = REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        whole("noise_messages", self.noise_messages)
+        if whole("elements", self.elements) > MOST_ELEMENTS:
+            raise ParameterError(f"elements must be at most {MOST_ELEMENTS}, got {self.elements}")
+
+    @property
+    def exact(self) -> bool:
+        """An upper bound: other people's real messages hide a little more."""
+        return False
+
+    @property
+    def support(self) -> float:
+        """t, how likely a message supports a value that is not its own."""
+        return 2.0**-self.elements
+
+    def delta(self, epsilon: float) -> float:
+        """A delta for which the release is (epsilon, delta)-private; never below the formula."""
+        gained, mass, outside = self._gain(_checked(epsilon))
+        return min(1.0, gained + _ROUNDING * mass + outside)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for this delta; inf if there is none."""
+        return smallest_epsilon(self.delta, delta)
+
+    def lowest_delta(self, epsilon: float) -> float:
+        """A delta that the release surely has on some pair of datasets, with at least four bins.
+
+        Everybody else holds a third value z, such that x, x' and z are supported independently, and the adversary drops
+        all messages that support z: with them the others', and m - k of the noise messages, k ~ Bin(m, 1 - t). If the
+        real message is kept (probability 1 - t), it is hidden among k; if not, the event that serves best against k
+        messages costs at most (e^epsilon - 1) times its probability.
+        """
+        epsilon = _checked(epsilon)
+        dropped = self._among_noise
+        first, last = dropped.first, min(dropped.last, self.noise_messages - 1)
+        total = 0.0
+        for number in range(first, last + 1):
+            kept = SupportCurve(noise_messages=self.noise_messages - number, elements=self.elements)
+            gained, mass, _ = kept._gain(epsilon)
+            hit = (1 - self.support) * (gained - _ROUNDING * mass)
+            missed = self.support * math.expm1(epsilon) * kept._event_in_noise(epsilon)
+            total += float(dropped.pmf[number - first]) * (hit - missed)
+        unresolved = dropped.mass_below + dropped.mass_above + float(dropped.pmf[last + 1 - first :].sum())
+        return max(0.0, total * (1 - _ROUNDING) - math.expm1(epsilon) * unresolved)
+
+    @cached_property
+    def _among_noise(self) -> Window:
+        """How many of the noise messages support a given value."""
+        return Binomial(trials=self.noise_messages, probability=self.support).window
+
+    @cached_property
+    def _among_all(self) -> Window:
+        """How many of all messages support a given value that nobody holds."""
+        return Binomial(trials=self.noise_messages + 1, probability=self.support).window
+
+    def _gain(self, epsilon: float) -> tuple[float, float, float]:
+        """The formula's sum, the probability of the event it is over, and the probability that it leaves out."""
+        own, other, factor = self._among_noise, self._among_all, math.exp(epsilon)
+        supporting = np.arange(own.first, own.last + 1) + 1.0
+        below = _below(other, supporting / factor)
+        numbers = np.arange(other.first, other.last + 1)
+        probability = np.append(0.0, np.cumsum(other.pmf))[below]
+        expectation = np.append(0.0, np.cumsum(numbers * other.pmf))[below]
+        gains = np.maximum(probability - factor * expectation / supporting, 0.0)
+        outside = sum(window.mass_below + window.mass_above for window in (own, other))
+        return float(own.pmf @ gains), float(own.pmf @ probability), outside
+
+    def _event_in_noise(self, epsilon: float) -> float:
+        """P(N_x > e^epsilon N_x') where no message is real; rounded up."""
+        law = self._among_noise
+        below = _below(law, np.arange(law.first, law.last + 1) / math.exp(epsilon))
+        event = float(law.pmf @ np.append(0.0, np.cumsum(law.pmf))[below])
+        return event * (1 + _ROUNDING) + 2 * (law.mass_below + law.mass_above)
+
+
+def _below(window: Window, limits: NDArray[np.floating]) -> NDArray[np.int64]:
+    """How many numbers of the window lie below each limit."""
+    below: NDArray[np.int64] = np.clip(np.ceil(limits) - window.first, 0, window.pmf.size).astype(np.int64)
+    return below
+
+
+def _checked(epsilon: float) -> float:
+    epsilon = real("epsilon", epsilon)
+    if epsilon < 0:
+        raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+    return min(epsilon, 700.0)  # keeps e^epsilon finite; a smaller epsilon has the larger delta

@@ -1,0 +1,184 @@
+"""The main job: a private histogram of data that one holds.
+
+It is the result of a shuffled protocol. Either every message is really made, shuffled and counted, or the counts of the
+shuffled messages are drawn from their exact law, which gives the same results with the same probabilities.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from shuffledp.checks import failure_probability, target_delta, target_epsilon
+from shuffledp.engines.people import Values
+from shuffledp.errors import ParameterError
+from shuffledp.jobs.evaluate import Evaluation, compare
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.progress import Progress, quiet
+from shuffledp.words import readable
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release:
+    """A private histogram, the protocol behind it, and all that its reader must know.
+
+    `messages` is how many were really made, None if their counts were drawn from their exact law. `error` is what no
+    estimate is off by with probability 1 - beta, in people; a value with at least `surely_seen` people then stands out.
+    `notes` say how people and values were counted, `warnings` what is amiss. `evaluation` is not private.
+    """
+
+    estimate: Estimate
+    protocol: Any
+    title: str
+    column: str
+    messages: int | None
+    error: float
+    surely_seen: int
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    evaluation: Evaluation | None = None
+
+    def explain(self) -> str:
+        """The whole story: guarantee, conditions, error, how people and values were counted."""
+        return " ".join([self.estimate.explain(), *self.notes, *(f"Warning: {text}" for text in self.warnings)])
+
+    def to_json(self) -> str:
+        """Everything about the release as one JSON object."""
+        more = {
+            "column": self.column,
+            "protocol": self.title,
+            "messages": self.messages,
+            "error": self.error,
+            "surely_seen": self.surely_seen,
+            "notes": self.notes,
+            "warnings": self.warnings,
+            "not_private_evaluation": self.evaluation and self.evaluation.summary(),
+        }
+        return json.dumps({**more, **self.estimate.to_dict()}, default=str, allow_nan=False)
+
+
+def private_histogram(
+    data: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    column: str | None = None,
+    user: str | None = None,
+    drop_missing: bool = False,
+    domain: Domain | Iterable[Any] | None = None,
+    other: bool = False,
+    protocol: str | None = None,
+    estimator: str | None = None,
+    messages: bool = False,
+    beta: float = 0.05,
+    evaluate: bool = False,
+    engine: str | None = None,
+    master: str | None = None,
+    progress: Progress = quiet,
+) -> Release:
+    """How many people hold each value, with (epsilon, delta)-differential privacy for the whole release.
+
+    data          names of files, a pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame, or an array
+    column        the column with the values; not needed for an array
+    user          the column that says whose row it is; without it each row is one person
+    drop_missing  leave out missing values instead of counting them as a value
+    domain        the values that are possible, if they are publicly known; by default anything is
+    other         count values outside the domain together instead of refusing them
+    protocol      hist, sparse, sparse-best or dummy; by default the best for this many people and values
+    estimator     truncated (never reports a value that nobody holds) or unbiased (needs a domain)
+    messages      really make, shuffle and count every message (needs a domain)
+    evaluate      compare with the truth; the comparison is not private
+    engine        local or spark, `master` its address
+
+    Randomness is cryptographic and cannot be seeded; `simulate` can.
+    """
+    epsilon, delta, beta = target_epsilon(epsilon), target_delta(delta), failure_probability(beta)
+    with Values(
+        data,
+        column=column,
+        user=user,
+        drop_missing=drop_missing,
+        domain=domain,
+        other=other,
+        engine=engine,
+        master=master,
+        progress=progress,
+    ) as values:
+        if messages and not values.listed:
+            raise ParameterError("making messages needs a domain: the list of possible values")
+        users = values.people(count=not messages)
+        calibrated, option, reason = values.calibrate(
+            users=users,
+            epsilon=epsilon,
+            delta=delta,
+            beta=beta,
+            protocol=protocol,
+            estimator=estimator,
+            messages=messages,
+        )
+        tally = values.send(calibrated) if messages else values.draw(calibrated)
+        estimate = calibrated.estimate(tally, estimator=option.estimator, beta=beta, domain=values.domain)
+        estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
+        evaluation = compare(estimate, values.truth(estimate)) if evaluate else None
+    error = calibrated.error(beta, estimator=option.estimator).simultaneous
+    made = _messages_made(calibrated, tally) if messages else None
+    return Release(
+        estimate=estimate,
+        protocol=calibrated,
+        title=option.title,
+        column=values.column.name,
+        messages=made,
+        error=error,
+        # where values can be hidden, the same bound as for those that are missing from the result
+        surely_seen=option.surely_seen(error) if option.phantom_bins else estimate.simultaneous.unreported_high + 1,
+        notes=tuple(_notes(values, f"{option.title} ({reason})", made=made)),
+        warnings=tuple(_warnings(users, delta, error)),
+        evaluation=evaluation,
+    )
+
+
+def _messages_made(protocol: Any, tally: Any) -> int:
+    """How many messages there were: as many as were counted, unless one message counts for several bins."""
+    expected, maximum = protocol.messages_per_user
+    return round(protocol.users * expected) if expected == maximum else int(tally.total)
+
+
+def _notes(values: Values, protocol: str, *, made: int | None) -> Iterator[str]:
+    """How people and values were counted, in sentences."""
+    yield f"Protocol: {protocol}."
+    if made is None:
+        yield (
+            "No messages were made: whoever holds the data drew the counts of the shuffled messages from their exact "
+            "law. The guarantee does not protect against the holder."
+        )
+    else:
+        yield f"All {made:,} messages were made, shuffled and counted."
+    if values.column.user is None:
+        yield (
+            "Each row is taken for one person; a person with several rows is protected only as far as that many "
+            "releases together would protect them."
+        )
+    else:
+        yield "Each person counts with one of their rows, chosen at random; rows that name nobody are left out."
+    if values.column.drop_missing:
+        yield "Rows without a value are left out: which rows those are is not protected."
+    else:
+        yield "A missing value is counted as a value of its own."
+    if values.listed:
+        yield f"The list of the {readable(values.domain.size)} possible values is taken for public."
+    else:
+        yield "Any value is possible, and values that nobody holds have no influence on the result."
+
+
+def _warnings(users: int, delta: float, error: float) -> Iterator[str]:
+    if delta > 1 / users:
+        yield (
+            f"delta={delta:g} is larger than 1 / people: publishing the value of one person in {users:,} would satisfy "
+            "it; choose it well below"
+        )
+    if error > users / 10:
+        yield f"an error of up to {error:,.0f} of {users:,} people says little: more people are needed"

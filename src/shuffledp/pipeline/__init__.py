@@ -1,0 +1,1 @@
+"""The pipeline that all protocols share: values, messages, the shuffler, tallies, estimates."""

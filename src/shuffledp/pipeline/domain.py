@@ -1,0 +1,146 @@
+"""What people's values can be: labels <-> bins, also for universes too large to list.
+
+A listed or a range domain numbers its labels 0 .. size - 1, and protocols work on those numbers. An implicit domain
+(all strings up to some length, all permutations) is too large for that, and does not need it: its labels are their
+own bins.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.checks import whole
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.pipeline.tally import as_symbols
+
+
+class Domain(ABC):
+    """A set of labels, its size, and the bin of each label."""
+
+    size: int
+    can_list = True
+    """Whether every label can be named, as reporting every bin needs."""
+
+    @staticmethod
+    def of(labels: Iterable[Hashable]) -> Domain:
+        """The listed labels, in this order."""
+        return _Listed(labels)
+
+    @staticmethod
+    def range(start: int, stop: int | None = None) -> Domain:
+        """The integers start .. stop - 1, or 0 .. start - 1 if only one number is given."""
+        return _Range(0, start) if stop is None else _Range(start, stop)
+
+    @staticmethod
+    def implicit(size: int) -> Domain:
+        """Any hashable labels of a universe with `size` members, which is never listed."""
+        return _Implicit(size)
+
+    @abstractmethod
+    def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
+        """The bins of many labels."""
+
+    @abstractmethod
+    def decode(self, bins: ArrayLike) -> NDArray[Any]:
+        """The labels of many bins."""
+
+    @abstractmethod
+    def __contains__(self, label: object) -> bool: ...
+
+
+def _outside() -> DataError:
+    return DataError(
+        "a value is not in the domain (it is not shown, since it may be personal); "
+        "list every possible value in the domain, or use Domain.implicit"
+    )
+
+
+class _Listed(Domain):
+    def __init__(self, labels: Iterable[Hashable]) -> None:
+        self._labels = as_symbols(_listed(labels))
+        try:
+            self._bins = {label: i for i, label in enumerate(self._labels.tolist())}
+        except TypeError:
+            raise ParameterError(
+                "the labels of a domain must be hashable, such as strings, numbers or tuples"
+            ) from None
+        self.size = len(self._labels)
+        if not self.size:
+            raise ParameterError("a domain needs at least one label, got an empty list")
+        if len(self._bins) != self.size:
+            raise ParameterError(f"the labels of a domain must differ: {self.size - len(self._bins)} are repeated")
+
+    def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
+        try:
+            return np.array([self._bins[value] for value in _listed(values)], dtype=np.int64)
+        except (KeyError, TypeError):
+            raise _outside() from None
+
+    def decode(self, bins: ArrayLike) -> NDArray[Any]:
+        numbers = np.asarray(bins)
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise DataError("counts of labels need an implicit domain: encode the labels of a listed one first")
+        return self._labels[numbers.astype(np.int64)]
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._bins
+
+    def __repr__(self) -> str:
+        return f"Domain.of(<{self.size} labels>)"
+
+
+class _Range(Domain):
+    def __init__(self, start: int, stop: int) -> None:
+        self._start = whole("start", start, minimum=-(2**62))
+        self.size = whole("stop", stop, minimum=self._start + 1) - self._start
+
+    def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
+        array = values if isinstance(values, np.ndarray) else as_symbols(_listed(values))
+        if array.size and (
+            array.dtype.kind not in "iu" or array.min() < self._start or array.max() >= self._start + self.size
+        ):
+            raise _outside()
+        return array.astype(np.int64) - self._start
+
+    def decode(self, bins: ArrayLike) -> NDArray[Any]:
+        numbers = np.asarray(bins)
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise DataError("counts of labels need an implicit domain: encode the values of a range first")
+        return numbers + self._start
+
+    def __contains__(self, label: object) -> bool:
+        return isinstance(label, int | np.integer) and 0 <= label - self._start < self.size
+
+    def __repr__(self) -> str:
+        return f"Domain.range({self._start}, {self._start + self.size})"
+
+
+class _Implicit(Domain):
+    can_list = False
+
+    def __init__(self, size: int) -> None:
+        self.size = whole("size", size)
+
+    def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
+        return as_symbols(_listed(values))
+
+    def decode(self, bins: ArrayLike) -> NDArray[Any]:
+        return bins if isinstance(bins, np.ndarray) else as_symbols(_listed(bins))
+
+    def __contains__(self, label: object) -> bool:
+        return isinstance(label, Hashable)
+
+    def __repr__(self) -> str:
+        return f"Domain.implicit(<{self.size.bit_length()}-bit size>)"
+
+
+def _listed(values: Any) -> list[Any]:
+    """Values as a list of plain Python objects."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise DataError(f"many values are needed, in a list or an array; got a single {type(values).__name__}")
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)

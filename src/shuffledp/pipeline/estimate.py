@@ -1,0 +1,233 @@
+"""The result: estimated counts with intervals, which explains itself and exports itself."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.checks import whole
+from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.pipeline.domain import Domain
+from shuffledp.words import readable
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Bounds on the true count of every reported bin, and of every bin that was not reported."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    unreported_high: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One bin of an estimate; the interval is the simultaneous one."""
+
+    label: Any
+    count: float
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate:
+    """A private histogram.
+
+    Only reported bins are stored. A bin that is not reported is estimated to be 0, and holds at most
+    `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
+    1 - beta; those of `simultaneous` cover all of them at once with that probability.
+    """
+
+    symbols: NDArray[Any]
+    counts: NDArray[np.float64]
+    per_bin: Intervals
+    simultaneous: Intervals
+    people: int
+    bins: int
+    beta: float
+    estimator: str
+    guarantee: Guarantee | None
+    about: Callable[..., str] = field(repr=False)
+    domain: Domain | None = None
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The label of each reported bin; its number if there is no domain."""
+        return self.symbols if self.domain is None else self.domain.decode(self.symbols)
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """Estimated counts as shares of all people: the paper's normalised histogram."""
+        return self.counts / self.people
+
+    def __len__(self) -> int:
+        return self.counts.size
+
+    def __iter__(self) -> Iterator[Any]:
+        """The reported labels."""
+        return iter(self.labels.tolist())
+
+    def __contains__(self, label: object) -> bool:
+        """Whether a label is reported."""
+        return label in self._positions
+
+    def __getitem__(self, label: Any) -> float:
+        """The estimated count of a label; 0 if it was not reported."""
+        at = self._find(label)
+        return 0.0 if at is None else float(self.counts[at])
+
+    def frequency(self, label: Any) -> float:
+        """The estimated share of people who hold a label."""
+        return self[label] / self.people
+
+    def interval(self, label: Any, *, simultaneous: bool = True) -> tuple[int, int]:
+        """Bounds on the true count of a label, reported or not."""
+        intervals = self.simultaneous if simultaneous else self.per_bin
+        at = self._find(label)
+        if at is None:
+            return 0, intervals.unreported_high
+        return int(intervals.low[at]), int(intervals.high[at])
+
+    def top(self, limit: int | None = None) -> list[Row]:
+        """The bins with the largest estimates, largest first."""
+        if limit is not None:
+            limit = whole("limit", limit, minimum=0)
+        order = np.argsort(-self.counts, kind="stable")[:limit]
+        return [Row(*row) for row in zip(
+            self.labels[order].tolist(),
+            self.counts[order].tolist(),
+            self.simultaneous.low[order].tolist(),
+            self.simultaneous.high[order].tolist(),
+            strict=True,
+        )]  # fmt: skip
+
+    def explain(self) -> str:
+        """A paragraph for the reader: guarantee, neighbours, calibration, error, what is not protected."""
+        found = f"Reported: {len(self):,} of {readable(self.bins)} possible values, for {self.people:,} people."
+        if self.estimator == "truncated":
+            found += (
+                f" A value that nobody holds is never reported; one that is missing here is held by at most "
+                f"{self.simultaneous.unreported_high:,} people."
+            )
+        covers = f"All simultaneous intervals cover their true counts with probability at least {1 - self.beta:g}."
+        return f"{self.about()} {found} {covers}"
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The histogram as named columns of plain Python values, largest estimate first."""
+        order = np.argsort(-self.counts, kind="stable")
+        return {
+            "label": self.labels[order].tolist(),
+            "count": self.counts[order].tolist(),
+            "frequency": self.frequencies[order].tolist(),
+            "low": self.per_bin.low[order].tolist(),
+            "high": self.per_bin.high[order].tolist(),
+            "simultaneous_low": self.simultaneous.low[order].tolist(),
+            "simultaneous_high": self.simultaneous.high[order].tolist(),
+        }
+
+    def to_json(self) -> str:
+        """Everything about the release as one JSON object; labels that JSON does not know become strings."""
+        return json.dumps(self.to_dict(), default=str, allow_nan=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything about the release as plain Python values."""
+        columns = self.to_columns()
+        columns["label"] = [str(x) if isinstance(x, float) and not math.isfinite(x) else x for x in columns["label"]]
+        guarantee = self.guarantee and vars(self.guarantee)
+        return {
+            "guarantee": guarantee,
+            "people": self.people,
+            "bins": self.bins if self.bins.bit_length() <= 64 else None,
+            "log2_bins": math.log2(self.bins),
+            "estimator": self.estimator,
+            "beta": self.beta,
+            "unreported_high": self.per_bin.unreported_high,
+            "simultaneous_unreported_high": self.simultaneous.unreported_high,
+            "explanation": self.explain(),
+            "histogram": [dict(zip(columns, row, strict=True)) for row in _rows(columns)],
+        }
+
+    def to_csv(self) -> str:
+        """The histogram as CSV text with a header; a missing label is an empty field, an empty one is quoted."""
+        columns = self.to_columns()
+        lines = [",".join(columns), *(",".join(map(_csv_cell, row)) for row in _rows(columns))]
+        return "\n".join(lines) + "\n"
+
+    def to_arrow(self) -> Any:
+        """The histogram as a pyarrow Table."""
+        try:
+            import pyarrow as library
+        except ImportError:
+            raise MissingExtraError("pyarrow", extra="arrow") from None
+        return library.table(_exportable(self.to_columns()))
+
+    def to_pandas(self) -> Any:
+        """The histogram as a pandas DataFrame."""
+        try:
+            import pandas as library
+        except ImportError:
+            raise MissingExtraError("pandas", extra="pandas") from None
+        return library.DataFrame(self.to_columns())
+
+    def to_polars(self) -> Any:
+        """The histogram as a polars DataFrame."""
+        try:
+            import polars as library
+        except ImportError:
+            raise MissingExtraError("polars", extra="polars") from None
+        return library.DataFrame(_exportable(self.to_columns()))
+
+    @cached_property
+    def _positions(self) -> dict[Any, int]:
+        return {label: i for i, label in enumerate(self.labels.tolist())}
+
+    def _find(self, label: Any) -> int | None:
+        """Where a label is stored; None if it was not reported."""
+        at = self._positions.get(label)
+        if at is None and self.domain is None and not (isinstance(label, int) and 0 <= label < self.bins):
+            raise DataError(
+                f"that is not a bin between 0 and {readable(self.bins - 1)}; give estimate a domain to look up labels"
+            )
+        if at is None and self.domain is not None and label not in self.domain:
+            raise DataError("that label is not in the domain of this histogram")
+        return at
+
+
+def _csv_cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    if (text == "" and value is not None) or any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _rows(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
+    return zip(*columns.values(), strict=True)
+
+
+_PLAIN_KINDS: tuple[set[type], ...] = ({int}, {float}, {str}, {bool}, {date}, {datetime})
+
+
+def _exportable(columns: dict[str, list[Any]]) -> dict[str, Any]:
+    """Columns of one type each, also when there are no rows: labels of mixed or unusual kinds become strings."""
+    labels = columns["label"]
+    known = [label for label in labels if label is not None]
+    kinds = {type(label) for label in known}
+    plain = kinds in _PLAIN_KINDS and (kinds != {int} or max(map(abs, known)) < 2**63)
+    numbers = {
+        name: np.array(values, dtype=np.float64 if name in ("count", "frequency") else np.int64)
+        for name, values in columns.items()
+        if name != "label"
+    }
+    if not plain:
+        labels = [None if label is None else str(label) for label in labels]
+    return {"label": labels or np.array([], dtype=str), **numbers}

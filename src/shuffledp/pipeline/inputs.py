@@ -1,0 +1,121 @@
+"""Checks of what people hold, send and are counted as; no message shows a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.tally import Tally, increasing
+from shuffledp.words import readable
+
+Counts = Tally | Mapping[Any, int] | ArrayLike
+"""True counts: an array with one for every bin, or a mapping or a Tally with those of the bins it lists."""
+
+
+MOST_BINS = 2**24
+"""Where the analyzer estimates every bin, they must fit in memory."""
+
+
+def few_enough_bins(bins: int) -> int:
+    """Refuses more bins than can be estimated one by one."""
+    if bins > MOST_BINS:
+        raise ParameterError(f"bins={readable(bins)} is too many: this protocol estimates every bin, at most 2^24")
+    return bins
+
+
+def people_in_bins(values: ArrayLike, *, bins: int) -> NDArray[np.int64]:
+    """The bins of one person or of many, checked, as machine integers."""
+    people = np.atleast_1d(np.asarray(values))
+    if not people.size:
+        return np.empty(0, dtype=np.int64)
+    check_bins(people, bins=bins, what="value")
+    return people.astype(np.int64)
+
+
+def check_bins(numbers: NDArray[Any], *, bins: int, what: str) -> None:
+    """Refuses anything but whole numbers from 0 to bins - 1, in one flat array."""
+    if numbers.ndim != 1:
+        raise DataError(f"one {what} per entry of a flat array is needed, got {numbers.ndim} dimensions")
+    if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= bins):
+        raise DataError(
+            f"a {what} is not a bin between 0 and {readable(bins - 1)} "
+            "(it is not shown, since it may be personal); encode labels with Domain.encode first"
+        )
+
+
+def check_domain(domain: Domain | None, *, bins: int) -> None:
+    """A domain must have a label for every bin of the protocol."""
+    if domain is not None and not isinstance(domain, Domain):
+        raise ParameterError(f"domain must be a Domain, got {type(domain).__name__}: use Domain.of(labels)")
+    if domain is not None and domain.size != bins:
+        raise ParameterError(f"the domain has {readable(domain.size)} labels, the protocol {readable(bins)} bins")
+
+
+def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False) -> Tally:
+    """The counts as a tally, checked against the protocol; those of a `part` of the bins may add up to fewer people."""
+    if isinstance(counts, Tally):
+        truth = counts
+    elif isinstance(counts, Mapping) or hasattr(counts, "items"):
+        truth = Tally.from_mapping(dict(counts.items()))
+    else:
+        dense = np.asarray(counts)
+        if dense.ndim != 1 or dense.size != bins or dense.dtype.kind not in "iu":
+            raise DataError(f"an array of counts needs one whole number for each of the {readable(bins)} bins")
+        truth = Tally(np.arange(dense.size), dense.astype(np.int64))
+    _check_symbols(truth, bins=bins)
+    if len(truth) and truth.counts.min() < 0:
+        raise DataError("counts must not be negative")
+    if truth.total > users if part else truth.total != users:
+        raise DataError(f"the counts add up to {truth.total} people, the protocol is for {users}")
+    return truth
+
+
+def _check_symbols(truth: Tally, *, bins: int) -> None:
+    """Whole numbers must be bins; other labels are taken as members of an implicit domain. None may occur twice."""
+    symbols = truth.symbols
+    if increasing(symbols):
+        lowest, highest = (int(symbols[0]), int(symbols[-1])) if symbols.size else (0, 0)
+    else:
+        numbers = [symbol for symbol in symbols.tolist() if isinstance(symbol, int)] or [0]
+        lowest, highest = min(numbers), max(numbers)
+        if len(set(symbols.tolist())) != symbols.size:
+            raise DataError("counts are given twice for the same bin")
+    if lowest < 0 or highest >= bins:
+        raise DataError(f"counts are given for a bin that is not between 0 and {readable(bins - 1)}")
+    if symbols.size > bins:
+        raise DataError(f"counts are given for {symbols.size} values, but there are only {readable(bins)} bins")
+
+
+def check_tally(tally: object, kind: type) -> None:
+    """Refuses messages, dictionaries and whatever else is not a tally."""
+    if not isinstance(tally, kind):
+        raise DataError(f"estimate needs a tally, got {type(tally).__name__}: pass messages through tally() first")
+
+
+def counted_messages(tally: Tally, *, bins: int) -> Tally:
+    """Messages that were counted elsewhere, with an entry for every bin."""
+    check_bins(tally.symbols, bins=bins, what="message")
+    return tally.dense(bins=bins)
+
+
+def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
+    """Refuses another number of messages than so many people send; drawn tallies have none."""
+    if tally.messages not in (None, people * each):
+        raise DataError(
+            f"{tally.messages} messages are not those of {people} people; give the number who reported as reports="
+        )
+
+
+def check_total(messages: int, *, users: int, bins: int, expected: float, variance: float) -> None:
+    """Refuses a number of messages that this many people do not send, by ten standard deviations."""
+    if abs(messages - expected) > 10 * math.sqrt(variance) + 10:
+        raise DataError(
+            f"{messages} messages do not fit {users} people in {readable(bins)} bins, who send about {expected:.0f}; "
+            "give the number who reported as reports="
+        )

@@ -1,0 +1,1 @@
+"""Protocols of the shuffled model: messages are private once they are mixed."""

@@ -1,0 +1,149 @@
+"""Which noise a `SparseHistogram` uses: two compound Poisson laws, chosen for a guarantee and a place on one curve.
+
+The law of the lone messages decides the error (a bin of at most M people is hidden), so its clusters have nearly equal
+sizes around 1.3 / epsilon, which keeps the tail of M short for the privacy it buys. The law of the pairs decides the
+messages; of the shapes tried, larger and more varied clusters, around 3 / epsilon, cost least where messages are few.
+That leaves two rates. The rate of the pairs is the knob between messages and error; the rate of the lone ones follows
+from the guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from shuffledp.accounting import calibration
+from shuffledp.accounting.curve import PrivacyCurve, Shift
+from shuffledp.accounting.search import first_safe
+from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.compound_poisson import gamma_sizes
+
+PAIR_RATES = tuple(1.1 * (4 / 1.1) ** (step / 40) for step in range(41))
+"""Rates of the pairs that are worth trying, in units of log(1 / delta): below them the lone messages explode, above
+them only the pairs grow."""
+
+KNEE = 5
+"""Where the default stands among them: more pairs buy little error, fewer cost much."""
+
+_MOST_LONE = 400.0
+"""Rates of lone clusters that are worth trying: three times what the useful rates of pairs ever need."""
+
+_TOLERANCE = 1e-4
+_RESOLUTION = 1e-3
+"""Share of delta that composition may give up to stay fast."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseLaws:
+    """The laws of P and M, summed over the people whose noise counts."""
+
+    pairs: CompoundPoisson
+    lone: CompoundPoisson
+
+    @property
+    def messages(self) -> float:
+        """Expected noise messages per bin: two for every pair, one for every lone one."""
+        return 2 * self.pairs.mean + self.lone.mean
+
+    def scaled(self, factor: float) -> SparseLaws:
+        """The laws of a share, or a multiple, of these people."""
+        return SparseLaws(
+            pairs=self.pairs.with_rate(self.pairs.rate * factor), lone=self.lone.with_rate(self.lone.rate * factor)
+        )
+
+    def curve(self, *, resolution: float) -> PrivacyCurve:
+        """A replaced value moves c + P and c - M of two bins by one, one bin up and one down: four shifts."""
+        shifts = [Shift(law=law, by=by) for law in (self.pairs, self.lone) for by in (1, -1)]
+        return PrivacyCurve.of_shifts(*shifts, resolution=resolution)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawSearch:
+    """The trade-off between messages and error for one guarantee."""
+
+    epsilon: float
+    delta: float
+
+    @property
+    def resolution(self) -> float:
+        """Mass that composition may give up; at epsilon it counts e^epsilon times."""
+        return _RESOLUTION * self.delta * math.exp(-self.epsilon)
+
+    def laws(self, pair_rate: float, lone_rate: float) -> SparseLaws:
+        """The family: two cluster shapes that depend on epsilon only."""
+        pairs, lone = _clusters(self.epsilon)
+        return SparseLaws(
+            pairs=_law(pair_rate, pairs),
+            lone=_law(lone_rate, lone),
+        )
+
+    def excess(self, laws: SparseLaws) -> float:
+        """Not positive exactly if the laws give the guarantee."""
+        return math.log(laws.curve(resolution=self.resolution).delta(self.epsilon) / self.delta)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - searches are small values, equal ones share their results
+    def at(self, pairs: float) -> SparseLaws | None:
+        """The laws with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if none do."""
+        pair_rate = pairs * math.log(1 / self.delta)
+        rate = calibration.first_rate(
+            lambda rate: self.excess(self.laws(pair_rate, rate)), start=2 * math.log(1 / self.delta), largest=_MOST_LONE
+        )
+        return None if rate is None else self.laws(pair_rate, rate)
+
+    def within(self, messages: float) -> SparseLaws | None:
+        """The smallest error for at most so many noise messages per bin; None if the guarantee needs more."""
+        best = self.at(PAIR_RATES[-1])
+        if best and best.messages <= messages:
+            return best
+        unit = self.laws(1.0, 1.0)
+        most = messages / (2 * unit.pairs.mean)
+
+        def on_budget(pair_rate: float) -> SparseLaws:
+            return self.laws(pair_rate, (messages - 2 * unit.pairs.mean * pair_rate) / unit.lone.mean)
+
+        @cache
+        def excess(share: float) -> float:
+            return self.excess(on_budget(share * most))
+
+        feasible = _lowest(excess, 0.05, 0.98)
+        if excess(feasible) > 0:
+            return None
+        # the largest share of pairs that still works: safe on the left, so search the mirror image
+        share = 1 - first_safe(lambda mirrored: excess(1 - mirrored), 0.01, 1 - feasible, tolerance=_TOLERANCE)
+        return on_budget(share * most)
+
+    def cheapest(self, *, start: int = 0) -> SparseLaws | None:
+        """The fewest messages from a place among `PAIR_RATES` on: where they stop falling."""
+        best = None
+        for pairs in PAIR_RATES[start:]:
+            laws = self.at(pairs)
+            if best and laws and laws.messages >= best.messages:
+                break
+            best = laws or best
+        return best
+
+
+def _lowest(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function with one valley is lowest, roughly, by golden section; stops early where it is not positive."""
+    ratio = (math.sqrt(5) - 1) / 2
+    while high - low > 0.01:
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        if min(function(left), function(right)) <= 0:
+            return min(left, right, key=function)
+        low, high = (low, right) if function(left) < function(right) else (left, high)
+    return (low + high) / 2
+
+
+@lru_cache(maxsize=64)
+def _law(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
+    """One object for equal laws, so that its probabilities are computed once."""
+    return CompoundPoisson(rate=rate, size_weights=sizes)
+
+
+@cache
+def _clusters(epsilon: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Cluster sizes of the pairs and of the lone messages: good ones of those tried; below 2 whole sizes matter."""
+    lone = max(1.0, 1.3 / epsilon, min(1.6, 1.6 / epsilon))
+    return gamma_sizes(mean=max(1.0, 3 / epsilon), shape=4.0), gamma_sizes(mean=lone, shape=20.0 if lone > 2 else 40.0)

@@ -1,0 +1,1 @@
+"""Sums of bits and of real numbers in the shuffled model."""

@@ -1,0 +1,317 @@
+"""The sum of real numbers in [0, 1] by splitting and mixing (Balle, Bell, Gascon and Nissim, "Private summation in the
+multi-message shuffle model"; the reduction is that of Ishai, Kushilevitz, Ostrovsky and Sahai 2006).
+
+A person rounds their number at random to a multiple of 1 / scale, adds their part of a discrete Laplace noise (the
+difference of two negative binomial numbers, which add up over people), and splits the result into a few shares that
+are uniform but for their sum modulo q. After shuffling, all shares together tell hardly more than the sum:
+within a statistical distance of 2^-sigma for
+
+    shares >= 2 + (2 sigma + log2 q) / (log2 n - log2 e),   n >= 19.
+
+The noise alone is epsilon-private, so the release is (epsilon, (1 + e^epsilon) 2^-sigma)-private. The error is of order
+1 / epsilon, as in the central model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting.curve import REPLACE_ONE, PrivacyCurve, Shift
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.accounting.search import smallest_epsilon
+from shuffledp.checks import (
+    failure_probability,
+    head_count,
+    honest_among,
+    reporting,
+    target_delta,
+    target_epsilon,
+    whole,
+)
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.noise.binomial import safely_up
+from shuffledp.noise.compound_poisson import poisson_table
+from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.noise.inversion import InversionTable
+from shuffledp.noise.law import TAIL
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate, Intervals
+from shuffledp.pipeline.inputs import check_messages, check_tally
+from shuffledp.pipeline.shuffler import concatenate
+from shuffledp.pipeline.tally import Tally
+from shuffledp.protocols.release import MessageCount, assembled, describe_release
+from shuffledp.randomness import generator, random_words
+from shuffledp.reading.reading import ErrorBound
+
+FEWEST_USERS = 19
+_MOST_MODULUS_BITS = 56
+_MOST_SCALE = 4096
+_WEIGHT_BITS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitAndMixCurve:
+    """The curve of the noise, plus what shares can tell beyond their sum."""
+
+    noise: PrivacyCurve
+    security_bits: int
+    neighbours: str = REPLACE_ONE
+
+    @property
+    def exact(self) -> bool:
+        """An upper bound: the distance of the shares from knowing only the sum is bounded, not computed."""
+        return False
+
+    def delta(self, epsilon: float) -> float:
+        """The delta for an epsilon."""
+        return min(1.0, self.noise.delta(epsilon) + (1 + math.exp(min(epsilon, 700.0))) * 2.0**-self.security_bits)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon that the bound gives; inf if none does."""
+        return smallest_epsilon(self.delta, delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealSum:
+    """Numbers in [0, 1] in steps of 1 / `scale`, noise of that `noise` law for all people, in `shares` shares each.
+
+    Shares are numbers modulo 2^`modulus_bits`. `security_bits` is sigma.
+    """
+
+    users: int
+    scale: int
+    noise: DiscreteLaplace
+    security_bits: int
+    honest_users: int | None = None
+    guarantee: Guarantee | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "users", head_count("users", self.users))
+        object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.users))
+        object.__setattr__(self, "scale", whole("scale", self.scale))
+        object.__setattr__(self, "security_bits", whole("security_bits", self.security_bits))
+        if self._honest < FEWEST_USERS:
+            raise TooFewUsersError(
+                f"{self._honest} honest people are too few to mix shares: needs at least {FEWEST_USERS}",
+                minimum_users=FEWEST_USERS,
+            )
+        if self.modulus_bits > _MOST_MODULUS_BITS:
+            raise ParameterError(
+                f"users={self.users} and scale={self.scale} need {self.modulus_bits} bits, more than "
+                f"{_MOST_MODULUS_BITS}: use a smaller scale"
+            )
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        users: int,
+        epsilon: float,
+        delta: float,
+        honest_users: int | None = None,
+        scale: int | None = None,
+    ) -> Self:
+        """Noise for pure epsilon, and shares for the delta; by default rounding is a small part of the error."""
+        users = head_count("users", users)
+        epsilon, delta = target_epsilon(epsilon), target_delta(delta)
+        best = min(_MOST_SCALE, math.ceil(2 * epsilon * math.sqrt(users)))
+        scale = best if scale is None else whole("scale", scale)
+        return cls(
+            users=users,
+            scale=scale,
+            noise=DiscreteLaplace(decay=safely_up(math.exp(-epsilon / scale))),
+            # half of delta, so that tails below 2^-100 have room too
+            security_bits=math.ceil(math.log2(2 * (1 + math.exp(epsilon)) / delta)),
+            honest_users=honest_users,
+            guarantee=Guarantee(epsilon=epsilon, delta=delta, basis="discrete Laplace noise, split and mixed"),
+        )
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+        """The fewest honest people for which the bound on the shares holds."""
+        return FEWEST_USERS
+
+    @property
+    def _honest(self) -> int:
+        assert self.honest_users is not None
+        return self.honest_users
+
+    @cached_property
+    def privacy(self) -> SplitAndMixCurve:
+        """An upper bound of the curve; one number moves the sum by at most `scale` steps."""
+        curve = PrivacyCurve.of_shifts(Shift(law=self.noise, by=self.scale))
+        return SplitAndMixCurve(noise=curve, security_bits=self.security_bits)
+
+    def _noise_beyond(self, risk: float) -> int:
+        """What the noise of all people exceeds on one side with probability at most `risk`.
+
+        The noise of the honest people alone is discrete Laplace. If all people turn out to be honest there is
+        users / honest_users times as much, whose tail Chernoff's bound gives.
+        """
+        log_risk, decay = math.log(risk), self.noise.decay
+        if self._honest == self.users:  # P(Z > k) = decay^(k + 1) / (1 + decay)
+            return max(0, math.ceil((log_risk + math.log1p(decay)) / math.log(decay)) - 1)
+        more, most = self.users / self._honest, -math.log(decay)
+
+        def bound(share: float) -> float:
+            tilt = share * most
+            grown = -math.log1p(-decay * math.exp(tilt)) - math.log1p(-decay * math.exp(-tilt)) + 2 * math.log1p(-decay)
+            return (more * grown - log_risk) / tilt
+
+        return math.ceil(min(bound(share) for share in np.linspace(0.01, 0.999, 200).tolist()))
+
+    @cached_property
+    def _noise_reach(self) -> int:
+        """What the noise exceeds with probability below 2^-100."""
+        return self._noise_beyond(TAIL)
+
+    @property
+    def modulus_bits(self) -> int:
+        """log2 q: the sum and its noise must not wrap around."""
+        return (self.users * self.scale + 2 * self._noise_reach + 1).bit_length()
+
+    @property
+    def shares(self) -> int:
+        """How many shares make the distance at most 2^-sigma."""
+        mixing = math.log2(self._honest) - math.log2(math.e)
+        return math.ceil(2 + (2 * self.security_bits + self.modulus_bits) / mixing)
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """The shares."""
+        return MessageCount(expected=float(self.shares), maximum=float(self.shares))
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits of a share."""
+        return self.modulus_bits
+
+    def error(self, beta: float) -> ErrorBound:
+        """An error of the sum that is exceeded with probability at most beta: noise, and rounding by Hoeffding."""
+        beta = failure_probability(beta)
+        rounding = math.sqrt(self.users * math.log(4 / beta) / 2)
+        error = (self._noise_beyond(beta / 4) + rounding) / self.scale
+        return ErrorBound(beta=beta, per_bin=error, simultaneous=error)
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.uint64]:
+        """The shares of one person (a number) or of many (an array of numbers), person after person."""
+        source = generator(rng)
+        numbers = self._rounded(values, source) + self._noise_parts(np.size(values), source)
+        mask = np.uint64((1 << self.modulus_bits) - 1)
+        shares = random_words(numbers.size * self.shares, source).reshape(numbers.size, self.shares) & mask
+        # arithmetic of 64-bit words is modulo 2^64, and so modulo q
+        shares[:, -1] = (numbers.astype(np.uint64) - shares[:, :-1].sum(axis=1, dtype=np.uint64)) & mask
+        return shares.ravel()
+
+    def _rounded(self, values: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Numbers as multiples of 1 / scale, up or down at random so that nothing is lost on average."""
+        numbers = np.atleast_1d(np.asarray(values))
+        if numbers.ndim != 1 or numbers.dtype.kind not in "biuf":
+            raise DataError("values must be a flat array of numbers")
+        if numbers.size and not ((numbers >= 0) & (numbers <= 1)).all():
+            raise DataError("values must lie between 0 and 1 (they are not shown, since they may be personal)")
+        scaled = numbers.astype(np.float64) * self.scale
+        below = np.floor(scaled)
+        return (below + (rng.random(numbers.size) < scaled - below)).astype(np.int64)
+
+    def _noise_parts(self, people: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """One person's part of the noise, for each of so many: clusters of logarithmic size, of both signs."""
+        parts = np.zeros(people, dtype=np.int64)
+        for sign in (1, -1):
+            clusters = self._clusters.sample(people, rng=rng)
+            sizes = self._sizes.sample(int(clusters.sum()), rng=rng)
+            parts += sign * np.bincount(np.repeat(np.arange(people), clusters), weights=sizes, minlength=people).astype(
+                np.int64
+            )
+        return parts
+
+    @cached_property
+    def _clusters(self) -> InversionTable:
+        """A negative binomial number is a Poisson number of clusters, at the rate -ln(1 - decay) over all people.
+
+        The rate is rounded up: a little more noise is no less private.
+        """
+        rate = -math.log1p(-self.noise.decay) * (1 + 2.0**-50)
+        return poisson_table(Fraction(rate) / self._honest)
+
+    @cached_property
+    def _sizes(self) -> InversionTable:
+        """Sizes of clusters are logarithmic: in proportion to decay^k / k, in integers."""
+        decay, power, weights = Fraction(self.noise.decay), 1 << _WEIGHT_BITS, []
+        for size in range(1, self.noise.window.last + 1):
+            power = power * decay.numerator // decay.denominator
+            weights.append(power // size)
+        return InversionTable(first=1, weights=weights)
+
+    def tally(self, messages: ArrayLike) -> Tally:
+        """The sum of all shares, modulo q."""
+        flat = concatenate(messages)
+        if flat.size and (flat.dtype.kind not in "iu" or int(flat.max()) >> self.modulus_bits or flat.min() < 0):
+            raise DataError(f"messages must be shares: whole numbers of {self.modulus_bits} bits")
+        total = int(flat.astype(np.uint64).sum(dtype=np.uint64)) % (1 << self.modulus_bits)
+        return Tally(np.array([1]), np.array([total]), messages=flat.size)
+
+    def sample_tally(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Tally:
+        """The sum of all shares drawn from its law, where all people follow the protocol, without making shares."""
+        if np.size(values) > self.users:
+            raise DataError(f"there are more values than {self.users} people")
+        source = generator(rng)
+        total = int(self._rounded(values, source).sum())
+        if self._honest == self.users == np.size(values):
+            total += int(self.noise.sample(1, rng=source)[0])
+        else:
+            total += int(self._noise_parts(np.size(values), source).sum())
+        return Tally(np.array([1]), np.array([total % (1 << self.modulus_bits)]))
+
+    def estimate(self, tally: Tally, *, beta: float = 0.05, reports: int | None = None) -> Estimate:
+        """The sum: `estimate[1]`, or `estimate.frequency(1)` as the mean."""
+        check_tally(tally, Tally)
+        people = self.users if reports is None else reporting(reports, users=self.users)
+        if people < self._honest:
+            raise DataError(
+                f"only {people} of at least {self._honest} people who make the noise reported: the sum would have less "
+                "noise than was promised; calibrate with a smaller honest_users"
+            )
+        check_messages(tally, people=people, each=self.shares)
+        total = tally.total % (1 << self.modulus_bits)
+        if total > self.users * self.scale + self._noise_reach:  # below 0, modulo q
+            total -= 1 << self.modulus_bits
+        count, bound = np.array([total / self.scale]), self.error(beta)
+
+        def intervals(bins: int) -> Intervals:
+            low, high = np.floor(count - bound.per_bin), np.ceil(count + bound.per_bin)
+            low, high = (np.clip(edge, 0, people).astype(np.int64) for edge in (low, high))
+            return Intervals(low=low, high=high, unreported_high=0)
+
+        return assembled(
+            self,
+            symbols=np.array([0]),
+            counts=count,
+            intervals=intervals,
+            bins=1,
+            beta=bound.beta,
+            estimator="unbiased",
+            domain=Domain.of([1]),
+            people=people,
+        )
+
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
+        """The guarantee, its conditions and the error to expect, in words."""
+        return describe_release(
+            self,
+            bins=1,
+            noise=(
+                f"Each person splits their number and a part of the noise into {self.shares} shares; all together "
+                f"they are within 2^-{self.security_bits} of telling only the noisy sum."
+            ),
+            error=self.error(beta).simultaneous,
+            beta=beta,
+            drawn=drawn,
+        )

@@ -1,0 +1,207 @@
+"""A statistical lower bound on epsilon for any mechanism, used as a black box.
+
+The mechanism is run many times on two neighbouring datasets. A third of the outputs learns what to look at and chooses
+an event that is likely on one and unlikely on the other. The rest, which had no part in the choice, counts it: exact
+confidence bounds L <= P[event on one] and U >= P[event on the other] hold together with the stated confidence, so
+
+    epsilon >= ln((L - delta) / U).
+
+A bound above the promised epsilon proves a fault; one below proves nothing, since another pair of datasets or another
+event may be worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.checks import open_probability, real, whole
+from shuffledp.errors import ParameterError
+from shuffledp.pipeline.shuffler import shuffle
+from shuffledp.randomness import generator
+from shuffledp.verification.audit.clopper_pearson import lower_bound, upper_bound
+from shuffledp.verification.audit.observations import Observer
+from shuffledp.verification.audit.scores import SCORES, learn
+
+Mechanism = Callable[..., Any]
+"""Called as mechanism(values, rng=rng), it returns messages in the order seen, or a mapping from names to numbers."""
+
+_MOST_THRESHOLDS = 200
+_FEWEST_TRIALS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """`epsilon` is at most the true epsilon at `delta`, except with probability 1 - `confidence`."""
+
+    epsilon: float
+    delta: float
+    confidence: float
+    trials: int
+    event: str
+    likely: float
+    unlikely: float
+
+    def accuses(self, epsilon: float) -> bool:
+        """Whether a promise of (epsilon, delta) is refuted."""
+        return self.epsilon > epsilon
+
+    def __str__(self) -> str:
+        return (
+            f"epsilon >= {self.epsilon:.3g} at delta={self.delta:g}, with confidence {self.confidence:.10g}: "
+            f"{self.event} has probability at least {self.likely:.3g} on one dataset and at most "
+            f"{self.unlikely:.3g} on the other ({self.trials} runs of each)"
+        )
+
+
+@dataclass(frozen=True)
+class _Event:
+    """A question's answer lies on one side of a threshold, or is equal to it; more likely on the dataset or not."""
+
+    question: int
+    relation: str
+    threshold: float
+    on_dataset: bool
+
+    def happens(self, answers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        compare = {"at least": np.greater_equal, "at most": np.less_equal, "exactly": np.equal}[self.relation]
+        happened: NDArray[np.bool_] = compare(answers[:, self.question], self.threshold)
+        return happened
+
+
+def audit(
+    mechanism: Mechanism,
+    dataset: ArrayLike,
+    neighbour: ArrayLike,
+    *,
+    trials: int = 10_000,
+    delta: float = 0.0,
+    confidence: float = 0.99,
+    rng: np.random.Generator | None = None,
+) -> Audit:
+    """A lower bound on the mechanism's epsilon at delta, from `trials` runs on each of two neighbouring datasets."""
+    trials, (delta, confidence) = whole("trials", trials, minimum=_FEWEST_TRIALS), _checked(delta, confidence)
+    row = _differing_row(np.asarray(dataset), np.asarray(neighbour))
+    source = generator(rng)
+    runs = ([mechanism(values, rng=source) for _ in range(trials)] for values in (dataset, neighbour))
+    return audit_outputs(*runs, delta=delta, confidence=confidence, row=row)
+
+
+def audit_outputs(
+    outputs: Sequence[Any], others: Sequence[Any], *, delta: float = 0.0, confidence: float = 0.99, row: int = 0
+) -> Audit:
+    """The same for outputs that were drawn already, independently, as many on either dataset.
+
+    `row` is the place of the person whose value differs.
+    """
+    trials = whole("trials", min(len(outputs), len(others)), minimum=_FEWEST_TRIALS)
+    delta, confidence = _checked(delta, confidence)
+    sixth, third = trials // 6, trials // 3
+    observer = Observer.of([*outputs[:sixth], *others[:sixth]], row=row)
+    answers = [observer.answers(drawn) for drawn in (outputs, others)]
+    scores = learn(*(seen[:sixth] for seen in answers), numbers=observer.numbers)
+    answers = [np.column_stack([seen, *(score(seen) for score in scores)]) for seen in answers]
+    failure = (1 - confidence) / 2
+    event = _most_telling(*(seen[sixth:third] for seen in answers), delta=delta, failure=failure)
+    first, second = (seen[third:] for seen in (answers if event.on_dataset else answers[::-1]))
+    likely = lower_bound(int(event.happens(first).sum()), len(first), failure=failure)
+    unlikely = upper_bound(int(event.happens(second).sum()), len(second), failure=failure)
+    question = (*observer.questions, *SCORES)[event.question]
+    return Audit(
+        epsilon=math.log((likely - delta) / unlikely) if likely - delta > unlikely else 0.0,
+        delta=delta,
+        confidence=confidence,
+        trials=trials,
+        event=f"{question} is {event.relation} {event.threshold:.6g}",
+        likely=likely,
+        unlikely=unlikely,
+    )
+
+
+def shuffled_messages(protocol: Any) -> Mechanism:
+    """What the shuffler puts out: the output that a shuffled protocol's guarantee is about."""
+    return lambda values, *, rng: shuffle(protocol.randomize(values, rng=rng), rng=rng)
+
+
+def tallied_messages(protocol: Any) -> Mechanism:
+    """The tally of the messages, for protocols whose messages are too many to compare, such as hashes."""
+    return lambda values, *, rng: protocol.tally(protocol.randomize(values, rng=rng)).as_dict()
+
+
+def released_counts(protocol: Any) -> Mechanism:
+    """What a central protocol publishes."""
+
+    def release(values: ArrayLike, *, rng: np.random.Generator) -> dict[Any, float]:
+        estimate = protocol.release(values, rng=rng)
+        return dict(zip(estimate.symbols.tolist(), estimate.counts.tolist(), strict=True))
+
+    return release
+
+
+def _checked(delta: float, confidence: float) -> tuple[float, float]:
+    delta, confidence = real("delta", delta), open_probability("confidence", confidence)
+    if not 0 <= delta < 1:
+        raise ParameterError(f"delta must lie in [0, 1), got {delta:g}")
+    return delta, confidence
+
+
+def _differing_row(dataset: NDArray[Any], neighbour: NDArray[Any]) -> int:
+    if dataset.shape != neighbour.shape or dataset.ndim != 1:
+        raise ParameterError("dataset and neighbour must be flat and equally long: one value is replaced, none added")
+    rows = np.flatnonzero(dataset != neighbour)
+    if rows.size != 1:
+        raise ParameterError(f"dataset and neighbour must differ in exactly one person's value, not in {rows.size}")
+    return int(rows[0])
+
+
+def _most_telling(
+    dataset: NDArray[np.float64], neighbour: NDArray[np.float64], *, delta: float, failure: float
+) -> _Event:
+    """The event with the largest bound on epsilon, by a quick approximation of the confidence bounds."""
+    score = math.sqrt(2 * math.log(1 / failure))  # a normal quantile, on the large side
+    best, event = -math.inf, _Event(0, "at least", -math.inf, True)
+    for question in range(dataset.shape[1]):
+        for relation, thresholds, one, other in _shares(dataset[:, question], neighbour[:, question]):
+            for on_dataset, p, q in ((True, one, other), (False, other, one)):
+                bounds = _quick_bound(p, q, trials=len(dataset), delta=delta, score=score)
+                at = int(np.argmax(bounds))
+                if bounds[at] > best:
+                    best, event = bounds[at], _Event(question, relation, float(thresholds[at]), on_dataset)
+    return event
+
+
+def _shares(
+    one: NDArray[np.float64], other: NDArray[np.float64]
+) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]:
+    """For every relation and threshold, how often the event happens in either sample."""
+    values = np.unique(np.concatenate([one, other]))
+    if values.size > _MOST_THRESHOLDS:
+        values = values[np.linspace(0, values.size - 1, _MOST_THRESHOLDS).astype(int)]
+    first, second = np.sort(one), np.sort(other)
+    below, up_to = (
+        [np.searchsorted(sample, values, side=side) / sample.size for sample in (first, second)]
+        for side in ("left", "right")
+    )
+    yield "at least", values, 1 - below[0], 1 - below[1]
+    yield "at most", values, up_to[0], up_to[1]
+    yield "exactly", values, up_to[0] - below[0], up_to[1] - below[1]
+
+
+def _quick_bound(
+    p: NDArray[np.float64], q: NDArray[np.float64], *, trials: int, delta: float, score: float
+) -> NDArray[np.float64]:
+    """ln((L - delta) / U) with Wilson's bounds."""
+    lower, upper = (_wilson(share, trials, sign * score) for share, sign in ((p, -1), (q, 1)))
+    bounds: NDArray[np.float64] = np.log(np.maximum(lower - delta, 1e-300) / upper)
+    return bounds
+
+
+def _wilson(share: NDArray[np.float64], trials: int, score: float) -> NDArray[np.float64]:
+    square = score**2 / trials
+    root = np.sqrt(share * (1 - share) / trials + square / (4 * trials))
+    return (share + square / 2 + score * root) / (1 + square)

@@ -1,0 +1,160 @@
+"""R^gap: four bits per person; with input 0 any, with input 1 never exactly two ones (section 4 of the paper).
+
+What a person sends is, shuffled, the number of ones: a law on 0 .. 4 for each input. One person's epsilon is infinite,
+since two ones give input 0 away; with n >= 2 people every number of ones is possible either way. The exact epsilon is
+the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k), where A and B are the generating
+polynomials of the two laws.
+
+Making the hole A_2 small makes epsilon as small as one likes, so the smallest epsilon is asked for with the hole given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.checks import whole
+from shuffledp.errors import ParameterError
+from shuffledp.randomness import generator
+from shuffledp.verification.exact.divergence import ExactPrivacy
+from shuffledp.verification.exact.exact_numbers import exact_fraction
+from shuffledp.verification.exact.finite import FiniteRandomizer
+from shuffledp.verification.exact.minimize import simplex_search, smallest_between_0_and_1
+
+MESSAGES = 4
+_GRID = 1 << 30
+"""Probabilities that a search has found are rounded to fractions with this denominator."""
+_LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
+"""What is left beside it has to be many steps of the grid."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """The laws of the number of ones for input 0 and input 1; vectors with equally many ones are equally likely."""
+
+    zero: tuple[Fraction, ...]
+    one: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("zero", "one"):
+            object.__setattr__(self, name, tuple(exact_fraction(name, p) for p in getattr(self, name)))
+        if len(self.zero) != MESSAGES + 1 or len(self.one) != MESSAGES + 1:
+            raise ParameterError("both laws need five probabilities: of no, one, two, three and four ones")
+        if min(self.zero) <= 0 or self.one[2] != 0 or min(self.one[at] for at in (0, 1, 3, 4)) <= 0:
+            raise ParameterError("input 0 must allow every number of ones, and input 1 every one but two")
+        if not sum(self.zero) == sum(self.one) == 1:
+            raise ParameterError("the probabilities of each input must sum to exactly 1: pass fractions.Fraction")
+
+    @classmethod
+    def uniform(cls) -> Gap:
+        """Uniform over the 16 vectors for input 0, and over the 10 that are allowed for input 1."""
+        return cls(
+            zero=tuple(Fraction(math.comb(4, k), 16) for k in range(5)),
+            one=tuple(Fraction(0 if k == 2 else math.comb(4, k), 10) for k in range(5)),
+        )
+
+    @property
+    def hole(self) -> Fraction:
+        """The probability of two ones for input 0, which input 1 never has."""
+        return self.zero[2]
+
+    @cached_property
+    def randomizer(self) -> FiniteRandomizer:
+        """All vectors of four bits, in the order sent."""
+        return FiniteRandomizer(
+            {
+                value: {bits: law[sum(bits)] / math.comb(4, sum(bits)) for bits in product((0, 1), repeat=4)}
+                for value, law in enumerate((self.zero, self.one))
+            }
+        )
+
+    def privacy(self, *, users: int) -> ExactPrivacy:
+        """The exact pure privacy among so many people; infinite for one."""
+        return self.randomizer.shuffled_privacy(users=users)
+
+    @property
+    def floor(self) -> float:
+        """The supremum over z > 0 of |ln(A(z) / B(z))|: no number of people brings epsilon below it (see `pure`)."""
+        z = np.exp(np.linspace(-40, 40, 8001))
+        ratios = np.polyval(_floats(self.zero)[::-1], z) / np.polyval(_floats(self.one)[::-1], z)
+        return float(np.abs(np.log(ratios)).max())
+
+
+def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = None, restarts: int = 12) -> Gap:
+    """The probabilities with the smallest epsilon that a search finds for n people and a given hole.
+
+    The search starts from the best laws that are symmetric under exchanging zeros and ones, and then leaves symmetry:
+    for some n that is better. It works in floats; the result is rounded to fractions, whose epsilon is exact. So that
+    epsilon is truly reached, but a smaller one is not excluded.
+    """
+    users = whole("users", users, minimum=2)
+    hole = exact_fraction("hole", hole)
+    if not 0 < hole <= _LARGEST_HOLE:
+        raise ParameterError(f"hole must lie above 0 and at most at 1 - 2^-20, got {float(hole):.15g}")
+
+    def loss(logits: NDArray[np.float64]) -> float:
+        return largest_log_ratio(*_laws(logits, float(hole)), users=users)
+
+    source = generator(rng)
+    best = start = _best_symmetric(users, float(hole))
+    for attempt in range(restarts):
+        size = (0.5, 0.05, 0.005)[attempt % 3]
+        moved = start + size * source.standard_normal(start.size)
+        found = simplex_search(loss, moved, size=size, steps=400)
+        found = simplex_search(loss, found, size=size / 10, steps=200)  # a simplex may collapse at a kink
+        best = min(best, found, key=loss)
+    zero, one = _laws(best, float(hole))
+    return Gap(zero=_on_grid(zero, 1 - hole, middle=hole), one=_on_grid(one, Fraction(1), middle=Fraction(0)))
+
+
+def _best_symmetric(users: int, hole: float) -> NDArray[np.float64]:
+    """Each input then has one free number: the share of no or four ones among those that are not two."""
+
+    def at(outer_zero: float, outer_one: float) -> NDArray[np.float64]:
+        shifts = [math.log((1 - outer) / outer) for outer in (outer_zero, outer_one)]
+        return np.array([shifts[0], shifts[0], 0.0, shifts[1], shifts[1], 0.0])
+
+    def best_zero(outer_one: float) -> tuple[float, float]:
+        return smallest_between_0_and_1(
+            lambda outer_zero: largest_log_ratio(*_laws(at(outer_zero, outer_one), hole), users=users)
+        )
+
+    outer_one, _ = smallest_between_0_and_1(lambda outer: best_zero(outer)[1])
+    return at(best_zero(outer_one)[0], outer_one)
+
+
+def _laws(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Three free numbers for each input: logarithms of the odds of one, three and four ones against none."""
+    zero, one = (np.exp(np.concatenate([[0.0], part])) for part in np.split(logits, 2))
+    return np.insert((1 - hole) * zero / zero.sum(), 2, hole), np.insert(one / one.sum(), 2, 0.0)
+
+
+def _on_grid(law: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
+    """The law in fractions with exactly the given total beside the middle, which is kept."""
+    rounded = [Fraction(max(1, round(p * _GRID)), _GRID) for p in np.delete(law, 2).tolist()]
+    largest = max(range(len(rounded)), key=lambda at: (rounded[at], at))
+    rounded[largest] += total - sum(rounded)
+    return *rounded[:2], middle, *rounded[2:]
+
+
+def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> float:
+    """Epsilon in floats: sums and products of positive numbers only, so to nearly full precision."""
+    powers_zero, powers_one = ([np.ones(1)], [np.ones(1)])
+    for powers, law in ((powers_zero, zero), (powers_one, one)):
+        for _ in range(users):
+            powers.append(np.convolve(powers[-1], law))
+    outputs = [np.convolve(powers_zero[k], powers_one[users - k]) for k in range(users + 1)]
+    with np.errstate(divide="ignore"):
+        logs = [np.log(output) for output in outputs]
+    return max(float(np.abs(a - b).max()) for a, b in pairwise(logs))
+
+
+def _floats(law: Sequence[Fraction]) -> list[float]:
+    return [float(p) for p in law]

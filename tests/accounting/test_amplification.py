@@ -1,0 +1,306 @@
+"""Amplification by shuffling against enumeration in exact fractions, and the bounds against each other."""
+
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from shuffledp import HadamardResponse, RandomizedResponse, UnaryEncoding
+from shuffledp.accounting.amplification import (
+    Amplification,
+    blanket_epsilon,
+    closed_form_epsilon,
+    largest_local_epsilon,
+    unavoidable_epsilon,
+)
+from shuffledp.errors import ParameterError
+from shuffledp.noise import half_binomial
+from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law, worst_delta
+from tests.protocols.test_local import exact_laws
+
+
+def exact_exp(x):
+    """e^x as a fraction, to 60 digits."""
+    with mpmath.workdps(60):
+        return Fraction(str(mpmath.exp(mpmath.mpf(x))))
+
+
+def exact_tight_delta(epsilon, local_epsilon, users):
+    """The tight bound as its definition says: both laws of (A + D, C - A + 1 - D), summed outcome by outcome."""
+    ratio, factor = exact_exp(local_epsilon), exact_exp(epsilon)
+    copy, own = 2 / (ratio + 1), ratio / (ratio + 1)
+    laws = ({}, {})
+    for c in range(users):
+        weight = math.comb(users - 1, c) * copy**c * (1 - copy) ** (users - 1 - c)
+        for a in range(c + 1):
+            probability = weight * Fraction(math.comb(c, a), 2**c)
+            for d, (law, flipped) in product((0, 1), zip(laws, (False, True), strict=True)):
+                first = a + (1 - d if flipped else d)
+                outcome = (first, c + 1 - first)
+                law[outcome] = law.get(outcome, 0) + probability * (own if d else 1 - own)
+    outcomes = set(laws[0]) | set(laws[1])
+    both = [sum(max(p.get(o, 0) - factor * q.get(o, 0), 0) for o in outcomes) for p, q in (laws, laws[::-1])]
+    assert float(both[0]) == pytest.approx(float(both[1]), rel=1e-9, abs=1e-40)
+    return float(max(both))
+
+
+def exact_thinned_delta(epsilon, local_epsilon, users, telling, covered):
+    """The same where messages are telling with a probability only: C copies are known, and so how many of each kind."""
+    ratio, factor = exact_exp(local_epsilon), exact_exp(epsilon)
+    t, h = Fraction(telling), max(Fraction(covered), 1 / ratio)
+    kind, plain, own = t / (ratio + 1), (1 - t) * h, ratio / (ratio + 1)
+    rest = 1 - 2 * kind - plain
+    laws = ({}, {})
+    for a, b, c in product(range(users), repeat=3):
+        if a + b + c > users - 1:
+            continue
+        unknown = users - 1 - a - b - c
+        ways = math.factorial(users - 1) // math.prod(map(math.factorial, (a, b, c, unknown)))
+        probability = ways * kind ** (a + b) * plain**c * rest**unknown
+        for law, first in zip(laws, (own, 1 - own), strict=True):
+            for outcome, chance in (
+                ((a + 1, b, c), t * first),
+                ((a, b + 1, c), t * (1 - first)),
+                ((a, b, c + 1), 1 - t),
+            ):
+                law[outcome] = law.get(outcome, 0) + probability * chance
+    return float(sum(max(p - factor * laws[1].get(o, 0), 0) for o, p in laws[0].items()))
+
+
+@given(
+    st.integers(1, 7),
+    st.floats(0.05, 6) | st.just(20.0),
+    st.floats(0, 1),
+    st.floats(0.01, 0.99),
+    st.sampled_from([0.0, 0.5, 1.0]),
+)
+@settings(max_examples=60)
+def test_the_bound_for_messages_that_tell_little_is_its_definition(users, local_epsilon, share, telling, covered):
+    epsilon = share * local_epsilon
+    exact = exact_thinned_delta(epsilon, local_epsilon, users, telling, covered)
+    bound = Amplification(local_epsilon=local_epsilon, users=users, telling=telling, covered=covered)
+    low, high = bound.delta_of_bound(epsilon)
+    for_any = Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon)
+    assert high >= min(exact, for_any) * (1 - 1e-9)
+    assert low <= exact * (1 + 1e-7) + 1e-14  # copies are rounded down by a hair, also there
+    assert high == pytest.approx(min(exact, for_any), rel=1e-7, abs=1e-12)
+
+
+@given(st.lists(st.integers(1, 30), min_size=12, max_size=12), st.floats(0, 0.95), st.integers(2, 4))
+@settings(max_examples=60)
+def test_the_bound_for_all_holds_for_any_randomizer(weights, share, users):
+    """Three values, four messages, any probabilities; everybody else holds the third value."""
+    rows = [[Fraction(w, sum(weights[i : i + 4])) for w in weights[i : i + 4]] for i in (0, 4, 8)]
+    worst = max(max(p, q) / min(p, q) for one in rows for two in rows for p, q in zip(one, two, strict=True))
+    if worst == 1:
+        return
+    local_epsilon = math.log(worst) * (1 + 1e-12)
+    epsilon = share * local_epsilon
+    randomizer = TinyRandomizer([dict(enumerate(row)) for row in rows])
+    laws = [shuffled_law([randomizer.randomizer_law(v) for v in (mine, *[2] * (users - 1))]) for mine in (0, 1)]
+    truth = float(exact_delta(laws[0], laws[1], ratio=exact_exp(epsilon)))
+    assert truth <= Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon)
+
+
+def hard_randomizer(local_epsilon, telling):
+    """Messages that tell nothing are as unlikely as they can be under any third value: nobody else hides them well."""
+    p, t = float(exact_exp(local_epsilon)), telling
+    rare = (1 - 2 * t / (p + 1) - (1 - t) / p) / (p - 1 / p)
+    common = 1 - t - rare
+    assert common > 0
+    one, other = t * p / (p + 1), t / (p + 1)
+    tables = ([one, other, common, rare], [other, one, common, rare], [other, other, common / p, p * rare])
+    return [dict(enumerate(map(Fraction, table))) for table in tables]
+
+
+@pytest.mark.parametrize("local_epsilon", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("telling", [0.05, 0.3, 0.6])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_the_bounds_hold_where_nobody_hides_what_tells_nothing(local_epsilon, telling, share):
+    users, epsilon = 4, share * local_epsilon
+    randomizer = TinyRandomizer(hard_randomizer(local_epsilon, telling))
+    laws = [shuffled_law([randomizer.randomizer_law(v) for v in (mine, 2, 2, 2)]) for mine in (0, 1)]
+    truth = float(exact_delta(laws[0], laws[1], ratio=exact_exp(epsilon)))
+    hair = 1 + 1e-9
+    for fields in ({}, {"telling": telling * hair}):
+        assert truth <= Amplification(local_epsilon=local_epsilon * hair, users=users, **fields).delta(epsilon)
+
+
+class TinyRandomizer:
+    """Exact laws of one message: d-ary randomized response, Hadamard response or unary encoding."""
+
+    def __init__(self, laws):
+        self.laws = laws
+
+    def randomizer_law(self, value):
+        return {(message,): chance for message, chance in self.laws[value].items()}
+
+
+@pytest.mark.parametrize(
+    "oracle",
+    [
+        RandomizedResponse(users=3, bins=3, epsilon=1.5),
+        RandomizedResponse(users=4, bins=4, epsilon=0.7),
+        HadamardResponse(users=3, bins=3, epsilon=1.5),
+        UnaryEncoding(users=3, bins=2, epsilon=1.2),
+        UnaryEncoding(users=3, bins=2, epsilon=1.2, optimised=False),
+    ],
+    ids=lambda oracle: f"{type(oracle).__name__}-{oracle.users}-{oracle.bins}",
+)
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.8])
+def test_no_shuffled_randomizer_is_less_private_than_its_bound(oracle, share):
+    epsilon = share * oracle.epsilon
+    randomizer = TinyRandomizer(exact_laws(oracle))
+    truth = worst_delta(randomizer, users=oracle.users, values=range(oracle.bins), ratio=exact_exp(epsilon)).delta
+    bound = oracle.amplified(oracle.users).delta(epsilon)
+    assert 0 < float(truth) <= bound
+    assert bound <= Amplification(local_epsilon=oracle.epsilon, users=oracle.users).delta(epsilon)
+
+
+@given(st.integers(1, 9), st.floats(0.05, 6) | st.sampled_from([15.0, 25.0, 30.0]), st.floats(0, 1))
+@settings(max_examples=60)
+def test_the_tight_bound_is_its_definition(users, local_epsilon, share):
+    epsilon = share * local_epsilon
+    exact = exact_tight_delta(epsilon, local_epsilon, users)
+    low, high = Amplification(local_epsilon=local_epsilon, users=users).delta_of_bound(epsilon)
+    assert high >= exact * (1 - 1e-12)
+    assert high == pytest.approx(exact, rel=1e-8, abs=1e-14)
+    assert low <= exact * (1 + 1e-12) + 1e-14
+
+
+def exact_shuffled_delta(epsilon, flip, users):
+    """Binary randomized response, shuffled, worst of all datasets and both directions, in fractions."""
+    factor, worst = Fraction(math.exp(epsilon)), Fraction(0)
+    for ones in range(users):
+        laws = []
+        for value in (0, 1):
+            law = [Fraction(1)]
+            for person in [1] * ones + [0] * (users - 1 - ones) + [value]:
+                chance = 1 - flip if person else flip
+                law = [
+                    (law[k] if k < len(law) else 0) * (1 - chance) + (law[k - 1] if k else 0) * chance
+                    for k in range(len(law) + 1)
+                ]
+            laws.append(law)
+        for p, q in (laws, laws[::-1]):
+            worst = max(worst, sum(max(a - factor * b, 0) for a, b in zip(p, q, strict=True)))
+    return float(worst)
+
+
+@pytest.mark.parametrize("users", [1, 2, 3, 8])
+@pytest.mark.parametrize("local_epsilon", [0.3, 1.0, 3.0])
+def test_the_tight_bound_covers_randomized_response_exactly_enumerated(users, local_epsilon):
+    flip = Fraction(1 / (1 + math.exp(local_epsilon)))
+    for share in (0.0, 0.2, 0.5, 0.8):
+        epsilon = share * local_epsilon
+        covered = Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon)
+        assert covered >= exact_shuffled_delta(epsilon, flip, users) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("users", "expected"), [(10**4, 0.4108), (10**5, 0.1182)])
+def test_reference_values(users, expected):
+    assert Amplification(local_epsilon=4.0, users=users).epsilon(1e-6) == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("users", [10**3, 10**6, 10**9])
+@pytest.mark.parametrize("local_epsilon", [0.1, 0.4, 1.0, 4.0])
+def test_the_bounds_are_in_order(users, local_epsilon):
+    wish = {"local_epsilon": local_epsilon, "users": users, "delta": 1e-6}
+    tight = Amplification(local_epsilon=local_epsilon, users=users).epsilon(1e-6)
+    assert unavoidable_epsilon(**wish) <= tight <= local_epsilon
+    for published in (blanket_epsilon(**wish), closed_form_epsilon(**wish)):
+        assert published is None or published >= tight
+    low, high = Amplification(local_epsilon=local_epsilon, users=users).delta_of_bound(tight)
+    assert high <= 1e-6
+    assert low == pytest.approx(high, rel=0.01)
+
+
+def test_the_closed_form_says_where_it_holds():
+    assert closed_form_epsilon(local_epsilon=0.4, users=10**5, delta=1e-6) == pytest.approx(
+        12 * 0.4 * math.sqrt(math.log(1e6) / 10**5)
+    )
+    assert closed_form_epsilon(local_epsilon=0.5, users=10**5, delta=1e-6) is None
+    assert closed_form_epsilon(local_epsilon=0.4, users=999, delta=1e-6) is None
+
+
+@pytest.mark.parametrize("users", [100, 10**5, 10**8])
+def test_the_largest_local_epsilon_is_the_inverse(users):
+    local = largest_local_epsilon(epsilon=0.5, delta=1e-6, users=users)
+    assert local >= 0.5
+    assert Amplification(local_epsilon=local, users=users).delta(0.5) <= 1e-6
+    assert Amplification(local_epsilon=local * (1 + 1e-6), users=users).epsilon(1e-6) > 0.5
+
+
+def test_more_people_and_less_local_epsilon_never_hurt():
+    deltas = [Amplification(local_epsilon=2.0, users=n).delta(0.1) for n in (10, 100, 1000, 10**4, 10**5)]
+    assert deltas == sorted(deltas, reverse=True)
+    epsilons = [Amplification(local_epsilon=e, users=1000).epsilon(1e-5) for e in (0.2, 0.5, 1, 2, 4, 8)]
+    assert epsilons == sorted(epsilons)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"local_epsilon": 0}, "local_epsilon"), ({"local_epsilon": 31}, "local_epsilon"), ({"users": 0}, "users")],
+)
+def test_wrong_parameters(changes, reason):
+    with pytest.raises(ParameterError, match=reason):
+        Amplification(**{"local_epsilon": 1.0, "users": 10, **changes})
+    with pytest.raises(ParameterError, match="negative"):
+        Amplification(local_epsilon=1.0, users=10).delta(-1)
+    with pytest.raises(ParameterError, match="epsilon must lie"):
+        largest_local_epsilon(epsilon=0, delta=1e-6, users=10)
+
+
+# the command ------------------------------------------------------------------------------------------------------
+
+
+def command(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "shuffledp", "amplify", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command_shows_every_bound():
+    shown = command("--epsilon0", "0.4", "--users", "100000", "--delta", "1e-6")
+    for needed in ("closed form", "privacy blanket", "tight", "0.003927", "lower bound", "largest local epsilon"):
+        assert needed in shown.stdout
+    answer = json.loads(command("--epsilon0", "4", "--users", "10000", "--delta", "1e-6", "--json").stdout)
+    assert answer["epsilon"]["tight"] == pytest.approx(0.4108, abs=5e-5)
+    assert answer["epsilon"]["closed form"] is None
+
+
+@pytest.mark.parametrize("arguments", [("0", "10", "1e-6"), ("1", "0", "1e-6"), ("1", "10", "2")])
+def test_the_command_refuses_wrong_parameters(arguments):
+    epsilon0, users, delta = arguments
+    result = command("--epsilon0", epsilon0, "--users", users, "--delta", delta)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+
+
+# fair coins -------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 60), st.integers(-3, 63))
+def test_tails_of_few_fair_coins(trials, k):
+    exact = Fraction(sum(math.comb(trials, j) for j in range(max(k, 0), trials + 1)), 2**trials)
+    (got,) = half_binomial.tail(np.array([trials]), np.array([k]))
+    assert got == pytest.approx(float(exact), rel=1e-11)
+    mass = Fraction(math.comb(trials, k), 2**trials) if 0 <= k <= trials else 0
+    assert half_binomial.pmf(np.array([trials]), np.array([k]))[0] == pytest.approx(float(mass), rel=1e-11)
+
+
+@pytest.mark.parametrize("trials", [10**3, 10**6, 10**9])
+@pytest.mark.parametrize("deviations", [-3, -0.5, 0.01, 1, 4, 12])
+def test_tails_of_many_fair_coins(trials, deviations):
+    k = math.floor(trials / 2 + deviations * math.sqrt(trials) / 2)
+    (got,) = half_binomial.tail(np.array([trials]), np.array([k]))
+    assert got == pytest.approx(binom.sf(k - 1, trials, 0.5), rel=1e-10)

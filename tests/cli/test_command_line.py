@@ -1,0 +1,79 @@
+"""The command as a user calls it, and the data it ships."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from shuffledp import __version__
+from shuffledp.surnames import surnames
+
+
+def command(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "shuffledp", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=cwd,
+    )
+
+
+def test_demo_goes_the_whole_path(tmp_path):
+    result = command("demo", cwd=tmp_path)
+    assert result.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "surnames.parquet"]
+    assert "wrote report.html" in result.stderr
+    again = next(line for line in result.stderr.splitlines() if "shuffledp run" in line).split("shuffledp ")[1]
+    assert "SMITH" in command(*again.split(), cwd=tmp_path).stdout
+    for needed in ("SMITH", "95 % interval", "█", "(1, 1e-06)-differential privacy", "0 reported that nobody has"):
+        assert needed in result.stdout
+    assert max(map(len, result.stdout.splitlines()[:20])) <= 80
+
+
+def test_demo_as_json(tmp_path):
+    result = json.loads(command("demo", "--json", "--people", "50000", cwd=tmp_path).stdout)
+    assert result["people"] == 50_000
+    assert result["histogram"][0]["label"] == "SMITH"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--people", "0"], "people must be at least 1"),
+        (["--epsilon", "-1"], "epsilon must be above 0"),
+        (["--delta", "2"], "delta must lie strictly between 0 and 1"),
+        (["--epsilon", "much"], "epsilon"),
+        (["--top", "0"], "top"),
+    ],
+)
+def test_bad_parameters_are_one_clear_error(arguments, reason, tmp_path):
+    result = command("demo", *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert reason in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_version_and_help():
+    assert command("--version").stdout.strip() == __version__
+    assert "demo" in command("--help").stdout
+
+
+def test_without_typer_the_install_command_is_named():
+    program = "import sys; sys.modules['typer'] = None; from shuffledp.cli import main; main()"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "pip install 'shuffledp[cli]'" in result.stderr
+
+
+def test_surnames():
+    names, shares = surnames()
+    assert names.size == np.unique(names).size == 88_799
+    assert names[0] == "SMITH"
+    assert shares.sum() == pytest.approx(1)
+    assert (shares > 0).all()
+    assert shares[0] == pytest.approx(1.006 / 90.483, rel=1e-3)

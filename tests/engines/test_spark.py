@@ -1,0 +1,239 @@
+"""The same on Apache Spark: in two threads of one process, and in two executor processes of a cluster."""
+
+import os
+import signal
+import warnings
+from collections import Counter
+from contextlib import closing
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shuffledp import Histogram, SparseHistogram, private_histogram
+from shuffledp.engines import Column, find_files, open_engine
+from shuffledp.engines.codebook import Codebook
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.protocols.release import MessageCount
+from tests.engines.test_engines import EXPECTED, SECRET, TABLE, WRITERS
+from tests.oracles.goodness import assert_law
+
+CLUSTER = "local-cluster[2,1,1024]"
+BINS, PEOPLE_PER_BIN = 500, 40
+USERS = BINS * PEOPLE_PER_BIN
+
+
+def start(master):
+    os.environ["PYSPARK_PYTHON"] = os.sys.executable
+    from pyspark.sql import SparkSession
+
+    settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
+                "spark.sql.shuffle.partitions": "4"}  # fmt: skip
+    return SparkSession.builder.master(master).config(map=settings).getOrCreate()
+
+
+@pytest.fixture(scope="module", params=["local[2]", CLUSTER])
+def spark(request):
+    session = start(request.param)
+    yield session
+    session.stop()
+
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def engine(data, column="value", **options):
+    return open_engine(Column(data=data, name=column, **options), engine="spark")
+
+
+def count(data, column="value", **options):
+    with closing(engine(data, column, **options)) as opened:
+        found = Counter()
+        for labels, people in opened.counts():
+            found.update(dict(zip(labels.to_pylist(), people.tolist(), strict=True)))
+        assert opened.people() == found.total()
+        return found
+
+
+def frame(spark, table, partitions=4):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return spark.createDataFrame(table).repartition(partitions)
+
+
+@pytest.fixture
+def people(spark):
+    """Everybody's bin, in a file, so that a partition has the same rows whenever it is read."""
+    return pa.table({"value": np.repeat(np.arange(BINS), PEOPLE_PER_BIN)})
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.tsv", "people.jsonl", "people.parquet"])
+def test_files_are_counted_as_in_process(spark, tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    assert count(find_files([tmp_path / name])) == EXPECTED
+    assert count(find_files([tmp_path / name]), drop_missing=True).total() == 9
+
+
+def test_a_data_frame_and_one_row_for_each_person(spark):
+    assert count(frame(spark, TABLE)) == EXPECTED
+    found = count(frame(spark, TABLE), user="user")
+    assert found.total() == 7
+    assert found["x"] + found["y"] <= 3
+
+
+def test_the_whole_release(spark):
+    table = pa.table({"page": ["a"] * 900 + ["b"] * 600 + ["c"]})
+    release = private_histogram(frame(spark, table), column="page", epsilon=1, delta=1e-6, evaluate=True)
+    assert set(release.estimate) == {"a", "b"}
+    assert release.evaluation.largest_error < 100
+    sent = private_histogram(
+        frame(spark, table), column="page", epsilon=1, delta=1e-6, domain=["a", "b", "c"], messages=True
+    )
+    assert sent.messages > 1501
+    assert abs(sent.estimate["a"] - 900) < 100
+
+
+def message_tally(data, protocol):
+    book = Codebook(range(BINS), label_type=pa.int64(), missing=False, other=False)
+    with closing(engine(data)) as opened:
+        return opened.tally(protocol, book)
+
+
+def test_messages_follow_the_law(spark, people):
+    protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
+    tally = message_tally(frame(spark, people), protocol)
+    pairs = tally.plus.counts - PEOPLE_PER_BIN
+    lone = tally.minus.counts - pairs
+    for draws, law in ((pairs, protocol.pairs), (lone, protocol.lone)):
+        assert_law(draws, law.window.first, law.window.pmf)
+    paper = Histogram.calibrate(users=4 * BINS, bins=BINS, epsilon=1, delta=1e-6)
+    few = pa.table({"value": np.repeat(np.arange(BINS), 4)})
+    missing = 4 + paper.users - message_tally(frame(spark, few), paper).counts
+    assert_law(missing, paper.noise.window.first, paper.noise.window.pmf)
+
+
+def test_two_runs_draw_different_noise(spark, people):
+    protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
+    first, second = (message_tally(frame(spark, people), protocol) for _ in range(2))
+    assert not np.array_equal(first.plus.counts, second.plus.counts)
+
+
+@pytest.mark.parametrize("user", [None, "user"])
+@pytest.mark.parametrize("spark", [CLUSTER], indirect=True)
+def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(spark, people, tmp_path, user, monkeypatch):
+    """The executor's process dies in the middle of a partition; the tally is that of a run in which it does not.
+
+    With a user column everybody has two rows, in different files, and the chosen ones come out of a shuffle of Spark's,
+    in an order that differs from try to try.
+    """
+    monkeypatch.setattr("secrets.token_bytes", lambda size: b"one secret for both runs")
+    table = people.append_column("user", pa.array(np.arange(USERS) % (USERS // 2)))
+    for part in range(4):
+        pa.parquet.write_table(table.slice(part * USERS // 4, USERS // 4), tmp_path / f"part-{part}.parquet")
+    data = find_files([tmp_path])
+    inner = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
+    died = tmp_path / "died"
+
+    class Fragile:
+        """Kills its process at the second batch of the first try of a task."""
+
+        users = USERS
+
+        messages_per_user = MessageCount(expected=15_000.0, maximum=np.inf)  # so that a task has several batches
+
+        def __init__(self, deadly):
+            self.deadly, self.calls = deadly, 0
+
+        def randomize(self, values, *, rng):
+            from pyspark import TaskContext
+
+            self.calls += 1
+            context = TaskContext.get()
+            if self.deadly and self.calls == 2 and context.attemptNumber() == 0 and context.partitionId() == 0:
+                died.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return inner.randomize(values, rng=rng)
+
+        def tally(self, messages):
+            return inner.tally(messages)
+
+    book = Codebook(range(BINS), label_type=pa.int64(), missing=False, other=False)
+    tallies = []
+    for deadly in (False, True):
+        tallies.append(engine(data, user=user).tally(Fragile(deadly), book))
+    assert died.exists()
+    calm, troubled = tallies
+    assert np.array_equal(calm.plus.counts, troubled.plus.counts)
+    assert np.array_equal(calm.minus.counts, troubled.minus.counts)
+    if user is None:
+        pairs = troubled.plus.counts - PEOPLE_PER_BIN
+        assert_law(pairs, inner.pairs.window.first, inner.pairs.window.pmf)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "column", "reason"),
+    [
+        ("people.csv", f"value,x\n{SECRET},1\n{SECRET},1,2\n", "value", "damaged"),
+        ("people.csv", f"{SECRET},1\nb,2\n", "value", "compare it with the first line"),
+        ("people.jsonl", '{"value": "a"}\n{"value": "' + SECRET + "\n", "value", "damaged"),
+        ("people.jsonl", '{"value": "' + SECRET + '"}\n', "other", "no column 'other' in any line"),
+        ("people.parquet", SECRET * 100, "value", "damaged"),
+        ("people.arrow", SECRET * 100, "value", "cannot read Arrow"),
+    ],
+)
+def test_bad_files_are_refused_without_showing_their_content(spark, tmp_path, name, content, column, reason):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=reason) as error:
+        count(find_files([tmp_path / name]), column)
+    assert SECRET not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_value_outside_the_domain_is_not_shown(spark):
+    table = pa.table({"value": ["a"] * 500 + [SECRET]})
+    for messages in (False, True):
+        with pytest.raises(DataError, match="not in the domain") as error:
+            private_histogram(
+                frame(spark, table), column="value", epsilon=1, delta=1e-6, domain=["a"], messages=messages
+            )
+        assert SECRET not in str(error.value)
+
+
+def test_marks_in_a_name_are_no_pattern(spark, tmp_path):
+    (tmp_path / "a1.csv").write_text("value\nwrong\n")
+    (tmp_path / "a[1].csv").write_text("value\nright\n")
+    assert count(find_files([tmp_path / "a[1].csv"])) == {"right": 1}
+
+
+def test_equal_numbers_and_what_is_no_number(spark, tmp_path):
+    pa.parquet.write_table(pa.table({"value": [0.0, -0.0, float("nan"), None]}), tmp_path / "people.parquet")
+    found = count(find_files([tmp_path]))
+    assert found == {0.0: 2, None: 2}
+    assert "-0.0" not in map(str, found)
+
+
+def test_a_table_in_memory_is_refused(spark):
+    with pytest.raises(ParameterError, match="takes files or a Spark DataFrame"):
+        engine(np.arange(3))
+
+
+@pytest.mark.parametrize("protocol", ["amplified", "private-coin"])
+def test_messages_that_are_not_numbers_are_refused(spark, protocol):
+    frame = spark.createDataFrame([("a",), ("b",)] * 50, ["x"])
+    with pytest.raises(ParameterError, match="use the local engine"):
+        private_histogram(frame, column="x", domain=["a", "b"], epsilon=1, delta=1e-6, protocol=protocol, messages=True)
+
+
+def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
+    WRITERS["people.csv"](tmp_path / "people.csv")
+    with pytest.raises(ParameterError, match="already running"):
+        open_engine(Column(data=find_files([tmp_path]), name="value"), engine="spark", master="local[1]")
+
+
+def test_without_java_one_sentence_says_what_to_do(monkeypatch):
+    from shuffledp.engines.spark import _check_java
+
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(DataError, match="Spark needs Java 17"):
+        _check_java()

@@ -1,0 +1,212 @@
+"""The planner: its rows are what the protocols say, its advice follows its rules, its inverses invert."""
+
+import json
+import math
+
+import pytest
+
+from shuffledp import DummyHistogram, Histogram, MissingExtraError, ParameterError, SparseHistogram, plan
+from shuffledp.cli.plan import parse_bins
+from shuffledp.jobs.plan import OPTIONS, epsilon_needed, most_bins, users_needed
+from shuffledp.report.trade_off import draw_trade_off
+from tests.cli.test_command_line import command
+
+ASKED = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
+
+
+def test_rows_are_what_the_protocols_say():
+    answer = plan(**ASKED)
+    for name, kind, estimator in (
+        ("hist", Histogram, "truncated"),
+        ("hist-unbiased", Histogram, "unbiased"),
+        ("sparse", SparseHistogram, "truncated"),
+        ("dummy", DummyHistogram, "unbiased"),
+    ):
+        row, protocol = answer.row(name), kind.calibrate(**ASKED)
+        error = protocol.error(0.05, estimator=estimator)
+        assert (row.simultaneous, row.per_bin) == (error.simultaneous, error.per_bin)
+        assert row.simultaneous_share == error.simultaneous / 10**5
+        assert (row.messages, row.most_messages) == protocol.messages_per_user
+        assert row.bytes_per_person == pytest.approx(row.messages * protocol.bits_per_message / 8)
+        assert row.phantom_bins == (estimator == "unbiased")
+    assert {row.name for row in answer.rows} == set(OPTIONS)
+    assert answer.row("sparse-best").simultaneous < answer.row("sparse").simultaneous
+
+
+def test_honest_users_make_more_noise():
+    assert plan(**ASKED, honest_users=50_000).row("sparse").simultaneous > plan(**ASKED).row("sparse").simultaneous
+
+
+def test_impossible_protocols_say_what_they_need():
+    answer = plan(**{**ASKED, "users": 100, "bins": 20})
+    assert answer.row("hist").problem == "needs at least 148 honest people"
+    assert answer.row("sparse").problem == ""
+    assert answer.recommended.startswith("sparse")
+
+
+def test_honest_users_count_everywhere():
+    """A target that the table does not meet is not said to need less than was asked for."""
+    honest = {"users": 10**6, "bins": 10**4, "delta": 1e-6, "honest_users": 2 * 10**5}
+    assert epsilon_needed("dummy", error=60, **honest) > 1
+    assert plan(epsilon=1, **honest).row("dummy").simultaneous > 60
+    alone = users_needed("sparse", share=1e-3, bins=100, epsilon=1, delta=1e-6)
+    assert users_needed("sparse", share=1e-3, bins=100, epsilon=1, delta=1e-6, honest_share=0.5) > 1.5 * alone
+    assert most_bins("sparse", messages=9, users=10**6, epsilon=1, delta=1e-6, honest_users=5 * 10**5) < most_bins(
+        "sparse", messages=9, users=10**6, epsilon=1, delta=1e-6
+    )
+
+
+def test_a_useless_result_is_called_so():
+    assert "says little" in plan(users=60, bins=10, epsilon=1, delta=1e-6).reason
+
+
+@pytest.mark.parametrize("users", [1, 2, 5])
+def test_very_few_people(users):
+    assert len(plan(users=users, bins=1, epsilon=1, delta=1e-6).rows) == len(OPTIONS)
+
+
+def test_advice():
+    dense = plan(users=10**6, bins=1000, epsilon=1, delta=1e-6)
+    assert dense.recommended == min(dense.rows, key=lambda r: (r.simultaneous, r.messages)).name
+    empty = plan(users=10**5, bins=3 * 10**5, epsilon=1, delta=1e-6)
+    assert empty.recommended == "sparse"
+    assert "never reports an empty" in empty.reason
+    huge = plan(users=10**5, bins=2**64, epsilon=1, delta=1e-6)
+    assert huge.recommended is None
+    assert "more than 1,000 messages" in huge.reason
+
+
+def test_what_is_surely_seen_is_seen():
+    answer = plan(**ASKED).row("sparse")
+    protocol = SparseHistogram.calibrate(**ASKED)
+    count = int(answer.surely_seen)
+    many = 10**5 // count
+    counts = dict.fromkeys(range(many), count) | {many: 10**5 - many * count}
+    missed = sum(
+        any(j not in estimate for j in range(many))
+        for estimate in (protocol.estimate(protocol.sample_tally(counts)) for _ in range(200))
+    )
+    assert missed <= 0.05 * 200 + 12  # four standard deviations above beta
+
+
+@pytest.mark.parametrize("name", ["hist", "sparse", "dummy"])
+def test_users_needed_is_the_smallest_number(name):
+    question = {"bins": 1000, "epsilon": 1.0, "delta": 1e-6}
+    users = users_needed(name, share=0.002, **question)
+
+    def share(n):
+        return plan(users=n, **question).row(name).simultaneous_share
+
+    assert share(users) <= 0.002 < share(users - 1)
+
+
+@pytest.mark.parametrize("name", ["hist", "sparse", "dummy"])
+def test_epsilon_needed_is_nearly_the_smallest(name):
+    question = {"users": 10**5, "bins": 1000, "delta": 1e-6}
+    epsilon = epsilon_needed(name, error=90, **question)
+    assert plan(epsilon=epsilon, **question).row(name).simultaneous <= 90
+    assert plan(epsilon=0.97 * epsilon, **question).row(name).simultaneous > 90
+
+
+def test_most_bins_fill_the_budget():
+    bins = most_bins("sparse", messages=10, users=10**6, epsilon=1, delta=1e-6)
+    assert plan(users=10**6, bins=bins, epsilon=1, delta=1e-6).row("sparse").messages <= 10
+    assert plan(users=10**6, bins=bins + 100, epsilon=1, delta=1e-6).row("sparse").messages > 10
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: plan(users=0, bins=2, epsilon=1, delta=1e-6), "users"),
+        (lambda: plan(users=10, bins=2, epsilon=1, delta=1e-6, beta=2), "beta"),
+        (lambda: users_needed("best", share=0.1, bins=2, epsilon=1, delta=1e-6), "protocol must be one of"),
+        (lambda: users_needed("hist", share=2, bins=2, epsilon=1, delta=1e-6), "share"),
+        (lambda: users_needed("hist", share=1e-15, bins=2, epsilon=1, delta=1e-6), "more than"),
+        (lambda: epsilon_needed("hist", error=2, users=1000, bins=5, delta=1e-6), "not possible"),
+        (lambda: most_bins("hist", messages=1, users=1000, epsilon=1, delta=1e-6), "too few for any bin"),
+    ],
+)
+def test_bad_questions(call, reason):
+    with pytest.raises(ParameterError, match=reason):
+        call()
+
+
+# the command ------------------------------------------------------------------------------------------------------
+
+QUESTION = ["--users", "1000000", "--bins", "100000", "--epsilon", "1", "--delta", "1e-6"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("100000", 10**5), ("100_000", 10**5), ("1e6", 10**6), ("2^64", 2**64), ("2**70", 2**70)]
+)
+def test_bins_as_people_write_them(text, number):
+    assert parse_bins(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "many", "-3", "0", "1.5", "2^x", "nan", "inf"])
+def test_bad_bins(text):
+    with pytest.raises(ParameterError, match="bins must be"):
+        parse_bins(text)
+
+
+def test_plan_prints_a_table():
+    result = command("plan", *QUESTION)
+    assert result.returncode == 0
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    for needed in ("sparse-best", "error, all bins", "phantom bins", "Recommended: dummy"):
+        assert needed in result.stdout
+
+
+def test_plan_as_json_with_a_target():
+    result = json.loads(command("plan", *QUESTION, "--json", "--target-error", "60").stdout)
+    assert [row["name"] for row in result["rows"]] == list(OPTIONS)
+    assert result["rows"][2]["most_messages"] is None
+    needs = {wish["name"]: wish for wish in result["target_error"]}
+    assert needs["dummy"]["met"]
+    assert needs["hist"]["epsilon"] == pytest.approx(1.22, abs=0.02)
+
+
+def test_plan_for_a_message_budget():
+    result = command("plan", *QUESTION, "--max-messages", "10")
+    assert "SparseHistogram: at most 62," in result.stdout
+
+
+def test_plan_for_too_few_people_names_the_number():
+    result = command("plan", "--users", "100", "--bins", "50", "--epsilon", "1", "--delta", "1e-6")
+    assert "needs at least 148 honest people" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--bins", "x"], "bins must be a whole number"),
+        (["--epsilon", "0"], "epsilon must be above 0"),
+        (["--target-error", "-5"], "target_error must lie between"),
+        (["--figure", "plan.doc"], "must end in .svg"),
+        (["--figure", "/nowhere/plan.svg"], "cannot write"),
+    ],
+)
+def test_bad_options_are_one_clear_error(arguments, reason):
+    result = command("plan", *QUESTION, *arguments)
+    assert result.returncode == (3 if reason == "cannot write" else 2)
+    assert reason in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_the_figure_is_drawn(tmp_path, ending):
+    path = tmp_path / f"plan.{ending}"
+    draw_trade_off(plan(**ASKED), path)
+    assert path.stat().st_size > 10_000
+    if ending == "svg":
+        assert "SparseHistogram" in path.read_text() or "<path" in path.read_text()
+
+
+def test_the_figure_names_its_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"shuffledp\[plot\]"):
+        draw_trade_off(plan(**ASKED), tmp_path / "plan.svg")
+
+
+def test_infinite_numbers_do_not_reach_json():
+    assert math.inf not in json.loads(command("plan", *QUESTION, "--json").stdout)["rows"][2].values()

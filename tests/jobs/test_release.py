@@ -1,0 +1,245 @@
+"""The main job as a library: what is chosen, what is said, and what is refused."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffledp import Domain, Histogram, SparseHistogram, private_histogram, simulate
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.jobs.plan import OPTIONS
+
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
+VALUES = ["a"] * 600 + ["b"] * 300 + [None] * 200 + ["rare"]
+
+
+def test_every_value_of_the_universe_that_stands_out_is_reported():
+    release = private_histogram(VALUES, **GUARANTEE, evaluate=True)
+    assert set(release.estimate) == {"a", "b", None}
+    assert release.estimate.people == 1101
+    assert release.evaluation.occupied == 4
+    assert release.evaluation.found == 3
+    assert release.evaluation.phantoms == 0
+    assert release.evaluation.true_counts.tolist() == [{"a": 600, "b": 300, None: 200}[x] for x in release.estimate]
+    assert release.evaluation.largest_error < 200
+    assert release.messages is None
+
+
+def test_numbers_are_labels_too_also_negative_ones():
+    release = private_histogram(np.repeat([-5, 7], 500), **GUARANTEE)
+    assert set(release.estimate) == {-5, 7}
+
+
+@pytest.mark.parametrize("messages", [False, True])
+@pytest.mark.parametrize(("protocol", "estimator"), [
+    (None, None), ("hist", None), ("hist", "unbiased"), ("sparse", None), ("sparse-best", None), ("dummy", None),
+    (None, "unbiased"), (None, "truncated"),
+])  # fmt: skip
+def test_every_protocol_on_a_listed_domain(protocol, estimator, messages):
+    release = private_histogram(
+        VALUES,
+        **GUARANTEE,
+        domain=["a", "b", "c"],
+        other=True,
+        protocol=protocol,
+        estimator=estimator,
+        messages=messages,
+    )
+    assert release.estimate.bins == 5
+    assert abs(release.estimate["a"] - 600) < 100
+    assert release.estimate["c"] < 60
+    assert (release.messages is not None) == messages
+    said = release.explain()
+    assert ("messages were made, shuffled and counted" in said) == messages
+    assert ("exact law" in said) != messages
+    if messages:
+        assert release.messages >= 1101
+    if estimator == "unbiased" or protocol == "dummy":
+        assert len(release.estimate) == 5
+
+
+def test_the_planner_chooses_unless_told():
+    few = private_histogram(VALUES, **GUARANTEE, domain=["a", "b", "rare"])
+    assert few.title == "DummyHistogram"
+    assert private_histogram(VALUES, epsilon=0.2, delta=1e-6).title == "SparseHistogram, best error"
+    assert isinstance(private_histogram(VALUES, **GUARANTEE, protocol="hist").protocol, Histogram)
+    assert isinstance(private_histogram(VALUES, **GUARANTEE, protocol="sparse").protocol, SparseHistogram)
+
+
+def test_the_calibrated_guarantee_is_the_asked_one():
+    release = private_histogram(VALUES, **GUARANTEE)
+    assert (release.estimate.guarantee.epsilon, release.estimate.guarantee.delta) == (1.0, 1e-6)
+    assert release.protocol.privacy.delta(1.0) <= 1e-6
+    assert release.protocol.users == 1101
+
+
+def test_what_is_said_about_people_and_missing_values():
+    table = pd.DataFrame({"page": VALUES, "who": np.arange(1101) // 2})
+    plain = private_histogram(table, column="page", **GUARANTEE)
+    assert "Each row is taken for one person" in plain.explain()
+    assert "missing value is counted as a value" in plain.explain()
+    chosen = private_histogram(table, column="page", user="who", drop_missing=True, **GUARANTEE)
+    assert "one of their rows, chosen at random" in chosen.explain()
+    assert "without a value are left out" in chosen.explain()
+    assert chosen.estimate.people == 451
+    assert None not in chosen.estimate
+
+
+def test_warnings():
+    assert private_histogram(VALUES, **GUARANTEE).warnings == ()
+    (warning,) = private_histogram(VALUES, epsilon=1, delta=0.01).warnings
+    assert "larger than 1 / people" in warning
+    assert "says little" in private_histogram(VALUES[:100], **GUARANTEE).warnings[-1]
+
+
+def test_json_has_everything_and_no_truth_unless_asked():
+    plain = json.loads(private_histogram(VALUES, **GUARANTEE).to_json())
+    assert plain["column"] == "value"
+    assert plain["not_private_evaluation"] is None
+    assert {row["label"] for row in plain["histogram"]} == {"a", "b", None}
+    evaluated = json.loads(private_histogram(VALUES, **GUARANTEE, evaluate=True).to_json())
+    assert evaluated["not_private_evaluation"]["occupied"] == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"epsilon": 0}, "epsilon must be above 0"),
+        ({"epsilon": "much"}, "epsilon must be a number"),
+        ({"delta": 1}, "delta must lie strictly"),
+        ({"beta": 2}, "beta must lie strictly"),
+        ({"estimator": "unbiased"}, "give the domain"),
+        ({"protocol": "dummy"}, "give the domain"),
+        ({"protocol": "laplace"}, "protocol must be"),
+        ({"protocol": "sparse", "estimator": "unbiased"}, "protocol must be"),
+        ({"messages": True}, "needs a domain"),
+        ({"other": True}, "needs a domain"),
+        ({"domain": "a"}, "list of labels"),
+        ({"domain": ["a", "a"]}, "repeated"),
+        ({"domain": []}, "at least one label"),
+        ({"engine": "cloud"}, "local or spark"),
+    ],
+)
+def test_wrong_parameters(changes, reason):
+    options = {**GUARANTEE, "drop_missing": "domain" in changes, **changes}
+    with pytest.raises(ParameterError, match=reason):
+        private_histogram(VALUES, **options)
+
+
+def test_wrong_data(tmp_path):
+    with pytest.raises(ParameterError, match="column must be"):
+        private_histogram(pd.DataFrame({"a": [1]}), **GUARANTEE)
+    with pytest.raises(DataError, match="no row"):
+        private_histogram(np.array([], dtype=np.int64), **GUARANTEE)
+    with pytest.raises(DataError, match="no row with a value"):
+        private_histogram([None, None], **GUARANTEE, drop_missing=True)
+    with pytest.raises(DataError, match="not in the domain"):
+        private_histogram(VALUES, **GUARANTEE, domain=["a"])
+    with pytest.raises(DataError, match="longer than 8,192 bytes"):
+        private_histogram(["x" * 8193] * 1000, **GUARANTEE)
+    with pytest.raises(DataError, match="there is no file"):
+        private_histogram(tmp_path / "none.csv", column="a", **GUARANTEE)
+
+
+def test_too_few_people():
+    with pytest.raises(TooFewUsersError, match="needs at least 148"):
+        private_histogram(VALUES[:100], **GUARANTEE, protocol="hist")
+    with pytest.raises(TooFewUsersError, match="148"):
+        private_histogram(["a"] * 100, **GUARANTEE, domain=["a", "b"], estimator="unbiased")
+    assert len(private_histogram(["a"], **GUARANTEE).estimate) == 0
+
+
+def test_a_domain_of_numbers_and_a_given_universe():
+    ages = np.repeat([30, 40], 400)
+    release = private_histogram(ages, **GUARANTEE, domain=Domain.range(18, 100), drop_missing=True)
+    assert release.estimate.bins == 82
+    assert abs(release.estimate[30] - 400) < 100
+    universe = private_histogram(ages, **GUARANTEE, domain=Domain.implicit(2**31))
+    assert universe.estimate.bins == 2**31
+
+
+def test_many_different_values_are_drawn_in_batches(monkeypatch):
+    """More different values than one batch holds, nearly all of them rare: only those that stand out are named."""
+    monkeypatch.setattr("shuffledp.engines.in_process._ROWS_AT_ONCE", 4096)
+    values = np.concatenate([np.arange(100_000), np.repeat(np.arange(50), 2000)])
+    release = private_histogram(values, **GUARANTEE, evaluate=True)
+    assert set(release.estimate) == set(range(50))
+    assert release.evaluation.occupied == 100_000
+    assert release.evaluation.largest_error < 120
+
+
+def test_a_list_of_file_names(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("v\n" + "x\n" * 500)
+    names = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    assert private_histogram(names, column="v", **GUARANTEE).estimate.people == 1000
+
+
+@pytest.mark.parametrize("protocol", ["hist", "sparse"])
+def test_nothing_but_a_missing_value(protocol):
+    release = private_histogram(np.full(1000, np.nan), protocol=protocol, **GUARANTEE)
+    assert list(release.estimate) == [None]
+    assert release.estimate.to_arrow().num_rows == 1
+
+
+def test_exports_keep_missing_labels_and_truth_values_apart_from_text():
+    table = private_histogram(["None"] * 500 + [None] * 500, **GUARANTEE).estimate.to_arrow()
+    assert set(table.column("label").to_pylist()) == {"None", None}
+    truth = private_histogram([True] * 500 + [None] * 500, **GUARANTEE).estimate.to_arrow()
+    assert set(truth.column("label").to_pylist()) == {True, None}
+    number = private_histogram([7] * 500 + [None] * 500, **GUARANTEE).estimate
+    assert set(number.to_polars()["label"].to_list()) == {7, None}
+    assert number.to_csv().splitlines()[0].startswith("label,")
+
+
+def test_only_a_release_with_messages_speaks_of_the_shuffler():
+    drawn, sent = (private_histogram(["a"] * 500, **GUARANTEE, domain=["a"], messages=m) for m in (False, True))
+    assert "the shuffler mixes" not in drawn.explain()
+    assert "sees only what is published" in drawn.explain()
+    assert "the shuffler mixes" in sent.explain()
+
+
+def test_what_is_surely_seen_and_what_may_be_hidden_agree():
+    release = private_histogram(VALUES, **GUARANTEE)
+    assert release.surely_seen == release.estimate.simultaneous.unreported_high + 1
+
+
+def test_simulation_with_several_rows_is_repeatable_too():
+    rng = np.random.default_rng(1)
+    table = {"v": rng.integers(0, 100, 20_000), "who": rng.integers(0, 5000, 20_000)}
+    runs = [simulate(table, column="v", user="who", **GUARANTEE, trials=5, seed=1) for _ in range(3)]
+    assert len({tuple(trial.largest_error for trial in run.trials) for run in runs}) == 1
+
+
+def test_simulation_is_repeatable_and_keeps_its_promise():
+    wish = {**GUARANTEE, "trials": 200}
+    first, again, other = (simulate(VALUES, **wish, seed=seed) for seed in (1, 1, 2))
+    assert first.quantiles([0.5, 1]) == again.quantiles([0.5, 1]) != other.quantiles([0.5, 1])
+    assert first.covered >= 0.9
+    assert first.quantiles([0.95])[0] <= first.predicted_error
+    assert first.people == 1101
+    with pytest.raises(ParameterError, match="trials"):
+        simulate(VALUES, **GUARANTEE, trials=0, seed=1)
+    with pytest.raises(ParameterError, match="seed"):
+        simulate(VALUES, **GUARANTEE, trials=1, seed=-1)
+
+
+def test_unbiased_simulation_on_a_domain():
+    result = simulate(VALUES, **GUARANTEE, trials=50, seed=3, domain=["a", "b", "rare"], estimator="unbiased")
+    assert result.bins == 4
+    assert result.trials[0].found <= 4
+
+
+def test_private_histogram_takes_no_generator_or_seed():
+    for name in ("rng", "seed"):
+        with pytest.raises(TypeError):
+            private_histogram(VALUES, **GUARANTEE, **{name: 1})
+
+
+def test_every_option_of_the_planner_can_be_asked_for():
+    for name, option in OPTIONS.items():
+        release = private_histogram(VALUES, **GUARANTEE, protocol=name, domain=["a", "b", "rare"])
+        assert release.title == option.title
+        assert math.isfinite(release.error)

@@ -1,0 +1,379 @@
+"""SparseHistogram: privacy by enumeration of messages, exact splitting, zero guarantee, error, cost."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from shuffledp import DataError, Domain, DummyHistogram, ParameterError, SparseHistogram, run, shuffle
+from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
+from shuffledp.protocols.shuffled.sparse.laws import LawSearch
+from shuffledp.verification.exact.enumeration import exact_delta
+from tests.oracles.goodness import assert_law, assert_not_law
+
+SMALL_PAIRS = CompoundPoisson(rate=0.9, size_weights=(SIZE_GRID // 2, SIZE_GRID // 2))
+SMALL_LONE = CompoundPoisson(rate=0.7, size_weights=(SIZE_GRID // 4, SIZE_GRID // 4, SIZE_GRID // 2))
+
+
+def unscaled(rate, sizes, reach):
+    """e^rate times the probabilities of a compound Poisson law, as fractions: a sum over the number of clusters."""
+    total, power, factor = [Fraction(0)] * reach, {0: Fraction(1)}, Fraction(1)
+    for clusters in range(reach):
+        for k, chance in power.items():
+            total[k] += factor * chance
+        longer = {}
+        for k, chance in power.items():
+            for size, weight in sizes.items():
+                if k + size < reach:
+                    longer[k + size] = longer.get(k + size, Fraction(0)) + chance * weight
+        power, factor = longer, factor * rate / (clusters + 1)
+    return total
+
+
+@pytest.mark.parametrize(("users", "reach"), [(1, 9), (2, 7)])
+def test_privacy_matches_enumeration_of_messages_in_fractions(users, reach):
+    """Message by message, with e^-rate as the only number that is not rational: it is common to all outcomes."""
+    pair_rate, lone_rate = Fraction(3, 8), Fraction(1, 4)
+    protocol = SparseHistogram(
+        users=users,
+        bins=2,
+        pairs=CompoundPoisson(rate=float(pair_rate), size_weights=(SIZE_GRID // 2, SIZE_GRID // 2)),
+        lone=CompoundPoisson(rate=float(lone_rate), size_weights=(3 * SIZE_GRID // 4, SIZE_GRID // 4)),
+    )
+    pairs = unscaled(pair_rate / users, {1: Fraction(1, 2), 2: Fraction(1, 2)}, reach)
+    lone = unscaled(lone_rate / users, {1: Fraction(3, 4), 2: Fraction(1, 4)}, reach)
+
+    def person(value):
+        law = {}
+        for a0, b0, a1, b1 in product(range(reach), repeat=4):
+            sent = (a0 + (value == 0), a0 + b0, a1 + (value == 1), a1 + b1)
+            if max(a0 + b0, a1 + b1) < reach:
+                law[sent] = law.get(sent, 0) + pairs[a0] * lone[b0] * pairs[a1] * lone[b1]
+        return law
+
+    people = [person(value) for value in (0, 1)]
+
+    def output(dataset):
+        total = {(0, 0, 0, 0): Fraction(1)}
+        for value in dataset:
+            longer = {}
+            for have, p in total.items():
+                for sent, q in people[value].items():
+                    key = tuple(map(sum, zip(have, sent, strict=True)))
+                    longer[key] = longer.get(key, 0) + p * q
+            total = longer
+        return total
+
+    scale = math.exp(-2 * float(pair_rate + lone_rate))
+    first, second = output((0,) * users), output((1,) + (0,) * (users - 1))
+    left_out = 1 - scale * float(sum(first.values()))
+    assert left_out < 1e-3
+    for ratio in (Fraction(5, 4), Fraction(3), Fraction(12)):
+        enumerated = scale * float(exact_delta(first, second, ratio=ratio))
+        ours = protocol.privacy.delta(math.log(ratio))
+        # outcomes that were left out can lower or raise delta, by at most their probability (times ratio under Q)
+        assert enumerated - float(ratio) * left_out <= ours <= 1.002 * (enumerated + left_out) + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_privacy_matches_dp_accounting(epsilon):
+    protocol = SparseHistogram.calibrate(users=10**6, bins=10**5, epsilon=epsilon, delta=1e-6)
+    theirs = protocol.privacy.pld(value_discretization_interval=epsilon / 3000)
+    for at in (0.7 * epsilon, epsilon):
+        assert protocol.privacy.delta(at) == pytest.approx(theirs.get_delta_for_epsilon(at), rel=0.01)
+    assert not protocol.privacy.exact
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0, 2.0, 6.0])
+@pytest.mark.parametrize("delta", [1e-4, 1e-9])
+def test_calibration_is_sufficient_and_nearly_necessary(epsilon, delta):
+    protocol = SparseHistogram.calibrate(users=10**5, bins=1000, epsilon=epsilon, delta=delta)
+    assert protocol.privacy.delta(epsilon) <= delta
+    less = SparseHistogram(
+        users=10**5,
+        bins=1000,
+        pairs=protocol.pairs,
+        lone=protocol.lone.with_rate(0.99 * protocol.lone.rate),
+        guarantee=protocol.guarantee,
+    )
+    assert less.privacy.delta(epsilon) > delta
+
+
+KNEE_TABLE = [(0.1, 363, 580, 1323), (0.5, 83, 126, 307), (1.0, 42, 65, 150), (2.0, 21, 33, 74)]
+
+
+@pytest.mark.parametrize(("epsilon", "lone_mean", "hidden", "messages"), KNEE_TABLE)
+def test_default_meets_the_design(epsilon, lone_mean, hidden, messages):
+    protocol = SparseHistogram.calibrate(users=10**6, bins=10**6, epsilon=epsilon, delta=1e-6)
+    assert protocol.lone.mean <= 1.05 * lone_mean
+    assert np.searchsorted(np.cumsum(protocol.lone.window.pmf), 0.99) <= 1.05 * hidden
+    assert protocol.messages_per_user.expected - 1 <= 1.05 * messages
+
+
+CENTRAL_FLOOR = [(0.1, 475, 1.25), (0.2, 238, 1.25), (0.3, 159, 1.6), (0.5, 96, 1.6), (1.0, 48, 1.45), (2.0, 25, 1.6)]
+
+
+@pytest.mark.parametrize(("epsilon", "floor", "factor"), CENTRAL_FLOOR)
+def test_best_error_is_near_the_central_floor(epsilon, floor, factor):
+    protocol = SparseHistogram.calibrate(users=10**8, bins=10**6, epsilon=epsilon, delta=1e-6, messages=math.inf)
+    assert protocol.error(0.05, occupied_bins=1000).simultaneous <= factor * floor
+
+
+def test_the_knob_trades_messages_for_error():
+    common = {"users": 10**5, "bins": 10**4, "epsilon": 0.5, "delta": 1e-6}
+    protocols = [SparseHistogram.calibrate(**common, messages=m) for m in (29, 35, 60)]
+    errors = [p.error(0.05).simultaneous for p in protocols]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > errors[-1]
+    for wanted, protocol in zip((29, 35, 60), protocols, strict=True):
+        assert protocol.messages_per_user.expected <= wanted * (1 + 1e-9)
+        assert protocol.privacy.delta(0.5) <= 1e-6
+
+
+def test_an_error_target_is_met_with_fewer_messages():
+    common = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
+    best = SparseHistogram.calibrate(**common, messages=math.inf)
+    loose = SparseHistogram.calibrate(**common, error=80)
+    assert loose.error(0.05).simultaneous <= 80
+    assert loose.messages_per_user.expected < best.messages_per_user.expected
+
+
+@pytest.mark.parametrize(
+    ("wish", "reason"),
+    [
+        ({"messages": 2}, "needs about"),
+        ({"messages": -3.0}, "needs about"),
+        ({"messages": "few"}, "messages must be a number"),
+        ({"error": 3}, "smallest possible is"),
+        ({"error": 80, "messages": 20}, "not both"),
+    ],
+)
+def test_impossible_wishes_name_what_is_possible(wish, reason):
+    with pytest.raises(ParameterError, match=reason):
+        SparseHistogram.calibrate(users=10**5, bins=10**4, epsilon=1, delta=1e-6, **wish)
+
+
+# the split over people --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("users", [1, 2, 3, 40])
+@pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
+def test_every_coordinate_of_the_message_path(users, scale):
+    """c + P and c - M of every bin, occupied or not, from messages that were really made."""
+    pairs = CompoundPoisson(rate=6.0, size_weights=gamma_sizes(mean=3, shape=4))
+    lone = CompoundPoisson(rate=8.0, size_weights=gamma_sizes(mean=2, shape=10))
+    protocol = SparseHistogram(
+        users=users, bins=3, pairs=pairs.with_rate(scale * 6.0), lone=lone.with_rate(scale * 8.0)
+    )
+    values = np.arange(users) % 2
+    counts = np.bincount(values, minlength=3)
+    rng = np.random.default_rng(40)
+    plus, minus = [], []
+    for _ in range(4000):
+        _, p, m = protocol.tally(shuffle(protocol.randomize(values, rng=rng), rng=rng)).aligned()
+        plus.append(p - counts)
+        minus.append(m)
+    drawn_pairs, drawn_lone = np.array(plus), np.array(minus) - np.array(plus)
+    check = assert_law if scale == 1.0 else assert_not_law
+    for j in range(3):
+        check(drawn_pairs[:, j], 0, pairs.window.pmf)
+        check(drawn_lone[:, j], 0, lone.window.pmf)
+    if scale == 1.0:
+        # independent coordinates: correlations of 4000 draws stay below six standard deviations
+        everything = np.hstack([drawn_pairs, drawn_lone])
+        off_diagonal = np.corrcoef(everything.T) - np.eye(6)
+        assert np.abs(off_diagonal).max() < 6 / math.sqrt(4000)
+
+
+def test_sample_tally_follows_the_same_law():
+    protocol = SparseHistogram.calibrate(users=1000, bins=50_000, epsilon=1, delta=1e-6)
+    counts = np.zeros(50_000, dtype=int)
+    counts[:10] = 100
+    _, plus, minus = protocol.sample_tally(counts, rng=np.random.default_rng(41)).aligned()
+    assert_law(plus - counts, 0, protocol.pairs.window.pmf)
+    assert_law(minus - (plus - counts), 0, protocol.lone.window.pmf)
+
+
+# the analyzer -----------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_bin_is_never_reported():
+    protocol = SparseHistogram.calibrate(users=1000, bins=20_000, epsilon=1, delta=1e-6)
+    counts = np.zeros(20_000, dtype=int)
+    counts[:4] = 250
+    rng = np.random.default_rng(42)
+    for _ in range(50):
+        assert protocol.estimate(protocol.sample_tally(counts, rng=rng)).symbols.max() < 4
+    values = np.repeat(np.arange(4), 250)
+    assert run(protocol, values, rng=rng).symbols.tolist() == [0, 1, 2, 3]
+
+
+def ladder(mean, users):
+    steps = np.arange(1, int(2 * mean) + 1)
+    counts = np.tile(steps, users // steps.sum())
+    return np.append(counts, users - counts.sum())
+
+
+@pytest.mark.parametrize("dataset", ["uniform", "one bin", "adversarial"])
+def test_intervals_and_bounds_cover(dataset):
+    users = 100_000
+    protocol = SparseHistogram.calibrate(users=users, bins=2**40, epsilon=0.5, delta=1e-6)
+    counts = {
+        "uniform": np.full(1000, 100),
+        "one bin": np.array([users]),
+        "adversarial": ladder(protocol.lone.mean, users),
+    }[dataset]
+    truth = dict(enumerate(counts.tolist()))
+    bound = protocol.error(0.05).simultaneous
+    rng = np.random.default_rng(43)
+    errors, covered = [], 0
+    for _ in range(300):
+        estimate = protocol.estimate(protocol.sample_tally(truth, rng=rng))
+        guess, low = np.zeros(counts.size), np.zeros(counts.size)
+        high = np.full(counts.size, estimate.simultaneous.unreported_high)
+        guess[estimate.symbols] = estimate.counts
+        low[estimate.symbols] = estimate.simultaneous.low
+        high[estimate.symbols] = estimate.simultaneous.high
+        errors.append(np.abs(guess - counts).max())
+        covered += bool(((low <= counts) & (counts <= high)).all())
+    assert covered >= 0.95 * 300
+    assert np.mean(np.array(errors) <= bound) >= 0.95
+    if dataset == "adversarial":
+        assert bound <= 1.3 * np.quantile(errors, 0.95)
+
+
+def test_the_combined_estimate_is_better_than_either_part():
+    protocol = SparseHistogram.calibrate(users=10**5, bins=100, epsilon=1, delta=1e-6)
+    counts = np.full(100, 1000)
+    rng = np.random.default_rng(44)
+    combined, alone = [], []
+    for _ in range(300):
+        tally = protocol.sample_tally(counts, rng=rng)
+        _, plus, minus = tally.aligned()
+        combined.append(protocol.estimate(tally).counts - 1000)
+        alone.append(plus - minus + protocol.lone.mean - 1000)
+    assert np.mean(combined) == pytest.approx(0, abs=0.3)
+    assert np.var(combined) < 0.97 * np.var(alone)
+
+
+def test_fewer_reports_and_honest_users():
+    protocol = SparseHistogram.calibrate(users=2000, bins=4, epsilon=1, delta=1e-6, honest_users=1000)
+    whole = SparseHistogram.calibrate(users=2000, bins=4, epsilon=1, delta=1e-6)
+    assert protocol.lone.mean == pytest.approx(2 * whole.lone.mean, rel=1e-3)
+    assert protocol.privacy.delta(1) <= 1e-6
+    rng = np.random.default_rng(45)
+    values = np.repeat([0, 1], [1000, 500])
+    estimates = [
+        protocol.estimate(protocol.tally(protocol.randomize(values, rng=rng)), reports=1500) for _ in range(200)
+    ]
+    assert np.mean([e[0] for e in estimates]) == pytest.approx(1000, abs=3)
+    with pytest.raises(ParameterError, match="exceeds users"):
+        protocol.estimate(protocol.tally([]), reports=3000)
+
+
+def test_a_wrong_number_of_people_is_noticed():
+    for protocol in (
+        SparseHistogram.calibrate(users=2000, bins=100, epsilon=1, delta=1e-6),
+        DummyHistogram.calibrate(users=2000, bins=100, epsilon=1, delta=1e-6),
+    ):
+        half = protocol.tally(protocol.randomize(np.zeros(1000, dtype=int)))
+        with pytest.raises(DataError, match="do not fit 2000 people in 100 bins"):
+            protocol.estimate(half)
+        told = protocol.estimate(half, reports=1000)
+        assert told.guarantee.epsilon > 1
+        assert run(protocol, np.zeros(1000, dtype=int)).guarantee == told.guarantee
+
+
+@pytest.mark.parametrize("users", [1, 2, 3, 7, 19, 60])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_few_people_get_an_honest_bound(users, epsilon):
+    protocol = SparseHistogram.calibrate(users=users, bins=10, epsilon=epsilon, delta=1e-6)
+    assert protocol.error(0.05).simultaneous > 0
+    assert protocol.describe()
+
+
+def test_the_guarantee_does_not_call_itself_exact():
+    protocol = SparseHistogram.calibrate(users=10**5, bins=100, epsilon=1, delta=1e-6)
+    assert "on the safe side" in protocol.describe()
+    assert "exact" not in protocol.describe()
+
+
+def test_few_honest_people_among_many():
+    protocol = SparseHistogram.calibrate(users=10**6, bins=100, epsilon=1, delta=1e-6, honest_users=20_000)
+    assert protocol.lone.rate > 1000
+    assert protocol.lone.window.pmf.sum() == pytest.approx(1, abs=1e-9)
+    assert protocol.privacy.delta(1) <= 1e-6
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.5), (0.1, 0.1), (1.0, 1e-15), (10.0, 1e-9)])
+def test_odd_guarantees_calibrate_to_the_fewest_messages_nearby(epsilon, delta):
+    common = {"users": 10**5, "bins": 10**4, "epsilon": epsilon, "delta": delta}
+    default = SparseHistogram.calibrate(**common)
+    assert default.privacy.delta(epsilon) <= delta
+    loose = SparseHistogram.calibrate(**common, error=10**5)
+    assert loose.messages_per_user.expected <= 1.0001 * default.messages_per_user.expected
+
+
+def test_few_messages_in_very_many_bins_are_counted_sparsely():
+    protocol = SparseHistogram.calibrate(users=1000, bins=2**30, epsilon=1, delta=1e-6)
+    assert len(protocol.tally(np.array([4, 5, 9])).plus) == 1
+
+
+def test_messages_and_huge_domains():
+    protocol = SparseHistogram.calibrate(users=10**6, bins=1000, epsilon=1, delta=1e-6)
+    messages = protocol.randomize(np.zeros(200_000, dtype=int), rng=np.random.default_rng(46))
+    assert messages.size / 200_000 == pytest.approx(protocol.messages_per_user.expected, rel=0.01)
+    assert protocol.bits_per_message == 11
+    with pytest.raises(ParameterError, match="too many for a 64-bit message"):
+        SparseHistogram.calibrate(users=1000, bins=2**64, epsilon=1, delta=1e-6).randomize(0)
+    most = SparseHistogram(users=10**12, bins=2**63, pairs=SMALL_PAIRS.with_rate(1e-6), lone=SMALL_LONE.with_rate(1e-6))
+    assert 2**63 - 1 in most.tally(most.randomize(2**63 - 1)).plus.symbols
+    huge = SparseHistogram.calibrate(users=1000, bins=2**62, epsilon=1, delta=1e-6)
+    estimate = huge.estimate(huge.sample_tally({"a": 900, "b": 100}), domain=Domain.implicit(2**62))
+    assert estimate["a"] == pytest.approx(900, abs=80)
+
+
+def test_a_persons_work_does_not_depend_on_the_number_of_bins():
+    """With as many people as bins a person sends the same few messages, for 10^3 and for 2^40 of them."""
+    for bins in (10**3, 10**9, 10**12):
+        protocol = SparseHistogram.calibrate(users=min(bins, 10**12), bins=bins, epsilon=1, delta=1e-6)
+        sizes = [protocol.randomize(0).size for _ in range(50)]
+        assert 50 < np.mean(sizes) < 300
+
+
+def test_sparse_and_dense_tallies_merge():
+    protocol = SparseHistogram(users=4, bins=2**40, pairs=SMALL_PAIRS.with_rate(1e-9), lone=SMALL_LONE.with_rate(1e-9))
+    rng = np.random.default_rng(47)
+    first = np.array([2 * 7, 2 * 7 + 1, 2 * 9, 2 * (2**39) + 1])
+    second = np.array([2 * 7, 2 * 9, 2 * 9])
+    merged = protocol.tally(first) + protocol.tally(second)
+    assert merged.total == 7
+    assert merged.plus.as_dict() == {7: 2, 9: 3}
+    assert merged.minus.as_dict() == {7: 1, 2**39: 1}
+    assert merged == protocol.tally(shuffle([first, second], rng=rng))
+    symbols, plus, minus = merged.aligned()
+    assert (symbols.tolist(), plus.tolist(), minus.tolist()) == ([7, 9], [2, 3], [1, 0])
+
+
+def test_bad_input():
+    protocol = SparseHistogram.calibrate(users=1000, bins=10, epsilon=1, delta=1e-6)
+    with pytest.raises(DataError, match="value is not a bin"):
+        protocol.randomize([10])
+    with pytest.raises(DataError, match="message is not a bin"):
+        protocol.tally([20])
+    with pytest.raises(DataError, match="add up"):
+        protocol.sample_tally({0: 3})
+    with pytest.raises(ParameterError, match="estimator must be truncated"):
+        protocol.error(0.05, estimator="unbiased")
+    with pytest.raises(ParameterError, match="labels"):
+        protocol.estimate(protocol.sample_tally({0: 1000}), domain=Domain.range(3))
+
+
+def test_search_reports_the_fewest_messages():
+    search = LawSearch(epsilon=1.0, delta=1e-6)
+    fewest = search.cheapest().messages
+    assert search.within(1.05 * fewest) is not None
+    assert search.within(0.8 * fewest) is None
