@@ -1,100 +1,92 @@
 """Private histograms in the shuffled model of differential privacy.
 
 value --randomize--> messages --shuffle--> messages --tally--> counts per symbol --estimate--> Estimate
+
+These names are what most programs need; each is loaded when it is first used. The other protocols are in
+`shuffledp.protocols`, privacy accounting in `shuffledp.accounting`, the paper's applications in `shuffledp.applications`,
+checks of privacy in `shuffledp.verification`.
 """
 
-from shuffledp.accounting import PrivacyCurve
-from shuffledp.accounting.amplification import Amplification
-from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.applications import (
-    BernoulliMean,
-    PointerChasing,
-    PointerJumping,
-    Separation,
-    SupportIdentification,
-    separate,
-)
-from shuffledp.errors import DataError, MissingExtraError, ParameterError, ShuffledpError, TooFewUsersError
-from shuffledp.jobs.plan import Plan, plan
-from shuffledp.jobs.release import Release, private_histogram
-from shuffledp.jobs.simulate import Simulation, simulate
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
-from shuffledp.pipeline.run import CentralProtocol, LocalProtocol, ShuffledProtocol, run
-from shuffledp.pipeline.shuffler import shuffle
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols import (
-    BinarySum,
-    BlanketHistogram,
-    BlanketSum,
-    DummyHistogram,
-    ErrorBound,
-    Histogram,
-    PrivateCoinHistogram,
-    SparseHistogram,
-)
-from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
-from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
-from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
-from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
-from shuffledp.protocols.sums.real_sum import RealSum
-from shuffledp.randomness import secure_rng
-from shuffledp.verification.audit.black_box import Audit, audit
-from shuffledp.verification.exact.finite import FiniteRandomizer
-from shuffledp.verification.exact.local_simulation import to_local
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from shuffledp.accounting.curve import PrivacyCurve
+    from shuffledp.errors import DataError, MissingExtraError, ParameterError, ShuffledpError, TooFewUsersError
+    from shuffledp.jobs.plan import Plan, plan
+    from shuffledp.jobs.release import Release, private_histogram
+    from shuffledp.jobs.simulate import simulate
+    from shuffledp.pipeline.domain import Domain
+    from shuffledp.pipeline.estimate import Estimate
+    from shuffledp.pipeline.run import run
+    from shuffledp.pipeline.shuffler import shuffle
+    from shuffledp.pipeline.tally import Tally
+    from shuffledp.protocols.shuffled.dummy import DummyHistogram
+    from shuffledp.protocols.shuffled.histogram import Histogram
+    from shuffledp.protocols.shuffled.sparse import SparseHistogram
+    from shuffledp.protocols.sums.binary_sum import BinarySum
+    from shuffledp.randomness import secure_rng
+    from shuffledp.verification.audit import audit
+
+_HOMES = {
+    "accounting.curve": ("PrivacyCurve",),
+    "errors": ("DataError", "MissingExtraError", "ParameterError", "ShuffledpError", "TooFewUsersError"),
+    "jobs.plan": ("Plan", "plan"),
+    "jobs.release": ("Release", "private_histogram"),
+    "jobs.simulate": ("simulate",),
+    "pipeline.domain": ("Domain",),
+    "pipeline.estimate": ("Estimate",),
+    "pipeline.run": ("run",),
+    "pipeline.shuffler": ("shuffle",),
+    "pipeline.tally": ("Tally",),
+    "protocols.shuffled.dummy": ("DummyHistogram",),
+    "protocols.shuffled.histogram": ("Histogram",),
+    "protocols.shuffled.sparse": ("SparseHistogram",),
+    "protocols.sums.binary_sum": ("BinarySum",),
+    "randomness": ("secure_rng",),
+    "verification.audit": ("audit",),
+}
+"""Which module each public name lives in."""
+
 __all__ = [
-    "Amplification",
-    "AmplifiedOracle",
-    "Audit",
-    "BassilySmith",
-    "BernoulliMean",
     "BinarySum",
-    "BlanketHistogram",
-    "BlanketSum",
-    "CentralProtocol",
     "DataError",
     "Domain",
     "DummyHistogram",
-    "ErrorBound",
     "Estimate",
-    "FiniteRandomizer",
-    "Guarantee",
-    "HadamardResponse",
     "Histogram",
-    "LaplaceHistogram",
-    "LocalHashing",
-    "LocalProtocol",
     "MissingExtraError",
     "ParameterError",
     "Plan",
-    "PointerChasing",
-    "PointerJumping",
     "PrivacyCurve",
-    "PrivateCoinHistogram",
-    "PublicCoinHistogram",
-    "RandomizedResponse",
-    "RealSum",
     "Release",
-    "Separation",
-    "ShuffledProtocol",
     "ShuffledpError",
-    "Simulation",
     "SparseHistogram",
-    "StabilityHistogram",
-    "SupportIdentification",
     "Tally",
     "TooFewUsersError",
-    "UnaryEncoding",
     "audit",
     "plan",
     "private_histogram",
     "run",
     "secure_rng",
-    "separate",
     "shuffle",
     "simulate",
-    "to_local",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name from its module, once."""
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"{__name__}.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files, find_files
 from shuffledp.errors import ParameterError
+from shuffledp.pipeline.tally import Tally
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import MessageProtocol
 
 Encode = Callable[[Any], NDArray[np.int64]]
 """From an Arrow array of values to their bins."""
@@ -37,7 +39,7 @@ class Engine(Protocol):
         The counting is done, once, when this is called; `people` then costs nothing.
         """
 
-    def tally(self, protocol: Any, encode: Encode) -> Any:
+    def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Makes the messages of every person, shuffles and counts them."""
 
     def close(self) -> None:

@@ -22,7 +22,9 @@ from shuffledp.engines.files import Files, is_remote
 from shuffledp.engines.tables import Scan, scan_arrow_files, scan_memory
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.shuffler import shuffle
+from shuffledp.pipeline.tally import Tally
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import MessageProtocol
 from shuffledp.randomness import generator, random_words
 
 _MEMORY = "2GB"
@@ -90,7 +92,7 @@ class InProcess:
             (batch.column(0), batch.column(1).to_numpy()) for batch in self._stream("SELECT value, people FROM counted")
         )
 
-    def tally(self, protocol: Any, encode: Encode) -> Any:
+    def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Makes the messages of a batch of people, shuffles and counts them, for all batches, on all cores.
 
         Batches differ in who is in them, but only the sum of their tallies is handed out, and that is the tally of all
@@ -99,7 +101,7 @@ class InProcess:
         at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
         total, done = protocol.tally(protocol.randomize(np.empty(0, dtype=np.int64))), 0
 
-        def one_batch(bins: NDArray[np.int64]) -> Any:
+        def one_batch(bins: NDArray[np.int64]) -> Tally:
             return protocol.tally(shuffle(protocol.randomize(bins)))
 
         cores = os.cpu_count() or 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -14,19 +13,17 @@ from shuffledp.engines import Column, Files, find_files, open_engine
 from shuffledp.engines.codebook import Codebook
 from shuffledp.engines.tables import has_columns
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.jobs.evaluate import Truth, places
-from shuffledp.jobs.plan import PRACTICAL_MESSAGES, Option, choose
 from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.tally import Tally
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
 
 LONGEST_VALUE = 8192
 EVERYTHING = 2 ** (8 * LONGEST_VALUE)
 """How many values of up to LONGEST_VALUE bytes there are: the universe where no domain is given."""
 
 
-class Values:
+class People:
     """One value for each person, on the engine where they are; see private_histogram for the parameters.
 
     `rng` chooses a row of each person in a simulation.
@@ -74,7 +71,7 @@ class Values:
         """Whether there is a list of the possible values."""
         return self._codebook is not None
 
-    def people(self, *, count: bool) -> int:
+    def number(self, *, count: bool) -> int:
         """How many people there are; with `count`, from the true histogram, which is counted if it was not yet."""
         if count:
             self._engine.counts()
@@ -84,67 +81,46 @@ class Values:
             raise DataError(f"the data has no row{kept}: there is nobody to count")
         return people
 
-    def calibrate(
-        self,
-        *,
-        users: int,
-        epsilon: float,
-        delta: float,
-        beta: float,
-        protocol: str | None,
-        estimator: str | None,
-        messages: bool = False,
-    ) -> tuple[Any, Option, str]:
-        """The protocol that is asked for or the planner's advice, for these people and values; and why."""
-        option, reason = choose(
-            users=users,
-            bins=self.domain.size,
-            epsilon=epsilon,
-            delta=delta,
-            beta=beta,
-            protocol=protocol,
-            estimator=estimator,
-            phantoms=self.listed,
-            practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
-        )
-        wish = {"users": users, "bins": self.domain.size, "epsilon": epsilon, "delta": delta, "honest_users": None}
-        return option.calibrate(**wish), option, reason
-
-    def send(self, protocol: Any) -> Any:
+    def send(self, protocol: HistogramProtocol) -> Tally:
         """The tally of everybody's messages, really made and shuffled."""
         assert self._codebook is not None
+        if not isinstance(protocol, MessageProtocol):
+            raise ParameterError(f"{type(protocol).__name__} has no messages: a curator is given the values")
         return self._engine.tally(protocol, self._codebook)
 
-    def draw(self, protocol: Any) -> Any:
+    def draw(self, protocol: HistogramProtocol) -> Tally:
         """The tally of the shuffled messages, drawn from its exact law.
 
         In the universe, batch by batch: only the values that are reported are ever named or kept.
         """
-        if not hasattr(protocol, "sample_tally"):
-            raise ParameterError("the counts of this protocol cannot be drawn: really make the messages (--messages)")
         if self._codebook is not None:
             return protocol.sample_tally(self._dense(self._codebook))
         seen, done = [], 0
         for labels, people in self._engine.counts():
             drawn = protocol.sample_tally(Tally(np.arange(people.size), people), part=True)
-            at = protocol.visible(drawn)
-            seen.append(drawn.pick(at, named=_names(labels, at)))
+            reported = protocol.reading.evidence(drawn)
+            seen.append(reported.renamed(_names(labels, reported.symbols)))
             done += int(people.sum())
             self._progress("drawing noise", done / protocol.users)
-        return type(seen[0]).join(seen)
+        return Tally.join(seen)
 
-    def truth(self, estimate: Estimate) -> Truth:
-        """The true counts, beside their places in an estimate."""
+    def truth(
+        self, labels: NDArray[Any], symbols: NDArray[Any]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The true counts in batches, beside the places of their values among reported labels; -1 for the others.
+
+        `symbols` are the numbers of the same labels in a listed domain.
+        """
         if self._codebook is not None:
             dense = self._dense(self._codebook)
-            yield places(estimate, np.arange(dense.size)), dense
+            yield places(symbols, np.arange(dense.size)), dense
             return
         import pyarrow
         import pyarrow.compute as compute
 
-        reported = pyarrow.array(estimate.labels.tolist(), self._engine.label_type)
-        for labels, people in self._engine.counts():
-            yield np.asarray(compute.fill_null(compute.index_in(labels, reported), -1), dtype=np.int64), people
+        reported = pyarrow.array(labels.tolist(), self._engine.label_type)
+        for batch, people in self._engine.counts():
+            yield np.asarray(compute.fill_null(compute.index_in(batch, reported), -1), dtype=np.int64), people
 
     def numbered(self) -> Tally:
         """The true counts of numbered bins; of the universe, those of occupied ones, whose names do not matter."""
@@ -196,3 +172,11 @@ def _names(labels: Any, at: NDArray[np.int64]) -> NDArray[Any]:
     if any(isinstance(name, str) and len(name.encode("utf-8", "surrogatepass")) > LONGEST_VALUE for name in named):
         raise DataError(f"a value is longer than {LONGEST_VALUE:,} bytes: shorten the values before they are counted")
     return np.fromiter(named, dtype=object, count=len(named))
+
+
+def places(symbols: NDArray[Any], bins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where numbered bins are among increasing symbols; -1 for those that are not there."""
+    if not symbols.size:
+        return np.full(bins.size, -1)
+    at = np.minimum(np.searchsorted(symbols, bins), symbols.size - 1)
+    return np.where(symbols[at] == bins, at, -1)

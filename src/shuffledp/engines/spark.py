@@ -31,6 +31,7 @@ from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from shuffledp.pipeline.shuffler import MOST_BUCKETS, deal, shuffle
 from shuffledp.pipeline.tally import Tally
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import MessageProtocol
 from shuffledp.randomness import keyed, random_words
 
 _MESSAGES_AT_ONCE = 1 << 20
@@ -91,9 +92,9 @@ class Spark:
             self._progress("counting values", 1.0)
         return ((batch.column(0), batch.column(1).to_numpy()) for batch in self._counted.to_batches())
 
-    def tally(self, protocol: Any, encode: Encode) -> Any:
+    def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Makes everybody's messages, deals them into random buckets, which are shuffled and counted."""
-        if not getattr(protocol, "numbered_messages", True):
+        if not protocol.numbered_messages:
             raise ParameterError("messages of this protocol are not numbers, which Spark needs: use the local engine")
         secret, total = self._secret, protocol.users * protocol.messages_per_user.expected
         buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))

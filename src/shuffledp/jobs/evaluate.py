@@ -37,7 +37,7 @@ class Evaluation:
         return {name: value for name, value in vars(self).items() if name != "true_counts"}
 
 
-def compare(estimate: Estimate, truth: Truth) -> Evaluation:
+def evaluate(estimate: Estimate, truth: Truth) -> Evaluation:
     """Compares an estimate with the true counts of at least all occupied bins."""
     largest, covered, held, compared, occupied, found, phantoms = 0.0, True, 0, 0, 0, 0, 0
     true_counts = np.zeros(len(estimate), dtype=np.int64)
@@ -67,14 +67,6 @@ def compare(estimate: Estimate, truth: Truth) -> Evaluation:
         phantoms=phantoms,
         true_counts=true_counts,
     )
-
-
-def places(estimate: Estimate, bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where numbered bins are in an estimate; -1 for those that are not reported."""
-    if not len(estimate):
-        return np.full(bins.size, -1)
-    at = np.minimum(np.searchsorted(estimate.symbols, bins), len(estimate) - 1)
-    return np.where(estimate.symbols[at] == bins, at, -1)
 
 
 def _at(values: NDArray[Any], at: NDArray[np.int64]) -> NDArray[Any]:

@@ -7,18 +7,24 @@ shuffled messages are drawn from their exact law, which gives the same results w
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from shuffledp.checks import failure_probability, target_delta, target_epsilon
-from shuffledp.engines.people import Values
+from shuffledp.checks import failure_probability
+from shuffledp.engines.people import People
 from shuffledp.errors import ParameterError
-from shuffledp.jobs.evaluate import Evaluation, compare
+from shuffledp.jobs.choose import choose
+from shuffledp.jobs.evaluate import Evaluation
+from shuffledp.jobs.evaluate import evaluate as evaluated
+from shuffledp.jobs.plan import PRACTICAL_MESSAGES, surely_seen
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.target import Target
 from shuffledp.words import readable
 
 
@@ -32,7 +38,7 @@ class Release:
     """
 
     estimate: Estimate
-    protocol: Any
+    protocol: HistogramProtocol
     title: str
     column: str
     messages: int | None
@@ -88,7 +94,7 @@ def private_histogram(
     drop_missing  leave out missing values instead of counting them as a value
     domain        the values that are possible, if they are publicly known; by default anything is
     other         count values outside the domain together instead of refusing them
-    protocol      hist, sparse, sparse-best or dummy; by default the best for this many people and values
+    protocol      a name of the catalogue, such as hist, sparse or dummy; by default the best for these people and values
     estimator     truncated (never reports a value that nobody holds) or unbiased (needs a domain)
     messages      really make, shuffle and count every message (needs a domain)
     evaluate      compare with the truth; the comparison is not private
@@ -96,8 +102,10 @@ def private_histogram(
 
     Randomness is cryptographic and cannot be seeded; `simulate` can.
     """
-    epsilon, delta, beta = target_epsilon(epsilon), target_delta(delta), failure_probability(beta)
-    with Values(
+    # checked before anything is read; the number of people is not known yet
+    Target(users=1, bins=1, epsilon=epsilon, delta=delta)
+    beta = failure_probability(beta)
+    with People(
         data,
         column=column,
         user=user,
@@ -107,47 +115,40 @@ def private_histogram(
         engine=engine,
         master=master,
         progress=progress,
-    ) as values:
-        if messages and not values.listed:
+    ) as people:
+        if messages and not people.listed:
             raise ParameterError("making messages needs a domain: the list of possible values")
-        users = values.people(count=not messages)
-        calibrated, option, reason = values.calibrate(
-            users=users,
-            epsilon=epsilon,
-            delta=delta,
+        users = people.number(count=not messages)
+        chosen = choose(
+            Target(users=users, bins=people.domain.size, epsilon=epsilon, delta=delta),
             beta=beta,
             protocol=protocol,
             estimator=estimator,
-            messages=messages,
+            listed=people.listed,
+            practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
         )
-        tally = values.send(calibrated) if messages else values.draw(calibrated)
-        estimate = calibrated.estimate(tally, estimator=option.estimator, beta=beta, domain=values.domain)
+        tally = people.send(chosen.protocol) if messages else people.draw(chosen.protocol)
+        estimate = chosen.protocol.estimate(tally, beta=beta, domain=people.domain)
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
-        evaluation = compare(estimate, values.truth(estimate)) if evaluate else None
-    error = calibrated.error(beta, estimator=option.estimator).simultaneous
-    made = _messages_made(calibrated, tally) if messages else None
+        evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None
+    error, made = chosen.protocol.error(beta).simultaneous, tally.messages if messages else None
+    phantoms = chosen.entry.phantoms
     return Release(
         estimate=estimate,
-        protocol=calibrated,
-        title=option.title,
-        column=values.column.name,
+        protocol=chosen.protocol,
+        title=chosen.entry.title,
+        column=people.column.name,
         messages=made,
         error=error,
         # where values can be hidden, the same bound as for those that are missing from the result
-        surely_seen=option.surely_seen(error) if option.phantom_bins else estimate.simultaneous.unreported_high + 1,
-        notes=tuple(_notes(values, f"{option.title} ({reason})", made=made)),
+        surely_seen=surely_seen(error, phantoms=True) if phantoms else estimate.simultaneous.unreported_high + 1,
+        notes=tuple(_notes(people, f"{chosen.entry.title} ({chosen.reason})", made=made)),
         warnings=tuple(_warnings(users, delta, error)),
         evaluation=evaluation,
     )
 
 
-def _messages_made(protocol: Any, tally: Any) -> int:
-    """How many messages there were: as many as were counted, unless one message counts for several bins."""
-    expected, maximum = protocol.messages_per_user
-    return round(protocol.users * expected) if expected == maximum else int(tally.total)
-
-
-def _notes(values: Values, protocol: str, *, made: int | None) -> Iterator[str]:
+def _notes(people: People, protocol: str, *, made: int | None) -> Iterator[str]:
     """How people and values were counted, in sentences."""
     yield f"Protocol: {protocol}."
     if made is None:
@@ -157,19 +158,19 @@ def _notes(values: Values, protocol: str, *, made: int | None) -> Iterator[str]:
         )
     else:
         yield f"All {made:,} messages were made, shuffled and counted."
-    if values.column.user is None:
+    if people.column.user is None:
         yield (
             "Each row is taken for one person; a person with several rows is protected only as far as that many "
             "releases together would protect them."
         )
     else:
         yield "Each person counts with one of their rows, chosen at random; rows that name nobody are left out."
-    if values.column.drop_missing:
+    if people.column.drop_missing:
         yield "Rows without a value are left out: which rows those are is not protected."
     else:
         yield "A missing value is counted as a value of its own."
-    if values.listed:
-        yield f"The list of the {readable(values.domain.size)} possible values is taken for public."
+    if people.listed:
+        yield f"The list of the {readable(people.domain.size)} possible values is taken for public."
     else:
         yield "Any value is possible, and values that nobody holds have no influence on the result."
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from shuffledp.checks import failure_probability, target_delta, target_epsilon, whole
-from shuffledp.engines.people import Values
-from shuffledp.jobs.evaluate import Evaluation, compare, places
+from shuffledp.checks import failure_probability, whole
+from shuffledp.engines.people import People, places
+from shuffledp.jobs.choose import choose
+from shuffledp.jobs.evaluate import Evaluation, evaluate
 from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.run import drawn_or_run
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.target import Target
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,9 +59,10 @@ def simulate(
     progress: Progress = quiet,
 ) -> Simulation:
     """The errors of many seeded releases of the same data; the parameters are those of private_histogram."""
-    epsilon, delta, beta = target_epsilon(epsilon), target_delta(delta), failure_probability(beta)
-    trials, rng = whole("trials", trials), np.random.default_rng(whole("seed", seed, minimum=0))
-    with Values(
+    Target(users=1, bins=1, epsilon=epsilon, delta=delta)  # checked before anything is read
+    beta, trials = failure_probability(beta), whole("trials", trials)
+    rng = np.random.default_rng(whole("seed", seed, minimum=0))
+    with People(
         data,
         column=column,
         user=user,
@@ -68,23 +71,28 @@ def simulate(
         other=other,
         progress=progress,
         rng=rng,
-    ) as values:
-        users, truth = values.people(count=True), values.numbered()
-    calibrated, option, _ = values.calibrate(
-        users=users, epsilon=epsilon, delta=delta, beta=beta, protocol=protocol, estimator=estimator
+    ) as people:
+        users, truth = people.number(count=True), people.numbered()
+    chosen = choose(
+        Target(users=users, bins=people.domain.size, epsilon=epsilon, delta=delta),
+        beta=beta,
+        protocol=protocol,
+        estimator=estimator,
+        listed=people.listed,
+        practical_messages=math.inf,
     )
     evaluations = []
     for trial in range(trials):
-        estimate = drawn_or_run(calibrated, truth, rng=rng, estimator=option.estimator, beta=beta)
-        evaluations.append(compare(estimate, [(places(estimate, truth.symbols), truth.counts)]))
+        estimate = chosen.protocol.estimate(chosen.protocol.sample_tally(truth, rng=rng), beta=beta)
+        evaluations.append(evaluate(estimate, [(places(estimate.symbols, truth.symbols), truth.counts)]))
         progress("simulating", (trial + 1) / trials)
     return Simulation(
-        title=option.title,
+        title=chosen.entry.title,
         people=users,
-        bins=values.domain.size,
-        epsilon=epsilon,
-        delta=delta,
+        bins=people.domain.size,
+        epsilon=float(epsilon),
+        delta=float(delta),
         beta=beta,
-        predicted_error=calibrated.error(beta, estimator=option.estimator).simultaneous,
+        predicted_error=chosen.protocol.error(beta).simultaneous,
         trials=tuple(evaluations),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,11 @@ _BINS_PER_VALUE = 4
 class Tally:
     """How often each symbol occurs. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
 
-    `complete` says that a symbol that is not listed occurred 0 times. It is False for a draw of `sample_tally` that
-    left empty bins out; their counts then exist but were not drawn. `messages` is how many there were, where one
-    message can count for several symbols or none, so that their number is not the sum of the counts.
+    `counts` has one number for each symbol, or, where a bin has several kinds of messages (+j and -j), a row with one
+    number for each kind. `complete` says that a symbol that is not listed occurred 0 times. It is False for a draw of
+    `sample_tally` that left empty bins out; their counts then exist but were not drawn. `messages` is how many were
+    counted, which is not the sum of the counts where one message counts for several symbols or none; None where counts
+    were drawn and there were no messages.
     """
 
     symbols: NDArray[Any]
@@ -35,21 +37,21 @@ class Tally:
     messages: int | None = None
 
     def __post_init__(self) -> None:
-        if self.symbols.shape != self.counts.shape or self.counts.ndim != 1:
-            raise DataError("a tally needs one count per symbol, in two flat arrays of equal length")
+        if self.symbols.ndim != 1 or self.counts.ndim not in (1, 2) or self.symbols.size != self.counts.shape[0]:
+            raise DataError("a tally needs one count, or one row of counts, for each symbol of a flat array")
 
     @classmethod
     def of(cls, values: ArrayLike | Iterable[Hashable]) -> Tally:
         """Counts values or messages of any hashable kind."""
         array = values if isinstance(values, np.ndarray) else as_symbols(list(values))  # type: ignore[arg-type]
         if array.dtype == object:
-            return cls.from_mapping(Counter(array.tolist()))
+            return replace(cls.from_mapping(Counter(array.tolist())), messages=array.size)
         if array.size and array.dtype.kind in "iu" and array.min() >= 0 and array.max() < _BINS_PER_VALUE * array.size:
             everything = cls.of_bins(array, bins=int(array.max()) + 1).counts
             symbols = np.flatnonzero(everything)
-            return cls(symbols.astype(array.dtype), everything[symbols])
+            return cls(symbols.astype(array.dtype), everything[symbols], messages=array.size)
         symbols, counts = np.unique(array, return_counts=True)
-        return cls(symbols, counts.astype(np.int64))
+        return cls(symbols, counts.astype(np.int64), messages=array.size)
 
     @classmethod
     def of_bins(cls, messages: NDArray[Any], *, bins: int) -> Tally:
@@ -57,7 +59,7 @@ class Tally:
         counts = np.zeros(bins, dtype=np.int64)
         for start in range(0, messages.size, _AT_ONCE):
             counts += np.bincount(messages[start : start + _AT_ONCE], minlength=bins)
-        return cls(np.arange(bins), counts)
+        return cls(np.arange(bins), counts, messages=messages.size)
 
     @classmethod
     def join(cls, parts: Iterable[Tally]) -> Tally:
@@ -65,7 +67,7 @@ class Tally:
         listed = list(parts)
         if not listed:
             return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64), complete=False)
-        symbols, counts = ([getattr(part, name) for part in listed] for name in ("symbols", "counts"))
+        symbols, counts = [part.symbols for part in listed], [part.counts for part in listed]
         return cls(np.concatenate(symbols), np.concatenate(counts), complete=False)
 
     @classmethod
@@ -81,17 +83,16 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         complete = self.complete and other.complete
+        messages = None if self.messages is None or other.messages is None else self.messages + other.messages
         if np.array_equal(self.symbols, other.symbols):
-            both = None if self.messages is None or other.messages is None else self.messages + other.messages
-            return Tally(self.symbols, self.counts + other.counts, complete, both)
+            return Tally(self.symbols, self.counts + other.counts, complete, messages)
         if not complete:
             raise DataError("partly drawn tallies of different bins cannot be added: the bins left out are not 0")
-        if object in (self.symbols.dtype, other.symbols.dtype):
-            return Tally.from_mapping(Counter(self.as_dict()) + Counter(other.as_dict()), complete=complete)
-        symbols, where = np.unique(np.concatenate([self.symbols, other.symbols]), return_inverse=True)
-        counts = np.zeros(symbols.size, dtype=np.int64)
-        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
-        return Tally(symbols, counts, complete)
+        symbols, where = _distinct(self.symbols, other.symbols)
+        together = np.concatenate([self.counts, other.counts])
+        counts = np.zeros((symbols.size, *together.shape[1:]), dtype=np.int64)
+        np.add.at(counts, where, together)
+        return Tally(symbols, counts, complete, messages)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
@@ -103,23 +104,34 @@ class Tally:
     def __len__(self) -> int:
         return self.symbols.size
 
-    def pick(self, at: NDArray[np.int64], *, named: NDArray[Any]) -> Tally:
-        """Some of the entries under other names; a partly drawn tally."""
-        return Tally(named, self.counts[at], complete=False)
+    def pick(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Tally:
+        """Some of the entries, in the given order; what is left out is not 0."""
+        return Tally(self.symbols[at], self.counts[at], complete=False, messages=self.messages)
+
+    def renamed(self, symbols: NDArray[Any]) -> Tally:
+        """The same counts under other names."""
+        return replace(self, symbols=symbols)
 
     def dense(self, *, bins: int) -> Tally:
         """The same counts with an entry for every bin in 0 .. bins - 1."""
-        counts = np.zeros(bins, dtype=np.int64)
+        counts = np.zeros((bins, *self.counts.shape[1:]), dtype=np.int64)
         np.add.at(counts, self.symbols, self.counts)
-        return Tally(np.arange(bins), counts, self.complete)
+        return Tally(np.arange(bins), counts, self.complete, self.messages)
+
+    def by_kind(self, kinds: int) -> Tally:
+        """Counts of messages bin * kinds + kind, as a row of `kinds` counts for each bin that occurs."""
+        bins, where = np.unique(self.symbols // kinds, return_inverse=True)
+        counts = np.zeros((bins.size, kinds), dtype=np.int64)
+        np.add.at(counts, (where, (self.symbols % kinds).astype(np.int64)), self.counts)
+        return Tally(bins.astype(np.int64), counts, self.complete, self.messages)
 
     @property
     def total(self) -> int:
-        """How many messages were counted."""
+        """The sum of all counts."""
         return int(self.counts.sum())
 
-    def as_dict(self) -> dict[Any, int]:
-        """From symbol to count, as plain Python objects."""
+    def as_dict(self) -> dict[Any, Any]:
+        """From symbol to count, or to its list of counts, as plain Python objects."""
         return dict(zip(self.symbols.tolist(), self.counts.tolist(), strict=True))
 
 
@@ -150,5 +162,14 @@ def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-def _without_zeros(tally: Tally) -> dict[Any, int]:
-    return {symbol: count for symbol, count in tally.as_dict().items() if count}
+def _distinct(one: NDArray[Any], other: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The different symbols of two arrays, and where each entry of both, one after the other, is among them."""
+    if object not in (one.dtype, other.dtype):
+        return np.unique(np.concatenate([one, other]), return_inverse=True)
+    places: dict[Any, int] = {}
+    where = [places.setdefault(symbol, len(places)) for symbol in (*one.tolist(), *other.tolist())]
+    return as_symbols(list(places)), np.array(where, dtype=np.int64)
+
+
+def _without_zeros(tally: Tally) -> dict[Any, Any]:
+    return {symbol: count for symbol, count in tally.as_dict().items() if np.any(count)}

@@ -1,23 +1,48 @@
-"""One module per protocol, named for what it does."""
+"""What a protocol is, said once (protocol.py, base.py), all protocols by name (catalogue.py), and their classes."""
 
-from shuffledp.protocols.release import MessageCount
+from shuffledp.protocols.base import ShuffledHistogram
+from shuffledp.protocols.catalogue import CATALOGUE, Entry
+from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols.cost import MessageCount
+from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
+from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
 from shuffledp.protocols.shuffled.blanket import BlanketHistogram
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram
-from shuffledp.protocols.shuffled.private_coin.histogram import PrivateCoinHistogram
-from shuffledp.protocols.shuffled.sparse.histogram import SparseHistogram
+from shuffledp.protocols.shuffled.private_coin import PrivateCoinHistogram
+from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
+from shuffledp.protocols.shuffled.sparse import SparseHistogram
 from shuffledp.protocols.sums.binary_sum import BinarySum
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
+from shuffledp.protocols.sums.real_sum import RealSum
+from shuffledp.protocols.target import Target
 from shuffledp.reading.reading import ErrorBound
 
 __all__ = [
+    "CATALOGUE",
+    "AmplifiedOracle",
+    "BassilySmith",
     "BinarySum",
     "BlanketHistogram",
     "BlanketSum",
     "DummyHistogram",
+    "Entry",
     "ErrorBound",
+    "HadamardResponse",
     "Histogram",
+    "HistogramProtocol",
+    "LaplaceHistogram",
+    "LocalHashing",
     "MessageCount",
+    "MessageProtocol",
     "PrivateCoinHistogram",
+    "PublicCoinHistogram",
+    "RandomizedResponse",
+    "RealSum",
+    "ShuffledHistogram",
     "SparseHistogram",
+    "StabilityHistogram",
+    "Target",
+    "UnaryEncoding",
 ]

@@ -17,16 +17,18 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.rounding import SUPPORTS_AGAINST_MEAN
 from shuffledp.noise import Binomial
-from shuffledp.reading.noisy_counts import first_high, last_low
+from shuffledp.pipeline.estimate import Intervals
+from shuffledp.pipeline.tally import Tally
+from shuffledp.reading.reading import every_bin
+from shuffledp.reading.risk import first_high, last_low
 
 _SLIP = 0.05
 """How far apart the means at the ends of a block may be, in standard deviations."""
 
 _MOST_BLOCKS = 200
 _TOLERANCE = 1e-6
-_HAIR = 1e-7
-"""More than the float mean of the supports can be off."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,28 @@ class Block:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OtherSupports:
-    """The messages of all `people`, each supporting a bin that is not its own with `probability`."""
+class ChanceSupports:
+    """All `messages` of `people`, each of which supports a bin that is not its own with `probability`."""
 
     people: int
+    bins: int
     messages: int
     probability: float
+
+    name = "unbiased"
+    phantoms = True
+
+    def evidence(self, tally: Tally) -> Tally:
+        """Every bin."""
+        return every_bin(tally, bins=self.bins)
+
+    def point(self, evidence: Tally) -> NDArray[np.float64]:
+        """The unbiased estimates."""
+        return self.estimate(evidence.counts)
+
+    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+        """The true counts that do not make the supports too unlikely, with the same risk for each bin."""
+        return Intervals(*self.interval(evidence.counts, beta=beta / bins), unreported_high=0)
 
     def variance(self, count: int = 0) -> float:
         """Variance of the estimate of a bin that `count` people hold."""
@@ -53,7 +71,7 @@ class OtherSupports:
         return (self.messages - count) * t / (1 - t)
 
     def estimate(self, supports: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The unbiased estimates."""
+        """(supports - N t) / (1 - t)."""
         others = self.messages * self.probability
         return ((supports - others) / (1 - self.probability)).astype(np.float64)
 
@@ -71,21 +89,21 @@ class OtherSupports:
 
     def failure(self, error: float) -> float:
         """At most how likely the estimate of a bin is off by more than `error`, whatever its true count."""
-        reach = error * (1 - self.probability) - _HAIR
+        reach = error * (1 - self.probability) - SUPPORTS_AGAINST_MEAN
         return max(
             block.at_fewest.window.above(math.floor(block.at_most.mean + reach))
             + block.at_most.window.below(math.ceil(block.at_fewest.mean - reach))
             for block in self.blocks
         )
 
-    def error(self, beta: float) -> float:
-        """The smallest error that is exceeded with probability at most beta."""
-        low, high = 0.0, 1.0
-        while self.failure(high) > beta:
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """The smallest error that is exceeded with probability at most beta, added up over the bins."""
+        low, high, risk = 0.0, 1.0, beta / bins
+        while self.failure(high) > risk:
             low, high = high, 2 * high
         while high - low > _TOLERANCE * high:
             middle = (low + high) / 2
-            low, high = (middle, high) if self.failure(middle) > beta else (low, middle)
+            low, high = (middle, high) if self.failure(middle) > risk else (low, middle)
         return high
 
     def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,6 +1,7 @@
-"""From counts to estimates and their errors, where each bin's count is (true count) + (people) - M with known noise M.
+"""Counts with known noise M in every bin: (true count) + (people) - M where M of a message per person are missing, or
+(true count) + M where M are added.
 
-Two estimators, both post-processing of the same release, with excess = count - people = (true count) - M:
+Two readings of the same counts, both post-processing, with excess = count - people = (true count) - M:
 
     truncated   excess + E[M] where excess > 0, else 0. An empty bin has excess <= 0, so it is never reported.
     unbiased    excess + E[M] everywhere.
@@ -14,52 +15,73 @@ not the number of bins, multiplies the risk. docs/proofs/exact-error.md has the 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.errors import ParameterError
+from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN
+from shuffledp.errors import DataError
 from shuffledp.noise import IntegerLaw
-from shuffledp.reading.reading import ErrorBound
-
-_HAIR = 1e-9
-"""Errors are compared up to this much, so that the float mean of the noise decides nothing."""
-
-
-class Estimator(Protocol):
-    """One way to read the release."""
-
-    def point(self, excess: NDArray[np.int64], noise: IntegerLaw) -> NDArray[np.float64]:
-        """The estimate of each bin."""
-
-    def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
-        """At most how likely some bin is off by more than `error`, on the worst dataset."""
-
-    def noise_range(self, noise: IntegerLaw, *, beta: float, people: int, bins: int) -> tuple[int, int]:
-        """Bounds on M that put every interval [excess + low, excess + high] around its true count."""
+from shuffledp.pipeline.estimate import Intervals
+from shuffledp.pipeline.tally import Tally
+from shuffledp.reading.reading import every_bin, in_order
+from shuffledp.reading.risk import any_of, first_high, last_low, smallest_distance
 
 
-class Truncated:
-    """The paper's estimator: 0 unless the count exceeds the number of people."""
+@dataclass(frozen=True, kw_only=True)
+class TruncatedCounts:
+    """The paper's reading: 0 unless the count exceeds the number of people, since `noise` messages are missing."""
 
-    def point(self, excess: NDArray[np.int64], noise: IntegerLaw) -> NDArray[np.float64]:
-        """The estimate of each bin."""
-        return np.where(excess > 0, excess + noise.mean, 0.0)
+    noise: IntegerLaw
+    people: int
 
-    def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
-        """Bins above the error can be hidden or off, smaller ones only off, empty ones neither."""
-        most = math.floor(error + _HAIR)
-        off = noise.window.below(math.ceil(noise.mean - error - _HAIR))
-        off_or_hidden = off + noise.window.above(most)
-        large = min(bins, occupied, people // (most + 1))
+    name = "truncated"
+    phantoms = False
+
+    def evidence(self, tally: Tally) -> Tally:
+        """The bins with more messages than there are people."""
+        possible(tally, people=self.people)
+        ordered = in_order(tally)
+        return ordered.pick(ordered.counts > self.people)
+
+    def point(self, evidence: Tally) -> NDArray[np.float64]:
+        """Excess + E[M]."""
+        return (evidence.counts - self.people).astype(np.float64) + self.noise.mean
+
+    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+        """Excess + the range of M; a bin that is not reported has at most the largest M."""
+        low, high = self._noise_range(beta=beta, bins=bins)
+        excess = evidence.counts - self.people
+        return Intervals(
+            low=np.clip(excess + low, 0, self.people),
+            high=np.clip(excess + high, 0, self.people),
+            unreported_high=min(high, self.people),
+        )
+
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """The smallest error that some bin exceeds with probability at most beta."""
+        return smallest_distance(self.noise, lambda error: self.failure(error, bins=bins, occupied=occupied) <= beta)
+
+    def failure(self, error: float, *, bins: int, occupied: int) -> float:
+        """At most how likely some bin is off by more: large bins can be hidden or off, small ones only off."""
+        most = math.floor(error + COUNT_AGAINST_MEAN)
+        off = self.noise.window.below(math.ceil(self.noise.mean - error - COUNT_AGAINST_MEAN))
+        off_or_hidden = off + self.noise.window.above(most)
+        large = min(bins, occupied, self.people // (most + 1))
         return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
 
-    def noise_range(self, noise: IntegerLaw, *, beta: float, people: int, bins: int) -> tuple[int, int]:
-        """Upwards only bins of more than `high` people are at risk; downwards at most people / low of them count."""
-        window = noise.window
+    def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
+        """Reported where count - M > 0, as count - M + E[M]; up to float rounding, and 0 for an empty bin."""
+        needed = max(1, math.ceil(at_least - self.noise.mean - COUNT_AGAINST_MEAN))
+        return max(0.0, 1 - self.noise.window.above(count - needed)) if count >= needed else 0.0
+
+    def _noise_range(self, *, beta: float, bins: int) -> tuple[int, int]:
+        """Bounds on M that put every interval [excess + low, excess + high] around its true count.
+
+        Upwards only bins of more than `high` people are at risk; downwards at most people / low of them count.
+        """
+        window, people = self.noise.window, self.people
 
         def fails_above(high: int) -> bool:
             return any_of((window.above(high), min(bins, people // (high + 1)))) > beta / 2
@@ -67,76 +89,62 @@ class Truncated:
         def fails_below(low: int) -> bool:
             return min(bins, people / max(low, 1)) * window.below(low) > beta / 2
 
-        return last_low(noise, fails_below), first_high(noise, fails_above)
+        return last_low(self.noise, fails_below), first_high(self.noise, fails_above)
 
 
-class Unbiased:
-    """No truncation: smaller worst error while there are few bins, but every empty bin is noisy."""
+@dataclass(frozen=True, kw_only=True)
+class UnbiasedCounts:
+    """No truncation: smaller worst error while there are few bins, but every empty bin is noisy.
 
-    def point(self, excess: NDArray[np.int64], noise: IntegerLaw) -> NDArray[np.float64]:
-        """The estimate of each bin."""
-        return excess.astype(np.float64) + noise.mean
+    `missing` says that the noise is missing from one message per person, and not added to the true count.
+    """
 
-    def failure(self, noise: IntegerLaw, error: float, *, people: int, bins: int, occupied: int) -> float:
-        """Every bin fails alike: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
-        low = math.ceil(noise.mean - error - _HAIR)
-        high = math.floor(noise.mean + error + _HAIR)
-        return any_of((noise.window.below(low) + noise.window.above(high), bins))
+    noise: IntegerLaw
+    people: int
+    bins: int
+    missing: bool
 
-    def noise_range(self, noise: IntegerLaw, *, beta: float, people: int, bins: int) -> tuple[int, int]:
+    name = "unbiased"
+    phantoms = True
+
+    def evidence(self, tally: Tally) -> Tally:
+        """Every bin."""
+        if self.missing:
+            possible(tally, people=self.people)
+        return every_bin(tally, bins=self.bins)
+
+    def point(self, evidence: Tally) -> NDArray[np.float64]:
+        """The count less what everybody sends, without the expected noise."""
+        if self.missing:
+            return (evidence.counts - self.people).astype(np.float64) + self.noise.mean
+        return evidence.counts.astype(np.float64) - self.noise.mean
+
+    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
         """Half of the risk on either side, over all bins."""
-        window = noise.window
-        return (
-            last_low(noise, lambda low: any_of((window.below(low), bins)) > beta / 2),
-            first_high(noise, lambda high: any_of((window.above(high), bins)) > beta / 2),
+        window = self.noise.window
+        least = last_low(self.noise, lambda low: any_of((window.below(low), bins)) > beta / 2)
+        most = first_high(self.noise, lambda high: any_of((window.above(high), bins)) > beta / 2)
+        if self.missing:
+            low, high = evidence.counts - self.people + least, evidence.counts - self.people + most
+        else:
+            low, high = evidence.counts - most, evidence.counts - least
+        return Intervals(low=np.clip(low, 0, self.people), high=np.clip(high, 0, self.people), unreported_high=0)
+
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """Every bin fails alike: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
+        return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
+
+
+def beyond(noise: IntegerLaw, error: float) -> float:
+    """P(|M - E[M]| > error), rounded up."""
+    low = math.ceil(noise.mean - error - COUNT_AGAINST_MEAN)
+    high = math.floor(noise.mean + error + COUNT_AGAINST_MEAN)
+    return noise.window.below(low) + noise.window.above(high)
+
+
+def possible(tally: Tally, *, people: int) -> None:
+    """Refuses a bin with more than two messages for each person: one for the value and one of the noise."""
+    if len(tally) and tally.counts.max() > 2 * people:
+        raise DataError(
+            f"a bin has more messages than {people} people can send; give the number who reported as reports="
         )
-
-
-ESTIMATORS: dict[str, Estimator] = {"truncated": Truncated(), "unbiased": Unbiased()}
-
-
-def named(estimator: str) -> Estimator:
-    """The estimator of that name."""
-    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
-        raise ParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}; got {estimator!r}")
-    return ESTIMATORS[estimator]
-
-
-def error_bound(noise: IntegerLaw, *, beta: float, people: int, bins: int, occupied: int, estimator: str) -> ErrorBound:
-    """The smallest per-bin and simultaneous errors that are exceeded with probability at most beta."""
-    method = named(estimator)
-
-    def smallest(bins: int) -> float:
-        def holds(error: float) -> bool:
-            return method.failure(noise, error, people=people, bins=bins, occupied=occupied) <= beta
-
-        largest = math.ceil(max(noise.mean, min(noise.window.highest, 2 * noise.window.last))) + 1
-        whole = bisect_left(range(largest), True, key=holds)
-        # an error is a whole count or a distance from the mean: of the latter, two lie in the last unit
-        below = noise.mean - math.floor(noise.mean - whole + 1)
-        above = math.ceil(noise.mean + whole - 1) - noise.mean
-        between = sorted(error for error in (below, above) if max(0, whole - 1) < error < whole)
-        return next((error for error in between if holds(error)), float(whole))
-
-    return ErrorBound(beta=beta, per_bin=smallest(1), simultaneous=smallest(bins))
-
-
-def any_of(*risks: tuple[float, int]) -> float:
-    """How likely at least one of independent events is: each entry is a probability and how many events have it."""
-    at_risk = [(probability, min(count, 10**300)) for probability, count in risks if count]
-    if any(probability >= 1 for probability, _ in at_risk):
-        return 1.0
-    none = sum(count * math.log1p(-probability) for probability, count in at_risk)
-    return -math.expm1(none)
-
-
-def last_low(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
-    """The largest bound below the mean that does not fail."""
-    return bisect_left(range(1, math.floor(noise.mean) + 1), True, key=fails)
-
-
-def first_high(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
-    """The smallest bound above the mean that does not fail; the largest possible value if only that is sure."""
-    options = range(math.floor(noise.mean), noise.window.last + 2)
-    at = bisect_left(options, True, key=lambda high: not fails(high))
-    return options[at] if at < len(options) else int(noise.window.highest)

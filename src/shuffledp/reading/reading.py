@@ -1,8 +1,23 @@
-"""From a tally to estimates: what every way of reading offers."""
+"""What every way of reading a tally offers.
+
+A reading goes from the counts of shuffled messages to estimates, intervals and the errors to expect. It knows the law of
+the counts and the number of people; it knows nothing of privacy and of how messages are made.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import DataError
+from shuffledp.pipeline.estimate import Intervals
+from shuffledp.pipeline.tally import Tally, sorted_order
+
+_MOST_LISTED = 2**32
+"""A tally is filled up with the bins that did not occur only where a count for each fits in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,3 +30,65 @@ class ErrorBound:
     beta: float
     per_bin: float
     simultaneous: float
+
+
+class Reading(Protocol):
+    """One way to read a tally."""
+
+    @property
+    def name(self) -> str:
+        """Truncated (nothing is reported that nobody holds), unbiased, or smallest."""
+
+    @property
+    def people(self) -> int:
+        """How many people sent the messages."""
+
+    @property
+    def phantoms(self) -> bool:
+        """Whether every bin is reported, so that one that nobody holds can look occupied."""
+
+    def evidence(self, tally: Tally) -> Tally:
+        """The entries that are reported, in an order that says nothing about the data; all that the estimate needs.
+
+        The evidence of evidence is the same again.
+        """
+
+    def point(self, evidence: Tally) -> NDArray[np.float64]:
+        """The estimate of each reported bin, in people."""
+
+    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+        """Bounds on true counts that hold for any given number of bins at once, but for probability beta."""
+
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """The smallest error in people that the estimates of these bins exceed with probability at most beta.
+
+        At most `occupied` of the bins are held by anybody.
+        """
+
+
+@runtime_checkable
+class Truncating(Protocol):
+    """A reading that leaves out whatever could be an empty bin; `phantoms` is then False."""
+
+    def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
+        """How likely a bin of `count` people is reported with an estimate of `at_least` people; 0 for an empty one."""
+
+
+def in_order(tally: Tally) -> Tally:
+    """The same tally with its entries in an order that says nothing about the data."""
+    order = sorted_order(tally.symbols)
+    return tally if isinstance(order, slice) else Tally(
+        tally.symbols[order], tally.counts[order], tally.complete, tally.messages
+    )  # fmt: skip
+
+
+def every_bin(tally: Tally, *, bins: int) -> Tally:
+    """The tally in order, with an entry for every bin; refused where some were not drawn."""
+    if len(tally) == bins:
+        return in_order(tally)
+    if not tally.complete or bins > _MOST_LISTED:
+        raise DataError(
+            "this estimates every bin and needs the count of each: tally messages, or give sample_tally an array with "
+            "all true counts"
+        )
+    return tally.dense(bins=bins)

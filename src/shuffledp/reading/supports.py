@@ -8,68 +8,89 @@ estimate of the true count c_j. Nothing is clipped or rescaled: a projection wou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.search import first_safe
-from shuffledp.errors import DataError, ParameterError
+from shuffledp.errors import DataError
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate, Intervals
-from shuffledp.pipeline.inputs import check_domain, check_messages, check_tally
+from shuffledp.pipeline.estimate import Intervals
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.release import Described, assembled
-from shuffledp.reading.reading import ErrorBound
+from shuffledp.reading.reading import every_bin
 
 _MANY_DRAWS, _MANY_TRIALS = 8, 1 << 22
+"""From this many draws of one law, or trials of one draw, on a table for inversion pays."""
 
 
-def read_supports(
-    protocol: Described,
-    tally: Tally,
-    *,
-    bins: int,
-    supports: tuple[float, float],
-    bound: ErrorBound,
-    people: int,
-    domain: Domain | None,
-    about: Callable[..., str] | None = None,
-) -> Estimate:
-    """The unbiased estimate of every bin from (p, q) = `supports`, with intervals as wide as the error bound."""
-    check_tally(tally, Tally)
-    check_domain(domain, bins=bins)
-    check_messages(tally, people=people)
-    if len(tally) != bins or not tally.complete:
-        raise DataError("this protocol estimates every bin: tally messages, or draw the tally from all true counts")
-    p, q = supports
-    counts: NDArray[np.float64] = ((tally.counts - people * q) / (p - q)).astype(np.float64)
+@dataclass(frozen=True, kw_only=True)
+class Supports:
+    """Supports with probability p = `true_support` and q = `false_support`."""
 
-    def intervals(at_once: int) -> Intervals:
-        error = bound.per_bin if at_once == 1 else bound.simultaneous
-        low, high = (np.clip(edge, 0, people).astype(np.int64) for edge in (counts - error, np.ceil(counts + error)))
+    people: int
+    bins: int
+    true_support: float
+    false_support: float
+
+    name = "unbiased"
+    phantoms = True
+
+    def evidence(self, tally: Tally) -> Tally:
+        """Every bin."""
+        return every_bin(tally, bins=self.bins)
+
+    def point(self, evidence: Tally) -> NDArray[np.float64]:
+        """The unbiased estimates."""
+        p, q = self.true_support, self.false_support
+        return ((evidence.counts - self.people * q) / (p - q)).astype(np.float64)
+
+    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+        """As wide as the error bound."""
+        counts, error = self.point(evidence), self.error(beta=beta, bins=bins, occupied=bins)
+        low, high = (
+            np.clip(edge, 0, self.people).astype(np.int64) for edge in (counts - error, np.ceil(counts + error))
+        )
         return Intervals(low=low, high=high, unreported_high=0)
 
-    return assembled(
-        protocol,
-        symbols=np.arange(bins),
-        counts=counts,
-        intervals=intervals,
-        bins=bins,
-        beta=bound.beta,
-        estimator="unbiased",
-        domain=domain,
-        people=people,
-        about=about,
-    )
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """Bernstein's bound on |s_j - E s_j| / (p - q): each of n independent reports moves it by at most 1 / (p - q)."""
+        spread = max(self.variance(0), self.variance(self.people))
+        reach, log = 1 / (self.true_support - self.false_support), math.log(2 / (beta / bins))
+        return reach * log / 3 + math.sqrt((reach * log / 3) ** 2 + 2 * spread * log)
+
+    def variance(self, count: int = 0) -> float:
+        """Variance of the estimate of a bin that `count` people hold."""
+        p, q = self.true_support, self.false_support
+        return (count * p * (1 - p) + (self.people - count) * q * (1 - q)) / (p - q) ** 2
+
+    def draw(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """For each true count c an independent draw of Bin(c, p) + Bin(n - c, q), exactly, for p and q on the grid."""
+        drawn = np.empty_like(counts)
+        order = np.argsort(counts, kind="stable")
+        values, starts = np.unique(counts[order], return_index=True)
+        for value, where in zip(values.tolist(), np.split(order, starts[1:]), strict=True):
+            own = _binomial(value, self.true_support, where.size, rng)
+            others = _binomial(self.people - value, self.false_support, where.size, rng)
+            drawn[where] = own + others
+        return drawn
 
 
-def only_unbiased(estimator: str) -> None:
-    """Refuses other estimators."""
-    if estimator != "unbiased":
-        raise ParameterError(f"estimator must be unbiased for this protocol, got {estimator!r}")
+@dataclass(frozen=True, kw_only=True)
+class FlippedBits(Supports):
+    """Supports of bits that are all flipped alike, with probability q = 1 - p: a sharper bound on the error."""
+
+    def evidence(self, tally: Tally) -> Tally:
+        """Every bin, with at most one support from each person."""
+        if len(tally) and tally.counts.max() > self.people:
+            raise DataError(f"more ones than {self.people} people can send; give the number who reported as reports=")
+        return super().evidence(tally)
+
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """Chernoff's bound on either side."""
+        reach = flipped_reach(self.people, self.false_support, beta / (2 * bins))
+        return reach / (1 - 2 * self.false_support)
 
 
 def flipped_reach(users: int, flip: float, risk: float) -> float:
@@ -88,24 +109,8 @@ def flipped_reach(users: int, flip: float, risk: float) -> float:
     return users * (first_safe(excess, flip, 1.0, tolerance=1e-12 + 1e-9 * flip) - flip)
 
 
-def draw_supports(
-    counts: NDArray[np.int64], *, users: int, supports: tuple[float, float], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """For each true count c an independent draw of Bin(c, p) + Bin(users - c, q), exactly, for p and q on the grid."""
-    drawn = np.empty_like(counts)
-    order = np.argsort(counts, kind="stable")
-    values, starts = np.unique(counts[order], return_index=True)
-    for value, where in zip(values.tolist(), np.split(order, starts[1:]), strict=True):
-        own, others = (
-            _binomial(trials, probability, where.size, rng)
-            for trials, probability in zip((value, users - value), supports, strict=True)
-        )
-        drawn[where] = own + others
-    return drawn
-
-
 def _binomial(trials: int, probability: float, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Exact draws; a table for inversion pays from a few draws of one law on."""
+    """Exact draws, one by one or by inversion, whichever is faster."""
     if not trials:
         return np.zeros(size, dtype=np.int64)
     if probability > 0.5:

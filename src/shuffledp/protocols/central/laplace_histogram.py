@@ -8,19 +8,17 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from shuffledp.accounting.curve import PrivacyCurve, Shift
-from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.accounting.search import first_safe
-from shuffledp.checks import failure_probability, target_delta, target_epsilon
+from shuffledp.accounting.curve import PrivacyCurve, moved_bins
+from shuffledp.accounting.search import first_safe_from, log_excess
 from shuffledp.errors import DataError
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.central.curator import Curator
-from shuffledp.reading.noisy_counts import any_of, error_bound
-from shuffledp.reading.reading import ErrorBound
+from shuffledp.protocols.target import Target
+from shuffledp.reading.curated_counts import CuratedCounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,60 +26,45 @@ class LaplaceHistogram(Curator):
     """Every bin of the domain with noise of both signs; a replaced value moves two of them by one."""
 
     @classmethod
-    def from_paper(cls, *, users: int, bins: int, epsilon: float) -> Self:
-        """Pure epsilon: decay e^(-epsilon / 2), since two counts change by one."""
-        epsilon = target_epsilon(epsilon)
-        noise = DiscreteLaplace(decay=safely_up(math.exp(-epsilon / 2)))
-        guarantee = Guarantee(epsilon=epsilon, delta=0.0, basis="sensitivity 2")
-        return cls(users=users, bins=bins, noise=noise, guarantee=guarantee)
+    def for_target(cls, target: Target) -> Self:
+        """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
+        noise = smallest_noise(target.epsilon, target.delta)
+        return cls(users=target.users, bins=target.bins, noise=noise, guarantee=target.promise("exact calibration"))
 
     @classmethod
-    def calibrate(cls, *, users: int, bins: int, epsilon: float, delta: float, honest_users: int | None = None) -> Self:
-        """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
-        epsilon, delta = target_epsilon(epsilon), target_delta(delta)
-        noise = smallest_noise(epsilon, delta)
-        guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="exact calibration")
-        return cls(users=users, bins=bins, noise=noise, guarantee=guarantee)
+    def published_for(cls, target: Target) -> Self:
+        """Pure epsilon: decay e^(-epsilon / 2), since two counts change by one."""
+        noise = DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2)))
+        return cls(users=target.users, bins=target.bins, noise=noise, guarantee=target.promise("sensitivity 2"))
 
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact curve."""
-        return two_shifts(self.noise)
+        return moved_bins(self.noise)
 
-    def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
-        """Exact error in people before any release."""
-        beta = failure_probability(beta)
-        return error_bound(
-            self.noise,
-            beta=beta,
-            people=self.users,
-            bins=self.bins,
-            occupied=min(self.users, self.bins),
-            estimator="unbiased",
-        )
+    @cached_property
+    def reading(self) -> CuratedCounts:
+        """The noisy counts."""
+        return CuratedCounts(noise=self.noise, people=self.users, bins=self.bins)
 
-    @property
-    def _estimator(self) -> str:
-        return "unbiased"
+    def _counted(self, people: NDArray[np.int64]) -> NDArray[np.int64]:
+        return Tally.of_bins(people, bins=self.bins).counts
 
-    def _counted(self, values: ArrayLike) -> NDArray[np.int64]:
-        return Tally.of_bins(self._people(values), bins=self.bins).counts
-
-    def _kept(self, truth: Tally, noisy: NDArray[np.int64]) -> Tally:
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        """Every bin with its own noise."""
         if len(truth) != self.bins:
             raise DataError("this protocol reports every bin: give an array with all true counts")
-        return Tally(truth.symbols, noisy)
-
-    def _bounds(self, beta: float, bins: int) -> tuple[int, int]:
-        window, reach = self.noise.window, 0
-        while any_of((2 * window.above(reach), bins)) > beta:
-            reach += 1
-        return reach, 0
+        return Tally(truth.symbols, truth.counts + self.noise.sample(len(truth), rng=rng))
 
 
-def two_shifts(noise: DiscreteLaplace) -> PrivacyCurve:
-    """A replaced value moves two bins by one, in opposite directions, with independent noise."""
-    return PrivacyCurve.of_shifts(Shift(law=noise, by=1), Shift(law=noise, by=-1))
+_STEEPEST = -30.0
+"""Noise whose decay is e^-30 is hardly ever anything but 0: less makes no difference."""
+
+_STRIDE = 0.1
+"""First step of the search, relative to epsilon: places are then 1.2 times apart."""
+
+_TOLERANCE = 1e-9
+"""Precision of the logarithm of the decay, relative to epsilon."""
 
 
 def smallest_noise(epsilon: float, delta: float) -> DiscreteLaplace:
@@ -91,12 +74,16 @@ def smallest_noise(epsilon: float, delta: float) -> DiscreteLaplace:
         return DiscreteLaplace(decay=safely_up(math.exp(rate)))
 
     def excess(rate: float) -> float:
-        return math.log(two_shifts(law(rate)).delta(epsilon) / delta)
+        return log_excess(moved_bins(law(rate)).delta(epsilon), delta)
 
-    enough = -epsilon / 2  # pure privacy
-    low = enough
-    while excess(low) <= 0:
-        low *= 1.2
-        if low < -30:
-            return law(-30.0)
-    return law(first_safe(excess, low, enough, tolerance=1e-9 * epsilon)) if excess(enough) <= 0 else law(enough)
+    pure = -epsilon / 2
+    found = first_safe_from(
+        excess,
+        pure,
+        stride=_STRIDE * epsilon,
+        growth=1 + 2 * _STRIDE,
+        tolerance=_TOLERANCE * epsilon,
+        least=_STEEPEST,
+        most=pure,
+    )
+    return law(pure if found is None else found)

@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shuffledp.errors import DataError
 from shuffledp.noise.binomial import safely_up
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, compare_with_every_bin
-from shuffledp.randomness import generator, random_words
+from shuffledp.randomness import random_words
 
 REPORT = np.dtype([("multiplier", np.uint64), ("offset", np.uint64), ("bit", np.bool_)])
 _TOP = np.uint64(63)
@@ -43,18 +43,22 @@ class BassilySmith(FrequencyOracle):
         return 0.5
 
     @property
+    def drawing_cost(self) -> float:
+        """Every report is compared with every bin."""
+        return super().drawing_cost + float(self.users) * float(self.bins)
+
+    @property
     def bits_per_message(self) -> int:
         """The row is public."""
         return 1
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.void]:
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
         """One bit for each person, beside the public words of their row."""
-        people, source = self._people(values), generator(rng)
         reports = np.empty(people.size, dtype=REPORT)
-        reports["multiplier"] = random_words(people.size, source)
-        reports["offset"] = random_words(people.size, source)
+        reports["multiplier"] = random_words(people.size, rng)
+        reports["offset"] = random_words(people.size, rng)
         sign = (people.astype(np.uint64) * reports["multiplier"] + reports["offset"]) >> _TOP
-        reports["bit"] = sign.astype(bool) ^ (source.random(people.size) >= self.true_support)
+        reports["bit"] = sign.astype(bool) ^ (rng.random(people.size) >= self.true_support)
         return reports
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:

@@ -20,7 +20,6 @@ from shuffledp.pipeline.inputs import check_bins
 from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
-from shuffledp.randomness import generator
 
 _FEW = 4
 
@@ -54,13 +53,13 @@ class HadamardResponse(FrequencyOracle):
         """Bits that name a symbol."""
         return self.symbols.bit_length() - 1
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """One symbol for each person: uniform, then moved into the value's set or out of it by flipping one bit."""
-        people, source = self._people(values).astype(np.int64) + 1, generator(rng)
-        drawn = source.integers(0, self.symbols, size=people.size)
-        outside = source.random(people.size) >= self.true_support
-        odd = np.bitwise_count(drawn & people) & 1
-        lowest = people & -people
+        vectors = people + 1
+        drawn = rng.integers(0, self.symbols, size=people.size)
+        outside = rng.random(people.size) >= self.true_support
+        odd = np.bitwise_count(drawn & vectors) & 1
+        lowest = vectors & -vectors
         return np.where(odd == outside, drawn, drawn ^ lowest)
 
     def supports(self, messages: ArrayLike) -> NDArray[np.int64]:

@@ -12,15 +12,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shuffledp.checks import whole
 from shuffledp.errors import DataError
 from shuffledp.pipeline.inputs import MOST_BINS
+from shuffledp.protocols.cost import bits_to_name
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, compare_with_every_bin
 from shuffledp.protocols.local.randomized_response import RandomizedResponse
-from shuffledp.protocols.release import bits_to_name
-from shuffledp.randomness import generator, random_words
+from shuffledp.randomness import random_words
 
 REPORT = np.dtype([("multiplier", np.uint64), ("offset", np.uint64), ("cell", np.uint32)])
 
@@ -58,18 +58,22 @@ class LocalHashing(FrequencyOracle):
         return self._response.telling * (1 - self.false_support)
 
     @property
+    def drawing_cost(self) -> float:
+        """Every report is compared with every bin."""
+        return super().drawing_cost + float(self.users) * float(self.bins)
+
+    @property
     def bits_per_message(self) -> int:
         """Two words for the hash, and a cell."""
         return 128 + bits_to_name(self.cells or 2)
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.void]:
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
         """One report for each person: their hash function and a noisy cell."""
-        people, source = self._people(values), generator(rng)
         reports = np.empty(people.size, dtype=REPORT)
-        reports["multiplier"] = random_words(people.size, source)
-        reports["offset"] = random_words(people.size, source)
+        reports["multiplier"] = random_words(people.size, rng)
+        reports["offset"] = random_words(people.size, rng)
         own = _hash(people.astype(np.uint64), reports["multiplier"], reports["offset"], self.cells or 2)
-        reports["cell"] = self._response.randomize(own.astype(np.int64), rng=source)
+        reports["cell"] = self._response.randomize(own.astype(np.int64), rng=rng)
         return reports
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:

@@ -10,16 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.noise.binomial import safely_up
 from shuffledp.pipeline.inputs import check_bins
 from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
-from shuffledp.protocols.release import bits_to_name
-from shuffledp.randomness import generator
-
-_HAIR = 1e-12
-"""Allowance for rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,24 +44,18 @@ class RandomizedResponse(FrequencyOracle):
     @property
     def telling(self) -> float:
         """How often one of two given bins is sent, by a person who holds one of them."""
-        return min(1.0, (self.true_support + self.false_support) * (1 + _HAIR))
+        return min(1.0, (self.true_support + self.false_support) * (1 + SEVERAL_OPERATIONS))
 
     @property
     def covered(self) -> float:
         """Any third bin is sent as often by whoever holds neither, or more often."""
         return 1.0
 
-    @property
-    def bits_per_message(self) -> int:
-        """Bits that name a bin."""
-        return bits_to_name(self.bins)
-
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """One bin for each person."""
-        people, source = self._people(values), generator(rng)
-        lies = source.random(people.size) >= self.truth_probability
-        messages = people.astype(np.int64)
-        messages[lies] = source.integers(0, self.bins, size=int(lies.sum()))
+        lies = rng.random(people.size) >= self.truth_probability
+        messages = people.copy()
+        messages[lies] = rng.integers(0, self.bins, size=int(lies.sum()))
         return messages
 
     def supports(self, messages: ArrayLike) -> NDArray[np.int64]:

@@ -10,20 +10,18 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import DataError
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import packed_flips
-from shuffledp.pipeline.inputs import Counts, true_counts
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
-from shuffledp.randomness import child, generator
-from shuffledp.reading.supports import draw_supports
+from shuffledp.randomness import child
 
-_HAIR = 1e-12
-"""Allowance for rounding."""
 _CELLS_AT_ONCE = 1 << 22
+"""Bits made or counted together, so that they stay in the cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +31,8 @@ class UnaryEncoding(FrequencyOracle):
     """
 
     optimised: bool = True
+
+    draws_its_law = True
 
     @property
     def true_support(self) -> float:
@@ -48,7 +48,7 @@ class UnaryEncoding(FrequencyOracle):
     def telling(self) -> float:
         """How often exactly one of the bits of two given bins is set."""
         p, q = self.true_support, self.false_support
-        return min(1.0, (p * (1 - q) + (1 - p) * q) * (1 + _HAIR))
+        return min(1.0, (p * (1 - q) + (1 - p) * q) * (1 + SEVERAL_OPERATIONS))
 
     @property
     def bits_per_message(self) -> int:
@@ -60,14 +60,13 @@ class UnaryEncoding(FrequencyOracle):
         """Packed bits as one item, so that reports form a flat array."""
         return np.dtype((np.void, (self.bins + 7) // 8))
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.void]:
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
         """One item of packed bits for each person."""
-        people, source = self._people(values), generator(rng)
         parts = [people[start : start + self._at_once] for start in range(0, people.size, self._at_once)]
         if len(parts) <= 1:
-            return self._rows(people, source)
+            return self._rows(people, rng)
         with ThreadPoolExecutor() as pool:
-            return np.concatenate(list(pool.map(self._rows, parts, [child(source) for _ in parts])))
+            return np.concatenate(list(pool.map(self._rows, parts, [child(rng) for _ in parts])))
 
     @property
     def _at_once(self) -> int:
@@ -84,12 +83,9 @@ class UnaryEncoding(FrequencyOracle):
         rows[at] = rows[at] & ~own | own * kept
         return rows.view(self._report).ravel()
 
-    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> Tally:
-        """A tally drawn from its exact law given the true counts: bits are independent."""
-        truth = true_counts(counts, users=self.users, bins=self.bins)
-        supports = (self.true_support, self.false_support)
-        drawn = draw_supports(truth.counts, users=self.users, supports=supports, rng=generator(rng))
-        return Tally(truth.symbols, drawn, complete=len(truth) == self.bins)
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        """Bits are independent."""
+        return Tally(truth.symbols, self.reading.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
         """How many set the bit of each bin."""

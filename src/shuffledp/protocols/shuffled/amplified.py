@@ -10,53 +10,46 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from shuffledp.accounting.amplification import Amplification, largest_local_epsilon
-from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.checks import head_count, honest_among, reporting, target_delta, target_epsilon
 from shuffledp.errors import ParameterError
-from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.tally import Tally
+from shuffledp.protocols.base import ShuffledHistogram
+from shuffledp.protocols.cost import MessageCount
 from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
-from shuffledp.protocols.release import MessageCount, describe_release
-from shuffledp.reading.reading import ErrorBound
+from shuffledp.protocols.target import Target
+from shuffledp.reading.reading import Reading
 
 ORACLES: tuple[type[FrequencyOracle], ...] = (LocalHashing, HadamardResponse, RandomizedResponse, UnaryEncoding)
 """Those whose message carries all that the analyzer needs, so that nobody must know whose it is."""
 
 _MOST_CELL_BITS = 20
+"""The range of a hash is searched up to this power of two; beyond it the error only grows."""
+
+_BETA = 0.05
+"""The failure probability of the error by which the local protocol is chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AmplifiedOracle:
-    """The messages of a local protocol, shuffled."""
+class AmplifiedOracle(ShuffledHistogram):
+    """The messages of a local protocol, the `oracle`, shuffled."""
 
     oracle: FrequencyOracle
-    honest_users: int
-    guarantee: Guarantee
 
-    numbered_messages: ClassVar[bool] = False
-    """Messages are not always single numbers, which some engines need."""
+    numbered_messages = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=self.oracle.users))
+        super().__post_init__()
+        if (self.oracle.users, self.oracle.bins) != (self.users, self.bins):
+            raise ParameterError("oracle must be a local protocol for the same users and bins")
 
     @classmethod
-    def calibrate(
-        cls,
-        *,
-        users: int,
-        bins: int,
-        epsilon: float,
-        delta: float,
-        honest_users: int | None = None,
-        kind: type[FrequencyOracle] | None = None,
-    ) -> Self:
+    def for_target(cls, target: Target, *, kind: type[FrequencyOracle] | None = None) -> Self:
         """The largest local epsilon whose messages are (epsilon, delta)-private once shuffled.
 
         Without `kind`, the local protocol with the smallest error there. For local hashing the range of the hash is the
@@ -64,57 +57,31 @@ class AmplifiedOracle:
         """
         if kind is not None and kind not in ORACLES:
             raise ParameterError(f"kind must be one of {', '.join(choice.__name__ for choice in ORACLES)}")
-        users = head_count("users", users)
-        honest = honest_among(honest_users, users=users)
-        epsilon, delta = target_epsilon(epsilon), target_delta(delta)
-
-        def amplified(make: Callable[..., FrequencyOracle]) -> FrequencyOracle:
-            def oracle(local_epsilon: float) -> FrequencyOracle:
-                return make(users=users, bins=bins, epsilon=local_epsilon)
-
-            local = largest_local_epsilon(
-                epsilon=epsilon,
-                delta=delta,
-                users=honest,
-                special=lambda local_epsilon: oracle(local_epsilon).amplified(honest),
-            )
-            return oracle(local)
-
+        choices = [kind] if kind else ORACLES
         candidates = [
-            _best_hashing(amplified) if choice is LocalHashing else amplified(choice)
-            for choice in ([kind] if kind else ORACLES)
+            _best_hashing(target) if choice is LocalHashing else _amplified(target, choice) for choice in choices
         ]
-        best = min(candidates, key=_largest_error)
-        guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="amplification by shuffling")
-        return cls(oracle=best, honest_users=honest, guarantee=guarantee)
-
-    @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
-        """One: then every message is private enough by itself."""
-        return 1
-
-    @property
-    def users(self) -> int:
-        """How many people take part."""
-        return self.oracle.users
-
-    @property
-    def bins(self) -> int:
-        """How many values are possible."""
-        return self.oracle.bins
+        return cls(
+            users=target.users,
+            bins=target.bins,
+            oracle=min(candidates, key=_largest_error),
+            honest_users=target.honest,
+            guarantee=target.promise("amplification by shuffling"),
+        )
 
     @cached_property
     def privacy(self) -> Amplification:
         """The curve of the shuffled messages: an upper bound, counting the honest people's messages only."""
-        return self.oracle.amplified(self.honest_users)
+        return self.oracle.amplified(self.honest)
 
-    def error(self, beta: float, *, estimator: str = "unbiased", occupied_bins: int | None = None) -> ErrorBound:
+    @property
+    def reading(self) -> Reading:
         """As in the local model, with the larger epsilon."""
-        return self.oracle.error(beta, estimator=estimator)
+        return self.oracle.reading
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """One."""
+        """One report each."""
         return self.oracle.messages_per_user
 
     @property
@@ -122,49 +89,56 @@ class AmplifiedOracle:
         """Bits of one report."""
         return self.oracle.bits_per_message
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
-        """One report for each person."""
-        return self.oracle.randomize(values, rng=rng)
+    @property
+    def drawing_cost(self) -> float:
+        """That of the local protocol."""
+        return self.oracle.drawing_cost
+
+    @property
+    def noise_in_words(self) -> str:
+        """How private a message is by itself."""
+        return f"Each message is {self.oracle.epsilon:.3g}-differentially private by itself."
+
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        return self.oracle.randomize(people, rng=rng)
 
     def tally(self, messages: Any) -> Tally:
         """How many reports support each bin."""
         return self.oracle.tally(messages)
 
-    def estimate(self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, **options: Any) -> Estimate:
-        """The histogram of every bin; with fewer reports than honest people, the guarantee that was reached."""
-        ran = self
-        people = self.users if reports is None else reporting(reports, users=self.users)
-        if people < self.honest_users:
-            reached = self.oracle.amplified(people).epsilon(self.guarantee.delta)
-            basis = (
-                f"fewer people reported than the promised ({self.guarantee.epsilon:g}, {self.guarantee.delta:g}) needs"
-            )
-            ran = replace(self, honest_users=people, guarantee=replace(self.guarantee, epsilon=reached, basis=basis))
-        estimate = self.oracle.estimate(tally, beta=beta, reports=reports, **options)
-        return replace(estimate, guarantee=ran.guarantee, about=partial(ran.describe, beta=beta))
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        return self.oracle.sample_tally(truth, rng=rng)
 
-    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
-        return describe_release(
-            self,
-            bins=self.bins,
-            noise=f"Each message is {self.oracle.epsilon:.3g}-differentially private by itself.",
-            error=self.error(beta).simultaneous,
-            beta=beta,
-            drawn=drawn,
+    def _noise_of(self, people: int) -> dict[str, Any]:
+        return {"oracle": replace(self.oracle, users=people, honest_users=None)}
+
+
+def _amplified(target: Target, make: Callable[..., FrequencyOracle]) -> FrequencyOracle:
+    """The local protocol with the largest epsilon that shuffling brings down to the target."""
+
+    def oracle(local_epsilon: float) -> FrequencyOracle:
+        return make(users=target.users, bins=target.bins, epsilon=local_epsilon)
+
+    return oracle(
+        largest_local_epsilon(
+            epsilon=target.epsilon,
+            delta=target.delta,
+            users=target.honest,
+            special=lambda local_epsilon: oracle(local_epsilon).amplified(target.honest),
         )
+    )
 
 
-def _largest_error(oracle: FrequencyOracle) -> float:
-    return oracle.error(0.05).simultaneous
-
-
-def _best_hashing(amplified: Callable[[Callable[..., FrequencyOracle]], FrequencyOracle]) -> FrequencyOracle:
+def _best_hashing(target: Target) -> FrequencyOracle:
     """Local hashing with the range of the hash, a power of two, that has the smallest error: it falls, then rises."""
-    best = amplified(partial(LocalHashing, cells=2))
+    best = _amplified(target, partial(LocalHashing, cells=2))
     for power in range(2, _MOST_CELL_BITS + 1):
-        wider = amplified(partial(LocalHashing, cells=2**power))
+        wider = _amplified(target, partial(LocalHashing, cells=2**power))
         if _largest_error(wider) >= _largest_error(best):
             break
         best = wider
     return best
+
+
+def _largest_error(oracle: FrequencyOracle) -> float:
+    return oracle.error(_BETA).simultaneous

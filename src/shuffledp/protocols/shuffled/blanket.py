@@ -1,75 +1,83 @@
 """The histogram of CSU+19: their sum of bits for every bin at once.
 
-A person has a 1 for their own bin and a 0 for every other, and flips each bit now and then. What arrives is how many
-ones there are for each bin; as the number of people is known, zeros say nothing more and are not sent (the published
-protocol sends all d bits).
+A person has a 1 for their own bin and a 0 for every other, and flips each bit now and then (protocols/flips.py). What
+arrives is how many ones there are for each bin; as the number of people is known, zeros say nothing more and are not
+sent (the published protocol sends all d bits).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from shuffledp.checks import whole
-from shuffledp.errors import ParameterError
+from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.noise.coins import heads
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
-from shuffledp.pipeline.inputs import (
-    Counts,
-    check_bins,
-    check_tally,
-    check_total,
-    counted_messages,
-    people_in_bins,
-    true_counts,
-)
-from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.randomized_bits import RandomizedBits
-from shuffledp.protocols.release import MessageCount, bits_to_name, expected_messages, kept_promise
-from shuffledp.randomness import generator
-from shuffledp.reading.supports import only_unbiased, read_supports
-from shuffledp.words import readable
+from shuffledp.protocols.base import ShuffledHistogram
+from shuffledp.protocols.cost import MessageCount, expected_messages
+from shuffledp.protocols.flips import blanket_curve, check_flip, fewest_flips, published_flips
+from shuffledp.protocols.promise import kept_promise
+from shuffledp.protocols.target import Target
+from shuffledp.reading.supports import FlippedBits
 
-_MOST_BINS_IN_MESSAGES = 2**32
 _FLIPS_AT_ONCE = 1 << 18
+"""Flips made at a time: they stay in the cache."""
+
+_MOVED_BITS = 2
+"""A replaced value changes the bits of two bins."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlanketHistogram(RandomizedBits):
-    """A flipped bit for every one of `bins` bins."""
+class BlanketHistogram(ShuffledHistogram):
+    """A bit for every bin, flipped with `flip_probability`, a multiple of 2^-53."""
 
-    bins: int
+    flip_probability: float
 
-    moved_bits = 2
+    draws_its_law = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "bins", whole("bins", self.bins))
+        check_flip(self.flip_probability)
 
     @classmethod
-    def calibrate(cls, *, users: int, bins: int, epsilon: float, delta: float, honest_users: int | None = None) -> Self:
+    def for_target(cls, target: Target) -> Self:
         """The fewest flips that make the whole release (epsilon, delta)-private by an upper bound."""
-        bins = whole("bins", bins)
-        fields = cls._calibration(users=users, epsilon=epsilon, delta=delta, honest_users=honest_users)
-        return cls(bins=bins, **fields)
+        return cls(
+            users=target.users,
+            bins=target.bins,
+            flip_probability=fewest_flips(target, moved_bits=_MOVED_BITS),
+            honest_users=target.honest,
+            guarantee=target.promise("calibrated on the safe side"),
+        )
 
     @classmethod
-    def from_paper(cls, *, users: int, bins: int, epsilon: float, delta: float) -> Self:
+    def published_for(cls, target: Target) -> Self:
         """The published number of coins for (epsilon / 2, delta / 2) in each of the two bins that move."""
-        fields = cls._published(users=users, epsilon=epsilon, delta=delta)
-        return kept_promise(cls(bins=whole("bins", bins), **fields))
+        return kept_promise(
+            cls(
+                users=target.users,
+                bins=target.bins,
+                flip_probability=published_flips(target, moved_bits=_MOVED_BITS),
+                guarantee=target.promise("published parameters"),
+            )
+        )
 
-    @property
-    def bin_count(self) -> int:
-        """Every bin is estimated."""
-        return self.bins
+    @cached_property
+    def privacy(self) -> BlanketCurve:
+        """The upper bound of the curve, counting the honest people's coins only."""
+        return blanket_curve(self.honest, self.flip_probability, moved_bits=_MOVED_BITS)
+
+    @cached_property
+    def reading(self) -> FlippedBits:
+        """How many ones arrive for each bin."""
+        flip = self.flip_probability
+        return FlippedBits(people=self.users, bins=self.bins, true_support=1 - flip, false_support=flip)
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -79,19 +87,22 @@ class BlanketHistogram(RandomizedBits):
         return MessageCount(expected=expected, maximum=self.bins)
 
     @property
-    def bits_per_message(self) -> int:
-        """Bits that name a bin."""
-        return bits_to_name(self.bins)
+    def total_variance(self) -> float:
+        """Every bit of everybody is flipped by itself."""
+        flip = self.flip_probability
+        return self.users * self.bins * flip * (1 - flip)
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """The bins whose bit is 1 after flipping, of one person (a bin) or of many (an array of bins)."""
-        people = people_in_bins(values, bins=self.bins)
-        if self.bins > _MOST_BINS_IN_MESSAGES:
-            raise ParameterError(f"bins={readable(self.bins)} is too many for this protocol, which reports every bin")
-        source, kind = generator(rng), np.min_scalar_type(self.bins - 1)
+    @property
+    def noise_in_words(self) -> str:
+        """How often bits are flipped."""
+        return f"Each person flips each bit with probability {self.flip_probability:.4g}."
+
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        """The bins whose bit is 1 after flipping."""
+        kind = np.min_scalar_type(self.bins - 1)
         at_once = max(1, int(_FLIPS_AT_ONCE / (self.bins * self.flip_probability + 1)))
         sent = [
-            self._ones(people[start : start + at_once], source).astype(kind) for start in range(0, people.size, at_once)
+            self._ones(people[start : start + at_once], rng).astype(kind) for start in range(0, people.size, at_once)
         ]
         return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
 
@@ -101,49 +112,9 @@ class BlanketHistogram(RandomizedBits):
         flipped = heads(people.size * self.bins, self.flip_probability, rng)
         return np.setxor1d(own, flipped, assume_unique=True) % self.bins
 
-    def tally(self, messages: ArrayLike | Tally) -> Tally:
-        """How many ones there are for each bin; also of messages that were counted elsewhere."""
-        if isinstance(messages, Tally):
-            return counted_messages(messages, bins=self.bins)
-        flat = concatenate(messages)
-        check_bins(flat, bins=self.bins, what="message")
-        return Tally.of_bins(flat, bins=self.bins)
-
-    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> Tally:
-        """A tally drawn from its exact law given the true counts, without making messages."""
-        truth = true_counts(counts, users=self.users, bins=self.bins)
-        drawn = self._draw(truth.counts, generator(rng))
-        return Tally(truth.symbols, drawn, complete=len(truth) == self.bins)
-
-    def estimate(
-        self,
-        tally: Tally,
-        *,
-        estimator: str = "unbiased",
-        beta: float = 0.05,
-        reports: int | None = None,
-        domain: Domain | None = None,
-    ) -> Estimate:
-        """The histogram of every bin, with intervals that hold with probability 1 - beta."""
-        check_tally(tally, Tally)
-        only_unbiased(estimator)
-        ran, flip = self.for_reports(reports), self.flip_probability
-        check_total(
-            tally.total,
-            users=ran.users,
-            bins=self.bins,
-            expected=ran.users * ran.messages_per_user.expected,
-            variance=ran.users * self.bins * flip * (1 - flip),
-        )
-        return read_supports(
-            ran,
-            tally,
-            bins=self.bins,
-            supports=(1 - flip, flip),
-            bound=ran.error(beta),
-            people=ran.users,
-            domain=domain,
-        )
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        """Bits are independent."""
+        return Tally(truth.symbols, self.reading.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, sorted, for verification on a few bins."""

@@ -11,59 +11,36 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
-from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.checks import (
-    failure_probability,
-    head_count,
-    honest_among,
-    reporting,
-    target_delta,
-    target_epsilon,
-    whole,
-)
+from shuffledp.checks import target_delta, target_epsilon, whole
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import heads
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate, Intervals
-from shuffledp.pipeline.inputs import (
-    Counts,
-    check_bins,
-    check_domain,
-    check_tally,
-    check_total,
-    counted_messages,
-    few_enough_bins,
-    people_in_bins,
-    true_counts,
-)
-from shuffledp.pipeline.shuffler import concatenate
+from shuffledp.pipeline.inputs import few_enough_bins
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.release import (
-    MessageCount,
-    assembled,
-    bits_to_name,
-    check_people_and_bins,
-    describe_release,
-    kept_promise,
-    ran_with,
-)
-from shuffledp.randomness import generator
-from shuffledp.reading.reading import ErrorBound
+from shuffledp.protocols.base import ShuffledHistogram
+from shuffledp.protocols.cost import MessageCount, bits_to_name
+from shuffledp.protocols.promise import kept_promise
+from shuffledp.protocols.target import Target
+from shuffledp.reading.smallest_cell import HashRows, SmallestCell
 
 _MOST_CELLS = 2**31
+"""The counts of more cells do not fit in memory."""
+
 _MESSAGES_AT_ONCE = 1 << 20
-_BINS_AT_ONCE = 1 << 18
+"""Noise messages made at a time: they stay in the cache."""
+
+_BETA = 0.05
+"""The failure probability of the error by which the number of rows is chosen."""
 
 
 def fresh_coin() -> int:
@@ -72,24 +49,22 @@ def fresh_coin() -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublicCoinHistogram:
+class PublicCoinHistogram(ShuffledHistogram):
     """`rows` hash functions (T) into `width` cells (s); `noise` is the law of the noise messages of one cell.
 
     `coin` is the public seed of the hash functions, a fresh one unless given. Privacy does not depend on it; errors are
     bounded for any values that were not chosen with the coin in view.
     """
 
-    users: int
-    bins: int
     rows: int
     width: int
     noise: Binomial
     coin: int = field(default_factory=fresh_coin)
-    honest_users: int | None = None
-    guarantee: Guarantee | None = None
+
+    draws_its_law = True
 
     def __post_init__(self) -> None:
-        check_people_and_bins(self)
+        super().__post_init__()
         few_enough_bins(self.bins)
         if not isinstance(self.noise, Binomial) or self.noise.trials != self.users:
             raise ParameterError("noise must be a Binomial law with one trial for each user")
@@ -103,262 +78,147 @@ class PublicCoinHistogram:
             )
 
     @classmethod
-    def from_paper(cls, *, users: int, bins: int, epsilon: float, delta: float) -> Self:
-        """T = ceil(ln 2d), s = 2n and g = 90 T^2 ln(2T / delta) / (n epsilon^2), where that is at most 1/2."""
-        users, bins = head_count("users", users), whole("bins", bins)
-        epsilon, delta = target_epsilon(epsilon), target_delta(delta)
-        rows = published_rows(bins)
-        needed = 90 * rows**2 * math.log(2 * rows / delta) / epsilon**2
-        if needed > users / 2:
-            exactly = cls.minimum_users(epsilon=epsilon, delta=delta, rows=rows)
-            raise TooFewUsersError(
-                f"users={users} is too few for epsilon={epsilon:g}, delta={delta:g} with the published parameters, "
-                f"which would send every cell with probability {needed / users:.2g} > 1/2: needs at least "
-                f"{math.ceil(2 * needed):,}; calibrate exactly to need only {exactly:,}",
-                minimum_users=math.ceil(2 * needed),
-            )
-        return kept_promise(
-            cls(
-                users=users,
-                bins=bins,
-                rows=rows,
-                width=2 * users,
-                noise=Binomial(trials=users, probability=safely_up(needed / users)),
-                guarantee=Guarantee(epsilon=epsilon, delta=delta, basis="published parameters"),
-            )
-        )
-
-    @classmethod
-    def calibrate(
-        cls,
-        *,
-        users: int,
-        bins: int,
-        epsilon: float,
-        delta: float,
-        honest_users: int | None = None,
-        rows: int | None = None,
-        width: int | None = None,
-        coin: int | None = None,
+    def for_target(
+        cls, target: Target, *, rows: int | None = None, width: int | None = None, coin: int | None = None
     ) -> Self:
         """The least noise for (epsilon, delta); without `rows`, as many as make the error smallest."""
-        users, bins = head_count("users", users), whole("bins", bins)
-        honest = honest_among(honest_users, users=users)
-        epsilon, delta = target_epsilon(epsilon), target_delta(delta)
-        guarantee = Guarantee(epsilon=epsilon, delta=delta, basis="calibrated on the safe side")
+        cells = 2 * target.users if width is None else width
         public = fresh_coin() if coin is None else coin
-
-        def with_rows(number: int) -> dict[str, Any]:
-            probability = _least_noise(honest, number, epsilon, delta)
-            if probability is None:
-                needed = cls.minimum_users(epsilon=epsilon, delta=delta, rows=number)
-                raise TooFewUsersError(
-                    f"users={honest} is too few for epsilon={epsilon:g}, delta={delta:g} with {number} rows: needs at "
-                    f"least {needed}",
-                    minimum_users=needed,
-                )
-            return {
-                "users": users,
-                "bins": bins,
-                "rows": number,
-                "width": 2 * users if width is None else width,
-                "noise": Binomial(trials=users, probability=probability),
-                "coin": public,
-                "honest_users": honest,
-                "guarantee": guarantee,
-            }
-
         if rows is not None:
-            return cls(**with_rows(whole("rows", rows)))
-        best = cls(**with_rows(1))
-        for number in range(2, published_rows(bins) + 1):
+            return cls._with_rows(target, whole("rows", rows), width=cells, coin=public)
+        best = cls._with_rows(target, 1, width=cells, coin=public)
+        for number in range(2, published_rows(target.bins) + 1):
             try:
-                more = cls(**with_rows(number))
+                more = cls._with_rows(target, number, width=cells, coin=public)
             except TooFewUsersError:
                 break
-            if more.error(0.05).simultaneous > best.error(0.05).simultaneous:
+            if more.error(_BETA).simultaneous > best.error(_BETA).simultaneous:
                 break
             best = more
         return best
 
     @classmethod
+    def _with_rows(cls, target: Target, rows: int, *, width: int, coin: int) -> Self:
+        """The least noise for a number of rows."""
+        probability = _least_noise(target.honest, rows, target.epsilon, target.delta)
+        if probability is None:
+            needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta, rows=rows)
+            raise target.too_few(needed, how=f"with {rows} rows")
+        return cls(
+            users=target.users,
+            bins=target.bins,
+            rows=rows,
+            width=width,
+            noise=Binomial(trials=target.users, probability=probability),
+            coin=coin,
+            honest_users=target.honest,
+            guarantee=target.promise("calibrated on the safe side"),
+        )
+
+    @classmethod
+    def published_for(cls, target: Target) -> Self:
+        """T = ceil(ln 2d), s = 2n and g = 90 T^2 ln(2T / delta) / (n epsilon^2), where that is at most 1/2."""
+        rows = published_rows(target.bins)
+        needed = 90 * rows**2 * math.log(2 * rows / target.delta) / target.epsilon**2
+        if needed > target.users / 2:
+            exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta, rows=rows)
+            raise target.too_few(
+                math.ceil(2 * needed),
+                how="with the published parameters, which would send every cell with probability "
+                f"{needed / target.users:.2g} > 1/2",
+                instead=f"or calibrate exactly to need only {exactly}",
+            )
+        return kept_promise(
+            cls(
+                users=target.users,
+                bins=target.bins,
+                rows=rows,
+                width=2 * target.users,
+                noise=Binomial(trials=target.users, probability=safely_up(needed / target.users)),
+                guarantee=target.promise("published parameters"),
+            )
+        )
+
+    @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float, rows: int = 1) -> int:
-        """The fewest honest people with whom (epsilon, delta) is possible, with so many rows."""
+        """The fewest honest people with whom (epsilon, delta) is possible, with this number of rows."""
         return calibration.fewest_users(
             lambda users, probability: _curve(users, probability, rows),
             epsilon=target_epsilon(epsilon),
             delta=target_delta(delta),
+            shifts=2 * rows,
         )
 
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """A replaced value moves one cell of every row down and one up: exact, or composed on the safe side."""
-        return _curve(self.honest_users or self.users, self.noise.probability, self.rows)
+        return _curve(self.honest, self.noise.probability, self.rows)
 
-    def error(self, beta: float, *, estimator: str = "smallest", occupied_bins: int | None = None) -> ErrorBound:
-        """Errors in people that are exceeded with probability at most beta, on any dataset chosen without the coin.
+    @cached_property
+    def hashes(self) -> HashRows:
+        """The public hash functions."""
+        return HashRows(rows=self.rows, width=self.width, coin=self.coin)
 
-        Below: some cell of the bin has too little noise. Above: every row has more than `crowd` others in the bin's
-        cell, or the noise in the first row that has not is large. On average n / s others share a cell, so by Markov's
-        inequality a row has more than a with probability at most n / (s (a + 1)), independently for each row.
-        """
-        beta = failure_probability(beta)
-        if estimator != "smallest":
-            raise ParameterError(f"estimator must be smallest for this protocol, got {estimator!r}")
-        return ErrorBound(beta=beta, per_bin=self._reach(beta, 1), simultaneous=self._reach(beta, self.bins))
+    @cached_property
+    def reading(self) -> SmallestCell:
+        """The smallest count of the cells of a bin, less the expected noise."""
+        return SmallestCell(hashes=self.hashes, noise=self.noise, people=self.users, bins=self.bins)
 
-    def _reach(self, beta: float, bins: int) -> float:
-        return float(max(self._reaches(beta, bins)))
-
-    def _reaches(self, beta: float, bins: int) -> tuple[int, int]:
-        """How far estimates of so many bins are below and above the truth, each but for beta / 2."""
-        window, mean, risk = self.noise.window, self.noise.mean, beta / (2 * bins)
-        cells = min(bins, self.width) * self.rows
-        below = 0
-        while cells * window.below(math.ceil(mean - below)) > beta / 2 and below <= mean:
-            below += 1
-        share = self.users * (1 / self.width + 2.0**-32)  # the hash is uniform but for 2^-32
-        noisy = 0
-        while window.above(math.floor(mean + noisy)) > risk:
-            noisy += 1
-        best = self.users + noisy  # everybody in one cell
-        for crowd in range(self.users):
-            crowded = min(1.0, share / (crowd + 1)) ** self.rows
-            if crowd >= best:
-                break
-            if crowded < risk:
-                noisy = 0
-                while noisy + crowd < best and window.above(math.floor(mean + noisy)) > risk - crowded:
-                    noisy += 1
-                best = min(best, crowd + noisy)
-        return below, best
+    @property
+    def alphabet(self) -> int:
+        """Messages are cells."""
+        return self.hashes.cells
 
     @property
     def messages_per_user(self) -> MessageCount:
         """One for every row, and the noise."""
-        cells = self.rows * self.width
+        cells = self.alphabet
         return MessageCount(expected=self.rows + cells * self.noise.probability, maximum=self.rows + cells)
 
     @property
     def bits_per_message(self) -> int:
         """Bits that name a cell."""
-        return bits_to_name(self.rows * self.width)
+        return bits_to_name(self.alphabet)
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
-        """The cells that one person (a bin) or many (an array of bins) send, row after row numbered from 0."""
-        people, source = people_in_bins(values, bins=self.bins), generator(rng)
-        cells = self.rows * self.width
+    @property
+    def total_variance(self) -> float:
+        """Every cell has its own noise."""
+        return self.alphabet * self.noise.variance
+
+    @property
+    def noise_in_words(self) -> str:
+        """The cells and their noise."""
+        return (
+            f"Values are hashed into {self.rows} rows of {self.width:,} cells; a cell receives {self.noise.mean:.1f} "
+            "noise messages on average."
+        )
+
+    def fresh(self, rng: np.random.Generator) -> Self:
+        """The protocol with a new public coin: errors are over it too."""
+        return replace(self, coin=int(rng.integers(2**63)))
+
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """The cells of all values, row after row, then everybody's noise."""
+        cells = self.alphabet
         at_once = max(1, int(_MESSAGES_AT_ONCE / self.messages_per_user.expected))
-        sent = [self.cells(people).ravel()]
+        sent = [self.hashes.of(people).ravel()]
         for start in range(0, people.size, at_once):
             block = min(at_once, people.size - start)
-            sent.append(heads(block * cells, self.noise.probability, source) % cells)
+            sent.append(heads(block * cells, self.noise.probability, rng) % cells)
         return np.concatenate(sent)
 
-    def cells(self, bins: NDArray[Any]) -> NDArray[np.int64]:
-        """The cell of every bin in every row: one line for each row."""
-        multipliers, offsets = self._hashes
-        keys = bins.astype(np.uint64)
-        half, width = np.uint64(32), np.uint64(self.width)
-        hashed = (multipliers[:, None] * keys + offsets[:, None]) >> half
-        within = (hashed * width >> half).astype(np.int64)
-        return within + (np.arange(self.rows) * self.width)[:, None]
-
-    @cached_property
-    def _hashes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Multipliers and offsets of the rows, from the public coin."""
-        words = np.random.SeedSequence(self.coin).generate_state(2 * self.rows, dtype=np.uint64).astype(np.uint64)
-        return words[: self.rows], words[self.rows :]
-
-    def tally(self, messages: ArrayLike | Tally) -> Tally:
-        """How many messages name each cell; also of messages that were counted elsewhere."""
-        cells = self.rows * self.width
-        if isinstance(messages, Tally):
-            return counted_messages(messages, bins=cells)
-        flat = concatenate(messages)
-        check_bins(flat, bins=cells, what="message")
-        return Tally.of_bins(flat, bins=cells)
-
-    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None) -> Tally:
-        """The count of every cell, drawn from its exact law given the true counts, without making messages."""
-        truth = true_counts(counts, users=self.users, bins=self.bins)
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        """The count of every cell: independent noise, and the people whose values fall into it."""
         if len(truth) and truth.symbols.dtype.kind not in "iu":
             raise DataError("this protocol hashes numbered bins: encode labels with Domain.encode first")
-        number = self.rows * self.width
-        drawn = self.noise.sample(number, rng=generator(rng))
+        drawn = self.noise.sample(self.alphabet, rng=rng)
         held = truth.counts > 0
-        for row in self.cells(truth.symbols[held]):
+        for row in self.hashes.of(truth.symbols[held]):
             np.add.at(drawn, row, truth.counts[held])
-        return Tally(np.arange(number), drawn)
+        return Tally(np.arange(self.alphabet), drawn)
 
-    def estimate(
-        self,
-        tally: Tally,
-        *,
-        estimator: str = "smallest",
-        beta: float = 0.05,
-        reports: int | None = None,
-        domain: Domain | None = None,
-    ) -> Estimate:
-        """The histogram of every bin: the smallest count of its cells, less the expected noise."""
-        check_tally(tally, Tally)
-        check_domain(domain, bins=self.bins)
-        ran = self.for_reports(reports)
-        bound = ran.error(beta, estimator=estimator)
-        cells = self.rows * self.width
-        if len(tally) != cells or not tally.complete:
-            raise DataError("this protocol needs the count of every cell: tally messages, or draw with sample_tally")
-        check_total(
-            tally.total,
-            users=ran.users,
-            bins=self.bins,
-            expected=ran.users * ran.messages_per_user.expected,
-            variance=cells * ran.noise.variance,
-        )
-        smallest = np.empty(self.bins, dtype=np.int64)
-        for start in range(0, self.bins, _BINS_AT_ONCE):
-            stop = min(start + _BINS_AT_ONCE, self.bins)
-            smallest[start:stop] = tally.counts[self.cells(np.arange(start, stop))].min(axis=0)
-        counts = smallest.astype(np.float64) - ran.noise.mean
-
-        def intervals(bins: int) -> Intervals:
-            below, above = ran._reaches(bound.beta, bins)
-            return Intervals(
-                low=np.clip(np.floor(counts - above), 0, ran.users).astype(np.int64),
-                high=np.clip(np.ceil(counts + below), 0, ran.users).astype(np.int64),
-                unreported_high=0,
-            )
-
-        return assembled(
-            ran,
-            symbols=np.arange(self.bins),
-            counts=counts,
-            intervals=intervals,
-            bins=self.bins,
-            beta=bound.beta,
-            estimator=estimator,
-            domain=domain,
-        )
-
-    def for_reports(self, reports: int | None) -> Self:
-        """This protocol as it really ran when only so many people reported: same randomizer, less noise."""
-        if reports is None or reports == self.users:
-            return self
-        return ran_with(self, reports, noise=self.noise.share(reporting(reports, users=self.users), of=self.users))
-
-    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
-        return describe_release(
-            self,
-            bins=self.bins,
-            noise=(
-                f"Values are hashed into {self.rows} rows of {self.width:,} cells; a cell receives "
-                f"{self.noise.mean:.1f} noise messages on average."
-            ),
-            error=self.error(beta).simultaneous,
-            beta=beta,
-            drawn=drawn,
-        )
+    def _noise_of(self, people: int) -> dict[str, Any]:
+        return {"noise": self.noise.share(people, of=self.users)}
 
 
 def published_rows(bins: int) -> int:
@@ -374,5 +234,9 @@ def _curve(honest_users: int, probability: float, rows: int) -> PrivacyCurve:
 @lru_cache(maxsize=64)
 def _least_noise(honest_users: int, rows: int, epsilon: float, delta: float) -> float | None:
     return calibration.smallest_probability(
-        lambda users, probability: _curve(users, probability, rows), users=honest_users, epsilon=epsilon, delta=delta
+        lambda users, probability: _curve(users, probability, rows),
+        users=honest_users,
+        epsilon=epsilon,
+        delta=delta,
+        shifts=2 * rows,
     )

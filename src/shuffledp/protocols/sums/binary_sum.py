@@ -9,49 +9,83 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
-from shuffledp.checks import whole
+from shuffledp.checks import target_delta, target_epsilon
 from shuffledp.errors import DataError
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
-from shuffledp.pipeline.inputs import check_tally
 from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.missing_noise import MissingNoise
-from shuffledp.protocols.release import MessageCount
-from shuffledp.randomness import generator
+from shuffledp.protocols.cost import MessageCount
+from shuffledp.protocols.promise import theorem_noise
+from shuffledp.protocols.sums.bits import SumOfBits, check_bits
+from shuffledp.protocols.target import Target
+from shuffledp.reading.noisy_counts import TruncatedCounts, UnbiasedCounts
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinarySum(MissingNoise):
-    """The two-message protocol for a sum of bits."""
+class BinarySum(SumOfBits):
+    """The two-message protocol for a sum of bits; `truncated` is the paper's reading, the other one is unbiased."""
+
+    missing_probability: float
+    truncated: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.noise  # validates the probability
 
     @classmethod
-    def calibrate(cls, *, users: int, epsilon: float, delta: float, honest_users: int | None = None) -> Self:
+    def for_target(cls, target: Target, *, truncated: bool = True) -> Self:
         """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
-        return cls(**cls._calibration(users=users, epsilon=epsilon, delta=delta, honest_users=honest_users))
+        probability = calibration.smallest_probability(
+            _curve, users=target.honest, epsilon=target.epsilon, delta=target.delta, shifts=1
+        )
+        if probability is None:
+            needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
+            raise target.too_few(needed, instead="or a larger epsilon or delta")
+        return cls(
+            users=target.users,
+            missing_probability=probability,
+            honest_users=target.honest,
+            guarantee=target.promise("exact calibration"),
+            truncated=truncated,
+        )
 
     @classmethod
-    def from_theorem(cls, *, users: int, epsilon: float, delta: float) -> Self:
+    def published_for(cls, target: Target) -> Self:
         """The paper's noise: (epsilon, delta)-private by Theorem 3.1 i."""
-        return cls(**cls._theorem(users=users, epsilon=epsilon, delta=delta, name="Theorem 3.1", factor=1))
+        exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
+        probability = theorem_noise(target, share=1, exactly=exactly, name="Theorem 3.1")
+        return cls(users=target.users, missing_probability=probability, guarantee=target.promise("Theorem 3.1"))
 
-    @staticmethod
-    def curve(honest_users: int, missing_probability: float) -> PrivacyCurve:
-        """A replaced bit moves the number of messages by one."""
-        return PrivacyCurve.of_shifts(Shift(law=Binomial(trials=honest_users, probability=missing_probability), by=1))
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+        """The fewest honest people with whom (epsilon, delta) is possible."""
+        return calibration.fewest_users(_curve, epsilon=target_epsilon(epsilon), delta=target_delta(delta), shifts=1)
 
-    @property
-    def bin_count(self) -> int:
-        """One sum."""
-        return 1
+    @cached_property
+    def noise(self) -> Binomial:
+        """The law of M, the number of missing messages; its mean is lambda."""
+        return Binomial(trials=self.users, probability=self.missing_probability)
+
+    @cached_property
+    def privacy(self) -> PrivacyCurve:
+        """The exact privacy curve, counting the honest people's noise only."""
+        return _curve(self.honest, self.missing_probability)
+
+    @cached_property
+    def reading(self) -> TruncatedCounts | UnbiasedCounts:
+        """Truncated or unbiased."""
+        if self.truncated:
+            return TruncatedCounts(noise=self.noise, people=self.users)
+        return UnbiasedCounts(noise=self.noise, people=self.users, bins=1, missing=True)
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -59,42 +93,35 @@ class BinarySum(MissingNoise):
         return MessageCount(expected=2 - self.missing_probability, maximum=2)
 
     @property
-    def bits_per_message(self) -> int:
-        """Theorem 3.1 iv."""
-        return 1
+    def noise_in_words(self) -> str:
+        """How noise is made, and how much there is."""
+        return (
+            f"Each person leaves out each noise message with probability {self.missing_probability:.4g}; on average "
+            f"{self.noise.mean:.1f} are missing from a bin."
+        )
 
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
-        """The messages of one person (a bit) or of many (an array of bits): that many ones."""
-        bits = np.atleast_1d(np.asarray(values))
-        if bits.size and (bits.ndim != 1 or bits.dtype.kind not in "biu" or bits.min() < 0 or bits.max() > 1):
-            raise DataError("values must be bits: 0 or 1")
-        missing = count_heads(bits.size, self.missing_probability, generator(rng))
+    def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
+        """A one for each 1, and one for each person whose noise is not missing."""
+        missing = count_heads(bits.size, self.missing_probability, rng)
         return np.ones(int(np.count_nonzero(bits)) + bits.size - missing, dtype=np.uint8)
 
     def tally(self, messages: ArrayLike) -> Tally:
         """How many messages there are."""
         ones = concatenate(messages)
+        check_bits(ones, "messages")
         if ones.size and not (ones == 1).all():
             raise DataError("every message of this protocol is a 1; something else was received")
-        return Tally(np.array([1]), np.array([ones.size]))
+        return Tally(np.array([1]), np.array([ones.size]), messages=ones.size)
 
-    def sample_tally(self, ones: int, *, rng: np.random.Generator | None = None) -> Tally:
-        """A tally drawn from its exact law when `ones` people hold a 1, without making messages."""
-        count = whole("ones", ones, minimum=0)
-        if count > self.users:
-            raise DataError(f"{count} ones among {self.users} people")
-        return Tally(np.array([1]), count + self.users - self.noise.sample(1, rng=generator(rng)))
-
-    def estimate(
-        self, tally: Tally, *, estimator: str = "truncated", beta: float = 0.05, reports: int | None = None
-    ) -> Estimate:
-        """The number of ones: `estimate[1]`, or `estimate.frequency(1)` as the paper normalises it."""
-        check_tally(tally, Tally)
-        number = np.array([tally.total])
-        ran = self.for_reports(reports)
-        return ran._read(np.array([0]), number, estimator=estimator, beta=beta, domain=Domain.of([1]))
+    def _draw(self, ones: int, rng: np.random.Generator) -> Tally:
+        return Tally(np.array([1]), ones + self.users - self.noise.sample(1, rng=rng))
 
     def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, for verification."""
         missing = Fraction(self.missing_probability)
         return {(1,) * value: missing, (1,) * (value + 1): 1 - missing}
+
+
+def _curve(honest_users: int, missing_probability: float) -> PrivacyCurve:
+    """A replaced bit moves the number of messages by one."""
+    return PrivacyCurve.of_shifts(Shift(law=Binomial(trials=honest_users, probability=missing_probability), by=1))

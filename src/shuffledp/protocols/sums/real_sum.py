@@ -17,15 +17,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting.curve import REPLACE_ONE, PrivacyCurve, Shift
+from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.accounting.search import smallest_epsilon
+from shuffledp.accounting.rounding import FEW_OPERATIONS
+from shuffledp.accounting.split_and_mix_curve import SplitAndMixCurve
 from shuffledp.checks import (
     failure_probability,
     head_count,
@@ -46,7 +47,8 @@ from shuffledp.pipeline.estimate import Estimate, Intervals
 from shuffledp.pipeline.inputs import check_messages, check_tally
 from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.release import MessageCount, assembled, describe_release
+from shuffledp.protocols.cost import MessageCount
+from shuffledp.protocols.promise import describe_release
 from shuffledp.randomness import generator, random_words
 from shuffledp.reading.reading import ErrorBound
 
@@ -54,28 +56,6 @@ FEWEST_USERS = 19
 _MOST_MODULUS_BITS = 56
 _MOST_SCALE = 4096
 _WEIGHT_BITS = 256
-
-
-@dataclass(frozen=True, kw_only=True)
-class SplitAndMixCurve:
-    """The curve of the noise, plus what shares can tell beyond their sum."""
-
-    noise: PrivacyCurve
-    security_bits: int
-    neighbours: str = REPLACE_ONE
-
-    @property
-    def exact(self) -> bool:
-        """An upper bound: the distance of the shares from knowing only the sum is bounded, not computed."""
-        return False
-
-    def delta(self, epsilon: float) -> float:
-        """The delta for an epsilon."""
-        return min(1.0, self.noise.delta(epsilon) + (1 + math.exp(min(epsilon, 700.0))) * 2.0**-self.security_bits)
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon that the bound gives; inf if none does."""
-        return smallest_epsilon(self.delta, delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +218,7 @@ class RealSum:
 
         The rate is rounded up: a little more noise is no less private.
         """
-        rate = -math.log1p(-self.noise.decay) * (1 + 2.0**-50)
+        rate = -math.log1p(-self.noise.decay) * (1 + FEW_OPERATIONS)
         return poisson_table(Fraction(rate) / self._honest)
 
     @cached_property
@@ -270,7 +250,9 @@ class RealSum:
             total += int(self._noise_parts(np.size(values), source).sum())
         return Tally(np.array([1]), np.array([total % (1 << self.modulus_bits)]))
 
-    def estimate(self, tally: Tally, *, beta: float = 0.05, reports: int | None = None) -> Estimate:
+    def estimate(
+        self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
+    ) -> Estimate:
         """The sum: `estimate[1]`, or `estimate.frequency(1)` as the mean."""
         check_tally(tally, Tally)
         people = self.users if reports is None else reporting(reports, users=self.users)
@@ -284,22 +266,23 @@ class RealSum:
         if total > self.users * self.scale + self._noise_reach:  # below 0, modulo q
             total -= 1 << self.modulus_bits
         count, bound = np.array([total / self.scale]), self.error(beta)
-
-        def intervals(bins: int) -> Intervals:
-            low, high = np.floor(count - bound.per_bin), np.ceil(count + bound.per_bin)
-            low, high = (np.clip(edge, 0, people).astype(np.int64) for edge in (low, high))
-            return Intervals(low=low, high=high, unreported_high=0)
-
-        return assembled(
-            self,
+        low, high = (
+            np.clip(edge, 0, people).astype(np.int64)
+            for edge in (np.floor(count - bound.per_bin), np.ceil(count + bound.per_bin))
+        )
+        interval = Intervals(low=low, high=high, unreported_high=0)
+        return Estimate(
             symbols=np.array([0]),
             counts=count,
-            intervals=intervals,
+            per_bin=interval,
+            simultaneous=interval,
+            people=people,
             bins=1,
             beta=bound.beta,
             estimator="unbiased",
-            domain=Domain.of([1]),
-            people=people,
+            guarantee=self.guarantee,
+            about=partial(self.describe, beta=bound.beta),
+            domain=Domain.of([1]) if domain is None else domain,
         )
 
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.shuffler import shuffle
-from shuffledp.protocols.release import MessageCount
+from shuffledp.protocols.cost import MessageCount
 from shuffledp.verification.exact.finite import FiniteRandomizer
 from shuffledp.verification.exact.laws import Messages
 

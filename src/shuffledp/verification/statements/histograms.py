@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from shuffledp.accounting import theorems
 from shuffledp.accounting.smoothness import Check, binomial_lemma, corollary, smooth_delta
@@ -25,7 +24,7 @@ _FEW, _FEW_BINS = 4, 2
 def binary_sum() -> Iterator[Verdict]:
     """Theorem 3.1, with as few people as it allows."""
     users = theorems.theorem_users(epsilon=EPSILON, delta=DELTA)
-    protocol = BinarySum.from_theorem(users=users, epsilon=EPSILON, delta=DELTA)
+    protocol = BinarySum.published(users=users, epsilon=EPSILON, delta=DELTA)
     yield Verdict.at_most(
         statement="Theorem 3.1 i, privacy",
         claim=f"delta at epsilon {EPSILON:g}, n = {users:,}",
@@ -49,7 +48,7 @@ def binary_sum() -> Iterator[Verdict]:
 def histogram() -> Iterator[Verdict]:
     """Theorem 3.2, for a million bins."""
     users = theorems.theorem_users(epsilon=EPSILON, delta=DELTA)
-    protocol = Histogram.from_theorem(users=users, bins=BINS, epsilon=EPSILON, delta=DELTA)
+    protocol = Histogram.published(users=users, bins=BINS, epsilon=2 * EPSILON, delta=2 * DELTA)
     error = protocol.error(BETA)
     yield Verdict.at_most(
         statement="Theorem 3.2 i, privacy",
@@ -83,7 +82,7 @@ def smoothness() -> Iterator[Verdict]:
     """The appendix's lemmas on smooth distributions."""
     users = theorems.theorem_users(epsilon=EPSILON, delta=DELTA)
     yield _smooth("Lemma: the binomial is smooth", binomial_lemma(trials=1000, probability=0.09, alpha=0.6))
-    noise = BinarySum.from_theorem(users=users, epsilon=EPSILON, delta=DELTA)
+    noise = BinarySum.published(users=users, epsilon=EPSILON, delta=DELTA)
     weak = BinarySum.calibrate(users=1000, epsilon=EPSILON, delta=1e-3)
     yield Verdict.at_most(
         statement="Lemma: smooth gives private",
@@ -109,7 +108,9 @@ def _smooth(statement: str, check: Check) -> Verdict:
     )
 
 
-def _zero(statement: str, protocol: Any, table: FiniteRandomizer, *, dataset: tuple[int, ...], label: int) -> Verdict:
+def _zero(
+    statement: str, protocol: BinarySum | Histogram, table: FiniteRandomizer, *, dataset: tuple[int, ...], label: int
+) -> Verdict:
     """The probability, over all messages, that the analyzer reports a bin that nobody holds."""
     law = table.shuffled_law(dataset)
     wrong = sum(p for messages, p in law.items() if protocol.estimate(protocol.tally(list(messages)))[label] != 0)
@@ -118,7 +119,7 @@ def _zero(statement: str, protocol: Any, table: FiniteRandomizer, *, dataset: tu
     )
 
 
-def _enumerated(protocol: Any, table: FiniteRandomizer) -> Verdict:
+def _enumerated(protocol: BinarySum | Histogram, table: FiniteRandomizer) -> Verdict:
     """The privacy curve that all calibration uses, against all multisets of messages of a few people."""
     ratio = Fraction(3, 2)
     return Verdict.at_most(
@@ -130,7 +131,7 @@ def _enumerated(protocol: Any, table: FiniteRandomizer) -> Verdict:
     )
 
 
-def _messages(statement: str, protocol: Any, *, values: int, claimed: int) -> Verdict:
+def _messages(statement: str, protocol: BinarySum | Histogram, *, values: int, claimed: int) -> Verdict:
     most = max(len(messages) for value in range(values) for messages in protocol.randomizer_law(value))
     claim = f"messages of a person, d = {values}" if values != claimed else "messages of a person"
     return Verdict.at_most(

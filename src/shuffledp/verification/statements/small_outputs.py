@@ -23,6 +23,16 @@ _REACH = 14
 _PAIR_RATE, _LONE_RATE = Fraction(3, 8), Fraction(1, 4)
 
 
+def laplace_histogram() -> LaplaceHistogram:
+    """Four people, two bins."""
+    return LaplaceHistogram.calibrate(users=4, bins=2, epsilon=0.5, delta=0.05)
+
+
+def stability_histogram() -> StabilityHistogram:
+    """Two bins, and so many people that both can be large."""
+    return StabilityHistogram.calibrate(users=18, bins=2, epsilon=0.5, delta=0.05)
+
+
 def laplace_delta(protocol: LaplaceHistogram, *, ratio: Fraction) -> Fraction:
     """Over all neighbouring datasets of two bins, with the protocol's people and decay."""
     decay, most = Fraction(protocol.noise.decay), protocol.users + 1

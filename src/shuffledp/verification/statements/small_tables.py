@@ -28,7 +28,7 @@ def public_coin(*, users: int, rows: int) -> tuple[PublicCoinHistogram, FiniteRa
     coin = 0
     while True:
         protocol = PublicCoinHistogram(users=users, bins=2, rows=rows, width=2, noise=noise, coin=coin)
-        first, second = (protocol.cells(np.array([bin])).ravel().tolist() for bin in range(2))
+        first, second = (protocol.hashes.of(np.array([bin])).ravel().tolist() for bin in range(2))
         if not set(first) & set(second):
             break
         coin += 1

@@ -37,8 +37,7 @@ def support() -> Iterator[Verdict]:
 
 
 def _published(users: int) -> Histogram:
-    """(EPSILON, DELTA) in total: the theorem speaks of half of each."""
-    return Histogram.from_theorem(users=users, bins=BINS, epsilon=EPSILON / 2, delta=DELTA / 2)
+    return Histogram.published(users=users, bins=BINS, epsilon=EPSILON, delta=DELTA)
 
 
 def _exact(users: int) -> Histogram:

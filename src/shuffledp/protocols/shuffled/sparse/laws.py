@@ -16,6 +16,7 @@ from functools import cache, lru_cache
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
+from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.accounting.search import first_safe
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import gamma_sizes
@@ -30,7 +31,15 @@ KNEE = 5
 _MOST_LONE = 400.0
 """Rates of lone clusters that are worth trying: three times what the useful rates of pairs ever need."""
 
+_PAIR_SHARES = (0.05, 0.98)
+"""Shares of the messages that pairs may take in the search: with all or nothing there is no guarantee."""
+
+_LEAST_REST = 0.01
+"""So few lone messages never give the guarantee."""
+
 _TOLERANCE = 1e-4
+"""How far below the largest possible share of pairs the search may stop."""
+
 _RESOLUTION = 1e-3
 """Share of delta that composition may give up to stay fast."""
 
@@ -66,6 +75,11 @@ class LawSearch:
     epsilon: float
     delta: float
 
+    @classmethod
+    def resolving(cls, promised: Guarantee | None) -> LawSearch:
+        """The search whose resolution suits a guarantee, or a very small delta where none was asked for."""
+        return cls(epsilon=promised.epsilon, delta=promised.delta) if promised else cls(epsilon=1.0, delta=1e-12)
+
     @property
     def resolution(self) -> float:
         """Mass that composition may give up; at epsilon it counts e^epsilon times."""
@@ -93,26 +107,31 @@ class LawSearch:
         return None if rate is None else self.laws(pair_rate, rate)
 
     def within(self, messages: float) -> SparseLaws | None:
-        """The smallest error for at most so many noise messages per bin; None if the guarantee needs more."""
+        """The smallest error for at most this many noise messages per bin; None if the guarantee needs more.
+
+        Pairs (two messages each) make the error smaller and lone messages larger, so pairs take the largest share of
+        the messages with which the lone ones, which get the rest, still give the guarantee.
+        """
         best = self.at(PAIR_RATES[-1])
         if best and best.messages <= messages:
             return best
-        unit = self.laws(1.0, 1.0)
-        most = messages / (2 * unit.pairs.mean)
+        single = self.laws(1.0, 1.0)
+        most_pairs = messages / (2 * single.pairs.mean)
 
-        def on_budget(pair_rate: float) -> SparseLaws:
-            return self.laws(pair_rate, (messages - 2 * unit.pairs.mean * pair_rate) / unit.lone.mean)
+        def divided(share: float) -> SparseLaws:
+            pair_rate = share * most_pairs
+            return self.laws(pair_rate, (messages - 2 * single.pairs.mean * pair_rate) / single.lone.mean)
 
         @cache
         def excess(share: float) -> float:
-            return self.excess(on_budget(share * most))
+            return self.excess(divided(share))
 
-        feasible = _lowest(excess, 0.05, 0.98)
-        if excess(feasible) > 0:
+        possible = _lowest(excess, *_PAIR_SHARES)
+        if excess(possible) > 0:
             return None
-        # the largest share of pairs that still works: safe on the left, so search the mirror image
-        share = 1 - first_safe(lambda mirrored: excess(1 - mirrored), 0.01, 1 - feasible, tolerance=_TOLERANCE)
-        return on_budget(share * most)
+        # the guarantee holds from `possible` up to the share that is sought: first_safe wants it the other way round
+        rest = first_safe(lambda rest: excess(1 - rest), _LEAST_REST, 1 - possible, tolerance=_TOLERANCE)
+        return divided(1 - rest)
 
     def cheapest(self, *, start: int = 0) -> SparseLaws | None:
         """The fewest messages from a place among `PAIR_RATES` on: where they stop falling."""

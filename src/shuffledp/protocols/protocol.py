@@ -1,0 +1,106 @@
+"""What a histogram protocol is: a randomizer, a privacy curve and a reading of its tally.
+
+This is all that runs, plans, comparisons, verification, simulations and engines ask of one, and nothing else. Protocols
+of the central model have no messages and so only the first interface.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.accounting.curve import Curve
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.inputs import Counts
+from shuffledp.pipeline.tally import Tally
+from shuffledp.protocols.cost import MessageCount
+from shuffledp.protocols.target import Target
+from shuffledp.reading.reading import ErrorBound, Reading
+
+
+class HistogramProtocol(Protocol):
+    """A protocol of any model, for given people, bins and noise."""
+
+    @classmethod
+    def for_target(cls, target: Target) -> Self:
+        """The protocol with the least noise for the guarantee of the whole release."""
+
+    @classmethod
+    def published_for(cls, target: Target) -> Self:
+        """The protocol with its published parameters for the guarantee of the whole release."""
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+        """The fewest honest people with whom the guarantee is possible."""
+
+    @property
+    def users(self) -> int:
+        """How many people take part."""
+
+    @property
+    def bins(self) -> int:
+        """How many values are possible."""
+
+    @property
+    def honest_users(self) -> int | None:
+        """How many of the people surely follow the protocol."""
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the noise was chosen for."""
+
+    @property
+    def privacy(self) -> Curve:
+        """The privacy of the whole release for every epsilon, counting the honest people's noise only."""
+
+    @property
+    def reading(self) -> Reading:
+        """How a tally is read."""
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """How many messages one person sends."""
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits of one message."""
+
+    @property
+    def drawing_cost(self) -> float:
+        """About how many elementary steps a draw of `sample_tally` takes, beyond a few for each bin."""
+
+    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
+        """A tally drawn from its law given the true counts."""
+
+    def error(self, beta: float, *, occupied_bins: int | None = None) -> ErrorBound:
+        """Errors in people that are exceeded with probability at most beta, before any release."""
+
+    def estimate(
+        self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
+    ) -> Estimate:
+        """The histogram with intervals that hold with probability 1 - beta."""
+
+    def fresh(self, rng: np.random.Generator) -> Self:
+        """The protocol with new public coins; itself where it has none."""
+
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
+        """The guarantee, its conditions and the error to expect, in words."""
+
+
+@runtime_checkable
+class MessageProtocol(HistogramProtocol, Protocol):
+    """A protocol of the shuffled or the local model, where people send messages."""
+
+    @property
+    def numbered_messages(self) -> bool:
+        """Whether messages are single whole numbers, which some engines need."""
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
+        """The messages of one person (a bin) or of many (an array of bins)."""
+
+    def tally(self, messages: Any) -> Tally:
+        """Counts per symbol, which add up over parts of the messages."""
