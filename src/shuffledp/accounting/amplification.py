@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import blocks
+from shuffledp.accounting.rounding import HALF_BINOMIAL, SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe
 from shuffledp.checks import head_count, open_probability, real
 from shuffledp.errors import ParameterError
@@ -43,9 +44,6 @@ _BLOCK_WIDTH = 1e-5
 
 _MOST_THINNED_COPIES = 4 * 10**5
 _MOST_THINNED_BLOCKS = 32
-_HAIR = 1e-12
-_ROUNDING = 1e-10
-"""Relative error of a tail, generously."""
 
 _TOLERANCE = 1e-9
 _LOOSE_TOLERANCE = 1e-5
@@ -79,7 +77,7 @@ class Amplification:
         covered = real("covered", self.covered)
         if not 0 <= covered <= 1:
             raise ParameterError(f"covered must lie in [0, 1], got {covered:g}")
-        object.__setattr__(self, "covered", max(covered, math.exp(-epsilon) * (1 - _HAIR)))
+        object.__setattr__(self, "covered", max(covered, math.exp(-epsilon) * (1 - SEVERAL_OPERATIONS)))
 
     @property
     def exact(self) -> bool:
@@ -136,7 +134,7 @@ class Amplification:
     def _thinned_copies(self) -> tuple[float, float]:
         """How often another person sends a copy, and how many of the copies are telling: never more than there are."""
         telling, rest = (
-            rate * (1 - 8 * _HAIR) for rate in (2 * self._other * self.telling, self._plain * self.covered)
+            rate * (1 - 8 * SEVERAL_OPERATIONS) for rate in (2 * self._other * self.telling, self._plain * self.covered)
         )
         if not rest:
             return telling, 1.0
@@ -146,7 +144,7 @@ class Amplification:
     @property
     def _plain(self) -> float:
         """How often, at least, a message tells nothing."""
-        return max(1 - self.telling - _HAIR, 0.0)
+        return max(1 - self.telling - SEVERAL_OPERATIONS, 0.0)
 
     def _bound(self, epsilon: float, *, upper: bool) -> float:
         epsilon = real("epsilon", epsilon)
@@ -208,7 +206,7 @@ class Amplification:
             gained, lost = with_own * gain * at, loss * (with_own * beyond + without * (beyond + at / 2))
             low, high = (
                 np.maximum(best, gained - lost + allowance * (gained + lost))
-                for best, allowance in ((low, -_ROUNDING), (high, _ROUNDING))
+                for best, allowance in ((low, -HALF_BINOMIAL), (high, HALF_BINOMIAL))
             )
         return float(low.sum()), float(high.sum())
 
@@ -230,7 +228,7 @@ class Amplification:
         events = ((gain * at, loss * beyond), (gain * below, loss * (beyond + at)))
         low, high = (
             np.maximum.reduce([gained - lost + allowance * (gained + lost) for gained, lost in events])
-            for allowance in (-_ROUNDING, _ROUNDING)
+            for allowance in (-HALF_BINOMIAL, HALF_BINOMIAL)
         )
         return np.maximum(low, 0.0), np.maximum(high, 0.0)
 

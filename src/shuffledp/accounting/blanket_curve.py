@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import REPLACE_ONE
 from shuffledp.accounting.loss import PrivacyLoss
+from shuffledp.accounting.rounding import LOWER_BOUND
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.checks import real
 from shuffledp.errors import ParameterError
@@ -29,7 +30,6 @@ from shuffledp.noise.law import TAIL
 
 _MOST_OUTCOMES = 200_000
 _FEWEST_BLOCKS = 16
-_ROUNDING = 1e-9
 
 
 def blocks(
@@ -112,7 +112,7 @@ class BlanketCurve:
             if self.shifts == 1
             else (up.delta_with(up, epsilon), down.delta_with(down, epsilon))
         )
-        return max(0.0, reached * (1 - _ROUNDING) - 2 * TAIL)
+        return max(0.0, reached * (1 - LOWER_BOUND) - 2 * TAIL)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that the upper bound gives."""

@@ -17,10 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.accounting.rounding import PRIVACY_LOSS
 from shuffledp.noise import IntegerLaw
-
-_ROUNDING = 2.0**-40
-"""Relative allowance for floating-point rounding: about a hundred times what is measured against exact arithmetic."""
 
 _LARGEST_EXPONENT = 700.0
 """Keeps e^epsilon finite; where it matters the mass is 0."""
@@ -49,7 +47,7 @@ class PrivacyLoss:
         unreachable = window.pmf[shift:] if shift < 0 else window.pmf[:shift]
         revealing = unreachable.sum() + masses[possible & ~shared].sum() + window.mass_below + window.mass_above
         order = np.argsort(losses, kind="stable")
-        return cls(losses[order], masses[shared][order], float(revealing) * (1 + _ROUNDING))
+        return cls(losses[order], masses[shared][order], float(revealing) * (1 + PRIVACY_LOSS))
 
     @cached_property
     def _mass_from(self) -> NDArray[np.float64]:
@@ -66,12 +64,12 @@ class PrivacyLoss:
         above = np.searchsorted(self.losses, epsilon, side="right")
         mass = self._mass_from[above]
         gain = mass - np.exp(np.minimum(epsilon, _LARGEST_EXPONENT)) * self._other_mass_from[above]
-        return np.maximum(gain, 0) + _ROUNDING * mass + self.infinity
+        return np.maximum(gain, 0) + PRIVACY_LOSS * mass + self.infinity
 
     def delta_with(self, other: PrivacyLoss, epsilon: float) -> float:
         """The exact delta(epsilon) of both pairs together: E over this loss of the other's delta(epsilon - loss)."""
         rest = other.delta(epsilon - self.losses)
-        return float(self.masses @ rest) * (1 + _ROUNDING) + self.infinity
+        return float(self.masses @ rest) * (1 + PRIVACY_LOSS) + self.infinity
 
     @property
     def mean(self) -> float:
@@ -115,7 +113,7 @@ class PrivacyLoss:
         lower = np.floor(kept.losses / step)
         # with a loss at a + u, u in [0, step): the upper part is (1 - e^-u) / (1 - e^-step) of the mass
         share = -np.expm1(lower * step - kept.losses) / -math.expm1(-step)
-        up = kept.masses * np.clip(share * (1 + _ROUNDING), 0, 1)
+        up = kept.masses * np.clip(share * (1 + PRIVACY_LOSS), 0, 1)
         first = int(lower[0])
         at = (lower - first).astype(np.int64)
         masses = np.zeros(at[-1] + 2)
@@ -163,7 +161,7 @@ class GridLoss:
     @property
     def loss(self) -> PrivacyLoss:
         """The same distribution as losses and masses, with the rounding of the convolutions paid for."""
-        return PrivacyLoss(self._losses, self.masses * (1 + _ROUNDING), self.infinity * (1 + _ROUNDING))
+        return PrivacyLoss(self._losses, self.masses * (1 + PRIVACY_LOSS), self.infinity * (1 + PRIVACY_LOSS))
 
     @property
     def _losses(self) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shuffledp.accounting.rounding import LOG_RATIO
 from shuffledp.accounting.theorems import theorem_probability
 from shuffledp.checks import real, target_epsilon, whole
 from shuffledp.errors import ParameterError
@@ -59,7 +60,7 @@ def _ratio_tail(law: IntegerLaw, *, shift: int, threshold: float) -> float:
         kept = slice(max(-shift, 0), moved.size - max(shift, 0))
         image = slice(max(shift, 0), moved.size - max(-shift, 0))
         moved[kept] = window.log_pmf[image]
-    exceeds = window.log_pmf - moved >= threshold - 1e-12
+    exceeds = window.log_pmf - moved >= threshold - LOG_RATIO
     return float(window.pmf[exceeds].sum()) + window.mass_below + window.mass_above
 
 

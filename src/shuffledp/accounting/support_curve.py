@@ -20,14 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import REPLACE_ONE
+from shuffledp.accounting.rounding import WINDOW_SUM
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.checks import real, whole
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
 from shuffledp.noise.law import Window
-
-_ROUNDING = 1e-10
-"""Allowance for floating-point rounding, relative to the probability of the event: ten times the error of a window."""
 
 MOST_ELEMENTS = 50
 """So that 2^-elements is a probability on the dyadic grid."""
@@ -63,7 +61,7 @@ class SupportCurve:
     def delta(self, epsilon: float) -> float:
         """A delta for which the release is (epsilon, delta)-private; never below the formula."""
         gained, mass, outside = self._gain(_checked(epsilon))
-        return min(1.0, gained + _ROUNDING * mass + outside)
+        return min(1.0, gained + WINDOW_SUM * mass + outside)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for this delta; inf if there is none."""
@@ -84,11 +82,11 @@ class SupportCurve:
         for number in range(first, last + 1):
             kept = SupportCurve(noise_messages=self.noise_messages - number, elements=self.elements)
             gained, mass, _ = kept._gain(epsilon)
-            hit = (1 - self.support) * (gained - _ROUNDING * mass)
+            hit = (1 - self.support) * (gained - WINDOW_SUM * mass)
             missed = self.support * math.expm1(epsilon) * kept._event_in_noise(epsilon)
             total += float(dropped.pmf[number - first]) * (hit - missed)
         unresolved = dropped.mass_below + dropped.mass_above + float(dropped.pmf[last + 1 - first :].sum())
-        return max(0.0, total * (1 - _ROUNDING) - math.expm1(epsilon) * unresolved)
+        return max(0.0, total * (1 - WINDOW_SUM) - math.expm1(epsilon) * unresolved)
 
     @cached_property
     def _among_noise(self) -> Window:
@@ -117,7 +115,7 @@ class SupportCurve:
         law = self._among_noise
         below = _below(law, np.arange(law.first, law.last + 1) / math.exp(epsilon))
         event = float(law.pmf @ np.append(0.0, np.cumsum(law.pmf))[below])
-        return event * (1 + _ROUNDING) + 2 * (law.mass_below + law.mass_above)
+        return event * (1 + WINDOW_SUM) + 2 * (law.mass_below + law.mass_above)
 
 
 def _below(window: Window, limits: NDArray[np.floating]) -> NDArray[np.int64]:

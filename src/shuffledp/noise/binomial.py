@@ -20,6 +20,11 @@ GRID_BITS = 53
 
 _WEIGHT_BITS = 256
 
+FEW_OPERATIONS = 2.0**-50
+"""Relative margin for a number from up to four operations, each off by 2^-53 at most.
+
+All other margins are in accounting/rounding.py, which lists this one too."""
+
 
 def round_up_to_grid(probability: float) -> float:
     """The smallest multiple of 2^-53 that is not below the given probability."""
@@ -28,7 +33,7 @@ def round_up_to_grid(probability: float) -> float:
 
 def safely_up(probability: float) -> float:
     """On the grid, and not below the true number, of which the given one is a rounded computation."""
-    return round_up_to_grid(probability * (1 + 2.0**-50))
+    return round_up_to_grid(probability * (1 + FEW_OPERATIONS))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,81 @@
+"""Every margin by which a number is moved to the safe side because a computer rounds.
+
+The library never states a delta below the truth, nor a bound that does not hold. Floating-point numbers have 53 bits,
+so each operation is off by a relative 2^-53 = 1.1e-16 at most, and a sum of many terms by more. A margin says what it
+covers and how far off the computation it is for was measured to be, against fractions or against mpmath with 40 digits;
+tests/accounting/test_rounding.py measures it again and fails if the margin is less than twice as large.
+
+A margin is relative, to be used as `x * (1 + MARGIN)` or `x * (1 - MARGIN)`, unless its description says otherwise.
+What is left out of a window of probabilities is no rounding: it is bounded, and counted, as `noise.law.TAIL`.
+"""
+
+from __future__ import annotations
+
+from shuffledp.noise.binomial import FEW_OPERATIONS
+
+__all__ = [
+    "CLOPPER_PEARSON_TAIL",
+    "COUNT_AGAINST_MEAN",
+    "ESTIMATE_AT_AN_EDGE",
+    "FEW_OPERATIONS",
+    "HALF_BINOMIAL",
+    "LARGE_LOGARITHMS",
+    "LOG_RATIO",
+    "LOWER_BOUND",
+    "PRIVACY_LOSS",
+    "SCALED_LAWS",
+    "SEVERAL_OPERATIONS",
+    "SHARE_OF_A_RATE",
+    "SUPPORTS_AGAINST_MEAN",
+    "WINDOW_SUM",
+]
+
+SEVERAL_OPERATIONS = 1e-12
+"""A probability or a rate from up to a dozen operations and one exponential, such as e^-epsilon0, how often a message
+is telling, or 1 less that. Measured: 4e-16. Also used eight times over, and as an absolute margin of probabilities."""
+
+PRIVACY_LOSS = 2.0**-40
+"""A delta that is summed over a distribution of losses, relative to the probability of the losses that count; the mass
+at infinity; a mass that is moved to a grid or convolved. 2^-40 = 9.1e-13. Measured: 2e-14 of delta itself."""
+
+HALF_BINOMIAL = 1e-10
+"""A probability or a tail of Bin(n, 1/2) that keeps its relative precision far out, and products of a few of them."""
+
+WINDOW_SUM = 1e-10
+"""A sum over a window of probabilities, relative to the probability of the event that it is over. A window's own
+probabilities are off by less than 1e-11."""
+
+LOWER_BOUND = 1e-9
+"""A lower bound on delta is lowered by this: more than PRIVACY_LOSS raises it, which it is computed with, and far less
+than what separates it from the upper bound."""
+
+LOG_RATIO = 1e-12
+"""Absolute: the logarithm of a ratio of neighbouring probabilities that is compared with a threshold. An outcome this
+close to it counts as beyond."""
+
+COUNT_AGAINST_MEAN = 1e-9
+"""Absolute: a whole count that is compared with the mean of the noise plus or minus an error, both floats. Where they
+are equal but for rounding, the count falls on the side that makes the error larger. Covers two operands of up to 4e6,
+each off by 2.4e-10 at most; larger ones that are equal may fall on either side."""
+
+SUPPORTS_AGAINST_MEAN = 1e-7
+"""Absolute: the same for messages that support a bin, whose number can be far larger. Covers two operands of up to 5e8,
+each off by 3e-8 at most."""
+
+SHARE_OF_A_RATE = 1e-12
+"""The rate of Poisson noise that is scaled up from the honest people to all, then back down for their share."""
+
+SCALED_LAWS = 1e-5
+"""By how much the rates of two laws grow if scaling them up to all people and back down lost the guarantee: more than
+the 1e-16 that is lost, so that one step is enough, and fewer messages than anybody could notice."""
+
+LARGE_LOGARITHMS = 2.0**-30
+"""A difference of the logarithms of two integers too large for a float, relative to the difference."""
+
+ESTIMATE_AT_AN_EDGE = 1e-6
+"""Absolute, in people: an estimate that lies on the edge of an interval is inside or outside as asked, not as rounding
+has it. Estimates are at least 1 apart, up to a factor that shrinks them by at most a half."""
+
+CLOPPER_PEARSON_TAIL = 1e-8
+"""The failure probability that a confidence bound may spend is lowered by this: the tail that it is compared with has
+about ten digits."""
