@@ -1,6 +1,19 @@
 """Pairs of laws -> privacy curves; calibration; the paper's closed forms; smooth distributions."""
 
-from shuffledp.accounting.curve import Comparison, PrivacyCurve, Shift
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shuffledp.accounting.amplification import Amplification
+from shuffledp.accounting.curve import Comparison, Curve, PrivacyCurve, Shift
+from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss
 
-__all__ = ["Comparison", "GridLoss", "PrivacyCurve", "PrivacyLoss", "Shift"]
+if TYPE_CHECKING:
+    from shuffledp.accounting.blanket_curve import BlanketCurve
+    from shuffledp.accounting.support_curve import SupportCurve
+
+    # the type checker sees to it that every curve of this package answers what a curve is asked
+    _CURVES: tuple[type[Curve], ...] = (PrivacyCurve, BlanketCurve, SupportCurve, Amplification)
+
+__all__ = ["Amplification", "Comparison", "Curve", "GridLoss", "Guarantee", "PrivacyCurve", "PrivacyLoss", "Shift"]

@@ -23,14 +23,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import blocks
+from shuffledp.accounting.curve import REPLACE_ONE
 from shuffledp.accounting.rounding import HALF_BINOMIAL, SEVERAL_OPERATIONS
-from shuffledp.accounting.search import first_safe
+from shuffledp.accounting.search import first_safe_from, last_safe_from, log_excess
 from shuffledp.checks import head_count, open_probability, real
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, half_binomial
@@ -46,10 +47,16 @@ _MOST_THINNED_COPIES = 4 * 10**5
 _MOST_THINNED_BLOCKS = 32
 
 _TOLERANCE = 1e-9
+"""Of an epsilon, relative; of a local epsilon, absolute."""
+
 _LOOSE_TOLERANCE = 1e-5
-_FIRST_STRIDE = 0.1
-_STRIDE = 1.2
-_NOTHING = 1e-300
+"""Of a local epsilon for a particular randomizer, whose bound takes longer to compute."""
+
+_LOG_STRIDE = math.log(1.2)
+"""First step from a rough epsilon, in its logarithm."""
+
+_LOCAL_STRIDE = 0.1
+"""First step from the local epsilon that is enough for all randomizers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +87,11 @@ class Amplification:
         object.__setattr__(self, "covered", max(covered, math.exp(-epsilon) * (1 - SEVERAL_OPERATIONS)))
 
     @property
+    def neighbours(self) -> str:
+        """Datasets of equal size: with one person more or less, the number of messages would tell."""
+        return REPLACE_ONE
+
+    @property
     def exact(self) -> bool:
         """An upper bound, for every randomizer with this epsilon."""
         return False
@@ -97,20 +109,26 @@ class Amplification:
         delta = open_probability("delta", delta)
         if self.delta(0.0) <= delta:
             return 0.0
+        most = math.log(self.local_epsilon)
 
-        @cache
-        def excess(epsilon: float) -> float:
-            return math.log(max(self.delta(epsilon), _NOTHING) / delta)
+        def epsilon_at(logarithm: float) -> float:
+            return self.local_epsilon if logarithm >= most else math.exp(logarithm)
 
-        # start where a Gaussian of the same spread would be; beyond local_epsilon the local guarantee alone is better
+        found = first_safe_from(
+            lambda logarithm: log_excess(self.delta(epsilon_at(logarithm)), delta),
+            math.log(self._rough_epsilon(delta)),
+            stride=_LOG_STRIDE,
+            most=most,
+            tolerance=_TOLERANCE,
+        )
+        # from local_epsilon on the local guarantee alone is enough
+        return self.local_epsilon if found is None else epsilon_at(found)
+
+    def _rough_epsilon(self, delta: float) -> float:
+        """Where the search starts: the epsilon of a Gaussian whose mean moves by as many standard deviations."""
         t = self.telling
         shift = 2 * (self._own - self._other) * t / math.sqrt(t + 2 * self.users * self._other * t)
-        low = high = min(self.local_epsilon, shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2)
-        while excess(high) > 0:
-            low, high = high, min(self.local_epsilon, high * _STRIDE)
-        while excess(low) <= 0:
-            low, high = low / _STRIDE, low
-        return first_safe(excess, low, high, tolerance=_TOLERANCE * high)
+        return shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2
 
     @property
     def _own(self) -> float:
@@ -258,12 +276,11 @@ def blanket_epsilon(*, local_epsilon: float, users: int, delta: float) -> float 
         )
         return math.log(width**2 / (4 * users * drift)) + users * kept - math.log(delta)
 
-    if excess(local_epsilon) > 0:
-        return None
-    low = high = local_epsilon
-    while excess(low) <= 0:
-        low, high = low / _STRIDE, low
-    return first_safe(excess, low, high, tolerance=_TOLERANCE * high)
+    most = math.log(local_epsilon)
+    found = first_safe_from(
+        lambda logarithm: excess(math.exp(logarithm)), most, stride=_LOG_STRIDE, most=most, tolerance=_TOLERANCE
+    )
+    return None if found is None else math.exp(found)
 
 
 def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> float:
@@ -304,20 +321,23 @@ def largest_local_epsilon(
     if not 0 < epsilon <= MOST_LOCAL_EPSILON:
         raise ParameterError(f"epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
 
-    def excess_of(bound: Callable[[float], Amplification]) -> Callable[[float], float]:
-        """Positive while the local epsilon -loss is too large."""
-        return cache(lambda loss: math.log(max(bound(-loss).delta(epsilon), _NOTHING) / delta))
+    def largest(bound: Callable[[float], Amplification], *, start: float, stride: float, tolerance: float) -> float:
+        """The largest epsilon0 that is enough by this bound, from the start on; the start if none larger is."""
+        found = last_safe_from(
+            lambda local_epsilon: log_excess(bound(local_epsilon).delta(epsilon), delta),
+            start,
+            stride=stride,
+            least=start,
+            most=MOST_LOCAL_EPSILON,
+            tolerance=tolerance,
+        )
+        return start if found is None else found
 
-    for_any = excess_of(lambda local_epsilon: Amplification(local_epsilon=local_epsilon, users=users))
-    if for_any(-MOST_LOCAL_EPSILON) <= 0:
-        return MOST_LOCAL_EPSILON
-    enough = first_safe(for_any, -MOST_LOCAL_EPSILON, -epsilon, tolerance=_TOLERANCE)
+    def for_all(local_epsilon: float) -> Amplification:
+        return Amplification(local_epsilon=local_epsilon, users=users)
+
+    # what is epsilon-private before it is shuffled stays so, and no bound for one randomizer is worse than that for all
+    enough = largest(for_all, start=epsilon, stride=MOST_LOCAL_EPSILON, tolerance=_TOLERANCE)
     if special is None:
-        return -enough
-    excess, stride = excess_of(special), _FIRST_STRIDE
-    low = enough
-    while low > -MOST_LOCAL_EPSILON and excess(low) <= 0:
-        low, enough, stride = max(low - stride, -MOST_LOCAL_EPSILON), low, 2 * stride
-    if excess(low) <= 0:
-        return MOST_LOCAL_EPSILON
-    return -first_safe(excess, low, enough, tolerance=_LOOSE_TOLERANCE)
+        return enough
+    return largest(special, start=enough, stride=_LOCAL_STRIDE, tolerance=_LOOSE_TOLERANCE)

@@ -4,86 +4,81 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
-from typing import Protocol
+from functools import lru_cache
 
-from shuffledp.accounting.search import first_safe
+from shuffledp.accounting.curve import Curve, moved_bins
+from shuffledp.accounting.search import first_safe_from, log_excess
+from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 
 _TOLERANCE = 1e-9
 """Relative precision of a calibrated probability; it is rounded up."""
 
-_FIRST_STRIDE = 0.02
-"""First step of the search for a bracket, in the logarithm of the probability; every further step is twice as long."""
+_STRIDE = 0.02
+"""First step of the search, in the logarithm of the probability: what the rough mean is usually off by."""
 
 _RATE_TOLERANCE = 1e-4
+"""Relative precision of a Poisson rate, whose curve takes longer to compute."""
 
+_RATE_STRIDE = 0.1
+"""First step of the search for a rate, in its logarithm."""
 
-class Curve(Protocol):
-    """What is asked of a privacy curve here."""
-
-    @property
-    def shifts(self) -> int:
-        """How many independent coordinates a neighbouring dataset moves."""
-
-    def delta(self, epsilon: float) -> float:
-        """The delta for an epsilon."""
+_ROUGH_TOLERANCE = 1e-4
+"""Relative precision of the place where a search starts."""
 
 
 CurveOf = Callable[[int, float], Curve]
 """From a number of honest people and a noise probability to the privacy curve of a protocol."""
 
 
-def smallest_probability(curve_of: CurveOf, *, users: int, epsilon: float, delta: float) -> float | None:
+def smallest_probability(
+    curve_of: CurveOf, *, users: int, epsilon: float, delta: float, shifts: int = 2
+) -> float | None:
     """The smallest noise probability in (0, 1/2], on the dyadic grid, that gives (epsilon, delta); None if none does.
 
     More noise never hurts privacy, so this is a root of log delta(epsilon) in the logarithm of the probability.
+    `shifts` is how many coordinates a neighbour moves; it only says where the search starts.
     """
 
-    @cache
-    def excess(log_probability: float) -> float:
-        probability = round_up_to_grid(min(0.5, math.exp(log_probability)))
-        return math.log(curve_of(users, probability).delta(epsilon) / delta)
+    def probability_at(logarithm: float) -> float:
+        return round_up_to_grid(min(0.5, math.exp(logarithm)))
 
-    least, most = -GRID_BITS * math.log(2), math.log(0.5)
     if curve_of(users, 2.0**-GRID_BITS).delta(epsilon) <= delta:
         return 2.0**-GRID_BITS
-    shifts = curve_of(users, 0.5).shifts
-    low = high = min(most, math.log(_rough_mean(shifts, epsilon, delta) / users))
-    stride = _FIRST_STRIDE
-    while excess(high) > 0:
-        if high == most:
-            return None
-        low, high, stride = high, min(most, high + stride), 2 * stride
-    while excess(low) <= 0:
-        low, high, stride = max(least, low - stride), low, 2 * stride
-    return round_up_to_grid(min(0.5, math.exp(first_safe(excess, low, high, tolerance=_TOLERANCE))))
+    found = first_safe_from(
+        lambda logarithm: log_excess(curve_of(users, probability_at(logarithm)).delta(epsilon), delta),
+        math.log(_rough_mean(shifts, epsilon, delta) / users),
+        stride=_STRIDE,
+        least=-GRID_BITS * math.log(2),
+        most=math.log(0.5),
+        tolerance=_TOLERANCE,
+    )
+    return None if found is None else probability_at(found)
 
 
 def first_rate(excess: Callable[[float], float], *, start: float, largest: float) -> float | None:
     """The smallest rate of a Poisson law whose excess is not positive, to 1e-4; None if it is above the largest."""
-    cached = cache(lambda log_rate: excess(math.exp(log_rate)))
-    low = high = math.log(start)
-    stride, most = 0.1, math.log(largest)
-    while cached(high) > 0:
-        if high >= most:
-            return None
-        low, high, stride = high, min(high + stride, most), 2 * stride
-    while cached(low) <= 0:
-        low, high, stride = low - stride, low, 2 * stride
-    return math.exp(first_safe(cached, low, high, tolerance=_RATE_TOLERANCE))
+    found = first_safe_from(
+        lambda logarithm: excess(math.exp(logarithm)),
+        math.log(start),
+        stride=_RATE_STRIDE,
+        most=math.log(largest),
+        tolerance=_RATE_TOLERANCE,
+    )
+    return None if found is None else math.exp(found)
 
 
-def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float) -> int:
+def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float, shifts: int = 2) -> int:
     """The smallest number of honest people for whom the largest noise, probability 1/2, gives (epsilon, delta).
 
-    One more person adds an independent coin to the noise, so privacy only improves with their number.
+    One more person adds an independent coin to the noise, so privacy only improves with their number. `shifts` is as
+    for `smallest_probability`.
     """
 
     def enough(users: int) -> bool:
         return curve_of(users, 0.5).delta(epsilon) <= delta
 
-    high = max(1, math.ceil(2 * _rough_mean(curve_of(1, 0.5).shifts, epsilon, delta)))
+    high = max(1, math.ceil(2 * _rough_mean(shifts, epsilon, delta)))
     while not enough(high):
         high *= 2
     low = 0
@@ -91,6 +86,25 @@ def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+@lru_cache(maxsize=256)
+def two_bins_probability(*, users: int, epsilon: float, delta: float) -> float | None:
+    """`smallest_probability` for every histogram whose bins have binomial noise of one coin per person, computed once.
+
+    The paper's histogram and that of dummies have the same curve, so one release compares them for the price of one.
+    """
+    return smallest_probability(_two_bins, users=users, epsilon=epsilon, delta=delta)
+
+
+@lru_cache(maxsize=256)
+def two_bins_fewest_users(*, epsilon: float, delta: float) -> int:
+    """`fewest_users` for the same histograms."""
+    return fewest_users(_two_bins, epsilon=epsilon, delta=delta)
+
+
+def _two_bins(users: int, probability: float) -> Curve:
+    return moved_bins(Binomial(trials=users, probability=probability))
 
 
 def _rough_mean(shifts: int, epsilon: float, delta: float) -> float:
@@ -105,5 +119,6 @@ def _rough_mean(shifts: int, epsilon: float, delta: float) -> float:
         return gained - lost - delta
 
     floor = math.log(1 / delta)
-    low, high = math.log(floor), math.log(floor + 4 * floor / epsilon**2)
-    return math.exp(first_safe(excess, low, high, tolerance=1e-4)) if excess(low) > 0 >= excess(high) else floor
+    least, most = math.log(floor), math.log(floor + 4 * floor / epsilon**2)
+    found = first_safe_from(excess, least, stride=math.inf, least=least, most=most, tolerance=_ROUGH_TOLERANCE)
+    return floor if found in (None, least) else math.exp(found)

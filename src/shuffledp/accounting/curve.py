@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,24 @@ REPLACE_ONE = "datasets of equal size in which one person's value is replaced"
 _STEPS_PER_DEVIATION = 60
 _MOST_STEPS = 1 << 13
 _MOST_COMPARISONS = 5000
+
+
+class Curve(Protocol):
+    """What every privacy curve answers, whichever release it is for."""
+
+    @property
+    def neighbours(self) -> str:
+        """Which datasets count as neighbours."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the curve is the truth, up to rounding, or an upper bound."""
+
+    def delta(self, epsilon: float) -> float:
+        """A delta such that the release is (epsilon, delta)-private; never below the smallest."""
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for which the curve gives this delta; inf if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +220,11 @@ class PrivacyCurve:
         for part in rest:
             total = total.compose(part)
         return total
+
+
+def moved_bins(noise: IntegerLaw) -> PrivacyCurve:
+    """A replaced value moves two bins by one, in opposite directions, with independent noise."""
+    return PrivacyCurve.of_shifts(Shift(law=noise, by=1), Shift(law=noise, by=-1))
 
 
 def _together(mix: Iterable[Comparison]) -> Comparison:

@@ -1,16 +1,81 @@
-"""Where a condition starts to hold, always reported on the safe side."""
+"""Where a condition starts to hold, always reported on the safe side.
+
+A condition is a function `excess` that is positive where it fails: too little noise, too small an epsilon. It fails
+below some point and holds from there on (or, for `last_safe_from`, the other way round). The point that is returned
+is always one at which it was seen to hold.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from shuffledp.checks import open_probability
 
 _BISECT_EVERY = 4
+"""False position halves a bracket at least this often: enough guard, and it costs little where it was not needed."""
+
 _EPSILON_TOLERANCE = 1e-11
-_MOST_EPSILON = 1000.0
+_MOST_EPSILON = 512.0
+"""An epsilon of 512 promises nothing; beyond it none is looked for."""
+
 _NOTHING = 1e-300
+"""Stands for a delta of 0, which has no logarithm."""
+
+
+def log_excess(reached: float, allowed: float) -> float:
+    """The logarithm of `reached` / `allowed`: smooth where deltas range over many powers of ten."""
+    return math.log(max(reached, _NOTHING) / allowed)
+
+
+def first_safe_from(
+    excess: Callable[[float], float],
+    start: float,
+    *,
+    stride: float,
+    tolerance: float,
+    least: float = -math.inf,
+    most: float = math.inf,
+    growth: float = 2.0,
+) -> float | None:
+    """A point where `excess` is not positive, at most `tolerance` above the first, looked for around `start`.
+
+    Walks from `start`, up if it is not safe and down if it is, until the first safe point lies between two places; the
+    first step is `stride` long and every further one `growth` times longer. Only places from `least` to `most` are
+    tried: the answer is `least` if that is safe already, and None if `most` is not.
+    """
+    known = cache(excess)
+    low = high = min(max(start, least), most)
+    while known(high) > 0:
+        if high >= most:
+            return None
+        low, high, stride = high, min(high + stride, most), growth * stride
+    while known(low) <= 0:
+        if low <= least:
+            return low
+        low, high, stride = max(low - stride, least), low, growth * stride
+    return first_safe(known, low, high, tolerance=tolerance)
+
+
+def last_safe_from(
+    excess: Callable[[float], float],
+    start: float,
+    *,
+    stride: float,
+    tolerance: float,
+    least: float = -math.inf,
+    most: float = math.inf,
+    growth: float = 2.0,
+) -> float | None:
+    """The mirror image: where a condition holds below some point and fails above, a point just below it.
+
+    The answer is `most` if that is safe, and None if `least` is not.
+    """
+    mirrored = first_safe_from(
+        lambda at: excess(-at), -start, stride=stride, tolerance=tolerance, least=-most, most=-least, growth=growth
+    )
+    return None if mirrored is None else -mirrored
 
 
 def first_safe(excess: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
@@ -41,13 +106,12 @@ def first_safe(excess: Callable[[float], float], low: float, high: float, *, tol
 def smallest_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
     """The smallest epsilon with delta_of(epsilon) <= delta, for a falling function; inf if none is known."""
     delta = open_probability("delta", delta)
-    if delta_of(0.0) <= delta:
-        return 0.0
-    low, high = 0.0, 1.0
-    while delta_of(high) > delta:
-        low, high = high, 2 * high
-        if high > _MOST_EPSILON:
-            return math.inf
-    return first_safe(
-        lambda epsilon: math.log(max(delta_of(epsilon), _NOTHING) / delta), low, high, tolerance=_EPSILON_TOLERANCE
+    found = first_safe_from(
+        lambda epsilon: log_excess(delta_of(epsilon), delta),
+        1.0,
+        stride=1.0,
+        least=0.0,
+        most=_MOST_EPSILON,
+        tolerance=_EPSILON_TOLERANCE,
     )
+    return math.inf if found is None else found
