@@ -24,17 +24,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import blocks
 from shuffledp.accounting.curve import REPLACE_ONE
-from shuffledp.accounting.rounding import HALF_BINOMIAL, SEVERAL_OPERATIONS
+from shuffledp.accounting.hidden_message import HiddenMessage
+from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe_from, last_safe_from, log_excess
 from shuffledp.checks import head_count, open_probability, real
 from shuffledp.errors import ParameterError
-from shuffledp.noise import Binomial, half_binomial
+from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 from shuffledp.noise.law import TAIL
 
@@ -45,6 +47,7 @@ _BLOCK_WIDTH = 1e-5
 
 _MOST_THINNED_COPIES = 4 * 10**5
 _MOST_THINNED_BLOCKS = 32
+"""The same where every number of telling messages is tried for every block: beyond this many copies that takes long."""
 
 _TOLERANCE = 1e-9
 """Of an epsilon, relative; of a local epsilon, absolute."""
@@ -126,43 +129,9 @@ class Amplification:
 
     def _rough_epsilon(self, delta: float) -> float:
         """Where the search starts: the epsilon of a Gaussian whose mean moves by as many standard deviations."""
-        t = self.telling
-        shift = 2 * (self._own - self._other) * t / math.sqrt(t + 2 * self.users * self._other * t)
+        t, copied = self.telling, _copied_by_all(self.local_epsilon)
+        shift = 2 * (1 - copied) * t / math.sqrt(t + self.users * copied * t)
         return shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2
-
-    @property
-    def _own(self) -> float:
-        """p: how often a person's message is like their value's, in the worst randomizer."""
-        return 1 / (1 + math.exp(-self.local_epsilon))
-
-    @property
-    def _other(self) -> float:
-        """1 - p, computed by itself: a difference would lose its digits where p is nearly 1."""
-        return 1 / (1 + math.exp(self.local_epsilon))
-
-    @cached_property
-    def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Blocks of values of C: first, last and probability of each. Fewer copies are never better for privacy."""
-        copied = self._thinned_copies[0] if self._thinned else 2 * self._other
-        rounded = max(round_up_to_grid(copied) - 2.0**-GRID_BITS, 0.0)  # rounded down: fewer copies
-        most = _MOST_THINNED_BLOCKS if self._thinned else _MOST_BLOCKS
-        return blocks(self.users - 1, rounded, most=most, width=_BLOCK_WIDTH)
-
-    @property
-    def _thinned_copies(self) -> tuple[float, float]:
-        """How often another person sends a copy, and how many of the copies are telling: never more than there are."""
-        telling, rest = (
-            rate * (1 - 8 * SEVERAL_OPERATIONS) for rate in (2 * self._other * self.telling, self._plain * self.covered)
-        )
-        if not rest:
-            return telling, 1.0
-        share = round_up_to_grid(telling / (telling + rest))
-        return min(telling / share, rest / (1 - share)) if share < 1 else telling, share
-
-    @property
-    def _plain(self) -> float:
-        """How often, at least, a message tells nothing."""
-        return max(1 - self.telling - SEVERAL_OPERATIONS, 0.0)
 
     def _bound(self, epsilon: float, *, upper: bool) -> float:
         epsilon = real("epsilon", epsilon)
@@ -170,12 +139,15 @@ class Amplification:
             raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
         if epsilon >= self.local_epsilon:
             return 0.0
+        message = HiddenMessage(local_epsilon=self.local_epsilon, epsilon=epsilon)
         if self._thinned:
-            low, high = self._thinned_delta(epsilon)
-            return min(self._for_any.delta(epsilon), high + 4 * TAIL) if upper else low
+            low, high = message.delta(*self._tellings)
+            return min(self._for_any.delta(epsilon), float(high.sum()) + 4 * TAIL) if upper else float(low.sum())
         first, last, mass = self._copies
-        at_least, at_most = self._given_copies(first if upper else last, epsilon)
-        return min(1.0, float(mass @ at_most) + 2 * TAIL) if upper else float(mass @ at_least)
+        # every message is telling: all of the copies, and surely the person's own
+        total = (first if upper else last) + 1
+        low, high = message.delta(total, np.ones(total.size), np.zeros(total.size))
+        return min(1.0, float(mass @ high) + 2 * TAIL) if upper else float(mass @ low)
 
     @cached_property
     def _for_any(self) -> Amplification:
@@ -185,70 +157,67 @@ class Amplification:
     @property
     def _thinned(self) -> bool:
         """Whether `telling` is used: with very many copies there are too many outcomes to try each."""
-        return self.telling < 1 and self.users * self._thinned_copies[0] < _MOST_THINNED_COPIES
+        return self.telling < 1 and self.users * self._copied < _MOST_THINNED_COPIES
+
+    @property
+    def _copy_rates(self) -> tuple[float, float]:
+        """How often another person sends a copy of a telling message, and of one that tells nothing, at least."""
+        plain = max(1 - self.telling - SEVERAL_OPERATIONS, 0.0)
+        surely = 1 - 8 * SEVERAL_OPERATIONS
+        return _copied_by_all(self.local_epsilon) * self.telling * surely, plain * self.covered * surely
+
+    @property
+    def _telling_share(self) -> float:
+        """Which share of the copies is telling; on the grid, rounded up."""
+        telling, plain = self._copy_rates
+        return round_up_to_grid(telling / (telling + plain)) if plain else 1.0
+
+    @property
+    def _copied(self) -> float:
+        """How often another person sends a copy: with that share of telling ones, no kind more often than its rate."""
+        if self.telling == 1:
+            return _copied_by_all(self.local_epsilon)
+        (telling, plain), share = self._copy_rates, self._telling_share
+        return min(telling / share, plain / (1 - share)) if share < 1 else telling
 
     @cached_property
-    def _tellings(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """For every block of C and every number n of telling messages: n, t f(n - 1) and (1 - t) f(n), times the mass.
+    def _copies(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Blocks of values of C: first, last and probability of each. Fewer copies are never better for privacy."""
+        copied = self._copied if self._thinned else _copied_by_all(self.local_epsilon)
+        rounded = max(round_up_to_grid(copied) - 2.0**-GRID_BITS, 0.0)  # rounded down: fewer copies
+        most = _MOST_THINNED_BLOCKS if self._thinned else _MOST_BLOCKS
+        return blocks(self.users - 1, rounded, most=most, width=_BLOCK_WIDTH)
 
-        f is the law of how many of the C copies are telling; fewer copies are never better for privacy.
+    @cached_property
+    def _tellings(self) -> _Tellings:
+        """The law of how many messages are telling, for every block of C, which counts as its first value.
+
+        With f the law of how many of the C copies are telling, n are with probability t f(n - 1) if the person's own is
+        among them, and (1 - t) f(n) if not; each is multiplied by the block's probability. Numbers n that are
+        possible only without the person's own tell nothing and are left out.
         """
-        t, share = self.telling, self._thinned_copies[1]
-        totals, with_own, without = [], [], []
+        t = self.telling
+        totals, with_owns, withouts = [], [], []
         for copies, mass in zip(self._copies[0].tolist(), self._copies[2].tolist(), strict=True):
-            first, _, pmf = blocks(copies, share, most=copies + 1)
+            first, _, f = blocks(copies, self._telling_share, most=copies + 1)
             totals.append(np.append(first, first[-1] + 1))
-            with_own.append(mass * t * np.append(0.0, pmf))
-            without.append(mass * (1 - t) * np.append(pmf, 0.0))
-        return np.concatenate(totals), np.concatenate(with_own), np.concatenate(without)
+            with_owns.append(mass * t * np.append(0.0, f))
+            withouts.append(mass * (1 - t) * np.append(f, 0.0))
+        possible = np.concatenate(with_owns) > 0
+        return _Tellings(*(np.concatenate(parts)[possible] for parts in (totals, with_owns, withouts)))
 
-    def _thinned_delta(self, epsilon: float) -> tuple[float, float]:
-        """The delta where every message is telling only with probability t, from below and from above.
 
-        If k of the n telling messages are like the first value's, for fair coins B and given C,
+class _Tellings(NamedTuple):
+    """Numbers of telling messages, and how likely each is together with the person's own, and without it."""
 
-            P(n, k) = t f(n-1) (p B(n-1, k-1) + (1-p) B(n-1, k)) + (1-t) f(n) B(n, k)
+    total: NDArray[np.int64]
+    with_own: NDArray[np.float64]
+    without: NDArray[np.float64]
 
-        The likelihood ratio grows with k, so the best event is "at least so many", for every n.
-        """
-        own, other, factor = self._own, self._other, math.exp(epsilon)
-        possible = self._tellings[1] > 0
-        total = self._tellings[0][possible]
-        with_own, without = self._tellings[1][possible], self._tellings[2][possible]
-        gain, loss = other * factor * math.expm1(self.local_epsilon - epsilon), math.expm1(epsilon)
-        share = (factor * own - other + loss * without / (2 * with_own)) / ((own - other) * (1 + factor))
-        least = np.floor(np.minimum(share, 2.0) * total).astype(np.int64) + 1
-        low, high = np.zeros(total.size), np.zeros(total.size)
-        for k in (least - 1, least):
-            at, beyond = half_binomial.pmf(total - 1, k - 1), half_binomial.tail(total - 1, k)
-            gained, lost = with_own * gain * at, loss * (with_own * beyond + without * (beyond + at / 2))
-            low, high = (
-                np.maximum(best, gained - lost + allowance * (gained + lost))
-                for best, allowance in ((low, -HALF_BINOMIAL), (high, HALF_BINOMIAL))
-            )
-        return float(low.sum()), float(high.sum())
 
-    def _given_copies(
-        self, copies: NDArray[np.int64], epsilon: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The delta for given C, from below and from above, as far as rounding can put it off.
-
-        The likelihood ratio grows with A + D, so the best event is that it is at least `least`; where rounding may have
-        put that one too high, the next lower event is tried as well.
-        """
-        own, other, factor = self._own, self._other, math.exp(epsilon)
-        share = (factor * own - other) / ((own - other) * (1 + factor))
-        least = np.floor(share * (copies + 1)).astype(np.int64) + 1
-        at, below = half_binomial.pmf(copies, least - 1), half_binomial.pmf(copies, least - 2)
-        beyond = half_binomial.tail(copies, least) if epsilon else np.zeros(copies.size)
-        gain = other * factor * math.expm1(self.local_epsilon - epsilon)  # own - factor * other, without cancellation
-        loss = math.expm1(epsilon)
-        events = ((gain * at, loss * beyond), (gain * below, loss * (beyond + at)))
-        low, high = (
-            np.maximum.reduce([gained - lost + allowance * (gained + lost) for gained, lost in events])
-            for allowance in (-HALF_BINOMIAL, HALF_BINOMIAL)
-        )
-        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+def _copied_by_all(local_epsilon: float) -> float:
+    """2 (1 - p): how often another person's message is a copy of either value's, whatever the randomizer."""
+    return 2 / (1 + math.exp(local_epsilon))
 
 
 def closed_form_epsilon(*, local_epsilon: float, users: int, delta: float) -> float | None:

@@ -80,10 +80,12 @@ class BlanketCurve:
         most = max(_FEWEST_BLOCKS, int(_MOST_OUTCOMES / width))
         # fewer coins are never better for privacy, so a block counts as its first value
         coins, _, mass = blocks(self.users - 1, 2 * flip, most=most)
-        total, sums, weights = _outcomes(coins + 1, mass)
-        ones, zeros = (1 - flip) * sums + flip * (total - sums), flip * sums + (1 - flip) * (total - sums)
-        masses = 2 * weights * half_binomial.pmf(total, sums) * ones / total
-        losses = np.log(ones) - np.log(zeros)
+        # with the person's own bit among them: total of them, sum of which are 1
+        block, sums = _side_by_side(*_likely_sums(coins + 1))
+        total = (coins + 1)[block]
+        if_one, if_zero = (1 - flip) * sums + flip * (total - sums), flip * sums + (1 - flip) * (total - sums)
+        masses = 2 * mass[block] * half_binomial.pmf(total, sums) * if_one / total
+        losses = np.log(if_one) - np.log(if_zero)
         order = np.argsort(losses, kind="stable")
         return PrivacyLoss(losses[order], masses[order], 6 * TAIL)
 
@@ -119,16 +121,18 @@ class BlanketCurve:
         return smallest_epsilon(self.delta, delta)
 
 
-def _outcomes(
-    totals: NDArray[np.int64], mass: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """For each total all sums that fair coins reach but for 2^-100 (Hoeffding), side by side with the total's mass."""
-    reach = np.ceil(np.sqrt(totals * math.log(2 / TAIL) / 2)).astype(np.int64) + 1
-    first, last = np.maximum(totals // 2 - reach, 0), np.minimum(totals // 2 + reach, totals)
+def _likely_sums(coins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the last sum that so many fair coins reach but for 2^-100, by Hoeffding's inequality."""
+    reach = np.ceil(np.sqrt(coins * math.log(2 / TAIL) / 2)).astype(np.int64) + 1
+    return np.maximum(coins // 2 - reach, 0), np.minimum(coins // 2 + reach, coins)
+
+
+def _side_by_side(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ranges first[i] .. last[i], one after the other: which range each number is of, and the number."""
     sizes = last - first + 1
-    at = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    sums = np.arange(sizes.sum()) - at + np.repeat(first, sizes)
-    return np.repeat(totals, sizes), sums, np.repeat(mass, sizes)
+    which = np.repeat(np.arange(sizes.size), sizes)
+    starts = np.cumsum(sizes) - sizes
+    return which, first[which] + np.arange(which.size) - starts[which]
 
 
 def _not_negative(epsilon: float) -> float:

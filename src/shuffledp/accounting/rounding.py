@@ -11,6 +11,9 @@ What is left out of a window of probabilities is no rounding: it is bounded, and
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shuffledp.noise.binomial import FEW_OPERATIONS
 
 __all__ = [
@@ -19,6 +22,7 @@ __all__ = [
     "ESTIMATE_AT_AN_EDGE",
     "FEW_OPERATIONS",
     "HALF_BINOMIAL",
+    "HALF_BINOMIAL_GROWTH",
     "LARGE_LOGARITHMS",
     "LOG_RATIO",
     "LOWER_BOUND",
@@ -28,6 +32,7 @@ __all__ = [
     "SHARE_OF_A_RATE",
     "SUPPORTS_AGAINST_MEAN",
     "WINDOW_SUM",
+    "half_binomial",
 ]
 
 SEVERAL_OPERATIONS = 1e-12
@@ -39,7 +44,18 @@ PRIVACY_LOSS = 2.0**-40
 at infinity; a mass that is moved to a grid or convolved. 2^-40 = 9.1e-13. Measured: 2e-14 of delta itself."""
 
 HALF_BINOMIAL = 1e-10
-"""A probability or a tail of Bin(n, 1/2) that keeps its relative precision far out, and products of a few of them."""
+"""A tail of Bin(n, 1/2) times a few numbers, for n up to 10^8. Measured: 2.5e-11 at 10^8, less for smaller n; a
+probability 5e-13 for every n."""
+
+HALF_BINOMIAL_GROWTH = 1e-14
+"""The same beyond 10^8, to be multiplied by sqrt(n): a tail's logarithm is a difference of terms of that size.
+Measured: 4.4e-15."""
+
+
+def half_binomial(trials: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The margin for tails of Bin(n, 1/2), for every n of an array."""
+    return np.maximum(HALF_BINOMIAL, HALF_BINOMIAL_GROWTH * np.sqrt(trials))
+
 
 WINDOW_SUM = 1e-10
 """A sum over a window of probabilities, relative to the probability of the event that it is over. A window's own

