@@ -9,15 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.timing import best_of, table
-from shuffledp import (
-    Amplification,
-    HadamardResponse,
-    LocalHashing,
-    PrivateCoinHistogram,
-    RandomizedResponse,
-    UnaryEncoding,
-    shuffle,
-)
+from shuffledp import shuffle
+from shuffledp.accounting.amplification import Amplification
+from shuffledp.protocols import HadamardResponse, LocalHashing, PrivateCoinHistogram, RandomizedResponse, UnaryEncoding
 
 ENVIRONMENT = Path(__file__).parent.parent / ".bench-peers"
 # both hash text, which xxhash 4 refuses; pure-ldp imports the last three without asking for them
@@ -77,7 +71,7 @@ def coin_rows():
         common = {"users": users, "bins": bins, "epsilon": 1, "delta": 1e-6}
         choices = {"exact": PrivateCoinHistogram.calibrate(**common)}
         if users == 100:
-            choices["published"] = PrivateCoinHistogram.from_paper(**common)
+            choices["published"] = PrivateCoinHistogram.published(**common)
         for name, protocol in choices.items():
             ours = our_speed(protocol, shuffled=True)
             ratio = f"{ours / quoted:,.0f}" if bins == 64 else "-"

@@ -3,8 +3,8 @@
 value --randomize--> messages --shuffle--> messages --tally--> counts per symbol --estimate--> Estimate
 
 These names are what most programs need; each is loaded when it is first used. The other protocols are in
-`shuffledp.protocols`, privacy accounting in `shuffledp.accounting`, the paper's applications in `shuffledp.applications`,
-checks of privacy in `shuffledp.verification`.
+`shuffledp.protocols`, privacy accounting in `shuffledp.accounting`, the paper's applications in
+`shuffledp.applications`, checks of privacy in `shuffledp.verification`.
 """
 
 from __future__ import annotations
@@ -89,4 +89,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return [*__all__, "__version__"]

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from shuffledp import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.accounting.amplification import (
     Amplification,
     blanket_epsilon,
@@ -24,6 +23,7 @@ from shuffledp.accounting.amplification import (
 )
 from shuffledp.errors import ParameterError
 from shuffledp.noise import half_binomial
+from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law, worst_delta
 from tests.protocols.test_local import exact_laws
 

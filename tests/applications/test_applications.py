@@ -9,17 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shuffledp import (
-    BinarySum,
-    BlanketSum,
-    DataError,
-    DummyHistogram,
-    Histogram,
-    ParameterError,
-    SparseHistogram,
-    StabilityHistogram,
-    run,
-)
+from shuffledp import BinarySum, DataError, DummyHistogram, Histogram, ParameterError, SparseHistogram, run
 from shuffledp.applications import (
     BernoulliMean,
     PointerChasing,
@@ -38,6 +28,7 @@ from shuffledp.applications.search import judged, measured_users, smallest_users
 from shuffledp.applications.separation import Cell, Column, Separation
 from shuffledp.cli.separate import notes
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.protocols import BlanketSum, StabilityHistogram
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
 from shuffledp.report import table2
 from tests.cli.test_command_line import command

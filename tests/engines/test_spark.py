@@ -9,12 +9,12 @@ from contextlib import closing
 import numpy as np
 import pyarrow as pa
 import pytest
+from shuffledp.protocols.release import MessageCount
 
 from shuffledp import Histogram, SparseHistogram, private_histogram
 from shuffledp.engines import Column, find_files, open_engine
 from shuffledp.engines.codebook import Codebook
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.protocols.release import MessageCount
 from tests.engines.test_engines import EXPECTED, SECRET, TABLE, WRITERS
 from tests.oracles.goodness import assert_law
 
@@ -102,8 +102,8 @@ def message_tally(data, protocol):
 def test_messages_follow_the_law(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     tally = message_tally(frame(spark, people), protocol)
-    pairs = tally.plus.counts - PEOPLE_PER_BIN
-    lone = tally.minus.counts - pairs
+    pairs = tally.counts[:, 0] - PEOPLE_PER_BIN
+    lone = tally.counts[:, 1] - pairs
     for draws, law in ((pairs, protocol.pairs), (lone, protocol.lone)):
         assert_law(draws, law.window.first, law.window.pmf)
     paper = Histogram.calibrate(users=4 * BINS, bins=BINS, epsilon=1, delta=1e-6)
@@ -115,7 +115,7 @@ def test_messages_follow_the_law(spark, people):
 def test_two_runs_draw_different_noise(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     first, second = (message_tally(frame(spark, people), protocol) for _ in range(2))
-    assert not np.array_equal(first.plus.counts, second.plus.counts)
+    assert not np.array_equal(first.counts, second.counts)
 
 
 @pytest.mark.parametrize("user", [None, "user"])
@@ -163,10 +163,10 @@ def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(spark, pe
         tallies.append(engine(data, user=user).tally(Fragile(deadly), book))
     assert died.exists()
     calm, troubled = tallies
-    assert np.array_equal(calm.plus.counts, troubled.plus.counts)
-    assert np.array_equal(calm.minus.counts, troubled.minus.counts)
+    assert np.array_equal(calm.counts[:, 0], troubled.counts[:, 0])
+    assert np.array_equal(calm.counts[:, 1], troubled.counts[:, 1])
     if user is None:
-        pairs = troubled.plus.counts - PEOPLE_PER_BIN
+        pairs = troubled.counts[:, 0] - PEOPLE_PER_BIN
         assert_law(pairs, inner.pairs.window.first, inner.pairs.window.pmf)
 
 

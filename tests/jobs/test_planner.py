@@ -7,29 +7,31 @@ import pytest
 
 from shuffledp import DummyHistogram, Histogram, MissingExtraError, ParameterError, SparseHistogram, plan
 from shuffledp.cli.plan import parse_bins
-from shuffledp.jobs.plan import OPTIONS, epsilon_needed, most_bins, users_needed
+from shuffledp.jobs.plan import epsilon_needed, most_bins, users_needed
+from shuffledp.protocols import CATALOGUE
 from shuffledp.report.trade_off import draw_trade_off
 from tests.cli.test_command_line import command
 
+ADVISED = [name for name, entry in CATALOGUE.items() if entry.advised]
 ASKED = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
 
 
 def test_rows_are_what_the_protocols_say():
     answer = plan(**ASKED)
-    for name, kind, estimator in (
-        ("hist", Histogram, "truncated"),
-        ("hist-unbiased", Histogram, "unbiased"),
-        ("sparse", SparseHistogram, "truncated"),
-        ("dummy", DummyHistogram, "unbiased"),
+    for name, protocol in (
+        ("hist", Histogram.calibrate(**ASKED)),
+        ("hist-unbiased", Histogram.calibrate(**ASKED, truncated=False)),
+        ("sparse", SparseHistogram.calibrate(**ASKED)),
+        ("dummy", DummyHistogram.calibrate(**ASKED)),
     ):
-        row, protocol = answer.row(name), kind.calibrate(**ASKED)
-        error = protocol.error(0.05, estimator=estimator)
+        row, error = answer.row(name), protocol.error(0.05)
+        assert answer.protocols[name] == protocol
         assert (row.simultaneous, row.per_bin) == (error.simultaneous, error.per_bin)
         assert row.simultaneous_share == error.simultaneous / 10**5
         assert (row.messages, row.most_messages) == protocol.messages_per_user
         assert row.bytes_per_person == pytest.approx(row.messages * protocol.bits_per_message / 8)
-        assert row.phantom_bins == (estimator == "unbiased")
-    assert {row.name for row in answer.rows} == set(OPTIONS)
+        assert row.phantom_bins == protocol.reading.phantoms
+    assert {row.name for row in answer.rows} == set(ADVISED)
     assert answer.row("sparse-best").simultaneous < answer.row("sparse").simultaneous
 
 
@@ -62,7 +64,7 @@ def test_a_useless_result_is_called_so():
 
 @pytest.mark.parametrize("users", [1, 2, 5])
 def test_very_few_people(users):
-    assert len(plan(users=users, bins=1, epsilon=1, delta=1e-6).rows) == len(OPTIONS)
+    assert len(plan(users=users, bins=1, epsilon=1, delta=1e-6).rows) == len(ADVISED)
 
 
 def test_advice():
@@ -159,7 +161,7 @@ def test_plan_prints_a_table():
 
 def test_plan_as_json_with_a_target():
     result = json.loads(command("plan", *QUESTION, "--json", "--target-error", "60").stdout)
-    assert [row["name"] for row in result["rows"]] == list(OPTIONS)
+    assert [row["name"] for row in result["rows"]] == ADVISED
     assert result["rows"][2]["most_messages"] is None
     needs = {wish["name"]: wish for wish in result["target_error"]}
     assert needs["dummy"]["met"]

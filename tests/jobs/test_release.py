@@ -9,7 +9,7 @@ import pytest
 
 from shuffledp import Domain, Histogram, SparseHistogram, private_histogram, simulate
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.jobs.plan import OPTIONS
+from shuffledp.protocols import CATALOGUE
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 VALUES = ["a"] * 600 + ["b"] * 300 + [None] * 200 + ["rare"]
@@ -238,8 +238,9 @@ def test_private_histogram_takes_no_generator_or_seed():
             private_histogram(VALUES, **GUARANTEE, **{name: 1})
 
 
-def test_every_option_of_the_planner_can_be_asked_for():
-    for name, option in OPTIONS.items():
+@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.model == "shuffled"])
+def test_every_shuffled_protocol_can_be_asked_for(name):
+    if True:
         release = private_histogram(VALUES, **GUARANTEE, protocol=name, domain=["a", "b", "rare"])
-        assert release.title == option.title
+        assert release.title == CATALOGUE[name].title
         assert math.isfinite(release.error)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shuffledp import Histogram, SparseHistogram, private_histogram
-from shuffledp.engines.people import Values
+from shuffledp.engines.people import People
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.verification.exact.enumeration import shuffled_law
@@ -23,7 +23,7 @@ BINS, PEOPLE_PER_BIN = 2000, 150
 def opened(each, *, listed):
     """So many people in each bin."""
     held, domain = np.repeat(np.arange(BINS), each), range(BINS) if listed else None
-    return Values(held, column=None, user=None, drop_missing=True, domain=domain, other=False)
+    return People(held, column=None, user=None, drop_missing=True, domain=domain, other=False)
 
 
 ROUTES = {
@@ -55,8 +55,8 @@ def test_sparse_histogram_by_every_route(route):
     protocol = SparseHistogram.calibrate(users=BINS * PEOPLE_PER_BIN, bins=BINS, epsilon=1, delta=1e-6)
     with opened(PEOPLE_PER_BIN, listed=listed) as values:
         tally = make(values, protocol)
-    pairs = tally.plus.counts - PEOPLE_PER_BIN
-    lone = tally.minus.counts - pairs
+    pairs = tally.counts[:, 0] - PEOPLE_PER_BIN
+    lone = tally.counts[:, 1] - pairs
     assert pairs.size == BINS
     for draws, law in ((pairs, protocol.pairs), (lone, protocol.lone)):
         assert_law(draws, law.window.first, law.window.pmf)
@@ -100,4 +100,4 @@ def test_an_empty_bin_is_never_visible_in_any_draw():
         SparseHistogram.calibrate(users=1000, bins=5000, epsilon=1, delta=1e-6),
     ):
         for _ in range(20):
-            assert protocol.visible(protocol.sample_tally(counts)).max(initial=0) < 10
+            assert protocol.reading.evidence(protocol.sample_tally(counts)).symbols.max(initial=0) < 10

@@ -58,7 +58,7 @@ def test_explanation_of_other_protocols():
     assert "at least 4,000 of the 5,000" in few.describe()
     bare = Histogram(users=5000, bins=4, missing_probability=0.25)
     assert "from the exact curve" in bare.describe()
-    theorem = Histogram.from_theorem(users=5000, bins=4, epsilon=1, delta=1e-6)
+    theorem = Histogram.published(users=5000, bins=4, epsilon=2, delta=2e-6)
     assert "(2, 2e-06)-differential privacy (Theorem 3.2)" in theorem.describe()
 
 

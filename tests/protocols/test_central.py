@@ -6,10 +6,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from shuffledp import LaplaceHistogram, StabilityHistogram, run
+from shuffledp import run
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
 from tests.oracles.goodness import assert_law, assert_not_law
 
 EPSILONS = [0.2, 1.0, 3.0]
@@ -70,27 +71,27 @@ def test_stability_is_exact_over_all_small_neighbours(threshold, epsilon):
         bins=10,
         noise=noise,
         threshold=threshold,
-        guarantee=StabilityHistogram.from_paper(users=100, bins=10, epsilon=1, delta=0.01).guarantee,
+        guarantee=StabilityHistogram.published(users=100, bins=10, epsilon=1, delta=0.01).guarantee,
     )
     laws = {count: published(count, noise, threshold) for count in range(32)}
     worst = max(
         divergence((laws[a], laws[b]), (laws[a - 1], laws[b + 1]), math.exp(epsilon))
         for a, b in [(1, 0), (1, 1), (1, 30), (2, 0), (2, 2), (3, 0), (5, 1), (30, 0), (30, 29), (30, 1)]
     )
-    assert worst <= protocol.delta(epsilon) * (1 + 1e-9) + 1e-12
-    assert protocol.delta(epsilon) == pytest.approx(worst, rel=1e-3, abs=1e-5)
+    assert worst <= protocol.privacy.delta(epsilon) * (1 + 1e-9) + 1e-12
+    assert protocol.privacy.delta(epsilon) == pytest.approx(worst, rel=1e-3, abs=1e-5)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", [1e-3, 1e-6])
 def test_published_parameters_keep_what_they_claim_and_exact_ones_need_less(epsilon, delta):
-    paper = StabilityHistogram.from_paper(users=10**5, bins=10**6, epsilon=epsilon, delta=delta)
+    paper = StabilityHistogram.published(users=10**5, bins=10**6, epsilon=epsilon, delta=delta)
     exact = StabilityHistogram.calibrate(users=10**5, bins=10**6, epsilon=epsilon, delta=delta)
-    assert paper.delta(epsilon) <= delta
-    assert exact.delta(epsilon) <= delta
+    assert paper.privacy.delta(epsilon) <= delta
+    assert exact.privacy.delta(epsilon) <= delta
     assert exact.error(0.05).simultaneous <= paper.error(0.05).simultaneous
     laplace = LaplaceHistogram.calibrate(users=10**5, bins=100, epsilon=epsilon, delta=delta)
-    pure = LaplaceHistogram.from_paper(users=10**5, bins=100, epsilon=epsilon)
+    pure = LaplaceHistogram.published(users=10**5, bins=100, epsilon=epsilon, delta=delta)
     assert laplace.noise.decay <= pure.noise.decay
     assert laplace.privacy.delta(epsilon) <= delta
     assert pure.privacy.delta(epsilon + 1e-9) < 1e-11  # pure, but for the allowances for rounding and tails
@@ -100,7 +101,7 @@ def test_the_floor_of_the_design():
     """Simultaneous errors of the published parameters, 1000 bins, 10^6 people, delta 1e-6."""
     floor = {0.1: 475, 0.2: 238, 0.5: 96, 1.0: 48, 2.0: 25}
     for epsilon, expected in floor.items():
-        error = StabilityHistogram.from_paper(users=10**6, bins=1000, epsilon=epsilon, delta=1e-6).error(0.05)
+        error = StabilityHistogram.published(users=10**6, bins=1000, epsilon=epsilon, delta=1e-6).error(0.05)
         assert error.simultaneous == pytest.approx(expected, abs=1)
 
 
@@ -145,7 +146,7 @@ def test_true_counts_cannot_pass_for_a_release(kind):
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 7.3, 50.0])
 def test_pure_noise_is_not_a_hair_too_small(epsilon):
-    decay = LaplaceHistogram.from_paper(users=10, bins=5, epsilon=epsilon).noise.decay
+    decay = LaplaceHistogram.published(users=10, bins=5, epsilon=epsilon, delta=1e-6).noise.decay
     with mpmath.workdps(60):
         assert mpmath.mpf(decay) >= mpmath.exp(-mpmath.mpf(epsilon) / 2)
 
@@ -165,4 +166,4 @@ def test_wrong_parameters():
     with pytest.raises(ParameterError, match="delta"):
         LaplaceHistogram.calibrate(users=10, bins=10, epsilon=1, delta=0)
     with pytest.raises(DataError, match="not a bin"):
-        LaplaceHistogram.from_paper(users=2, bins=3, epsilon=1).release([0, 3])
+        LaplaceHistogram.published(users=2, bins=3, epsilon=1, delta=1e-6).release([0, 3])

@@ -94,7 +94,6 @@ def test_run_and_fewer_reports():
         (lambda: DummyHistogram.calibrate(**COMMON, dummies="geometric"), "binomial or poisson"),
         (lambda: DummyHistogram.calibrate(**{**COMMON, "epsilon": 0.02}, dummies="poisson"), "too small for poisson"),
         (lambda: DummyHistogram.calibrate(**COMMON).noise.share(5, of=900), "made by 1000 people"),
-        (lambda: DummyHistogram.calibrate(**COMMON).error(0.05, estimator="truncated"), "must be unbiased"),
         (lambda: DummyHistogram.calibrate(**{**COMMON, "bins": 2**40}).randomize(0), "too many"),
     ],
 )

@@ -6,26 +6,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shuffledp import (
+from shuffledp import DummyHistogram, Histogram, SparseHistogram, run
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.noise import Binomial
+from shuffledp.protocols import (
     AmplifiedOracle,
     BassilySmith,
     BlanketHistogram,
     BlanketSum,
-    DummyHistogram,
     HadamardResponse,
-    Histogram,
     LocalHashing,
     PrivateCoinHistogram,
     PublicCoinHistogram,
     RandomizedResponse,
     RealSum,
-    SparseHistogram,
     StabilityHistogram,
     UnaryEncoding,
-    run,
 )
-from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.noise import Binomial
 from shuffledp.reading.supports import flipped_reach
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}
@@ -37,10 +34,10 @@ ORACLES = [RandomizedResponse, UnaryEncoding, LocalHashing, HadamardResponse]
 def test_published_parameters_keep_their_promise_or_are_refused(users, epsilon):
     """For a large epsilon some of them miss it by orders of magnitude."""
     makers = [
-        lambda **fields: BlanketSum.from_paper(**fields),
-        lambda **fields: BlanketHistogram.from_paper(bins=4, **fields),
-        lambda **fields: PublicCoinHistogram.from_paper(bins=2, **fields),
-        lambda **fields: PrivateCoinHistogram.from_paper(bins=4, **fields),
+        lambda **fields: BlanketSum.published(**fields),
+        lambda **fields: BlanketHistogram.published(bins=4, **fields),
+        lambda **fields: PublicCoinHistogram.published(bins=2, **fields),
+        lambda **fields: PrivateCoinHistogram.published(bins=4, **fields),
     ]
     for make in makers:
         outcome = ""

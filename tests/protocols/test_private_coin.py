@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shuffledp import DataError, DummyHistogram, ParameterError, PrivateCoinHistogram, TooFewUsersError, run, shuffle
+from shuffledp import DataError, DummyHistogram, ParameterError, TooFewUsersError, run, shuffle
 from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.protocols import PrivateCoinHistogram
 from shuffledp.protocols.shuffled.private_coin import decoding as parity_decoding
 from shuffledp.protocols.shuffled.private_coin import sampling as parity_sampling
-from shuffledp.reading.chance_supports import OtherSupports
+from shuffledp.reading.chance_supports import ChanceSupports
 from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law, worst_delta
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, assert_not_law, p_value
 
@@ -153,7 +154,7 @@ def test_honest_people_only():
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4])
 @pytest.mark.parametrize("delta", [1e-4, 1e-6, 1e-10])
 def test_published_parameters_keep_their_promise(users, epsilon, delta):
-    protocol = PrivateCoinHistogram.from_paper(users=users, bins=64, epsilon=epsilon, delta=delta)
+    protocol = PrivateCoinHistogram.published(users=users, bins=64, epsilon=epsilon, delta=delta)
     assert protocol.noise_messages == math.ceil(36 * math.log(1 / delta) / epsilon**2)
     assert 2**protocol.elements >= users
     assert protocol.privacy.delta(epsilon) <= delta
@@ -165,7 +166,7 @@ def test_published_parameters_keep_their_promise(users, epsilon, delta):
 
 def test_published_parameters_do_not_for_a_large_epsilon():
     with pytest.raises(ParameterError, match="reach only delta="):
-        PrivateCoinHistogram.from_paper(users=1000, bins=64, epsilon=8, delta=1e-6)
+        PrivateCoinHistogram.published(users=1000, bins=64, epsilon=8, delta=1e-6)
 
 
 def test_few_people():
@@ -277,7 +278,7 @@ def test_unbiased_and_covered(elements):
     rng = np.random.default_rng(64)
     estimates = [protocol.estimate(protocol.sample_tally(counts, rng=rng)) for _ in range(100)]
     deviations = np.array([e.counts - counts for e in estimates])
-    spread = np.sqrt([protocol.variance(int(c)) for c in counts])
+    spread = np.sqrt([protocol.reading.variance(int(c)) for c in counts])
     assert np.abs(deviations.mean(axis=0) / spread * math.sqrt(100)).max() < 5
     assert (deviations / spread).std() == pytest.approx(1, abs=0.05)
     bound = protocol.error(0.05)
@@ -289,9 +290,9 @@ def test_unbiased_and_covered(elements):
 
 
 def test_error_bounds_hold_for_every_true_count_and_are_tight():
-    others = OtherSupports(people=60, messages=660, probability=1 / 8)
+    others = ChanceSupports(people=60, bins=1, messages=660, probability=1 / 8)
     beta = 0.01
-    error = others.error(beta)
+    error = others.error(beta=beta, bins=1, occupied=1)
     risks = []
     for count in range(61):
         law, b = binom(660 - count, 1 / 8), np.arange(661 - count)
@@ -332,7 +333,6 @@ def test_parts_of_the_messages_add_up():
         (lambda p: replace(p, noise_messages=2**21), ParameterError, "use fewer elements"),
         (lambda p: replace(p, bins=2**25), ParameterError, "too many"),
         (lambda p: SupportCurve(noise_messages=1, elements=60), ParameterError, "at most 50"),
-        (lambda p: p.error(0.05, estimator="truncated"), ParameterError, "must be unbiased"),
         (lambda p: p.randomize([50]), DataError, "not shown"),
         (lambda p: p.tally(np.arange(5)), DataError, "elements of 6 bits"),
         (lambda p: p.tally(np.full(p._message.itemsize, 255, np.uint8).view(p._message)), DataError, "more than 6"),

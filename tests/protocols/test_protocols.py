@@ -1,7 +1,7 @@
 """The faces of the protocols: parameters, bad input, sizes, huge domains."""
 
 import math
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pandas
@@ -36,7 +36,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("make", [Histogram.calibrate, Histogram.from_theorem])
+@pytest.mark.parametrize("make", [Histogram.calibrate, Histogram.published])
 @pytest.mark.parametrize(("name", "value", "reason"), BAD)
 def test_bad_parameters_name_themselves(make, name, value, reason):
     with pytest.raises(ParameterError, match=f"{name}.*{reason}"):
@@ -79,16 +79,6 @@ def test_bad_beta(beta):
         protocol.error(beta)
     with pytest.raises(ParameterError, match="beta"):
         protocol.estimate(protocol.sample_tally({0: 1000}), beta=beta)
-
-
-def test_unknown_estimator():
-    protocol = Histogram.calibrate(**GOOD)
-    for call in (
-        lambda: protocol.error(0.05, estimator="best"),
-        lambda: protocol.estimate(protocol.sample_tally({0: 1000}), estimator="best"),
-    ):
-        with pytest.raises(ParameterError, match="truncated, unbiased"):
-            call()
 
 
 @pytest.mark.parametrize("values", [[10], [-1], [0.5], ["0"], [2**70], [None]])
@@ -147,7 +137,7 @@ def test_a_partly_drawn_tally_has_no_unbiased_estimate():
     tally = protocol.sample_tally({0: 1000})
     assert not tally.complete
     with pytest.raises(DataError, match="count of every bin"):
-        protocol.estimate(tally, estimator="unbiased")
+        replace(protocol, truncated=False).estimate(tally)
     assert protocol.sample_tally([1000, *[0] * 9]).complete
 
 
@@ -194,7 +184,7 @@ def test_costs_of_huge_domains():
     assert protocol.messages_per_user.expected == math.inf
     assert protocol.messages_per_user.maximum == 1 + 2 * math.factorial(1000)
     assert protocol.bits_per_message == 8531
-    with pytest.raises(ParameterError, match="too many to send a message for each"):
+    with pytest.raises(ParameterError, match="too many to send messages"):
         protocol.randomize(0)
 
 
@@ -206,12 +196,12 @@ def test_two_to_the_64_bins_and_beyond():
         assert estimate[bins - 1] == pytest.approx(60_000, abs=80)
         assert estimate[2**63] == pytest.approx(39_990, abs=80)
         assert protocol.error(0.05).simultaneous < 80
-        assert protocol.error(0.05, estimator="unbiased").simultaneous <= 10**5
+        assert replace(protocol, truncated=False).error(0.05).simultaneous <= 10**5
 
 
 def test_unbiased_error_of_an_astronomical_domain_is_the_largest_possible():
-    protocol = Histogram(users=100, bins=2 * math.factorial(1000), missing_probability=0.25)
-    assert protocol.error(0.05, estimator="unbiased").simultaneous == 75
+    protocol = Histogram(users=100, bins=2 * math.factorial(1000), missing_probability=0.25, truncated=False)
+    assert protocol.error(0.05).simultaneous == 75
 
 
 def test_error_does_not_grow_with_bins():
@@ -236,7 +226,9 @@ def test_public_surface():
     assert sorted(shuffledp.__all__) == shuffledp.__all__
     for name in shuffledp.__all__:
         assert getattr(shuffledp, name) is not None
-    assert not {name for name in vars(shuffledp) if name[0].isupper()} - set(shuffledp.__all__)
+    assert set(dir(shuffledp)) == {*shuffledp.__all__, "__version__"}
+    with pytest.raises(AttributeError, match="RandomizedResponse"):
+        _ = shuffledp.RandomizedResponse
 
 
 def test_value_counts_of_pandas_are_a_mapping():
@@ -253,7 +245,6 @@ def test_value_counts_of_pandas_are_a_mapping():
         (lambda p: p.estimate({0: 3}), "needs a tally, got dict"),
         (lambda p: p.estimate(np.array([1, 2])), "needs a tally, got ndarray"),
         (lambda p: p.estimate(p.sample_tally({0: 1000}), domain=["a"]), "domain must be a Domain"),
-        (lambda p: p.estimate(p.sample_tally({0: 1000}), estimator=["truncated"]), "estimator must be"),
         (lambda p: p.tally(5), "messages must be"),
         (lambda p: shuffle(None), "messages must be"),
         (lambda p: p.randomize(np.zeros((3, 1), dtype=int)), "flat array"),
@@ -264,7 +255,7 @@ def test_value_counts_of_pandas_are_a_mapping():
         (lambda p: Domain.of(["a", "b"]).encode("ab"), "many values are needed"),
         (lambda p: Domain.of(["a"]).decode(["a"]), "implicit domain"),
         (lambda p: Domain.range(3).decode(["a"]), "implicit domain"),
-        (lambda p: Histogram.from_theorem(users=10, bins=2, epsilon=1, delta=0.6), r"delta=0\.6 is too large"),
+        (lambda p: Histogram.published(users=10, bins=2, epsilon=2.1, delta=0.6), r"epsilon=2\.1 is above 2"),
     ],
 )
 def test_plain_misuse_gets_a_clear_error(call, reason):

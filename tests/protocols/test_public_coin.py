@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shuffledp import Domain, PublicCoinHistogram, run
+from shuffledp import Domain, run
 from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.noise import Binomial
+from shuffledp.protocols import PublicCoinHistogram
 from shuffledp.verification.exact.enumeration import worst_delta
+from tests.accounting.test_amplification import exact_exp
 from tests.oracles.goodness import assert_law, assert_not_law
-from tests.test_amplification import exact_exp
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -26,7 +27,7 @@ def without_collisions(protocol):
     """The same with the first coin that puts any two bins into different cells of every row."""
     for coin in range(10**4):
         other = tiny(protocol.users, protocol.bins, protocol.rows, protocol.width, protocol.noise.probability, coin)
-        if all(len(set(row)) == protocol.bins for row in other.cells(np.arange(protocol.bins)).tolist()):
+        if all(len(set(row)) == protocol.bins for row in other.hashes.of(np.arange(protocol.bins)).tolist()):
             return other
     raise AssertionError("no coin without collisions")
 
@@ -41,7 +42,7 @@ class Enumerable:
         from fractions import Fraction
         from itertools import product
 
-        own = self.protocol.cells(np.array([value])).ravel().tolist()
+        own = self.protocol.hashes.of(np.array([value])).ravel().tolist()
         g, law = Fraction(self.protocol.noise.probability), {}
         for sent in product([0, 1], repeat=self.protocol.rows * self.protocol.width):
             noise = [cell for cell, yes in enumerate(sent) if yes]
@@ -70,10 +71,12 @@ def test_a_value_moves_two_cells_of_every_row():
 def test_cells_are_uniform_and_rows_independent():
     seen = np.zeros((5, 5), dtype=int)
     for coin in range(4000):
-        first, second = tiny(bins=10, rows=2, width=5, coin=coin).cells(np.array([7])).ravel()
+        first, second = tiny(bins=10, rows=2, width=5, coin=coin).hashes.of(np.array([7])).ravel()
         seen[first, second - 5] += 1
     assert_law(np.repeat(np.arange(25), seen.ravel()), 0, np.full(25, 1 / 25))
-    together = [len(set(tiny(bins=10, rows=1, width=5, coin=c).cells(np.array([3, 8])).ravel())) for c in range(4000)]
+    together = [
+        len(set(tiny(bins=10, rows=1, width=5, coin=c).hashes.of(np.array([3, 8])).ravel())) for c in range(4000)
+    ]
     assert np.mean(np.array(together) == 1) == pytest.approx(1 / 5, abs=5.5 * math.sqrt(0.16 / 4000))
 
 
@@ -82,7 +85,7 @@ def test_messages_and_drawn_tally_follow_the_law_of_every_cell():
     protocol = tiny(users=30, bins=4, rows=2, width=5, probability=0.125, coin=3)
     values = np.repeat(np.arange(4), counts)
     held = np.zeros(10, dtype=int)
-    np.add.at(held, protocol.cells(values).ravel(), 1)
+    np.add.at(held, protocol.hashes.of(values).ravel(), 1)
     sent = np.array([protocol.tally(protocol.randomize(values, rng=rng)).counts for _ in range(2000)])
     drawn = np.array([protocol.sample_tally(counts, rng=rng).counts for _ in range(2000)])
     for cell in range(10):
@@ -118,7 +121,7 @@ def test_more_rows_help_against_crowds_until_noise_costs_more():
 
 
 def test_published_parameters_keep_their_promise():
-    published = PublicCoinHistogram.from_paper(users=10**6, bins=100, **WISH)
+    published = PublicCoinHistogram.published(users=10**6, bins=100, **WISH)
     assert published.rows == math.ceil(math.log(200))
     assert published.width == 2 * 10**6
     assert published.noise.mean == pytest.approx(90 * 36 * math.log(12e6), rel=1e-9)
@@ -141,7 +144,7 @@ def test_the_whole_run():
 
 def test_refusals():
     with pytest.raises(TooFewUsersError, match=r"probability 0\.53 > 1/2.*at least 105,627.*only 858"):
-        PublicCoinHistogram.from_paper(users=10**5, bins=100, **WISH)
+        PublicCoinHistogram.published(users=10**5, bins=100, **WISH)
     with pytest.raises(TooFewUsersError, match="too few"):
         PublicCoinHistogram.calibrate(users=50, bins=100, **WISH)
     with pytest.raises(ParameterError, match="too many"):

@@ -7,9 +7,10 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from shuffledp import RealSum, run
+from shuffledp import run
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.protocols import RealSum
 from tests.oracles.goodness import assert_law, assert_not_law, p_value
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}

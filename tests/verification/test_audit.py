@@ -13,29 +13,23 @@ import pytest
 from scipy.stats import beta, binom
 
 import shuffledp
-from shuffledp import (
+from shuffledp import BinarySum, DataError, DummyHistogram, Histogram, ParameterError, SparseHistogram, audit
+from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.protocols import (
     AmplifiedOracle,
     BassilySmith,
-    BinarySum,
     BlanketHistogram,
     BlanketSum,
-    DataError,
-    DummyHistogram,
     HadamardResponse,
-    Histogram,
     LaplaceHistogram,
     LocalHashing,
-    ParameterError,
     PrivateCoinHistogram,
     PublicCoinHistogram,
     RandomizedResponse,
     RealSum,
-    SparseHistogram,
     StabilityHistogram,
     UnaryEncoding,
-    audit,
 )
-from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.protocols.local import bassily_smith
 from shuffledp.verification.audit.black_box import audit_outputs, released_counts, shuffled_messages, tallied_messages
 from shuffledp.verification.audit.clopper_pearson import lower_bound, upper_bound
@@ -67,7 +61,7 @@ SHUFFLED = {
     AmplifiedOracle: AmplifiedOracle.calibrate(users=200, bins=3, epsilon=1, delta=0.05, kind=RandomizedResponse),
 }
 CENTRAL = {
-    LaplaceHistogram: LaplaceHistogram.from_paper(users=6, bins=3, epsilon=1),
+    LaplaceHistogram: LaplaceHistogram.published(users=6, bins=3, epsilon=1),
     StabilityHistogram: StabilityHistogram.calibrate(users=6, bins=3, epsilon=1, delta=0.05),
 }
 LOCAL = {
@@ -153,7 +147,7 @@ def test_noise_that_is_30_percent_too_small_is_found():
 
 
 def test_central_noise_that_is_30_percent_too_small_is_found():
-    faulty = LaplaceHistogram.from_paper(users=6, bins=3, epsilon=1 / 0.7)
+    faulty = LaplaceHistogram.published(users=6, bins=3, epsilon=1 / 0.7)
     result = audited(released_counts(faulty), datasets(6), delta=0.0, trials=5000)
     assert result.accuses(CENTRAL[LaplaceHistogram].guarantee.epsilon)
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp import AmplifiedOracle, Histogram, ParameterError, RandomizedResponse, run, to_local
+from shuffledp import Histogram, ParameterError, run
+from shuffledp.protocols import AmplifiedOracle, RandomizedResponse
+from shuffledp.verification.exact import to_local
 from shuffledp.verification.exact.finite import FiniteRandomizer
 from shuffledp.verification.exact.local_simulation import FiniteProtocol
 from shuffledp.verification.exact.pure import opposite_bits

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp import BinarySum, DataError, HadamardResponse, ParameterError, RandomizedResponse, UnaryEncoding
+from shuffledp import BinarySum, DataError, ParameterError
+from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.verification.exact.divergence import logarithm_above
 from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law
 from shuffledp.verification.exact.finite import FiniteRandomizer

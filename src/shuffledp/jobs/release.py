@@ -94,7 +94,7 @@ def private_histogram(
     drop_missing  leave out missing values instead of counting them as a value
     domain        the values that are possible, if they are publicly known; by default anything is
     other         count values outside the domain together instead of refusing them
-    protocol      a name of the catalogue, such as hist, sparse or dummy; by default the best for these people and values
+    protocol      a name of the catalogue, such as hist, sparse or dummy; by default the best for these numbers
     estimator     truncated (never reports a value that nobody holds) or unbiased (needs a domain)
     messages      really make, shuffle and count every message (needs a domain)
     evaluate      compare with the truth; the comparison is not private

@@ -1,8 +1,8 @@
 """What is written once for all histogram protocols.
 
-A new protocol derives from `ShuffledHistogram` and writes its calibration (`for_target`), its privacy curve, the reading
-of its tally, its messages (`_send`), their number, and a sentence about its noise. It draws its tally from the exact law
-(`_draw`) where it knows that; otherwise messages are made, shuffled and counted.
+A new protocol derives from `ShuffledHistogram` and writes its calibration (`for_target`), its privacy curve, the
+reading of its tally, its messages (`_send`), their number, and a sentence about its noise. It draws its tally from the
+exact law (`_draw`) where it knows that; otherwise messages are made, shuffled and counted.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class BaseHistogram(ABC):
     def calibrate(
         cls, *, users: int, bins: int, epsilon: float, delta: float, honest_users: int | None = None, **choices: Any
     ) -> Self:
-        """The least noise that makes the whole release (epsilon, delta)-private; `choices` are those of `for_target`."""
+        """The least noise that makes the whole release (epsilon, delta)-private, with the `choices` of `for_target`."""
         target = Target(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users)
         return cls.for_target(target, **choices)
 
@@ -178,7 +178,9 @@ class BaseHistogram(ABC):
         return read(ran.reading, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain)
 
     def _check_number(self, tally: Tally) -> None:
-        """Refuses a tally that this number of people cannot or hardly ever make."""
+        """Refuses a tally of another number of messages than this number of people send."""
+        if self.messages_per_user.fixed:
+            check_messages(tally, people=self.users, each=int(self.messages_per_user.maximum))
 
     def for_reports(self, reports: int | None) -> Self:
         """This protocol as it really ran when only some of the people reported: same randomizer, less noise.
@@ -281,11 +283,9 @@ class ShuffledHistogram(BaseHistogram):
 
     def _check_number(self, tally: Tally) -> None:
         """Everybody sends the same number of messages, or all together send about what is expected."""
-        sent = self.messages_per_user
-        if sent.fixed:
-            check_messages(tally, people=self.users, each=int(sent.maximum))
-        elif tally.complete:
-            expected = self.users * sent.expected
+        super()._check_number(tally)
+        if tally.complete and not self.messages_per_user.fixed:
+            expected = self.users * self.messages_per_user.expected
             check_total(tally.total, users=self.users, bins=self.bins, expected=expected, variance=self.total_variance)
 
 

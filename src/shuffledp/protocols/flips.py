@@ -1,4 +1,5 @@
-"""How often CSU+19 flips a bit (Cheu, Smith, Ullman, Zeber and Zhilyaev, "Distributed differential privacy via shuffling").
+"""How often CSU+19 flips a bit (Cheu, Smith, Ullman, Zeber and Zhilyaev, "Distributed differential privacy via
+shuffling").
 
 With probability l / n a bit is replaced by a fair coin, so it is flipped with probability f = l / (2 n). Of n people of
 whom c hold a 1, Bin(c, 1 - f) + Bin(n - c, f) send one.

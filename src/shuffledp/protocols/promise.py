@@ -1,4 +1,4 @@
-"""What a release promises: published promises that are kept, what is left of one when people drop out, and the words."""
+"""What a release promises: whether published promises are kept, what is left when people drop out, and the words."""
 
 from __future__ import annotations
 

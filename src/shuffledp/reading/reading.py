@@ -1,7 +1,7 @@
 """What every way of reading a tally offers.
 
-A reading goes from the counts of shuffled messages to estimates, intervals and the errors to expect. It knows the law of
-the counts and the number of people; it knows nothing of privacy and of how messages are made.
+A reading goes from the counts of shuffled messages to estimates, intervals and the errors to expect. It knows the law
+of the counts and the number of people; it knows nothing of privacy and of how messages are made.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Supports:
         return Intervals(low=low, high=high, unreported_high=0)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """Bernstein's bound on |s_j - E s_j| / (p - q): each of n independent reports moves it by at most 1 / (p - q)."""
+        """Bernstein's bound on |s_j - E s_j| / (p - q): each of n reports moves it by at most 1 / (p - q)."""
         spread = max(self.variance(0), self.variance(self.people))
         reach, log = 1 / (self.true_support - self.false_support), math.log(2 / (beta / bins))
         return reach * log / 3 + math.sqrt((reach * log / 3) ** 2 + 2 * spread * log)

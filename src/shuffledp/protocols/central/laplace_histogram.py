@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import PrivacyCurve, moved_bins
+from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.accounting.search import first_safe_from, log_excess
 from shuffledp.errors import DataError
 from shuffledp.noise.binomial import safely_up
@@ -35,7 +36,8 @@ class LaplaceHistogram(Curator):
     def published_for(cls, target: Target) -> Self:
         """Pure epsilon: decay e^(-epsilon / 2), since two counts change by one."""
         noise = DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2)))
-        return cls(users=target.users, bins=target.bins, noise=noise, guarantee=target.promise("sensitivity 2"))
+        pure = Guarantee(epsilon=target.epsilon, delta=0.0, basis="sensitivity 2")
+        return cls(users=target.users, bins=target.bins, noise=noise, guarantee=pure)
 
     @cached_property
     def privacy(self) -> PrivacyCurve:

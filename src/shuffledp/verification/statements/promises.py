@@ -1,4 +1,4 @@
-"""What every protocol of the catalogue promises: beside an enumeration where that is possible, and beside its own curve.
+"""What every protocol of the catalogue promises, beside an enumeration where that is possible and its own curve.
 
 An enumeration shares nothing with the accounting: it lists the messages or outputs of a few people in fractions.
 """
