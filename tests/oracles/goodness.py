@@ -48,3 +48,24 @@ def assert_law(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -
 def assert_not_law(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> None:
     """The negative control: these draws must be rejected."""
     assert law_p_value(draws, first, pmf) <= FALSE_FAILURE_RATE
+
+
+def same_law_p_value(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+    """p-value of the hypothesis that two samples of integers follow the same law, by a chi-square test of their cells.
+
+    Neighbouring values are merged until each cell has at least ten of both samples together.
+    """
+    values = np.unique(np.concatenate([one, other]))
+    table = np.array([[np.count_nonzero(sample == value) for value in values] for sample in (one, other)])
+    cells: list[NDArray[np.int64]] = [np.zeros(2, dtype=np.int64)]
+    for column in table.T:
+        if cells[-1].sum() >= 2 * _FEWEST_EXPECTED:
+            cells.append(np.zeros(2, dtype=np.int64))
+        cells[-1] = cells[-1] + column
+    if len(cells) > 1 and cells[-1].sum() < 2 * _FEWEST_EXPECTED:
+        cells[-2] = cells[-2] + cells.pop()
+    if len(cells) == 1:
+        return 1.0  # hardly anything varies
+    merged = np.array(cells).T
+    expected = np.outer(merged.sum(axis=1), merged.sum(axis=0)) / merged.sum()
+    return float(chi2.sf(((merged - expected) ** 2 / expected).sum(), merged.shape[1] - 1))

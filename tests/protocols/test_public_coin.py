@@ -156,7 +156,5 @@ def test_refusals():
         protocol.randomize([2])
     with pytest.raises(DataError, match="reports="):
         protocol.estimate(protocol.tally(np.zeros(500, dtype=int)))
-    with pytest.raises(ParameterError, match="smallest"):
-        protocol.error(0.05, estimator="truncated")
     with pytest.raises(DataError, match="encode"):
         protocol.sample_tally({"a": 2})

@@ -1,0 +1,305 @@
+"""Every protocol of the catalogue keeps the contract of docs/explanation/architecture.md; a new entry is taken up here.
+
+Statistical assertions fail on a correct protocol with a probability of at most 1e-6 each (tests/oracles/goodness.py),
+under fixed seeds.
+"""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.run import run
+from shuffledp.pipeline.shuffler import shuffle
+from shuffledp.protocols import CATALOGUE, MessageProtocol, Target
+from shuffledp.protocols.central.curator import Curator
+from shuffledp.reading.reading import Truncating
+from shuffledp.verification.audit import audit, shuffled_messages, tallied_messages
+from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
+
+COUNTS = np.array([160, 120, 80, 40, 0, 0])
+VALUES = np.repeat(np.arange(COUNTS.size), COUNTS)
+TARGET = Target(users=int(COUNTS.sum()), bins=COUNTS.size, epsilon=1.0, delta=1e-3)
+MANY = Target(users=200_000, bins=100, epsilon=1.0, delta=1e-6)
+"""Published parameters need many people: these are made, but their messages are those of the calibrated ones."""
+
+RUNS = 400
+MADE = [name for name, entry in CATALOGUE.items() if not entry.published]
+SENDING = [name for name in MADE if CATALOGUE[name].model != "central"]
+SHUFFLED = [name for name in SENDING if CATALOGUE[name].model == "shuffled"]
+
+every = pytest.mark.parametrize("name", CATALOGUE)
+made = pytest.mark.parametrize("name", MADE)
+sending = pytest.mark.parametrize("name", SENDING)
+shuffled = pytest.mark.parametrize("name", SHUFFLED)
+
+
+def protocol_of(name, **changes):
+    entry = CATALOGUE[name]
+    return entry.make(replace(MANY if entry.published else TARGET, **changes))
+
+
+def columns(tally):
+    """The counts of a tally, with one column for each kind of message."""
+    return tally.counts.reshape(len(tally), -1).ravel()
+
+
+def same_law(one, other):
+    """Whether every coordinate of two samples of vectors follows the same law."""
+    pairs = zip(np.array(one).T, np.array(other).T, strict=True)
+    return min(same_law_p_value(first, second) for first, second in pairs) > FALSE_FAILURE_RATE / 10
+
+
+# What it is -------------------------------------------------------------------------------------------------------
+
+
+@every
+def test_it_is_what_the_catalogue_says(name):
+    entry, protocol = CATALOGUE[name], protocol_of(name)
+    assert entry.title
+    assert protocol.reading.name == entry.reading
+    assert protocol.reading.phantoms == entry.phantoms == (not isinstance(protocol.reading, Truncating))
+    assert isinstance(protocol, MessageProtocol) == (entry.model != "central")
+    assert isinstance(protocol, Curator) == (entry.model == "central")
+    assert 1 <= protocol.messages_per_user.expected <= protocol.messages_per_user.maximum
+    assert protocol.bits_per_message >= 1
+    assert protocol.drawing_cost >= 0
+
+
+@made
+def test_it_travels_to_other_processes(name):
+    protocol = protocol_of(name)
+    assert pickle.loads(pickle.dumps(protocol)) == protocol
+
+
+@every
+def test_bad_targets_are_refused(name):
+    target = MANY if CATALOGUE[name].published else TARGET
+    for field, value in (("users", 0), ("bins", 0), ("epsilon", 0), ("delta", 1), ("honest_users", target.users + 1)):
+        with pytest.raises(ParameterError, match=field):
+            protocol_of(name, **{field: value})
+    with pytest.raises(TypeError, match="estimator"):
+        CATALOGUE[name].kind.calibrate(users=100, bins=4, epsilon=1, delta=1e-3, estimator="best")
+
+
+# Privacy ----------------------------------------------------------------------------------------------------------
+
+
+@every
+def test_it_keeps_its_promise(name):
+    protocol, target = protocol_of(name), MANY if CATALOGUE[name].published else TARGET
+    promised, curve = protocol.guarantee, protocol.privacy
+    assert promised.epsilon == target.epsilon
+    assert promised.delta in (0.0, target.delta)
+    assert curve.delta(target.epsilon) <= target.delta
+    assert curve.epsilon(target.delta) <= target.epsilon * (1 + 1e-9)
+    assert "replaced" in curve.neighbours
+    assert curve.exact in (False, True)
+    deltas = [curve.delta(epsilon) for epsilon in (0.0, 0.5, 1.0, 2.0)]
+    assert deltas == sorted(deltas, reverse=True)
+
+
+@shuffled
+def test_only_honest_people_count(name):
+    """Calibrated for half of the people it is private with half; calibrated for all it is not."""
+    half = TARGET.users // 2
+    careful = protocol_of(name, honest_users=half)
+    assert careful.honest_users == half
+    assert careful.privacy.delta(TARGET.epsilon) <= TARGET.delta
+    careless = replace(protocol_of(name), honest_users=half)
+    assert careless.privacy.delta(TARGET.epsilon) > TARGET.delta
+
+
+@pytest.mark.parametrize("name", ["hist", "hist-unbiased", "dummy", "public-coin"])
+def test_an_error_about_honest_people_names_them(name):
+    with pytest.raises(TooFewUsersError, match="honest_users=20 is too few") as caught:
+        protocol_of(name, honest_users=20)
+    assert caught.value.minimum_users > 20
+
+
+# The pipeline -----------------------------------------------------------------------------------------------------
+
+
+@sending
+@pytest.mark.slow
+def test_drawn_tallies_and_messages_follow_one_law(name):
+    """Also one person at a time, as deployed; and the tally of another noise is told apart."""
+    protocol, rng = protocol_of(name), np.random.default_rng(70)
+    vectorised = [columns(protocol.tally(shuffle(protocol.randomize(VALUES, rng=rng), rng=rng))) for _ in range(RUNS)]
+    drawn = [columns(protocol.sample_tally(COUNTS, rng=rng)) for _ in range(RUNS)]
+    one_by_one = [
+        columns(protocol.tally(shuffle([protocol.randomize(value, rng=rng) for value in VALUES], rng=rng)))
+        for _ in range(RUNS // 4)
+    ]
+    assert same_law(vectorised, drawn)
+    assert same_law(vectorised, one_by_one)
+    other = protocol_of(name, epsilon=3 * TARGET.epsilon)
+    if np.size(drawn[0]) == np.size(columns(other.sample_tally(COUNTS, rng=rng))):
+        assert not same_law(drawn, [columns(other.sample_tally(COUNTS, rng=rng)) for _ in range(RUNS)])
+
+
+@sending
+def test_the_number_of_messages_does_not_depend_on_the_value(name):
+    protocol, rng = protocol_of(name), np.random.default_rng(71)
+    sizes = [np.array([len(protocol.randomize(value, rng=rng)) for _ in range(1000)]) for value in (0, 5)]
+    assert same_law_p_value(*sizes) > FALSE_FAILURE_RATE
+    assert sizes[0].max() <= protocol.messages_per_user.maximum
+    spread = max(float(np.std(sizes)), 1e-9)
+    assert abs(np.mean(sizes) - protocol.messages_per_user.expected) <= 6 * spread / np.sqrt(2000)
+
+
+@sending
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_integers_of_every_width(name, kind):
+    protocol = protocol_of(name)
+    estimate = run(protocol, VALUES.astype(kind), rng=np.random.default_rng(72))
+    assert estimate.people == TARGET.users
+    assert estimate[0] == pytest.approx(160, abs=protocol.error(1e-6).simultaneous)
+    assert len(protocol.randomize(np.empty(0, dtype=kind))) == 0
+
+
+@sending
+def test_foreign_values_and_messages_are_refused_without_showing_them(name):
+    protocol = protocol_of(name)
+    for values in ([6], [-1], [0.5], ["secret"], [[0, 1]]):
+        with pytest.raises(DataError) as caught:
+            protocol.randomize(values)
+        assert "secret" not in str(caught.value)
+    with pytest.raises(DataError):
+        protocol.tally(np.array([-1]))
+    with pytest.raises(DataError, match="needs a tally"):
+        protocol.estimate({0: 3})
+
+
+@sending
+def test_parts_of_the_messages_add_up(name):
+    protocol = protocol_of(name)
+    messages = protocol.randomize(VALUES, rng=np.random.default_rng(73))
+    whole, halves = protocol.tally(messages), [protocol.tally(part) for part in np.array_split(messages, 2)]
+    assert halves[0] + halves[1] == whole
+    assert (halves[0] + halves[1]).messages == whole.messages == len(messages)
+
+
+@sending
+def test_missing_reports_are_noticed_or_declared(name):
+    """Half of many people: the tally is refused, unless the number who reported is given."""
+    users = 20_000
+    protocol = protocol_of(name, users=users, bins=COUNTS.size)
+    tally = protocol.tally(protocol.randomize(VALUES.repeat(25), rng=np.random.default_rng(74)))
+    with pytest.raises(DataError, match="reports="):
+        protocol.estimate(tally)
+    estimate = protocol.estimate(tally, reports=users // 2)
+    assert estimate.people == users // 2
+    if CATALOGUE[name].model == "shuffled":
+        assert estimate.guarantee.epsilon > TARGET.epsilon
+        assert "fewer people reported" in estimate.guarantee.basis
+
+
+# Estimates --------------------------------------------------------------------------------------------------------
+
+
+def estimates(name, seed, runs=RUNS):
+    """Many estimates of the same people, and the largest error of each."""
+    protocol, rng = protocol_of(name), np.random.default_rng(seed)
+    for _ in range(runs):
+        tossed = protocol.fresh(rng)
+        estimate = tossed.estimate(tossed.sample_tally(COUNTS, rng=rng))
+        assert isinstance(estimate, Estimate)
+        found = np.zeros(COUNTS.size)
+        found[estimate.symbols] = estimate.counts
+        yield estimate, found
+
+
+def bounds(estimate, which):
+    intervals = getattr(estimate, which)
+    low, high = np.zeros(COUNTS.size), np.full(COUNTS.size, intervals.unreported_high)
+    low[estimate.symbols], high[estimate.symbols] = intervals.low, intervals.high
+    return (low <= COUNTS) & (high >= COUNTS)
+
+
+@made
+@pytest.mark.slow
+def test_intervals_cover_and_errors_keep_to_their_bounds(name):
+    bound, runs = protocol_of(name).error(0.05), list(estimates(name, seed=75))
+    least = binom.ppf(FALSE_FAILURE_RATE, RUNS, 0.95)
+    together = [bounds(estimate, "simultaneous").all() for estimate, _ in runs]
+    errors = np.array([np.abs(found - COUNTS) for _, found in runs])
+    assert sum(together) >= least
+    for at in range(COUNTS.size):
+        assert sum(bounds(estimate, "per_bin")[at] for estimate, _ in runs) >= least
+        assert (errors[:, at] <= bound.per_bin + 1e-9).sum() >= least
+    assert (errors.max(axis=1) <= bound.simultaneous + 1e-9).sum() >= least
+    assert bound.per_bin <= bound.simultaneous
+
+
+@made
+@pytest.mark.slow
+def test_it_is_unbiased_or_never_reports_an_empty_bin_as_it_claims(name):
+    reading, runs = CATALOGUE[name].reading, list(estimates(name, seed=76))
+    found = np.array([row for _, row in runs])
+    spread = np.maximum(found.std(axis=0), 1e-9) / np.sqrt(RUNS)
+    if reading == "unbiased":
+        assert (np.abs(found.mean(axis=0) - COUNTS) <= 6 * spread).all()
+    if reading == "truncated":
+        assert not found[:, COUNTS == 0].any()
+        assert all(set(estimate.symbols) <= set(np.flatnonzero(COUNTS)) for estimate, _ in runs)
+    else:
+        assert all(len(estimate) == COUNTS.size for estimate, _ in runs)
+        assert all(estimate.simultaneous.unreported_high == 0 for estimate, _ in runs)
+
+
+@made
+def test_evidence_is_all_that_an_estimate_needs(name):
+    protocol = protocol_of(name)
+    tally = protocol.sample_tally(COUNTS, rng=np.random.default_rng(77))
+    evidence = protocol.reading.evidence(tally)
+    again = protocol.reading.evidence(evidence)
+    assert again.symbols.tolist() == evidence.symbols.tolist()
+    assert again.counts.tolist() == evidence.counts.tolist()
+    estimate = protocol.estimate(tally)
+    assert estimate.counts.tolist() == protocol.reading.point(evidence).tolist()
+    explained = estimate.explain()
+    assert f"{protocol.error(0.05).simultaneous:,.0f} people" in explained
+    assert "differential" in explained
+
+
+@made
+def test_unseeded_draws_differ(name):
+    protocol = protocol_of(name)
+    drawn = {tuple(columns(protocol.sample_tally(COUNTS))) for _ in range(5)}
+    assert len(drawn) > 1
+
+
+# Audits -----------------------------------------------------------------------------------------------------------
+
+
+FEW = Target(users=30, bins=4, epsilon=1.0, delta=0.05)
+
+
+@sending
+@pytest.mark.slow
+def test_an_audit_accuses_it_only_without_its_noise(name):
+    """With almost no noise (epsilon 20) the promise of epsilon 1 is refuted, with confidence 1 - 1e-6 in the bound."""
+    entry, rng = CATALOGUE[name], np.random.default_rng(78)
+    numbered = getattr(entry.make(FEW), "numbered_messages", False)
+    watch = shuffled_messages if numbered else tallied_messages
+    dataset = np.arange(FEW.users) % 2
+    neighbour = np.append(dataset[:-1], 2)
+
+    def found(target):
+        return audit(
+            watch(entry.make(target)),
+            dataset,
+            neighbour,
+            trials=2000,
+            delta=FEW.delta,
+            confidence=1 - FALSE_FAILURE_RATE,
+            rng=rng,
+        )
+
+    assert not found(FEW).accuses(FEW.epsilon)
+    assert found(replace(FEW, epsilon=20.0)).accuses(FEW.epsilon)
