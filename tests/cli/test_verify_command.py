@@ -92,7 +92,7 @@ def test_the_table_names_the_statements_of_the_paper():
 
 
 def test_the_claim_on_support_identification_is_in_the_table():
-    """The numbers of people that docs/paper.md states for two items."""
+    """The numbers of people that docs/reference/paper.md states for two items."""
     verdicts = [verdict for _, verdict in check("support") if "h = 2" in verdict.claim]
     assert verdicts[0].claimed == 0.99
     assert 0.999 < verdicts[0].exact <= 1

@@ -227,7 +227,7 @@ def test_the_best_r_gap_need_not_be_symmetric():
 
 
 def test_the_best_r_gaps_of_the_documentation_are_reached():
-    text = (Path(__file__).parents[2] / "docs" / "pure-privacy.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "explanation" / "pure-privacy.md").read_text()
     rows = re.findall(r"^\| (\d+/\d+) \|(.*)\|$", text, flags=re.MULTILINE)
     assert len(rows) == 2
     for hole, figures in rows:
@@ -294,7 +294,7 @@ def test_the_cost_of_removing_the_shuffler_from_real_protocols(protocol):
 
 
 def test_the_table_of_the_documentation_is_true():
-    text = (Path(__file__).parents[2] / "docs" / "pure-privacy.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "explanation" / "pure-privacy.md").read_text()
     rows = re.findall(r"^\| (\w+), (\d) bins \| (\d+) \|(.*)\|$", text, flags=re.MULTILINE)
     assert len(rows) == 5
     kinds = {kind.__name__: kind for kind in (RandomizedResponse, HadamardResponse, UnaryEncoding)}

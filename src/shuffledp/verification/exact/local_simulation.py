@@ -100,7 +100,7 @@ def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
     if (protocol.messages_per_user.expected, protocol.messages_per_user.maximum) != (1, 1):
         raise ParameterError(
             "to_local needs a single-message protocol: with several messages per person, shuffled privacy says nothing "
-            "about a person's messages (R^infinity and R^gap, docs/pure-privacy.md)"
+            "about a person's messages (R^infinity and R^gap, docs/explanation/pure-privacy.md)"
         )
     promised = protocol.guarantee
     if promised is None:

@@ -1,0 +1,48 @@
+"""Writes the page with every command's --help, from the commands themselves.
+
+Usage: python scripts/write_commands.py docs/reference/commands.md
+"""
+
+import sys
+from pathlib import Path
+
+import typer
+
+from shuffledp.cli.app import app
+
+WIDTH = 100
+"""Columns of the help: what a page shows without a scroll bar."""
+
+HEAD = """# Commands
+
+<!-- Written by `make docs` from the commands themselves; changes by hand are lost. -->
+
+What each command says with `--help`. Results go to stdout, as a table or with `--json`; notes and progress to stderr.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | an optional library is missing |
+| 2 | the command line or a parameter is wrong |
+| 3 | data cannot be read or written, or does not fit |
+| 4 | `verify` found a statement that is false |
+| 130 | interrupted |
+"""
+
+
+def page() -> str:
+    """The page as Markdown."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return HEAD + "".join(f"\n## shuffledp {name}\n\n```text\n{help_of(name)}\n```\n" for name in sorted(commands))
+
+
+def help_of(name: str) -> str:
+    """What the command prints with --help, as plain text without boxes and colours."""
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command.rich_markup_mode = None
+    context = command.make_context(f"shuffledp {name}", [], resilient_parsing=True, terminal_width=WIDTH)
+    return str(command.get_help(context)).strip()
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
