@@ -1,24 +1,52 @@
-# Two commands set everything up: `make demo` and `make test`.
+# Two commands set everything up: `make demo` and `make test`. `make` alone lists all targets.
 # Each set-up step leaves a stamp in .venv and runs again only when what it installs has changed.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test docs bench table1 table2 gap lock clean
+.PHONY: help check lint format
 
+# `make help` prints the lines that start with two signs; a test sees to it that every target has one.
+## help: this list
+help:
+	@echo 'make TARGET, where TARGET is one of'
+	@awk '/^## [a-z0-9]+: / { target = $$2; sub(/:/, "", target); sub(/^## [a-z0-9]+: /, ""); \
+	  printf "  %-8s %s\n", target, $$0 }' $(firstword $(MAKEFILE_LIST))
+
+## demo: releases a private histogram of US surnames and writes report.html
 demo: .venv/demo.stamp
 	$(BIN)/shuffledp demo
 
-test: .venv/test.stamp .venv/java.stamp docs
+## check: style, types and the quick tests, for use while working (no Java needed)
+check: lint
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow and not spark"
+
+## test: everything that must hold: style, types, the documentation, all tests (Spark needs Java 17 or 21)
+test: .venv/test.stamp .venv/java.stamp lint docs
+	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+## lint: style and types only
+lint: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-# The site in .site; any warning is an error.
+## format: puts the code into the house style
+format: .venv/test.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+## docs: the site in .site, with the pages that are written from the code; any warning is an error
 docs: .venv/test.stamp
+	$(BIN)/python scripts/write_commands.py docs/reference/commands.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+## table1: the paper's comparison table, measured, in about ten minutes
+## table2: the paper's Table 2, measured, in about twenty minutes
+## gap: the figure of the page on pure privacy
+
+## bench: times, as tables
 bench: .venv/test.stamp .venv/java.stamp
 	$(BIN)/python -m benchmarks
 
@@ -65,6 +93,7 @@ gap: .venv/demo.stamp
 	fi
 	@touch $@
 
+## lock: pins every requirement anew (needs uv)
 # Pins every requirement anew (hashes, no download addresses). The ranges in pyproject.toml stay open upwards.
 lock:
 	uv pip compile pyproject.toml --group build --extra cli --generate-hashes --no-header --python-version 3.11 \
@@ -72,5 +101,6 @@ lock:
 	uv pip compile pyproject.toml --group build --group test --group docs --all-extras --generate-hashes --no-header \
 	  --python-version 3.11 --constraint requirements/demo.txt --quiet --upgrade --output-file requirements/test.txt
 
+## clean: removes the environment and whatever was built
 clean:
 	rm -rf .venv .site .pytest_cache .mypy_cache .ruff_cache .hypothesis

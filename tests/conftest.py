@@ -1,6 +1,15 @@
-"""Hypothesis without time limits: a slow machine is not a failing test."""
+"""Hypothesis without time limits: a slow machine is not a failing test. The marker `spark` for tests that run Spark."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
+def pytest_collection_modifyitems(items):
+    """Tests that run Spark share one worker (the group "spark"); the marker lets `make check` leave them out."""
+    for item in items:
+        if any(group.args == ("spark",) for group in item.iter_markers("xdist_group")):
+            item.add_marker("spark")
