@@ -1,25 +1,35 @@
-"""The programs in README and docs run, the commands exist, and the links lead somewhere."""
+"""The programs in README and docs run, the commands exist, the figures are true, and the links lead somewhere."""
 
+import importlib.util
 import re
 import shlex
 import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from shuffledp import SparseHistogram
+from shuffledp.cli.app import app
+from shuffledp.errors import ParameterError
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+
+
+def name(document):
+    return str(document.relative_to(ROOT))
 
 
 def blocks(document, language):
     return re.findall(rf"^```{language}\n(.*?)^```", document.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-def call(*arguments, cwd, check=True):
-    return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=check, cwd=cwd, encoding="utf-8"
-    )
+def execute(document, programs):
+    """The programs as one, in this process; pytest makes errors of warnings."""
+    exec(compile("\n".join(programs), name(document), "exec"), {"__name__": "__main__"})
 
 
 def normal(row):
@@ -27,32 +37,110 @@ def normal(row):
     return " ".join(re.sub(r"[█▒]+", "█", re.sub(r"\d[\d,.]*", "0", row)).split())
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
-def test_programs_and_commands_do_what_they_show(document, tmp_path):
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "console") or blocks(d, "python")], ids=name)
+def test_programs_and_commands_do_what_they_show(document, tmp_path, monkeypatch):
     """Commands first, in order, then the Python programs as one, all in the same folder."""
+    monkeypatch.chdir(tmp_path)
     for session in re.split(r"^\$ shuffledp ", "".join(blocks(document, "console")), flags=re.MULTILINE)[1:]:
         line, *shown = session.splitlines()
-        command, *arguments = shlex.split(line)
-        result = call("-m", "shuffledp", command, *arguments, cwd=tmp_path)
-        random = command in ("demo", "run")
+        arguments = shlex.split(line)
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        random = arguments[0] in ("demo", "run")
         compared = normal if random else lambda row: " ".join(row.split())
         printed = [compared(row) for row in (result.stdout + result.stderr).splitlines()]
         for row in shown:
             assert compared(row) in printed
-    program = "\n".join(blocks(document, "python"))
-    result = call("-W", "error", "-c", program, cwd=tmp_path, check=False)
-    assert result.returncode == 0, result.stderr
+    execute(document, blocks(document, "python"))
 
 
-def test_the_figures_in_the_readme_are_true(tmp_path):
-    (program,) = (block for block in blocks(ROOT / "README.md", "python") if "calibrate" in block)
-    output = call("-c", program, cwd=tmp_path).stdout.splitlines()
+def test_the_figures_in_the_readme_are_true(tmp_path, monkeypatch, capsys):
+    readme = ROOT / "README.md"
+    (program,) = (block for block in blocks(readme, "python") if "calibrate" in block)
+    monkeypatch.chdir(tmp_path)
+    execute(readme, [program])
+    output = capsys.readouterr().out.splitlines()
     claimed = re.findall(r"#.*: ([\d.]+)(?: people)?$", program, flags=re.MULTILINE)
     assert len(claimed) == 2
     assert [f"{float(line):.3g}" for line in output[: len(claimed)]] == claimed
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def cells(row):
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
+
+
+def figure(text):
+    """A printed figure, and by how much rounding may have moved it."""
+    digits, _, power = text.replace(",", "").partition("e")
+    scale = 10.0 ** int(power or 0)
+    return float(digits) * scale, 0.5 * scale * 10.0 ** -len(digits.partition(".")[2])
+
+
+def assert_rounded_alike(first, second):
+    (one, hair), (other, breadth) = figure(first), figure(second)
+    assert one == pytest.approx(other, abs=(hair + breadth) * (1 + 1e-9)), (first, second)
+
+
+def test_the_table_in_the_readme_is_that_of_the_measured_page():
+    """Both are written by one run of `make table1`; the README shows fewer rows and digits."""
+    page = (DOCS / "reference" / "table1.md").read_text()
+    measured = {}
+    for size, table in re.findall(r"^### [\d,]+ people, ([\d,]+) values\n(.*?)(?=^#|\Z)", page, flags=re.M | re.S):
+        head, _, *rows = map(cells, re.findall(r"^\|.*\|$", table, flags=re.MULTILINE))
+        for row in rows:
+            measured[size, row[head.index("protocol")]] = dict(zip(head, row, strict=True))
+    (table,) = re.findall(
+        r"^<!-- table1 -->\n(.*?)^<!-- /table1 -->", (ROOT / "README.md").read_text(), flags=re.M | re.S
+    )
+    head, _, *rows = map(cells, table.strip().splitlines())
+    sizes = {column: title.removeprefix("d = ") for column, title in enumerate(head) if title.startswith("d = ")}
+    assert len(sizes) >= 3
+    assert len(rows) >= 8
+    for row in rows:
+        for column, size in sizes.items():
+            truth = measured[size, row[head.index("protocol")]]
+            assert row[head.index("model")] == truth["model"]
+            error, _, messages = row[column].rstrip(")").partition(" (")
+            assert_rounded_alike(error, truth["error"].split()[0])
+            if messages or truth["model"] != "central":  # a curator gets values, no messages
+                assert_rounded_alike(messages, truth["messages"])
+
+
+@pytest.mark.parametrize(("first", "second"), [("18", "18.6"), ("1.04", "1.02"), ("9,997", "1.001e+04")])
+def test_figures_that_disagree_are_noticed(first, second):
+    with pytest.raises(AssertionError):
+        assert_rounded_alike(first, second)
+
+
+def test_the_most_bins_of_the_limitations_are_those_of_the_code():
+    (power,) = re.findall(r"d up to 2\^(\d+) is possible", (DOCS / "explanation" / "limitations.md").read_text())
+    protocol = SparseHistogram.calibrate(users=10**12, bins=2, epsilon=1, delta=1e-6)
+    quiet = replace(protocol, pairs=protocol.pairs.with_rate(1e-6), lone=protocol.lone.with_rate(1e-6))
+    most = 2 ** int(power)
+    assert most - 1 in replace(quiet, bins=most).randomize(most - 1) // 2
+    with pytest.raises(ParameterError, match="too many"):
+        replace(quiet, bins=most + 1).randomize(0)
+
+
+def test_the_page_of_commands_is_what_they_say():
+    spec = importlib.util.spec_from_file_location("write_commands", ROOT / "scripts" / "write_commands.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    written = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
+    assert written == script.page(), "run `make docs`, which writes docs/reference/commands.md anew"
+
+
+def test_make_help_lists_every_target():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {
+        target for line in re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE) for target in line.split()
+    }
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert sorted(re.findall(r"^  ([a-z0-9]+) +\S", listed, flags=re.MULTILINE)) == sorted(targets)
+    assert "check" in targets
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_make_targets_and_links_exist(document):
     makefile = (ROOT / "Makefile").read_text()
     text = document.read_text()
@@ -64,8 +152,23 @@ def test_make_targets_and_links_exist(document):
         assert (document.parent / link).exists(), link
 
 
+def test_every_page_named_in_the_code_exists():
+    for source in (*(ROOT / "src").rglob("*.py"), *(ROOT / "scripts").glob("*.py")):
+        for page in re.findall(r"docs/[\w/-]+\.md", source.read_text()):
+            assert (ROOT / page).exists(), f"{page} in {name(source)}"
+
+
+def test_every_module_named_in_the_docs_exists():
+    """`jobs/plan.py` and `protocols/local/` are paths in the package, `test_goodness.py` is the name of a test file."""
+    tests = {path.name for path in (ROOT / "tests").rglob("*.py")}
+    for document in DOCUMENTS:
+        for path in re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:\.py|/))`", document.read_text()):
+            places = (ROOT / "src" / "shuffledp" / path, ROOT / path)
+            assert path in tests or any(place.exists() for place in places), f"{path} in {name(document)}"
+
+
 def test_every_test_named_in_the_docs_exists():
     sources = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     for document in DOCUMENTS:
-        for name in re.findall(r"`(test_[a-z0-9_]+)`", document.read_text()):
-            assert f"def {name}(" in sources, name
+        for test in re.findall(r"`(test_[a-z0-9_]+)`", document.read_text()):
+            assert f"def {test}(" in sources, test
