@@ -1,18 +1,13 @@
 """Amplification by shuffling against enumeration in exact fractions, and the bounds against each other."""
 
-import json
 import math
-import subprocess
-import sys
 from fractions import Fraction
 from itertools import product
 
 import mpmath
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from shuffledp.accounting.amplification import (
     Amplification,
@@ -22,7 +17,6 @@ from shuffledp.accounting.amplification import (
     unavoidable_epsilon,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.noise import half_binomial
 from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law, worst_delta
 from tests.protocols.test_local import exact_laws
@@ -83,6 +77,7 @@ def exact_thinned_delta(epsilon, local_epsilon, users, telling, covered):
     st.floats(0.01, 0.99),
     st.sampled_from([0.0, 0.5, 1.0]),
 )
+@example(users=5, local_epsilon=20.0, share=0.9375, telling=0.25, covered=1.0)
 @settings(max_examples=60)
 def test_the_bound_for_messages_that_tell_little_is_its_definition(users, local_epsilon, share, telling, covered):
     epsilon = share * local_epsilon
@@ -91,8 +86,10 @@ def test_the_bound_for_messages_that_tell_little_is_its_definition(users, local_
     low, high = bound.delta_of_bound(epsilon)
     for_any = Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon)
     assert high >= min(exact, for_any) * (1 - 1e-9)
-    assert low <= exact * (1 + 1e-7) + 1e-14  # copies are rounded down by a hair, also there
-    assert high == pytest.approx(min(exact, for_any), rel=1e-7, abs=1e-12)
+    # copies come with a probability on the grid, rounded down, also for `low`: a large share of a very small one
+    rounded = 1e-7 + 2.0**-51 / (telling * 2 / (1 + math.exp(local_epsilon)))
+    assert low <= exact * (1 + rounded) + 1e-14
+    assert high == pytest.approx(min(exact, for_any), rel=rounded, abs=1e-12)
 
 
 @given(st.lists(st.integers(1, 30), min_size=12, max_size=12), st.floats(0, 0.95), st.integers(2, 4))
@@ -258,49 +255,3 @@ def test_wrong_parameters(changes, reason):
         Amplification(local_epsilon=1.0, users=10).delta(-1)
     with pytest.raises(ParameterError, match="epsilon must lie"):
         largest_local_epsilon(epsilon=0, delta=1e-6, users=10)
-
-
-# the command ------------------------------------------------------------------------------------------------------
-
-
-def command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "shuffledp", "amplify", *arguments], capture_output=True, text=True, check=False
-    )
-
-
-def test_the_command_shows_every_bound():
-    shown = command("--epsilon0", "0.4", "--users", "100000", "--delta", "1e-6")
-    for needed in ("closed form", "privacy blanket", "tight", "0.003927", "lower bound", "largest local epsilon"):
-        assert needed in shown.stdout
-    answer = json.loads(command("--epsilon0", "4", "--users", "10000", "--delta", "1e-6", "--json").stdout)
-    assert answer["epsilon"]["tight"] == pytest.approx(0.4108, abs=5e-5)
-    assert answer["epsilon"]["closed form"] is None
-
-
-@pytest.mark.parametrize("arguments", [("0", "10", "1e-6"), ("1", "0", "1e-6"), ("1", "10", "2")])
-def test_the_command_refuses_wrong_parameters(arguments):
-    epsilon0, users, delta = arguments
-    result = command("--epsilon0", epsilon0, "--users", users, "--delta", delta)
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1
-
-
-# fair coins -------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 60), st.integers(-3, 63))
-def test_tails_of_few_fair_coins(trials, k):
-    exact = Fraction(sum(math.comb(trials, j) for j in range(max(k, 0), trials + 1)), 2**trials)
-    (got,) = half_binomial.tail(np.array([trials]), np.array([k]))
-    assert got == pytest.approx(float(exact), rel=1e-11)
-    mass = Fraction(math.comb(trials, k), 2**trials) if 0 <= k <= trials else 0
-    assert half_binomial.pmf(np.array([trials]), np.array([k]))[0] == pytest.approx(float(mass), rel=1e-11)
-
-
-@pytest.mark.parametrize("trials", [10**3, 10**6, 10**9])
-@pytest.mark.parametrize("deviations", [-3, -0.5, 0.01, 1, 4, 12])
-def test_tails_of_many_fair_coins(trials, deviations):
-    k = math.floor(trials / 2 + deviations * math.sqrt(trials) / 2)
-    (got,) = half_binomial.tail(np.array([trials]), np.array([k]))
-    assert got == pytest.approx(binom.sf(k - 1, trials, 0.5), rel=1e-10)

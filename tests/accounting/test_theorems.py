@@ -1,4 +1,4 @@
-"""The paper statement by statement: Theorems 3.1 and 3.2, the appendix, and the conditions they come with."""
+"""The paper statement by statement: Theorems 3.1 and 3.2, and the conditions they come with."""
 
 import math
 from fractions import Fraction
@@ -8,9 +8,6 @@ import pytest
 
 from shuffledp import BinarySum, Histogram, ParameterError, TooFewUsersError, run
 from shuffledp.accounting import theorems
-from shuffledp.accounting.smoothness import binomial_lemma, corollary, smooth_delta
-from shuffledp.noise import Binomial
-from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.reading.noisy_counts import Truncated
 
 GRID = [(epsilon, delta) for epsilon in (0.1, 0.5, 1.0) for delta in (1e-2, 1e-6, 1e-10)]
@@ -98,9 +95,6 @@ def test_an_empty_bin_is_never_reported_in_a_large_simulation():
         assert estimate.symbols.max() < 20
 
 
-# the closed forms -------------------------------------------------------------------------------------------------
-
-
 def test_theorem_noise_is_the_papers_formula():
     protocol = Histogram.from_theorem(users=10**6, bins=3, epsilon=0.5, delta=5e-7)
     assert protocol.noise.mean == pytest.approx(50 * math.log(2 / 5e-7) / 0.25, rel=1e-9)
@@ -125,56 +119,3 @@ def test_conditions_of_the_theorems():
         theorems.sum_error_bound(epsilon=1, delta=0.5, beta=1e-9)
     with pytest.raises(ParameterError, match=r"n delta\^25"):
         theorems.simultaneous_error_bound(users=10**6, epsilon=1, delta=0.5, beta=0.01)
-
-
-# the appendix -----------------------------------------------------------------------------------------------------
-
-
-def test_smoothness_matches_its_definition_in_fractions():
-    law = Binomial(trials=12, probability=0.25)
-    f = {k: law.pmf_fraction(k) for k in range(13)}
-    for epsilon in (0.3, 0.9, 1.7):
-        for shifts in (1, 2, 3):
-            exact = max(
-                sum(p for y, p in f.items() if p >= math.exp(abs(k) * epsilon) * f.get(y + k, 0))
-                for k in range(-shifts, shifts + 1)
-                if k
-            )
-            assert smooth_delta(law, epsilon=epsilon, shifts=shifts) == pytest.approx(float(exact), rel=1e-11)
-
-
-@pytest.mark.parametrize("trials", [200, 10_000, 10**7])
-@pytest.mark.parametrize("mean", [20, 90])
-@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.6, 0.95])
-@pytest.mark.parametrize("shifts", [1, 3])
-def test_lemma_binomial_is_smooth(trials, mean, alpha, shifts):
-    if shifts > alpha * mean / 2:
-        with pytest.raises(ParameterError, match="shifts"):
-            binomial_lemma(trials=trials, probability=mean / trials, alpha=alpha, shifts=shifts)
-        return
-    check = binomial_lemma(trials=trials, probability=mean / trials, alpha=alpha, shifts=shifts)
-    assert check.holds
-    assert check.slack >= 1
-
-
-@pytest.mark.parametrize("mean", [3, 30, 300])
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
-def test_lemma_smoothness_gives_privacy(mean, epsilon):
-    """An (epsilon, delta, 1)-smooth law added to a 1-sensitive sum gives (epsilon, delta)-privacy."""
-    smooth = smooth_delta(Binomial(trials=1000, probability=round_up_to_grid(mean / 1000)), epsilon=epsilon, shifts=1)
-    private = BinarySum(users=1000, missing_probability=round_up_to_grid(mean / 1000)).privacy.delta(epsilon)
-    assert 0 < private <= smooth
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), GRID)
-def test_corollary(epsilon, delta):
-    users = 2 * theorems.theorem_users(epsilon=epsilon, delta=delta)
-    check = corollary(users=users, epsilon=epsilon, delta=delta)
-    assert check.holds
-    assert check.slack > 10
-
-
-def test_alpha_of_the_corollary():
-    for epsilon in np.linspace(0.01, 1, 100):
-        alpha = math.expm1(epsilon) / (math.exp(epsilon) + 1)
-        assert epsilon / math.sqrt(5) <= alpha < 1

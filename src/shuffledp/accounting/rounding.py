@@ -3,7 +3,7 @@
 The library never states a delta below the truth, nor a bound that does not hold. Floating-point numbers have 53 bits,
 so each operation is off by a relative 2^-53 = 1.1e-16 at most, and a sum of many terms by more. A margin says what it
 covers and how far off the computation it is for was measured to be, against fractions or against mpmath with 40 digits;
-tests/accounting/test_rounding.py measures it again and fails if the margin is less than twice as large.
+tests/accounting/test_rounding.py measures most of them again and fails if a margin is less than twice as large.
 
 A margin is relative, to be used as `x * (1 + MARGIN)` or `x * (1 - MARGIN)`, unless its description says otherwise.
 What is left out of a window of probabilities is no rounding: it is bounded, and counted, as `noise.law.TAIL`.

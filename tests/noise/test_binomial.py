@@ -1,4 +1,4 @@
-"""The binomial law: probabilities against exact arithmetic and mpmath, samplers against the law."""
+"""The binomial law: probabilities against exact arithmetic and mpmath, draws against the law."""
 
 import math
 from fractions import Fraction
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.noise.coins import count_heads, fair_heads, heads
-from shuffledp.noise.inversion import InversionTable
-from tests.oracles.goodness import assert_law, assert_not_law, p_value
+from tests.oracles.goodness import assert_law, assert_not_law
 
 trials = st.integers(1, 60)
+
+
 probabilities = st.integers(1, 2**52).map(lambda k: k / 2**53)
 
 
@@ -86,66 +86,3 @@ def test_inversion_with_wrong_noise_is_rejected(scale):
     law = Binomial(trials=10**5, probability=round_up_to_grid(42.6e-5))
     wrong = Binomial(trials=10**5, probability=round_up_to_grid(scale * 42.6e-5))
     assert_not_law(wrong.sample(200_000, rng=np.random.default_rng(3)), law.window.first, law.window.pmf)
-
-
-class _Scripted:
-    """Stands in for a generator: fixed leading words, fixed further bytes."""
-
-    def __init__(self, words, more):
-        self._words, self._more = np.array(words, dtype=np.uint64), more
-
-    def integers(self, *_, **__):
-        return self._words
-
-    def bytes(self, count):
-        return self._more.to_bytes(count, "little")
-
-
-def test_inversion_reads_further_bits_on_a_tie():
-    # threshold 1/3 = 0.0101...b: the word that starts like it is undecided until more bits come
-    table = InversionTable(first=7, weights=[1, 2])
-    third = 2**64 // 3
-    assert table.sample(3, rng=_Scripted([third - 1, third, third + 1], 0)).tolist() == [7, 7, 8]
-    assert table.sample(3, rng=_Scripted([third - 1, third, third + 1], 2**128 - 1)).tolist() == [7, 8, 8]
-
-
-def test_a_law_with_one_value_needs_no_thresholds():
-    assert InversionTable(first=4, weights=[9]).sample(3, rng=np.random.default_rng(0)).tolist() == [4, 4, 4]
-
-
-@pytest.mark.parametrize("tosses", [1, 63, 64, 65, 200])
-def test_fair_heads_follow_their_law(tosses):
-    rng = np.random.default_rng(4)
-    draws = np.array([fair_heads(tosses, rng) for _ in range(20_000)])
-    pmf = np.array([math.comb(tosses, k) / 2**tosses for k in range(tosses + 1)])
-    assert_law(draws, 0, pmf)
-
-
-@pytest.mark.parametrize(
-    ("tosses", "p"), [(1, 0.5), (5, 0.375), (40, 2.0**-3 + 2.0**-53), (3000, round_up_to_grid(0.004))]
-)
-def test_counted_heads_follow_the_binomial_law(tosses, p):
-    rng = np.random.default_rng(5)
-    draws = np.array([count_heads(tosses, p, rng) for _ in range(20_000)])
-    window = Binomial(trials=tosses, probability=p).window
-    assert_law(draws, window.first, window.pmf)
-
-
-def test_heads_fall_on_every_subset_with_its_probability():
-    rng = np.random.default_rng(6)
-    tosses, p = 4, 0.25
-    counts = np.zeros(2**tosses, dtype=np.int64)
-    for _ in range(40_000):
-        counts[sum(1 << int(i) for i in heads(tosses, p, rng))] += 1
-    pmf = np.array([p ** k.bit_count() * (1 - p) ** (tosses - k.bit_count()) for k in range(2**tosses)])
-    assert p_value(counts, pmf) > 1e-6
-
-
-def test_heads_among_more_coins_than_are_tossed_one_by_one():
-    tosses, rng = 2**22 + 100, np.random.default_rng(21)
-    law = Binomial(trials=tosses, probability=round_up_to_grid(20 / tosses))
-    drawn = [heads(tosses, law.probability, rng) for _ in range(3000)]
-    assert_law(np.array([chosen.size for chosen in drawn]), law.window.first, law.window.pmf)
-    places = np.concatenate(drawn)
-    assert all(np.unique(chosen).size == chosen.size for chosen in drawn)
-    assert p_value(np.bincount(places * 20 // tosses, minlength=20), np.full(20, 1 / 20)) > 1e-6

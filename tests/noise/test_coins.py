@@ -1,0 +1,49 @@
+"""Coins that are tossed together: their number of heads, and which."""
+
+import math
+
+import numpy as np
+import pytest
+
+from shuffledp.noise import Binomial
+from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.noise.coins import count_heads, fair_heads, heads
+from tests.oracles.goodness import assert_law, p_value
+
+
+@pytest.mark.parametrize("tosses", [1, 63, 64, 65, 200])
+def test_fair_heads_follow_their_law(tosses):
+    rng = np.random.default_rng(4)
+    draws = np.array([fair_heads(tosses, rng) for _ in range(20_000)])
+    pmf = np.array([math.comb(tosses, k) / 2**tosses for k in range(tosses + 1)])
+    assert_law(draws, 0, pmf)
+
+
+@pytest.mark.parametrize(
+    ("tosses", "p"), [(1, 0.5), (5, 0.375), (40, 2.0**-3 + 2.0**-53), (3000, round_up_to_grid(0.004))]
+)
+def test_counted_heads_follow_the_binomial_law(tosses, p):
+    rng = np.random.default_rng(5)
+    draws = np.array([count_heads(tosses, p, rng) for _ in range(20_000)])
+    window = Binomial(trials=tosses, probability=p).window
+    assert_law(draws, window.first, window.pmf)
+
+
+def test_heads_fall_on_every_subset_with_its_probability():
+    rng = np.random.default_rng(6)
+    tosses, p = 4, 0.25
+    counts = np.zeros(2**tosses, dtype=np.int64)
+    for _ in range(40_000):
+        counts[sum(1 << int(i) for i in heads(tosses, p, rng))] += 1
+    pmf = np.array([p ** k.bit_count() * (1 - p) ** (tosses - k.bit_count()) for k in range(2**tosses)])
+    assert p_value(counts, pmf) > 1e-6
+
+
+def test_heads_among_more_coins_than_are_tossed_one_by_one():
+    tosses, rng = 2**22 + 100, np.random.default_rng(21)
+    law = Binomial(trials=tosses, probability=round_up_to_grid(20 / tosses))
+    drawn = [heads(tosses, law.probability, rng) for _ in range(3000)]
+    assert_law(np.array([chosen.size for chosen in drawn]), law.window.first, law.window.pmf)
+    places = np.concatenate(drawn)
+    assert all(np.unique(chosen).size == chosen.size for chosen in drawn)
+    assert p_value(np.bincount(places * 20 // tosses, minlength=20), np.full(20, 1 / 20)) > 1e-6
