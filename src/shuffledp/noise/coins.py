@@ -7,7 +7,7 @@ heads among N coins takes about N/32 random 64-bit words and is exact for every 
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -27,19 +27,18 @@ _MANY = 1 << 22
 
 def fair_heads(tosses: int, rng: np.random.Generator) -> int:
     """Heads among fair coins: one random bit each."""
-    words, rest = divmod(tosses, 64)
     heads = 0
-    for start in range(0, words, _WORDS_AT_ONCE):
-        block = random_words(min(_WORDS_AT_ONCE, words - start), rng)
-        heads += int(np.bitwise_count(block).sum())
-    if rest:
-        heads += (int(random_words(1, rng)[0]) >> (64 - rest)).bit_count()
+    for start in range(0, tosses, 64 * _WORDS_AT_ONCE):
+        coins = min(64 * _WORDS_AT_ONCE, tosses - start)
+        words = random_words(-(-coins // 64), rng)
+        words[-1] >>= np.uint64(-coins % 64)  # bits of the last word that are no coins
+        heads += int(np.bitwise_count(words).sum())
     return heads
 
 
 def count_heads(tosses: int, probability: float, rng: np.random.Generator) -> int:
     """Heads among coins of the given probability, a multiple of 2^-53: one exact draw of Bin(tosses, probability)."""
-    digits = int(Fraction(probability) * 2**GRID_BITS)
+    digits = int(math.ldexp(probability, GRID_BITS))
     heads, undecided = 0, tosses
     for place in reversed(range(GRID_BITS)):
         if not undecided:
@@ -71,7 +70,7 @@ def packed_flips(size: int, probability: float, rng: np.random.Generator) -> NDA
     """8 * size independent coins with a probability on the grid, exactly, as the bits of bytes."""
     flips = np.zeros(size, dtype=np.uint8)
     for start in range(0, size, _BYTES_AT_ONCE):
-        _flip(flips[start : start + _BYTES_AT_ONCE], int(Fraction(probability) * 2**GRID_BITS), rng)
+        _flip(flips[start : start + _BYTES_AT_ONCE], int(math.ldexp(probability, GRID_BITS)), rng)
     return flips
 
 
