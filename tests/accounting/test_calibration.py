@@ -48,18 +48,26 @@ def test_fewest_users(epsilon, users):
         Histogram.calibrate(users=users - 1, bins=5, epsilon=epsilon, delta=1e-6)
 
 
+def moved_sum(users, probability):
+    return BinarySum(users=users, missing_probability=probability).privacy
+
+
+def moved_histogram(users, probability):
+    return Histogram(users=users, bins=2, missing_probability=probability).privacy
+
+
 @settings(max_examples=60)
-@given(st.floats(2, 9), st.floats(-2, 1), st.floats(-15, -2), st.sampled_from([BinarySum, Histogram]))
-def test_calibration_is_sufficient_and_necessary(log_users, log_epsilon, log_delta, kind):
+@given(st.floats(2, 9), st.floats(-2, 1), st.floats(-15, -2), st.sampled_from([moved_sum, moved_histogram]))
+def test_calibration_is_sufficient_and_necessary(log_users, log_epsilon, log_delta, curve):
     users, epsilon, delta = int(10**log_users), 10**log_epsilon, 10**log_delta
-    probability = smallest_probability(kind.curve, users=users, epsilon=epsilon, delta=delta)
+    probability = smallest_probability(curve, users=users, epsilon=epsilon, delta=delta)
     if probability is None:
-        assert kind.curve(users, 0.5).delta(epsilon) > delta
+        assert curve(users, 0.5).delta(epsilon) > delta
         return
-    assert kind.curve(users, probability).delta(epsilon) <= delta
+    assert curve(users, probability).delta(epsilon) <= delta
     less = round_up_to_grid(probability * (1 - 1e-7))
     if less < probability:
-        assert kind.curve(users, less).delta(epsilon) > delta
+        assert curve(users, less).delta(epsilon) > delta
 
 
 @given(st.integers(2, 12), st.integers(1, 31), st.fractions(1, 6, max_denominator=9))
@@ -82,7 +90,7 @@ def test_histograms_of_one_coin_per_person_are_calibrated_once(users, monkeypatc
     probability, fewest = two_bins_probability(**request), two_bins_fewest_users(epsilon=1.0, delta=1e-6)
     assert fewest == 148
     assert (probability is None) == (users < fewest)
-    assert probability == smallest_probability(Histogram.curve, **request)
+    assert probability == smallest_probability(moved_histogram, **request)
     if probability is not None:
         assert moved_bins(Binomial(trials=users, probability=probability)).delta(1.0) <= 1e-6
     monkeypatch.setattr(calibration, "moved_bins", None)  # nothing is computed again
@@ -92,10 +100,10 @@ def test_histograms_of_one_coin_per_person_are_calibrated_once(users, monkeypatc
 
 @pytest.mark.parametrize("shifts", [1, 2, 6])
 def test_where_the_search_starts_does_not_matter(shifts):
-    probability = smallest_probability(Histogram.curve, users=10**5, epsilon=0.5, delta=1e-7, shifts=shifts)
+    probability = smallest_probability(moved_histogram, users=10**5, epsilon=0.5, delta=1e-7, shifts=shifts)
     assert probability == pytest.approx(two_bins_probability(users=10**5, epsilon=0.5, delta=1e-7), rel=2e-9)
-    assert Histogram.curve(10**5, probability).delta(0.5) <= 1e-7
-    assert fewest_users(Histogram.curve, epsilon=0.5, delta=1e-6, shifts=shifts) == 524
+    assert moved_histogram(10**5, probability).delta(0.5) <= 1e-7
+    assert fewest_users(moved_histogram, epsilon=0.5, delta=1e-6, shifts=shifts) == 524
 
 
 @pytest.mark.parametrize("start", [0.5, 30.0, 800.0])

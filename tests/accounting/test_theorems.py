@@ -8,7 +8,6 @@ import pytest
 
 from shuffledp import BinarySum, Histogram, ParameterError, TooFewUsersError, run
 from shuffledp.accounting import theorems
-from shuffledp.reading.noisy_counts import Truncated
 
 GRID = [(epsilon, delta) for epsilon in (0.1, 0.5, 1.0) for delta in (1e-2, 1e-6, 1e-10)]
 
@@ -17,7 +16,7 @@ GRID = [(epsilon, delta) for epsilon in (0.1, 0.5, 1.0) for delta in (1e-2, 1e-6
 @pytest.mark.parametrize("factor", [1, 30])
 def test_theorem_3_1_i_privacy(epsilon, delta, factor):
     users = factor * theorems.theorem_users(epsilon=epsilon, delta=delta)
-    protocol = BinarySum.from_theorem(users=users, epsilon=epsilon, delta=delta)
+    protocol = BinarySum.published(users=users, epsilon=epsilon, delta=delta)
     assert protocol.guarantee.epsilon == epsilon
     assert protocol.privacy.delta(epsilon) <= delta
 
@@ -26,11 +25,11 @@ def test_theorem_3_1_i_privacy(epsilon, delta, factor):
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-6])
 def test_theorem_3_1_ii_error(epsilon, delta, beta):
     users = 3 * theorems.theorem_users(epsilon=epsilon, delta=delta)
-    protocol = BinarySum.from_theorem(users=users, epsilon=epsilon, delta=delta)
+    protocol = BinarySum.published(users=users, epsilon=epsilon, delta=delta)
     bound = theorems.sum_error_bound(epsilon=epsilon, delta=delta, beta=beta)
     exact = protocol.error(beta).per_bin
     assert exact <= bound
-    assert Truncated().failure(protocol.noise, bound, people=users, bins=1, occupied=1) <= beta
+    assert protocol.reading.failure(bound, bins=1, occupied=1) <= beta
 
 
 def test_theorem_3_1_iii_nobody_is_zero_always():
@@ -55,7 +54,7 @@ def test_theorem_3_1_iv_at_most_two_one_bit_messages():
 @pytest.mark.parametrize(("epsilon", "delta"), GRID)
 def test_theorem_3_2_i_privacy(epsilon, delta):
     users = 2 * theorems.theorem_users(epsilon=epsilon, delta=delta)
-    protocol = Histogram.from_theorem(users=users, bins=7, epsilon=epsilon, delta=delta)
+    protocol = Histogram.published(users=users, bins=7, epsilon=2 * epsilon, delta=2 * delta)
     assert (protocol.guarantee.epsilon, protocol.guarantee.delta) == (2 * epsilon, 2 * delta)
     assert protocol.privacy.delta(2 * epsilon) <= 2 * delta
 
@@ -63,7 +62,7 @@ def test_theorem_3_2_i_privacy(epsilon, delta):
 @pytest.mark.parametrize(("epsilon", "delta"), GRID)
 def test_theorem_3_2_ii_error_per_query(epsilon, delta):
     users = 2 * theorems.theorem_users(epsilon=epsilon, delta=delta)
-    protocol = Histogram.from_theorem(users=users, bins=1000, epsilon=epsilon, delta=delta)
+    protocol = Histogram.published(users=users, bins=1000, epsilon=2 * epsilon, delta=2 * delta)
     assert protocol.error(0.01).per_bin <= theorems.sum_error_bound(epsilon=epsilon, delta=delta, beta=0.01)
 
 
@@ -71,7 +70,7 @@ def test_theorem_3_2_ii_error_per_query(epsilon, delta):
 @pytest.mark.parametrize("bins", [10, 10**9, 2 * math.factorial(1000)])
 def test_theorem_3_2_iii_error_simultaneous(epsilon, delta, bins):
     users = 2 * theorems.theorem_users(epsilon=epsilon, delta=delta)
-    protocol = Histogram.from_theorem(users=users, bins=bins, epsilon=epsilon, delta=delta)
+    protocol = Histogram.published(users=users, bins=bins, epsilon=2 * epsilon, delta=2 * delta)
     bound = theorems.simultaneous_error_bound(users=users, epsilon=epsilon, delta=delta, beta=0.01)
     assert protocol.error(0.01).simultaneous <= bound
 
@@ -96,7 +95,7 @@ def test_an_empty_bin_is_never_reported_in_a_large_simulation():
 
 
 def test_theorem_noise_is_the_papers_formula():
-    protocol = Histogram.from_theorem(users=10**6, bins=3, epsilon=0.5, delta=5e-7)
+    protocol = Histogram.published(users=10**6, bins=3, epsilon=1, delta=1e-6)
     assert protocol.noise.mean == pytest.approx(50 * math.log(2 / 5e-7) / 0.25, rel=1e-9)
     assert round(protocol.noise.mean) == 3040
     assert Fraction(protocol.missing_probability) * 10**6 >= Fraction(50 * math.log(2 / 5e-7) / 0.25) * (
@@ -107,14 +106,16 @@ def test_theorem_noise_is_the_papers_formula():
 @pytest.mark.parametrize(("epsilon", "needed", "exact"), [(1.0, 1521, 45), (0.5, 6081, 148), (0.25, 24323, 524)])
 def test_too_few_users_for_the_theorem(epsilon, needed, exact):
     with pytest.raises(TooFewUsersError, match=f"at least {needed}.*calibrate exactly.*only {exact}") as caught:
-        Histogram.from_theorem(users=needed - 1, bins=3, epsilon=epsilon, delta=5e-7)
+        Histogram.published(users=needed - 1, bins=3, epsilon=2 * epsilon, delta=1e-6)
     assert caught.value.minimum_users == needed
-    Histogram.from_theorem(users=needed, bins=3, epsilon=epsilon, delta=5e-7)
+    Histogram.published(users=needed, bins=3, epsilon=2 * epsilon, delta=1e-6)
 
 
 def test_conditions_of_the_theorems():
     with pytest.raises(ParameterError, match="above 1"):
-        BinarySum.from_theorem(users=10**6, epsilon=1.5, delta=1e-6)
+        BinarySum.published(users=10**6, epsilon=1.5, delta=1e-6)
+    with pytest.raises(ParameterError, match="above 2"):
+        Histogram.published(users=10**6, bins=3, epsilon=2.5, delta=1e-6)
     with pytest.raises(ParameterError, match=r"delta\^25"):
         theorems.sum_error_bound(epsilon=1, delta=0.5, beta=1e-9)
     with pytest.raises(ParameterError, match=r"n delta\^25"):
