@@ -1,7 +1,8 @@
 """The command line: thin commands over the library.
 
 Results go to stdout, as a table or with --json; notes go to stderr. Exit codes: 0 done, 1 an optional library is
-missing, 2 the command line or a parameter is wrong, 3 data cannot be read or written or does not fit, 130 interrupted.
+missing, 2 the command line or a parameter is wrong, 3 data cannot be read or written or does not fit, 4 verify finds a
+statement false, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ def _interrupt(*_: object) -> NoReturn:
 
 def main() -> None:
     """Entry point of the `shuffledp` command."""
-    for wish in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
-        signal.signal(wish, _interrupt)  # leaves no temporary files behind
+    for kind in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
+        signal.signal(kind, _interrupt)  # leaves no temporary files behind
     try:
         from shuffledp.cli.app import app
 
-        app()
+        app(prog_name="shuffledp")
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)

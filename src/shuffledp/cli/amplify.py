@@ -2,47 +2,65 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from typing import Annotated, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
+from shuffledp.cli import options as given
+from shuffledp.cli.options import option
+from shuffledp.cli.output import new_table, print_json, print_sentence, print_table
 
-from shuffledp.accounting.amplification import (
-    Amplification,
-    blanket_epsilon,
-    closed_form_epsilon,
-    largest_local_epsilon,
-    unavoidable_epsilon,
-)
-from shuffledp.checks import target_delta
+EXAMPLE = "shuffledp amplify --epsilon0 2 --users 100000 --delta 1e-6"
+_TARGETS = (0.1, 0.5, 1.0)  # the epsilons for which the question is asked backwards
+_SOURCES = {
+    "closed form": "Erlingsson et al. 2019; local epsilon below 1/2, at least 1000 people",
+    "privacy blanket": "Balle et al. 2019, with Hoeffding's inequality",
+    "tight": "Feldman, McMillan and Talwar; computed numerically, never below the bound",
+    "lower bound": "binary randomized response: no bound for all randomizers can be smaller",
+}
 
 
-def show_amplification(*, local_epsilon: float, users: int, delta: float, as_json: bool) -> None:
-    """Prints all bounds side by side, and the question backwards."""
-    shuffled, delta = Amplification(local_epsilon=local_epsilon, users=users), target_delta(delta)
-    wish: dict[str, Any] = {"local_epsilon": shuffled.local_epsilon, "users": shuffled.users, "delta": delta}
-    tight = shuffled.epsilon(delta)
+def amplify(
+    epsilon0: Annotated[float, option("NUMBER", "Privacy loss of every single message.")],
+    users: Annotated[int, option("NUMBER", "How many people send one message each.")],
+    delta: given.Delta,
+    json: given.Json = False,
+) -> None:
+    """What shuffling adds to the privacy of a local randomizer: every bound side by side."""
+    from shuffledp.accounting.amplification import (
+        Amplification,
+        blanket_epsilon,
+        closed_form_epsilon,
+        largest_local_epsilon,
+        unavoidable_epsilon,
+    )
+    from shuffledp.checks import target_delta
+
+    shuffled, delta = Amplification(local_epsilon=epsilon0, users=users), target_delta(delta)
+    question: dict[str, Any] = {"local_epsilon": shuffled.local_epsilon, "users": shuffled.users, "delta": delta}
     bounds = {
-        "closed form": closed_form_epsilon(**wish),
-        "privacy blanket": blanket_epsilon(**wish),
-        "tight": tight,
-        "lower bound": unavoidable_epsilon(**wish),
+        "closed form": closed_form_epsilon(**question),
+        "privacy blanket": blanket_epsilon(**question),
+        "tight": shuffled.epsilon(delta),
+        "lower bound": unavoidable_epsilon(**question),
     }
     backwards = {
-        f"{target:g}": largest_local_epsilon(epsilon=target, delta=delta, users=shuffled.users)
-        for target in (0.1, 0.5, 1.0)
+        f"{target:g}": largest_local_epsilon(epsilon=target, delta=delta, users=shuffled.users) for target in _TARGETS
     }
-    if as_json:
-        print(json.dumps({**wish, "epsilon": bounds, "largest_local_epsilon": backwards}))
-        return
-    console = Console()
-    table = Table(
-        title=f"{shuffled.users:,} people, each message {shuffled.local_epsilon:g}-private, shuffled: epsilon at delta "
-        f"{delta:g}",
-        box=SIMPLE_HEAD,
-        title_justify="left",
+    if json:
+        print_json({**question, "epsilon": bounds, "largest_local_epsilon": backwards})
+    else:
+        _show(bounds, backwards, **question)
+
+
+def _show(
+    bounds: dict[str, float | None],
+    backwards: dict[str, float],
+    *,
+    local_epsilon: float,
+    users: int,
+    delta: float,
+) -> None:
+    table = new_table(
+        title=f"{users:,} people, each message {local_epsilon:g}-private, shuffled: epsilon at delta {delta:g}"
     )
     table.add_column("")
     table.add_column("epsilon", justify="right")
@@ -50,14 +68,6 @@ def show_amplification(*, local_epsilon: float, users: int, delta: float, as_jso
     for name, epsilon in bounds.items():
         shown = "not applicable" if epsilon is None else f"{epsilon:.4g}"
         table.add_row(name, shown, _SOURCES[name], style="bold" if name == "tight" else None)
-    console.print(table)
-    wishes = "; ".join(f"epsilon {target}: {local:.3g}" for target, local in backwards.items())
-    console.print(f"The largest local epsilon that shuffles down to {wishes}.", soft_wrap=True, highlight=False)
-
-
-_SOURCES = {
-    "closed form": "Erlingsson et al. 2019; local epsilon below 1/2, at least 1000 people",
-    "privacy blanket": "Balle et al. 2019, with Hoeffding's inequality",
-    "tight": "Feldman, McMillan and Talwar; computed numerically, never below the bound",
-    "lower bound": "binary randomized response: no bound for all randomizers can be smaller",
-}
+    print_table(table)
+    answers = "; ".join(f"epsilon {target}: {local:.3g}" for target, local in backwards.items())
+    print_sentence(f"The largest local epsilon that shuffles down to {answers}.")

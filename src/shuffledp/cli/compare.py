@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-
-from shuffledp.cli.plan import parse_bins
-from shuffledp.cli.progress import ProgressBar
-from shuffledp.engines import find_files
-from shuffledp.engines.people import Values
-from shuffledp.errors import DataError, ParameterError
-from shuffledp.jobs.compare import Measurement, compare_protocols
-from shuffledp.pipeline.tally import Tally
-from shuffledp.report.drawing import check_figure
+from shuffledp.cli import options as given
+from shuffledp.cli.options import RESULT, option, parse_wholes
+from shuffledp.cli.output import new_table, note_written, print_json, print_sentence, print_table
+from shuffledp.errors import ParameterError
 from shuffledp.words import readable
 
-_WIDTH = 110
+if TYPE_CHECKING:
+    from shuffledp.jobs.compare import Measurement
+    from shuffledp.pipeline.tally import Tally
+
+EXAMPLE = "shuffledp compare --users 20000 --bins 1000 --epsilon 1 --delta 1e-6"
+_LEAST_WIDTH = 110  # the widest row of a table
 _MADE_UP = ("zipf", "uniform", "adversarial")
 
 
-def show_comparison(
-    *,
-    users: str | None,
-    bins: str,
-    data: str,
-    column: str | None,
-    protocols: str | None,
-    figure: Path | None,
-    markdown: Path | None,
-    as_json: bool,
-    **question: Any,
+def compare(
+    bins: Annotated[str, option("NUMBERS", "How many values are possible; several with commas: 100,1000,1e6,2^64.")],
+    epsilon: given.Epsilon,
+    delta: given.Delta,
+    users: Annotated[str | None, option("NUMBERS", "How many people take part; several with commas.")] = None,
+    trials: Annotated[int, option("NUMBER", "How many releases of each protocol to measure.")] = 20,
+    data: Annotated[str, option("NAME|FILE", "zipf, uniform, adversarial, or a file (with --column).")] = "zipf",
+    column: Annotated[str | None, option("COLUMN", "The column of the file whose values are counted.")] = None,
+    protocols: Annotated[str | None, option("NAMES", "Only these, with commas, of: {compared}.")] = None,
+    seed: given.Seed = 0,
+    beta: given.Beta = 0.05,
+    figure: given.Figure = None,
+    markdown: Annotated[
+        Path | None, option("FILE", "Write the tables to a file, for a document.", panel=RESULT)
+    ] = None,
+    json: given.Json = False,
 ) -> None:
-    """Prints one table for every number of people and bins; draws and writes what is asked for."""
-    if figure is not None:
-        check_figure(figure)
-    people = [] if users is None else [parse_bins(part, name="users") for part in users.split(",")]
+    """NOT PRIVATE: the measured error and cost of every protocol, on equal terms.
+
+    The protocols of the local, the shuffled and the central model are run on the
+    same people and values, for the same guarantee of the whole release.
+    """
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.jobs.compare import compare_protocols
+    from shuffledp.report.comparison import draw_comparison
+    from shuffledp.report.comparison_table import markdown_page
+    from shuffledp.report.drawing import check_figure
+    from shuffledp.report.whole_file import check_folder, write_whole
+
+    for path, check in ((figure, check_figure), (markdown, check_folder)):
+        if path is not None:
+            check(path)
+    people = [] if users is None else parse_wholes(users, name="users")
+    question: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "beta": beta, "trials": trials}
     with ProgressBar() as progress:
         if data in _MADE_UP:
             if not people:
@@ -55,27 +66,30 @@ def show_comparison(
             people = [chosen.total]
         results = compare_protocols(
             users=people,
-            bins=[parse_bins(part) for part in bins.split(",")],
+            bins=parse_wholes(bins, name="bins"),
             data=chosen,
             protocols=None if protocols is None else [name.strip() for name in protocols.split(",")],
+            seed=seed,
             progress=progress,
             **question,
         )
-    if as_json:
-        print(json.dumps([_plain(result) for result in results], allow_nan=False))
+    if json:
+        print_json(results)
     else:
         _show(results, data=data, **question)
     if markdown is not None:
-        _write(markdown, _markdown(results, data=data, **question))
+        write_whole(markdown, markdown_page(results, data=data, **question).encode())
+        note_written(markdown)
     if figure is not None:
-        from shuffledp.report.comparison import draw_comparison
-
-        draw_comparison(results, figure, epsilon=question["epsilon"], delta=question["delta"])
-        Console(stderr=True).print(f"wrote {figure}")
+        draw_comparison(results, figure, epsilon=epsilon, delta=delta)
+        note_written(figure)
 
 
 def _counted(name: str, column: str | None) -> Tally:
     """The true counts of a column of a file."""
+    from shuffledp.engines import find_files
+    from shuffledp.engines.people import Values
+
     if column is None:
         raise ParameterError(f"data must be {', '.join(_MADE_UP)}, or the name of a file together with --column")
     files = find_files([name])
@@ -84,84 +98,22 @@ def _counted(name: str, column: str | None) -> Tally:
         return values.numbered()
 
 
-_CELLS: dict[str, Callable[[Measurement], str]] = {
-    "model": lambda m: m.model,
-    "protocol": lambda m: m.title,
-    "error": lambda m: f"{m.mean:,.1f} ±{m.high - m.mean:,.1f}",
-    "bound": lambda m: f"{m.bound:,.0f}",
-    "messages": lambda m: f"{m.messages:,.4g}",
-    "bits": lambda m: f"{m.bits:,.4g}",
-    "seconds": lambda m: f"{m.seconds:.3g}",
-}
+def _show(results: list[Measurement], *, epsilon: float, delta: float, beta: float, trials: int, data: str) -> None:
+    """One table for every number of people and bins."""
+    from shuffledp.report.comparison_table import CELLS, by_case, legend
 
-
-def _show(results: list[Measurement], *, epsilon: float, delta: float, **question: Any) -> None:
-    console = Console()
-    console.width = max(console.width, _WIDTH)
-    for (users, bins), rows in _cases(results).items():
-        table = Table(
+    for (users, bins), rows in by_case(results).items():
+        table = new_table(
             title=f"{users:,} people, {readable(bins)} values, epsilon {epsilon:g}, delta {delta:g}",
-            caption="\n".join(_legend(**question)),
-            box=SIMPLE_HEAD,
-            title_justify="left",
-            caption_justify="left",
+            caption="\n".join(legend(beta=beta, trials=trials, data=data)),
         )
-        for name in _CELLS:
+        for name in CELLS:
             table.add_column(name, justify="left" if name in ("model", "protocol") else "right", no_wrap=True)
         for row in rows:
             if not row.problem:
-                table.add_row(*(cell(row) for cell in _CELLS.values()))
-        console.print(table)
+                table.add_row(*(cell(row) for cell in CELLS.values()))
+        print_table(table, least_width=_LEAST_WIDTH)
         for row in rows:
             if row.problem:
-                console.print(f"{row.title}: {row.problem}", soft_wrap=True, highlight=False)
-    console.print("Not private: this compares with the true counts.", highlight=False)
-
-
-def _legend(*, beta: float, trials: int, data: str, **_: Any) -> list[str]:
-    """What the columns are."""
-    return [
-        f"error: the largest over all values, in people; mean over {trials} trials of {data} data, ± its 95 % interval",
-        f"bound: what is exceeded {beta:.0%} of the time at most, whatever the data",
-        "messages, bits: per person; seconds: one trial",
-    ]
-
-
-def _markdown(results: list[Measurement], *, epsilon: float, delta: float, **question: Any) -> str:
-    """Tables for a document."""
-    lines = [f"# Every protocol for epsilon {epsilon:g}, delta {delta:g}", "", "; ".join(_legend(**question)) + ".", ""]
-    for (users, bins), rows in _cases(results).items():
-        lines += [f"### {users:,} people, {readable(bins)} values", "", "| " + " | ".join(_CELLS) + " |"]
-        lines += ["|" + "---|" * len(_CELLS)]
-        for row in rows:
-            cells = [cell(row) for cell in _CELLS.values()]
-            if row.problem:
-                cells = [row.model, row.title, row.problem, *[""] * (len(_CELLS) - 3)]
-            lines.append("| " + " | ".join(cells) + " |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _cases(results: list[Measurement]) -> dict[tuple[int, int], list[Measurement]]:
-    cases: dict[tuple[int, int], list[Measurement]] = {}
-    for result in results:
-        cases.setdefault((result.users, result.bins), []).append(result)
-    return cases
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
-    Console(stderr=True).print(f"wrote {path}")
-
-
-def _plain(result: Measurement) -> dict[str, Any]:
-    plain = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in asdict(result).items()
-    }
-    if result.bins.bit_length() > 64:
-        plain["bins"] = readable(result.bins)
-    return plain
+                print_sentence(f"{row.title}: {row.problem}")
+    print_sentence("Not private: this compares with the true counts.")

@@ -1,49 +1,66 @@
-"""The main job on bundled data: which surnames are common, without anybody's name being known."""
+"""`shuffledp demo`: which surnames are common, without anybody's name being known."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Annotated
 
-import numpy as np
+from shuffledp.cli import options as given
+from shuffledp.cli.options import RESULT, option
+from shuffledp.cli.output import print_note
 
-from shuffledp.checks import whole
-from shuffledp.cli.progress import ProgressBar
-from shuffledp.cli.run import publish
-from shuffledp.errors import MissingExtraError
-from shuffledp.jobs.release import private_histogram
-from shuffledp.report.save import check_folder, check_writable, parquet_bytes, refuse_same, write_whole
-from shuffledp.surnames import surnames
-
-_POPULATION_SEED = 1990
+EXAMPLE = "shuffledp demo --people 50000"
+_POPULATION_SEED = 1990  # the year of the census; the people of the demo are always the same
 
 
-def surname_demo(
-    *, people: int, epsilon: float, delta: float, top: int, data: Path, out: list[Path], as_json: bool
+def demo(
+    people: Annotated[int, option("NUMBER", "How many people to sample.")] = 200_000,
+    epsilon: given.Epsilon = 1.0,
+    delta: given.Delta = 1e-6,
+    top: given.Top = 15,
+    data: Annotated[Path, option("FILE", "Where to write the sampled people, as Parquet.", panel=RESULT)] = Path(
+        "surnames.parquet"
+    ),
+    out: Annotated[Path, option("FILE", "Where to write the report.", panel=RESULT)] = Path("report.html"),
+    json: given.Json = False,
 ) -> None:
-    """Samples people from the census table into a file, and releases the histogram of that file."""
+    """A private histogram of US surnames, through the whole path of run.
+
+    People are sampled from the 1990 census table.
+    """
+    from shuffledp.checks import whole
+    from shuffledp.cli.histogram import publish
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.jobs.release import private_histogram
+    from shuffledp.report.release_file import check_writable
+    from shuffledp.report.whole_file import check_folder, refuse_same
+
     people = whole("people", people)
     check_folder(data)
-    for path in out:
-        check_writable(path)
-        refuse_same(path, [data], "the report")
-    _write_population(data, people)
+    check_writable(out)
+    refuse_same(out, [data], "the report")
+    write_population(data, people=people)
     with ProgressBar() as progress:
         release = private_histogram(
             data, column="surname", epsilon=epsilon, delta=delta, evaluate=True, progress=progress
         )
-    publish(release, out=out, top=top, as_json=as_json)
-    if not as_json:
-        outputs = "".join(f" --out {path}" for path in out)
-        print(
-            f"the same on your own file: shuffledp run {data} --column surname --epsilon {epsilon:g} --delta {delta:g}"
-            + outputs,
-            file=sys.stderr,
+    publish(release, out=[out], top=top, as_json=json)
+    if not json:
+        print_note(
+            f"the same on your own file: shuffledp run {data} --column surname --epsilon {epsilon:g} --delta {delta:g} "
+            f"--out {out}"
         )
 
 
-def _write_population(path: Path, people: int) -> None:
+def write_population(path: Path, *, people: int) -> None:
     """The surnames of sampled people, in a random order. The people are always the same; the noise never is."""
+    import numpy as np
+
+    from shuffledp.errors import MissingExtraError
+    from shuffledp.report.release_file import parquet_bytes
+    from shuffledp.report.whole_file import write_whole
+    from shuffledp.surnames import surnames
+
     try:
         import pyarrow
     except ImportError:

@@ -9,7 +9,7 @@ from typing import Any
 from shuffledp.engines import Column, find_files, open_engine
 from shuffledp.engines.files import FORMATS
 from shuffledp.errors import DataError
-from shuffledp.report.save import refuse_same
+from shuffledp.report.whole_file import refuse_same
 
 
 def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: str | None) -> list[Any]:

@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from shuffledp.cli.progress import ProgressBar
-from shuffledp.verification.statements import Verdict, check
-from shuffledp.verification.statements.verdict import UNRESOLVED
+from shuffledp.cli import options as given
+from shuffledp.cli.options import option
+from shuffledp.cli.output import new_table, print_json, print_sentence, print_table
+
+if TYPE_CHECKING:
+    from shuffledp.verification.statements import Verdict
+
+EXAMPLE = "shuffledp verify --protocol hist"
+FALSE_STATEMENT = 4
+"""The exit code where a statement fails."""
 
 
-def show_verdicts(*, protocol: str | None, as_json: bool) -> bool:
-    """Prints every verdict; whether all claims hold."""
+def verify(
+    protocol: Annotated[str | None, option("NAME", "Only the statements about one: {verified}.")] = None,
+    json: given.Json = False,
+) -> None:
+    """The paper's statements and every protocol's promise, each beside the truth.
+
+    The basis says how the truth is known: enumerated (all outcomes, listed),
+    own curve or own law (the protocol's exact accounting, evaluated again)
+    or bound (the protocol's upper bound).
+
+    Exit codes: 0 every statement holds, 2 a wrong parameter, 4 a statement fails.
+    """
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.verification.statements import check
+
     with ProgressBar() as progress:
         verdicts = list(check(protocol, progress=progress))
-    failed = [verdict for _, verdict in verdicts if not verdict.holds]
-    if as_json:
+    holds = all(verdict.holds for _, verdict in verdicts)
+    if json:
         rows = [{"protocol": name, **verdict.as_dict()} for name, verdict in verdicts]
-        print(json.dumps({"holds": not failed, "statements": rows}))
-        return not failed
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        print_json({"holds": holds, "statements": rows})
+    else:
+        _show(verdicts)
+    if not holds:
+        raise typer.Exit(FALSE_STATEMENT)
+
+
+def _show(verdicts: Sequence[tuple[str, Verdict]]) -> None:
+    table = new_table(padding=(0, 1, 0, 0))
     table.add_column("statement")
     for heading in ("claimed", "truth", "slack"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -34,19 +59,16 @@ def show_verdicts(*, protocol: str | None, as_json: bool) -> bool:
         for verdict in (verdict for group, verdict in verdicts if group == name):
             table.add_row(*_cells(verdict), style=None if verdict.holds else "bold red")
         table.add_section()
-    console = Console()
-    console.print(table)
-    summary = f"{len(verdicts) - len(failed)} of {len(verdicts)} statements hold."
-    console.print(summary, soft_wrap=True, highlight=False)
-    return not failed
+    print_table(table)
+    print_sentence(f"{sum(verdict.holds for _, verdict in verdicts)} of {len(verdicts)} statements hold.")
 
 
 def _cells(verdict: Verdict) -> tuple[str, ...]:
     """Where the truth is known only to be below a limit, that is said."""
+    from shuffledp.verification.statements.verdict import UNRESOLVED
+
     claimed = "finite" if verdict.claimed is None else _number(verdict.claimed)
-    truth = verdict.exact
-    if verdict.is_limit:
-        truth = max(truth, UNRESOLVED)
+    truth = max(verdict.exact, UNRESOLVED) if verdict.is_limit else verdict.exact
     below, above = ("<=", ">=") if verdict.is_limit else ("", "")
     slack = "" if verdict.slack is None or verdict.claimed is None else f"{above}{_number(verdict.claimed / truth)}"
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shuffledp.jobs.compare import CONTENDERS, Measurement
+from shuffledp.jobs.compare import Measurement
 from shuffledp.report.drawing import new_figure, save_figure
 from shuffledp.words import readable
 
@@ -24,12 +24,11 @@ def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, d
     figure = new_figure(11.5, 6.2)
     axes = figure.subplots()
     drawn = dict.fromkeys(_PALETTES, 0)
-    for name, contender in CONTENDERS.items():
+    for name in dict.fromkeys(result.name for result in results if not result.problem):
         points = [result for result in results if result.name == name and not result.problem]
-        if not points:
-            continue
-        drawn[contender.model] += 1
-        palette, at = _PALETTES[contender.model], drawn[contender.model]
+        model, title = points[0].model, points[0].title
+        drawn[model] += 1
+        palette, at = _PALETTES[model], drawn[model]
         axes.plot(
             [places.index(point.users if by_users else point.bins) for point in points],
             [point.mean for point in points],
@@ -38,7 +37,7 @@ def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, d
             linewidth=2.6 if name in _STRONG else 1.3,
             linestyle=":" if "published" in name else "-",
             color=_STRONG.get(name, palette[at % len(palette)]),
-            label=f"{contender.model}: {contender.title}",
+            label=f"{model}: {title}",
         )
     axes.set(yscale="log", ylabel="largest error over all values, in people")
     axes.set_xticks(range(len(places)), [readable(place).removeprefix("about ") for place in places])

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import os
+import io
 from pathlib import Path
 from typing import Any
 
-from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.errors import MissingExtraError, ParameterError
+from shuffledp.report.whole_file import check_folder, write_whole
 
 _ENDINGS = (".svg", ".png", ".pdf")
+_DOTS_PER_INCH = 130  # a picture of eleven inches is as wide as a page on most screens
 
 
 def check_figure(path: Path) -> None:
     """Refuses a picture that could not be saved, before any work is done for it."""
     if path.suffix not in _ENDINGS:
         raise ParameterError(f"a figure must end in .svg, .png or .pdf, got {path.name!r}")
-    if not os.access(path.parent, os.W_OK):
-        raise DataError(f"cannot write {path}: no folder that can be written to")
+    check_folder(path)
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty picture of so many inches."""
+    """An empty picture, its size in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -31,7 +32,6 @@ def new_figure(width: float, height: float) -> Any:
 def save_figure(figure: Any, path: Path) -> None:
     """Saves as SVG, PNG or PDF, by the ending of the path."""
     check_figure(path)
-    try:
-        figure.savefig(path, dpi=130)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix.removeprefix("."), dpi=_DOTS_PER_INCH)
+    write_whole(path, content.getvalue())

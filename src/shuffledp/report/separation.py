@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.applications.separation import Separation
-from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.report.drawing import check_figure, new_figure, save_figure
 
-_ENDINGS = (".svg", ".png", ".pdf")
 _STYLES = {
     "local": ("#cc3311", "o"),
     "claim": ("#bbbbbb", "v"),
@@ -27,26 +26,13 @@ _AXES = {
 }
 
 
-def check_figure(path: Path) -> None:
-    """Refuses a file that no figure can be."""
-    if path.suffix not in _ENDINGS:
-        raise ParameterError(f"a figure must end in .svg, .png or .pdf, got {path.name!r}")
-
-
 def draw_separation(results: Sequence[Separation], path: Path) -> None:
     """Saves one panel for each result, as SVG, PNG or PDF."""
     check_figure(path)
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    figure = Figure(figsize=(6.4 * len(results), 5.2), layout="constrained")
+    figure = new_figure(6.4 * len(results), 5.2)
     for axes, result in zip(figure.subplots(1, len(results), squeeze=False)[0], results, strict=True):
         _panel(axes, result)
-    try:
-        figure.savefig(path, dpi=130)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
+    save_figure(figure, path)
 
 
 def _panel(axes: Any, result: Separation) -> None:

@@ -1,41 +1,13 @@
-"""Writes a release to a file, whole or not at all."""
+"""Files that are written whole or not at all, and the checks that come before any work for them."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.jobs.release import Release
-from shuffledp.report.page import page
-
-
-def parquet_bytes(table: Any) -> bytes:
-    """An Arrow table as a Parquet file."""
-    import pyarrow
-    import pyarrow.parquet
-
-    file = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(table, file)
-    return bytes(file.getvalue())
-
-
-WRITERS: dict[str, Callable[[Release], bytes]] = {
-    ".html": lambda release: page(release).encode(),
-    ".csv": lambda release: release.estimate.to_csv().encode(),
-    ".json": lambda release: release.to_json().encode(),
-    ".parquet": lambda release: parquet_bytes(release.estimate.to_arrow()),
-}
-
-
-def check_writable(path: Path) -> None:
-    """Refuses a path that `save` could not write, before any work is done."""
-    if path.suffix.lower() not in WRITERS:
-        raise ParameterError(f"an output must end in {', '.join(WRITERS)}; got {path.name}")
-    check_folder(path)
 
 
 def check_folder(path: Path) -> None:
@@ -56,15 +28,9 @@ def refuse_same(path: Path, others: Iterable[Path], what: str) -> None:
             raise ParameterError(f"{what} may not be the same file as an input: {path}")
 
 
-def save(release: Release, path: Path) -> Path:
-    """Writes the release in the format of the path's ending; an interrupt leaves what was there before."""
-    check_writable(path)
-    write_whole(path, WRITERS[path.suffix.lower()](release))
-    return path
-
-
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file that is never seen half written."""
+    check_folder(path)
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "wb") as file:  # noqa: PTH123  (a handle, not a path)
