@@ -4,15 +4,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test docs bench table1 table2 gap lock clean
-.PHONY: help check lint format
+.PHONY: help demo check test lint format docs bench table1 table2 gap trade-off report-figure lock clean
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
 ## help: this list
 help:
 	@echo 'make TARGET, where TARGET is one of'
-	@awk '/^## [a-z0-9]+: / { target = $$2; sub(/:/, "", target); sub(/^## [a-z0-9]+: /, ""); \
-	  printf "  %-8s %s\n", target, $$0 }' $(firstword $(MAKEFILE_LIST))
+	@awk '/^## [a-z0-9-]+: / { target = $$2; sub(/:/, "", target); sub(/^## [a-z0-9-]+: /, ""); \
+	  printf "  %-14s %s\n", target, $$0 }' $(firstword $(MAKEFILE_LIST))
 
 ## demo: releases a private histogram of US surnames and writes report.html
 demo: .venv/demo.stamp
@@ -50,22 +49,24 @@ docs: .venv/test.stamp
 bench: .venv/test.stamp .venv/java.stamp
 	$(BIN)/python -m benchmarks
 
-# The paper's comparison table, measured: tables and two figures for the documentation, in about ten minutes.
-COMPARE := $(BIN)/shuffledp compare --epsilon 1 --delta 1e-6
+# The paper's comparison table, measured, in about ten minutes: docs/table1.md, both figures of docs/comparison.md, and
+# the table in README.md.
 table1: .venv/demo.stamp
-	$(COMPARE) --users 100000 --bins 100,1000,10000,1000000 --trials 10 --markdown docs/table1.md
-	$(COMPARE) --users 100000 --bins 10,100,1000,10000,1e5,1e6,1e9,2^64,2^200 --trials 3 \
-	  --figure docs/figures/error-against-values.svg
-	$(COMPARE) --users 1000,10000,1e5,1e6 --bins 1000 --trials 3 \
-	  --figure docs/figures/error-against-people.svg
+	$(BIN)/python -m experiments.table1
 
-# The paper's Table 2, measured: docs/table2.md and docs/figures/table2.png, in about twenty minutes.
+# The paper's Table 2, measured, in about twenty minutes: docs/table2.md and docs/figures/table2.png.
 table2: .venv/demo.stamp
-	$(BIN)/python -m shuffledp.report.table2 docs
+	$(BIN)/python -m experiments.table2
 
-# The figure of docs/pure-privacy.md.
+# The figures of docs/pure-privacy.md, of the planner, and of the report.
 gap: .venv/demo.stamp
-	$(BIN)/python -m shuffledp.report.gap docs/figures/gap.png
+	$(BIN)/python -m experiments.gap
+
+trade-off: .venv/demo.stamp
+	$(BIN)/python -m experiments.trade_off
+
+report-figure: .venv/demo.stamp
+	$(BIN)/python -m experiments.report_figure
 
 .venv/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import RESULT, option
 from shuffledp.cli.output import print_note
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 EXAMPLE = "shuffledp demo --people 50000"
 _POPULATION_SEED = 1990  # the year of the census; the people of the demo are always the same
@@ -39,7 +42,7 @@ def demo(
     check_folder(data)
     check_writable(out)
     refuse_same(out, [data], "the report")
-    write_population(data, people=people)
+    _write_population(data, people)
     with ProgressBar() as progress:
         release = private_histogram(
             data, column="surname", epsilon=epsilon, delta=delta, evaluate=True, progress=progress
@@ -52,21 +55,26 @@ def demo(
         )
 
 
-def write_population(path: Path, *, people: int) -> None:
+def population(people: int) -> NDArray[Any]:
     """The surnames of sampled people, in a random order. The people are always the same; the noise never is."""
     import numpy as np
 
+    from shuffledp.surnames import surnames
+
+    names, shares = surnames()
+    rng = np.random.default_rng(_POPULATION_SEED)
+    held = np.repeat(names, rng.multinomial(people, shares))
+    rng.shuffle(held)
+    return held
+
+
+def _write_population(path: Path, people: int) -> None:
     from shuffledp.errors import MissingExtraError
     from shuffledp.report.release_file import parquet_bytes
     from shuffledp.report.whole_file import write_whole
-    from shuffledp.surnames import surnames
 
     try:
         import pyarrow
     except ImportError:
         raise MissingExtraError("pyarrow", extra="files") from None
-    names, shares = surnames()
-    rng = np.random.default_rng(_POPULATION_SEED)
-    held = np.repeat(names, rng.multinomial(people, shares))
-    rng.shuffle(held)
-    write_whole(path, parquet_bytes(pyarrow.table({"surname": held})))
+    write_whole(path, parquet_bytes(pyarrow.table({"surname": population(people)})))

@@ -20,14 +20,23 @@ def new_table(*, title: str | None = None, caption: str | None = None, **more: A
 
 def print_table(table: Table, *, least_width: int = 0) -> None:
     """A table, which may be wider than a terminal that is too narrow for it."""
-    console = Console()
-    console.width = max(console.width, least_width)
-    console.print(table)
+    _console(least_width).print(table)
 
 
 def print_sentence(text: Any) -> None:
     """A sentence as one line, which the terminal wraps."""
     Console().print(text, soft_wrap=True, highlight=False)
+
+
+def print_below(text: str, *, least_width: int = 0) -> None:
+    """A sentence below a table, wrapped where the table ends."""
+    _console(least_width).print(text, highlight=False)
+
+
+def _console(least_width: int) -> Console:
+    console = Console()
+    console.width = max(console.width, least_width)
+    return console
 
 
 def print_json(result: Any) -> None:

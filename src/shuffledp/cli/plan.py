@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import flag, option, parse_whole
-from shuffledp.cli.output import new_table, note_written, print_json, print_sentence, print_table
+from shuffledp.cli.output import new_table, note_written, print_below, print_json, print_table
 from shuffledp.errors import ParameterError
 from shuffledp.plain import plain
 from shuffledp.words import readable
@@ -63,7 +63,7 @@ def plan(
     else:
         _show(answer, needs)
         for title, most in budget.items():
-            print_sentence(f"{title}: at most {readable(most)} bins for {max_messages:g} messages.")
+            print_below(f"{title}: at most {readable(most)} bins for {max_messages:g} messages.")
     if figure is not None:
         draw_trade_off(trade_off(answer), figure)
         note_written(figure)
@@ -133,16 +133,20 @@ def _show(answer: Plan, needs: list[dict[str, Any]]) -> None:
         table.add_column(row.name, justify="right", style="bold" if row.name == answer.recommended else None)
     for title, cell in _MEASURES.items():
         table.add_row(title, *("-" if row.problem and title not in _ALWAYS else cell(row) for row in answer.rows))
-    print_table(table, least_width=12 * len(answer.rows) + 20)
+    width = 12 * len(answer.rows) + 20  # a column for each protocol
+    print_table(table, least_width=width)
     for row in answer.rows:
         if row.problem:
-            print_sentence(f"{row.title} {row.problem}.")
-    print_sentence(f"Recommended: {answer.recommended or 'none'}. {answer.reason[:1].upper()}{answer.reason[1:]}.")
+            print_below(f"{row.title} {row.problem}.", least_width=width)
+    print_below(
+        f"Recommended: {answer.recommended or 'none'}. {answer.reason[:1].upper()}{answer.reason[1:]}.",
+        least_width=width,
+    )
     for need in needs:
         epsilon = "no epsilon up to 10 is enough" if need["epsilon"] is None else f"needs epsilon {need['epsilon']:.3g}"
         users = need["users_for_this_share"]
         people = "" if users is None else f", or {users:,} people for the same share"
-        print_sentence(f"{need['title']}: {'met' if need['met'] else epsilon + people}.")
+        print_below(f"{need['title']}: {'met' if need['met'] else epsilon + people}.", least_width=width)
 
 
 _MEASURES: dict[str, Callable[[Row], str]] = {

@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from shuffledp.errors import MissingExtraError
 from shuffledp.jobs.release import Release
 from shuffledp.words import shown
 
-MOST_BARS = 25
-_FEW = 20
+MOST_BARS = 25  # as many as fit a page
+_FEW = 20  # up to this number, values are read off better on linear axes
 _BAR, _INTERVAL, _MARK, _TEXT, _FAINT = "#5b8dc9", "#1f3a5f", "#c2410c", "#1f2933", "#8792a2"
-_STYLE: Any = {
+STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: small, and any script is shown with the reader's fonts
     "font.family": "sans-serif",
     "font.size": 10,
@@ -35,29 +36,35 @@ _STYLE: Any = {
 
 def largest_bins(release: Release) -> str:
     """The largest bins as bars, with simultaneous intervals."""
+    return _svg(partial(draw_largest_bins, release=release), height=largest_bins_height(release))
+
+
+def largest_bins_height(release: Release) -> float:
+    """Inches for the axis, and for each bar."""
+    return 0.9 + 0.29 * max(min(MOST_BARS, len(release.estimate)), 1)
+
+
+def draw_largest_bins(axes: Any, *, release: Release) -> None:
+    """Bars and intervals on axes of matplotlib."""
     rows = release.estimate.top(MOST_BARS)
-
-    def draw(axes: Any) -> None:
-        places = np.arange(len(rows))
-        counts = np.array([max(row.count, 0.0) for row in rows])
-        low, high = (np.array([getattr(row, end) for row in rows], dtype=float) for end in ("low", "high"))
-        axes.barh(places, counts, color=_BAR, height=0.72)
-        axes.hlines(places, low, high, color=_INTERVAL, linewidth=2)
-        for ends in (low, high):
-            axes.vlines(ends, places - 0.18, places + 0.18, color=_INTERVAL, linewidth=1.4)
-        axes.set_yticks(places, [shown(row.label, width=32) for row in rows])
-        for text in axes.get_yticklabels():
-            text.set_parse_math(False)
-        axes.invert_yaxis()
-        axes.margins(y=0.01)
-        axes.set_xlim(0, max(1.0, float(high.max(initial=0.0))) * 1.02)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.tick_params(axis="y", length=0)
-        axes.grid(axis="x", alpha=0.25)
-        axes.set_axisbelow(True)
-        axes.set_xlabel("people")
-
-    return _svg(draw, height=0.9 + 0.29 * max(len(rows), 1))
+    places = np.arange(len(rows))
+    counts = np.array([max(row.count, 0.0) for row in rows])
+    low, high = (np.array([getattr(row, end) for row in rows], dtype=float) for end in ("low", "high"))
+    axes.barh(places, counts, color=_BAR, height=0.72)
+    axes.hlines(places, low, high, color=_INTERVAL, linewidth=2)
+    for ends in (low, high):
+        axes.vlines(ends, places - 0.18, places + 0.18, color=_INTERVAL, linewidth=1.4)
+    axes.set_yticks(places, [shown(row.label, width=32) for row in rows])
+    for text in axes.get_yticklabels():
+        text.set_parse_math(False)
+    axes.invert_yaxis()
+    axes.margins(y=0.01)
+    axes.set_xlim(0, max(1.0, float(high.max(initial=0.0))) * 1.02)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", alpha=0.25)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("people")
 
 
 def all_bins(release: Release) -> str:
@@ -119,7 +126,7 @@ def _svg(draw: Callable[[Any], None], *, width: float = 9.4, height: float) -> s
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", extra="plot") from None
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # measured with a font that lacks some scripts, shown with the reader's fonts
         warnings.filterwarnings("ignore", message="Glyph")
         figure, file = Figure(figsize=(width, height), layout="constrained"), io.StringIO()

@@ -90,17 +90,21 @@ def _all_values(release: Release) -> str:
 <figcaption>{_hidden(release)}</figcaption></figure>"""
 
 
-def _cards(release: Release) -> str:
+def headline(release: Release) -> dict[str, str]:
+    """The numbers that matter most, and what each is."""
     estimate = release.estimate
-    cards = {
+    return {
         f"{estimate.people:,}": "people",
         f"{len(estimate):,}": "values reported",
         f"{release.surely_seen:,} or more": "people with a value make it surely seen",
         f"± {release.error:,.0f}": f"people, the largest error of all values ({1 - estimate.beta:.0%} of the time)",
     }
+
+
+def _cards(release: Release) -> str:
     return (
         '<div class="cards">'
-        + "".join(f'<div class="card"><b>{key}</b><span>{text}</span></div>' for key, text in cards.items())
+        + "".join(f'<div class="card"><b>{key}</b><span>{text}</span></div>' for key, text in headline(release).items())
         + "</div>"
     )
 

@@ -1,0 +1,35 @@
+"""Parts of documents that are written by programs: what stands between <!-- name --> and <!-- /name -->."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from shuffledp.errors import DataError
+from shuffledp.report.whole_file import write_whole
+
+ROOT = Path(__file__).parent.parent
+"""The top folder of the repository."""
+
+
+def marked_documents(name: str, root: Path = ROOT) -> list[Path]:
+    """README.md and the pages of docs that have the markers; at least one must."""
+    documents = [path for path in (root / "README.md", *sorted((root / "docs").rglob("*.md"))) if path.exists()]
+    found = [path for path in documents if _part(name).search(path.read_text(encoding="utf-8"))]
+    if not found:
+        raise DataError(f"no document in {root} has a line <!-- {name} --> and, below it, a line <!-- /{name} -->")
+    return found
+
+
+def rewrite(document: Path, name: str, text: str) -> None:
+    """Puts the text between the markers; everything else in the document stays."""
+    before = document.read_text(encoding="utf-8")
+    after, parts = _part(name).subn(lambda part: f"{part[1]}\n{text.strip()}\n{part[2]}", before)
+    if not parts:
+        raise DataError(f"{document} has no markers <!-- {name} --> and <!-- /{name} -->")
+    write_whole(document, after.encode())
+
+
+def _part(name: str) -> re.Pattern[str]:
+    """Markers stand on lines of their own, so that a sentence can speak of them."""
+    return re.compile(rf"(?ms)^(<!-- {re.escape(name)} -->)$.*?^(<!-- /{re.escape(name)} -->)$")

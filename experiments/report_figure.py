@@ -1,0 +1,71 @@
+"""The top of the HTML report of `shuffledp demo` as a picture, for README.md and docs: docs/figures/report.png.
+
+It is drawn with the functions that draw the report, so that no browser is needed.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from experiments.documents import ROOT
+from shuffledp import Release, private_histogram
+from shuffledp.cli.demo import population
+from shuffledp.report.drawing import new_figure, save_figure
+from shuffledp.report.figures import MOST_BARS, STYLE, draw_largest_bins, largest_bins_height
+from shuffledp.report.page import headline
+
+PATH = ROOT / "docs" / "figures" / "report.png"
+_WIDTH, _TOP = 9.4, 2.3  # inches: of the page, as in the report, and of all that stands above the bars
+_INK, _SOFT, _CARD = "#1f2933", "#5f6c7b", "#f5f7fa"  # the colours of the page
+
+
+def main(path: Path = PATH, *, people: int = 200_000, epsilon: float = 1.0, delta: float = 1e-6) -> None:
+    """Releases the surnames of the demo, with fresh noise, and draws the report."""
+    import pyarrow
+
+    table = pyarrow.table({"surname": population(people)})
+    draw_report(private_histogram(table, column="surname", epsilon=epsilon, delta=delta), path)
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def draw_report(release: Release, path: Path) -> None:
+    """Title, the numbers that matter most, and the largest values."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        bars = largest_bins_height(release)
+        figure = new_figure(_WIDTH, _TOP + bars)
+        top, below = figure.subfigures(2, 1, height_ratios=[_TOP, bars])
+        _draw_top(top.add_axes((0.02, 0, 0.96, 1)), release)
+        draw_largest_bins(below.subplots(), release=release)
+        save_figure(figure, path)
+
+
+def _draw_top(axes: Any, release: Release) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    estimate = release.estimate
+    axes.set(xlim=(0, _WIDTH), ylim=(0, _TOP))
+    axes.set_axis_off()
+    axes.text(0, 2.15, f"{release.column}: how many people hold each value", size=17, weight="bold", va="top")
+    under = f"A private histogram of {estimate.people:,} people, with {estimate.guarantee}."
+    axes.text(0, 1.78, under, size=10, color=_SOFT, va="top")
+    cards = headline(release)
+    width = _WIDTH / len(cards)
+    for place, (number, words) in enumerate(cards.items()):
+        left = place * width
+        box = FancyBboxPatch(
+            (left + 0.05, 0.55), width - 0.25, 0.85, boxstyle="round,pad=0.05", facecolor=_CARD, edgecolor="none"
+        )
+        axes.add_patch(box)
+        axes.text(left + 0.15, 1.34, number, size=14, weight="bold", color=_INK, va="top")
+        axes.text(left + 0.15, 1.02, textwrap.fill(words, 28), size=8.5, color=_SOFT, va="top", linespacing=1.4)
+    title = f"The {min(MOST_BARS, len(estimate)):,} most frequent of {len(estimate):,} reported values"
+    axes.text(0, 0.2, title, size=12, weight="bold", va="center")
+
+
+if __name__ == "__main__":
+    main()

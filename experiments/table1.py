@@ -1,0 +1,120 @@
+"""The paper's comparison table, measured, in about ten minutes.
+
+Writes docs/table1.md, both figures of docs/comparison.md, and the shorter table between the markers
+<!-- table1 --> and <!-- /table1 --> of README.md and of any page of docs that has them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.documents import ROOT, marked_documents, rewrite
+from shuffledp.cli.progress import ProgressBar
+from shuffledp.jobs.compare import Measurement, compare_protocols
+from shuffledp.report.comparison import draw_comparison
+from shuffledp.report.comparison_table import markdown_page
+from shuffledp.report.whole_file import write_whole
+
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
+PEOPLE = 100_000
+SHORT_BINS = (100, 1_000, 10_000)
+TABLE_BINS = (*SHORT_BINS, 10**6)
+FIGURE_BINS = (10, 100, 1_000, 10_000, 10**5, 10**6, 10**9, 2**64, 2**200)
+FIGURE_PEOPLE = (1_000, 10_000, 10**5, 10**6)
+BINS_AGAINST_PEOPLE = 1_000
+BETA, DATA = 0.05, "zipf"
+
+SHORT_ROWS = (
+    ("dummy", "`dummy` (the protocol used in practice, our exact calibration)", "yes"),
+    ("sparse", "`sparse` (ours)", "never"),
+    ("hist", "`hist` (the paper's, exact calibration)", "never"),
+    ("private-coin", "GGK+19 private coin, our calibration", "yes"),
+    ("csu", "CSU+19, our calibration", "yes"),
+    ("csu-published", "CSU+19, published parameters", "yes"),
+    ("shuffled-response", "d-ary response, shuffled (`AmplifiedOracle`)", "yes"),
+    ("unary", "local model: optimised unary encoding", "yes"),
+    ("laplace", "central model: discrete Laplace", "yes"),
+    ("stability", "central model: stability-based", "never"),
+)
+"""The rows of the short table: a name of the comparison, what the row is called, and whether it has phantom bins."""
+
+ELSEWHERE = {"shuffled-response": "| DUMP's dummy protocol, as published | 35 (1.2) | 48 (3.0) | 58 (21) | yes |"}
+"""A row that stands below another and is not measured here, but with its authors' code and calibration."""
+
+
+def main(
+    root: Path = ROOT,
+    *,
+    people: int = PEOPLE,
+    table_bins: Sequence[int] = TABLE_BINS,
+    table_trials: int = 10,
+    figure_bins: Sequence[int] = FIGURE_BINS,
+    figure_people: Sequence[int] = FIGURE_PEOPLE,
+    figure_trials: int = 3,
+    protocols: Sequence[str] | None = None,
+    short_bins: Sequence[int] = SHORT_BINS,
+) -> None:
+    """Measures everything and writes every file."""
+    documents = marked_documents("table1", root)  # before ten minutes of work
+    table = _measured([people], table_bins, trials=table_trials, protocols=protocols)
+    page = markdown_page(table, beta=BETA, trials=table_trials, data=DATA, **GUARANTEE)
+    _write(root / "docs" / "table1.md", page)
+    for document in documents:
+        rewrite(document, "table1", short_table(table, bins=short_bins))
+        print(f"wrote the short table in {document}", file=sys.stderr)
+    figures = {
+        "error-against-values.svg": ([people], figure_bins),
+        "error-against-people.svg": (figure_people, [BINS_AGAINST_PEOPLE]),
+    }
+    for name, (users, bins) in figures.items():
+        path = root / "docs" / "figures" / name
+        draw_comparison(_measured(users, bins, trials=figure_trials, protocols=protocols), path, **GUARANTEE)
+        print(f"wrote {path}", file=sys.stderr)
+
+
+def short_table(results: Iterable[Measurement], *, bins: Sequence[int] = SHORT_BINS) -> str:
+    """The largest error of each chosen protocol, with its messages per person in brackets, in Markdown.
+
+    A protocol that was not measured has no row.
+    """
+    measured = {(result.name, result.bins): result for result in results}
+    lines = [
+        "| | " + " | ".join(f"d = {number:,}" for number in bins) + " | phantom bins |",
+        "|---" * (len(bins) + 2) + "|",
+    ]
+    for name, words, phantoms in SHORT_ROWS:
+        cells = [measured[name, number] for number in bins if (name, number) in measured]
+        if len(cells) == len(bins):
+            lines.append(f"| {words} | " + " | ".join(map(_cell, cells)) + f" | {phantoms} |")
+            if name in ELSEWHERE and tuple(bins) == SHORT_BINS:
+                lines.append(ELSEWHERE[name])
+    return "\n".join(lines)
+
+
+def _cell(result: Measurement) -> str:
+    if result.problem:
+        return "not possible"
+    if result.model == "central":  # nobody sends messages to a shuffler
+        return f"{result.mean:,.0f}"
+    sent = f"{result.messages:.3g}" if result.messages < 100 else f"{result.messages:,.0f}"
+    return f"{result.mean:,.0f} ({sent})"
+
+
+def _measured(
+    users: Sequence[int], bins: Sequence[int], *, trials: int, protocols: Sequence[str] | None
+) -> list[Measurement]:
+    question: dict[str, Any] = {"trials": trials, "protocols": protocols, "data": DATA, "beta": BETA, **GUARANTEE}
+    with ProgressBar() as progress:
+        return compare_protocols(users=users, bins=bins, progress=progress, **question)
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, text.encode())
+    print(f"wrote {path}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
