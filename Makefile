@@ -49,16 +49,16 @@ docs: .venv/test.stamp
 bench: .venv/test.stamp .venv/java.stamp
 	$(BIN)/python -m benchmarks
 
-# The paper's comparison table, measured, in about ten minutes: docs/table1.md, both figures of docs/comparison.md, and
+# The paper's comparison table, measured, in about ten minutes: docs/reference/table1.md, both figures of docs/explanation/comparison.md, and
 # the table in README.md.
 table1: .venv/demo.stamp
 	$(BIN)/python -m experiments.table1
 
-# The paper's Table 2, measured, in about twenty minutes: docs/table2.md and docs/figures/table2.png.
+# The paper's Table 2, measured, in about twenty minutes: docs/reference/table2.md and docs/figures/table2.png.
 table2: .venv/demo.stamp
 	$(BIN)/python -m experiments.table2
 
-# The figures of docs/pure-privacy.md, of the planner, and of the report.
+# The figures of docs/explanation/pure-privacy.md, of the planner, and of the report.
 gap: .venv/demo.stamp
 	$(BIN)/python -m experiments.gap
 

@@ -1,6 +1,6 @@
 """The paper's comparison table, measured, in about ten minutes.
 
-Writes docs/table1.md, both figures of docs/comparison.md, and the shorter table between the markers
+Writes docs/reference/table1.md, both figures of docs/explanation/comparison.md, and the shorter table between the markers
 <!-- table1 --> and <!-- /table1 --> of README.md and of any page of docs that has them.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from experiments.documents import ROOT, marked_documents, rewrite
 from shuffledp.cli.progress import ProgressBar
-from shuffledp.jobs.compare import Measurement, compare_protocols
+from shuffledp.jobs.compare import Measurement, compare
 from shuffledp.report.comparison import draw_comparison
 from shuffledp.report.comparison_table import markdown_page
 from shuffledp.report.whole_file import write_whole
@@ -32,8 +32,8 @@ SHORT_ROWS = (
     ("sparse", "`sparse` (ours)", "never"),
     ("hist", "`hist` (the paper's, exact calibration)", "never"),
     ("private-coin", "GGK+19 private coin, our calibration", "yes"),
-    ("csu", "CSU+19, our calibration", "yes"),
-    ("csu-published", "CSU+19, published parameters", "yes"),
+    ("blanket", "CSU+19, our calibration", "yes"),
+    ("blanket-published", "CSU+19, published parameters", "yes"),
     ("shuffled-response", "d-ary response, shuffled (`AmplifiedOracle`)", "yes"),
     ("unary", "local model: optimised unary encoding", "yes"),
     ("laplace", "central model: discrete Laplace", "yes"),
@@ -61,7 +61,7 @@ def main(
     documents = marked_documents("table1", root)  # before ten minutes of work
     table = _measured([people], table_bins, trials=table_trials, protocols=protocols)
     page = markdown_page(table, beta=BETA, trials=table_trials, data=DATA, **GUARANTEE)
-    _write(root / "docs" / "table1.md", page)
+    _write(root / "docs" / "reference" / "table1.md", page)
     for document in documents:
         rewrite(document, "table1", short_table(table, bins=short_bins))
         print(f"wrote the short table in {document}", file=sys.stderr)
@@ -108,7 +108,7 @@ def _measured(
 ) -> list[Measurement]:
     question: dict[str, Any] = {"trials": trials, "protocols": protocols, "data": DATA, "beta": BETA, **GUARANTEE}
     with ProgressBar() as progress:
-        return compare_protocols(users=users, bins=bins, progress=progress, **question)
+        return compare(users=users, bins=bins, progress=progress, **question)
 
 
 def _write(path: Path, text: str) -> None:

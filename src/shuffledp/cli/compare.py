@@ -43,7 +43,7 @@ def compare(
     same people and values, for the same guarantee of the whole release.
     """
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.jobs.compare import compare_protocols
+    from shuffledp.jobs.compare import compare as measured
     from shuffledp.report.comparison import draw_comparison
     from shuffledp.report.comparison_table import markdown_page
     from shuffledp.report.drawing import check_figure
@@ -64,7 +64,7 @@ def compare(
             if people not in ([], [chosen.total]):
                 raise ParameterError(f"the file has {chosen.total:,} people: leave users out")
             people = [chosen.total]
-        results = compare_protocols(
+        results = measured(
             users=people,
             bins=parse_wholes(bins, name="bins"),
             data=chosen,
@@ -88,14 +88,14 @@ def compare(
 def _counted(name: str, column: str | None) -> Tally:
     """The true counts of a column of a file."""
     from shuffledp.engines import find_files
-    from shuffledp.engines.people import Values
+    from shuffledp.engines.people import People
 
     if column is None:
         raise ParameterError(f"data must be {', '.join(_MADE_UP)}, or the name of a file together with --column")
     files = find_files([name])
-    with Values(files, column=column, user=None, drop_missing=False, domain=None, other=False) as values:
-        values.people(count=True)
-        return values.numbered()
+    with People(files, column=column, user=None, drop_missing=False, domain=None, other=False) as people:
+        people.number(count=True)
+        return people.numbered()
 
 
 def _show(results: list[Measurement], *, epsilon: float, delta: float, beta: float, trials: int, data: str) -> None:

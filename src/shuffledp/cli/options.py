@@ -48,7 +48,7 @@ Delimiter = Annotated[str | None, option("CHARACTER", "Between the fields of CSV
 
 ProtocolName = Annotated[
     str | None,
-    option("NAME", "{advised}, the best unless given; or an earlier one: {earlier}.", panel=PROTOCOL),
+    option("NAME", "{advised}, the best unless given; or another one: {others}.", panel=PROTOCOL),
 ]
 Estimator = Annotated[
     str | None,
@@ -66,32 +66,33 @@ def with_names(text: str) -> str:
 
 
 def _advised() -> list[str]:
-    from shuffledp.jobs.plan import OPTIONS
+    from shuffledp.protocols.catalogue import CATALOGUE
 
-    return [name for name in OPTIONS if name != "hist-unbiased"]  # that is hist with --estimator unbiased
+    # hist-unbiased is hist with --estimator unbiased
+    return [name for name, entry in CATALOGUE.items() if entry.advised and name != "hist-unbiased"]
 
 
-def _earlier() -> list[str]:
-    from shuffledp.jobs.plan import EARLIER
+def _others() -> list[str]:
+    from shuffledp.protocols.catalogue import CATALOGUE
 
-    return list(EARLIER)
+    return [name for name, entry in CATALOGUE.items() if entry.model == "shuffled" and not entry.advised]
 
 
 def _compared() -> list[str]:
-    from shuffledp.jobs.compare import CONTENDERS
-
-    return list(CONTENDERS)
-
-
-def _verified() -> list[str]:
-    from shuffledp.verification.statements import CATALOGUE
+    from shuffledp.protocols.catalogue import CATALOGUE
 
     return list(CATALOGUE)
 
 
+def _verified() -> list[str]:
+    from shuffledp.verification.statements import NAMES
+
+    return list(NAMES)
+
+
 _NAMES: dict[str, Callable[[], list[str]]] = {
     "advised": _advised,
-    "earlier": _earlier,
+    "others": _others,
     "compared": _compared,
     "verified": _verified,
 }

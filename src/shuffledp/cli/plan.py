@@ -15,7 +15,7 @@ from shuffledp.plain import plain
 from shuffledp.words import readable
 
 if TYPE_CHECKING:
-    from shuffledp.jobs.plan import Plan, Row
+    from shuffledp.jobs.plan import Plan, PlanRow
 
 EXAMPLE = "shuffledp plan --users 1000000 --bins 100000 --epsilon 1 --delta 1e-6"
 
@@ -115,11 +115,11 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
     }
 
 
-def _answerable(answer: Plan) -> list[Row]:
+def _answerable(answer: Plan) -> list[PlanRow]:
     """Questions backwards are for the protocols that can be recommended."""
-    from shuffledp.jobs.plan import OPTIONS
+    from shuffledp.protocols.catalogue import CATALOGUE
 
-    return [row for row in answer.rows if row.name in OPTIONS]
+    return [row for row in answer.rows if CATALOGUE[row.name].advised]
 
 
 def _show(answer: Plan, needs: list[dict[str, Any]]) -> None:
@@ -149,7 +149,7 @@ def _show(answer: Plan, needs: list[dict[str, Any]]) -> None:
         print_below(f"{need['title']}: {'met' if need['met'] else epsilon + people}.", least_width=width)
 
 
-_MEASURES: dict[str, Callable[[Row], str]] = {
+_MEASURES: dict[str, Callable[[PlanRow], str]] = {
     "error, all bins": lambda row: _short(row.simultaneous),
     "  share": lambda row: f"{row.simultaneous_share:.2g}",
     "error, one bin": lambda row: _short(row.per_bin),
