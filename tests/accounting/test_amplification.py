@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 from itertools import product
 
-import mpmath
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -19,13 +18,8 @@ from shuffledp.accounting.amplification import (
 from shuffledp.errors import ParameterError
 from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law, worst_delta
+from tests.oracles.exact import exact_exp
 from tests.protocols.test_local import exact_laws
-
-
-def exact_exp(x):
-    """e^x as a fraction, to 60 digits."""
-    with mpmath.workdps(60):
-        return Fraction(str(mpmath.exp(mpmath.mpf(x))))
 
 
 def exact_tight_delta(epsilon, local_epsilon, users):

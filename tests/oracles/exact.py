@@ -7,6 +7,12 @@ import numpy as np
 import pytest
 
 
+def exact_exp(x):
+    """e^x as a fraction, to 60 digits."""
+    with mpmath.workdps(60):
+        return Fraction(str(mpmath.exp(mpmath.mpf(x))))
+
+
 def law_table(law):
     """A binomial law as a table of fractions."""
     return {k: law.pmf_fraction(k) for k in range(law.trials + 1)}
