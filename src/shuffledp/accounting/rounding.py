@@ -37,7 +37,7 @@ __all__ = [
 
 SEVERAL_OPERATIONS = 1e-12
 """A probability or a rate from up to a dozen operations and one exponential, such as e^-epsilon0, how often a message
-is telling, or 1 less that. Measured: 4e-16. Also used eight times over, and as an absolute margin of probabilities."""
+is telling, or 1 less that. Measured: 3e-16. Also used eight times over, and as an absolute margin of probabilities."""
 
 PRIVACY_LOSS = 2.0**-40
 """A delta that is summed over a distribution of losses, relative to the probability of the losses that count; the mass
