@@ -90,7 +90,7 @@ LARGE_LOGARITHMS = 2.0**-30
 
 ESTIMATE_AT_AN_EDGE = 1e-6
 """Absolute, in people: an estimate that lies on the edge of an interval is inside or outside as asked, not as rounding
-has it. Estimates are at least 1 apart, up to a factor that shrinks them by at most a half."""
+has it. Not measured here: it must stay far below the distance of two estimates."""
 
 CLOPPER_PEARSON_TAIL = 1e-8
 """The failure probability that a confidence bound may spend is lowered by this: the tail that it is compared with has
