@@ -7,6 +7,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from experiments import table2
 from scipy import stats
 
 from shuffledp import BinarySum, DataError, DummyHistogram, Histogram, ParameterError, SparseHistogram, run
@@ -26,12 +27,11 @@ from shuffledp.applications.pointer_chasing import rank, unrank
 from shuffledp.applications.pointer_jumping import Level
 from shuffledp.applications.search import judged, measured_users, smallest_users
 from shuffledp.applications.separation import Cell, Column, Separation
-from shuffledp.cli.separate import notes
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols import BlanketSum, StabilityHistogram
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
-from shuffledp.report import table2
-from tests.cli.test_command_line import command
+from shuffledp.report.separation_table import notes
+from tests.cli.commands import command
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, p_value
 
 BINS = 10**9
@@ -660,14 +660,13 @@ def test_bad_parameters(wrong, reason):
         wrong()
 
 
-def test_table_2_is_written(tmp_path, monkeypatch):
+def test_table_2_is_written(tmp_path):
     (tmp_path / "figures").mkdir()
     runs = (
         ("pointer-jumping", {"epsilon": 1, "sizes": (2,), "local": False}),
         ("bernoulli", {"epsilon": 1, "sizes": (0.2,)}),
     )
-    monkeypatch.setattr(table2, "RUNS", runs)
-    table2.main(tmp_path)
+    table2.main(tmp_path, runs=runs)
     page = (tmp_path / "table2.md").read_text()
     assert "## Pointer jumping, epsilon 1" in page
     assert "| shuffled, exact | 163 |" in page

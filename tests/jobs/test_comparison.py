@@ -1,9 +1,6 @@
 """The comparison table: every protocol on equal terms, against what the paper says about them."""
 
-import json
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -106,39 +103,6 @@ def test_wrong_parameters():
         compare(users=[10], bins=[2], data=Tally(np.array([0]), np.array([3])), **WISH)
     with pytest.raises(ParameterError, match="more than bins"):
         compare(users=[3], bins=[2], data=Tally(np.arange(3), np.ones(3, dtype=int)), **WISH)
-
-
-def command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "shuffledp", "compare", *arguments], capture_output=True, text=True, check=False
-    )
-
-
-def test_the_command(tmp_path):
-    common = ["--epsilon", "1", "--delta", "1e-6", "--trials", "2"]
-    few = ["--protocols", "hist,csu,public-coin-published"]
-    shown = command("--users", "2000", "--bins", "10,2^70", *common, *few, "--figure", str(tmp_path / "f.svg"),
-                    "--markdown", str(tmp_path / "t.md"))  # fmt: skip
-    assert shown.returncode == 0, shown.stderr
-    assert "P^hist, exact" in shown.stdout
-    assert "too few" in shown.stdout
-    assert "<svg" in (tmp_path / "f.svg").read_text()
-    assert "| shuffled | P^hist, exact |" in (tmp_path / "t.md").read_text()
-    plain = command("--users", "2000", "--bins", "10,2^70", *common, *few, "--json")
-    rows = json.loads(plain.stdout)
-    assert len(rows) == 6
-    assert all(row["mean"] is None or row["mean"] > 0 for row in rows)
-    (tmp_path / "d.csv").write_text("x\n" + "a\n" * 700 + "b\n" * 300)
-    data = command("--data", str(tmp_path / "d.csv"), "--column", "x", "--bins", "10", *common, *few, "--json")
-    assert {row["users"] for row in json.loads(data.stdout)} == {1000}
-    for wrong, code in (
-        (["--bins", "10"], 2),
-        (["--users", "10", "--bins", "x"], 2),
-        (["--users", "10", "--bins", "10", "--data", "missing.csv", "--column", "x"], 3),
-        (["--users", "10", "--bins", "10", "--data", "missing.csv"], 2),
-        (["--users", "5", "--bins", "10", "--data", str(tmp_path / "d.csv"), "--column", "x"], 2),
-    ):
-        assert command(*wrong, *common).returncode == code
 
 
 def test_hashed_reports_are_made_shuffled_and_counted():

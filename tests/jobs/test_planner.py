@@ -1,16 +1,10 @@
 """The planner: its rows are what the protocols say, its advice follows its rules, its inverses invert."""
 
-import json
-import math
-
 import pytest
 
-from shuffledp import DummyHistogram, Histogram, MissingExtraError, ParameterError, SparseHistogram, plan
-from shuffledp.cli.plan import parse_bins
+from shuffledp import DummyHistogram, Histogram, ParameterError, SparseHistogram, plan
 from shuffledp.jobs.plan import epsilon_needed, most_bins, users_needed
 from shuffledp.protocols import CATALOGUE
-from shuffledp.report.trade_off import draw_trade_off
-from tests.cli.test_command_line import command
 
 ADVISED = [name for name, entry in CATALOGUE.items() if entry.advised]
 ASKED = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
@@ -131,84 +125,3 @@ def test_most_bins_fill_the_budget():
 def test_bad_questions(call, reason):
     with pytest.raises(ParameterError, match=reason):
         call()
-
-
-# the command ------------------------------------------------------------------------------------------------------
-
-QUESTION = ["--users", "1000000", "--bins", "100000", "--epsilon", "1", "--delta", "1e-6"]
-
-
-@pytest.mark.parametrize(
-    ("text", "number"), [("100000", 10**5), ("100_000", 10**5), ("1e6", 10**6), ("2^64", 2**64), ("2**70", 2**70)]
-)
-def test_bins_as_people_write_them(text, number):
-    assert parse_bins(text) == number
-
-
-@pytest.mark.parametrize("text", ["", "many", "-3", "0", "1.5", "2^x", "nan", "inf"])
-def test_bad_bins(text):
-    with pytest.raises(ParameterError, match="bins must be"):
-        parse_bins(text)
-
-
-def test_plan_prints_a_table():
-    result = command("plan", *QUESTION)
-    assert result.returncode == 0
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    for needed in ("sparse-best", "error, all bins", "phantom bins", "Recommended: dummy"):
-        assert needed in result.stdout
-
-
-def test_plan_as_json_with_a_target():
-    result = json.loads(command("plan", *QUESTION, "--json", "--target-error", "60").stdout)
-    assert [row["name"] for row in result["rows"]] == ADVISED
-    assert result["rows"][2]["most_messages"] is None
-    needs = {wish["name"]: wish for wish in result["target_error"]}
-    assert needs["dummy"]["met"]
-    assert needs["hist"]["epsilon"] == pytest.approx(1.22, abs=0.02)
-
-
-def test_plan_for_a_message_budget():
-    result = command("plan", *QUESTION, "--max-messages", "10")
-    assert "SparseHistogram: at most 62," in result.stdout
-
-
-def test_plan_for_too_few_people_names_the_number():
-    result = command("plan", "--users", "100", "--bins", "50", "--epsilon", "1", "--delta", "1e-6")
-    assert "needs at least 148 honest people" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["--bins", "x"], "bins must be a whole number"),
-        (["--epsilon", "0"], "epsilon must be above 0"),
-        (["--target-error", "-5"], "target_error must lie between"),
-        (["--figure", "plan.doc"], "must end in .svg"),
-        (["--figure", "/nowhere/plan.svg"], "cannot write"),
-    ],
-)
-def test_bad_options_are_one_clear_error(arguments, reason):
-    result = command("plan", *QUESTION, *arguments)
-    assert result.returncode == (3 if reason == "cannot write" else 2)
-    assert reason in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-@pytest.mark.parametrize("ending", ["svg", "png"])
-def test_the_figure_is_drawn(tmp_path, ending):
-    path = tmp_path / f"plan.{ending}"
-    draw_trade_off(plan(**ASKED), path)
-    assert path.stat().st_size > 10_000
-    if ending == "svg":
-        assert "SparseHistogram" in path.read_text() or "<path" in path.read_text()
-
-
-def test_the_figure_names_its_library(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"shuffledp\[plot\]"):
-        draw_trade_off(plan(**ASKED), tmp_path / "plan.svg")
-
-
-def test_infinite_numbers_do_not_reach_json():
-    assert math.inf not in json.loads(command("plan", *QUESTION, "--json").stdout)["rows"][2].values()

@@ -1,25 +1,12 @@
-"""The command as a user calls it, and the data it ships."""
+"""`shuffledp demo`, and the data it ships."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from shuffledp import __version__
 from shuffledp.surnames import surnames
-
-
-def command(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "shuffledp", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=cwd,
-    )
+from tests.cli.commands import command
 
 
 def test_demo_goes_the_whole_path(tmp_path):
@@ -56,18 +43,6 @@ def test_bad_parameters_are_one_clear_error(arguments, reason, tmp_path):
     assert reason in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
-
-
-def test_version_and_help():
-    assert command("--version").stdout.strip() == __version__
-    assert "demo" in command("--help").stdout
-
-
-def test_without_typer_the_install_command_is_named():
-    program = "import sys; sys.modules['typer'] = None; from shuffledp.cli import main; main()"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "pip install 'shuffledp[cli]'" in result.stderr
 
 
 def test_surnames():

@@ -1,11 +1,10 @@
-"""`shuffledp run` and `simulate` as a user calls them: output, files, bad input, interrupts."""
+"""`shuffledp run`: output, files, bad input, interrupts."""
 
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -13,15 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-RUN = [sys.executable, "-m", "shuffledp"]
-WISH = ["--epsilon", "1", "--delta", "1e-6"]
+from tests.cli.commands import GUARANTEE, REAL, command, real_command
+
 SECRET = "top secret value"
-
-
-def command(*arguments, cwd):
-    return subprocess.run(
-        [*RUN, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, cwd=cwd
-    )
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +31,7 @@ def folder(tmp_path_factory):
 
 
 def test_terminal_output(folder):
-    result = command("run", "people.parquet", "--column", "page", "--user", "who", *WISH, cwd=folder)
+    result = command("run", "people.parquet", "--column", "page", "--user", "who", *GUARANTEE, cwd=folder)
     assert result.returncode == 0
     assert result.stderr == ""
     for needed in (
@@ -59,12 +52,12 @@ def test_terminal_output(folder):
 
 
 def test_json_and_evaluation(folder):
-    result = command("run", "people.parquet", "--column", "page", *WISH, "--json", "--evaluate", cwd=folder)
+    result = command("run", "people.parquet", "--column", "page", *GUARANTEE, "--json", "--evaluate", cwd=folder)
     release = json.loads(result.stdout)
     assert release["people"] == 6000
     assert release["histogram"][0]["label"] == "a"
     assert release["not_private_evaluation"]["occupied"] == 4
-    shown = command("run", "people.parquet", "--column", "page", *WISH, "--evaluate", cwd=folder)
+    shown = command("run", "people.parquet", "--column", "page", *GUARANTEE, "--evaluate", cwd=folder)
     assert "NOT PRIVATE, do not publish" in shown.stdout
     assert "true" in shown.stdout
 
@@ -72,7 +65,7 @@ def test_json_and_evaluation(folder):
 def test_files(folder, tmp_path):
     outputs = [tmp_path / f"result.{ending}" for ending in ("html", "csv", "parquet", "json")]
     flags = [part for path in outputs for part in ("--out", path)]
-    result = command("run", "people.parquet", "--column", "page", *WISH, *flags, cwd=folder)
+    result = command("run", "people.parquet", "--column", "page", *GUARANTEE, *flags, cwd=folder)
     assert result.returncode == 0
     assert result.stderr.count("wrote ") == 4
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in outputs)
@@ -91,7 +84,7 @@ def test_files(folder, tmp_path):
 def test_labels_cannot_smuggle_markup_into_the_page(tmp_path):
     label = '<script>alert("$x$")</script>'
     pa.parquet.write_table(pa.table({"<b>": [label] * 1000}), tmp_path / "people.parquet")
-    result = command("run", "people.parquet", "--column", "<b>", *WISH, "--out", "page.html", cwd=tmp_path)
+    result = command("run", "people.parquet", "--column", "<b>", *GUARANTEE, "--out", "page.html", cwd=tmp_path)
     assert result.returncode == 0
     text = (tmp_path / "page.html").read_text()
     assert "<script>" not in text
@@ -101,7 +94,7 @@ def test_labels_cannot_smuggle_markup_into_the_page(tmp_path):
 
 def test_messages_and_domain(folder):
     result = command(
-        "run", "people.parquet", "--column", "page", *WISH, "--domain", "pages.txt", "--messages", "--json",
+        "run", "people.parquet", "--column", "page", *GUARANTEE, "--domain", "pages.txt", "--messages", "--json",
         "--protocol", "sparse", cwd=folder,
     )  # fmt: skip
     release = json.loads(result.stdout)
@@ -112,48 +105,37 @@ def test_messages_and_domain(folder):
 
 def test_a_domain_may_be_a_table(folder, tmp_path):
     pa.parquet.write_table(pa.table({"page": ["a", "b", "[red]"]}), tmp_path / "pages.parquet")
-    arguments = ["people.parquet", "--column", "page", *WISH, "--domain", tmp_path / "pages.parquet", "--json"]
+    arguments = ["people.parquet", "--column", "page", *GUARANTEE, "--domain", tmp_path / "pages.parquet", "--json"]
     assert json.loads(command("run", *arguments, cwd=folder).stdout)["bins"] == 4
-
-
-def test_simulate(folder):
-    arguments = ["people.parquet", "--column", "page", *WISH, "--trials", "20"]
-    shown = command("simulate", *arguments, cwd=folder)
-    assert shown.returncode == 0
-    assert "20 simulated releases" in shown.stdout
-    assert "Not private" in shown.stdout
-    first, again = (command("simulate", *arguments, "--seed", "5", "--json", cwd=folder).stdout for _ in range(2))
-    assert first == again
-    assert len(json.loads(first)["trials"]) == 20
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
-        (["people.parquet", "--column", "pages", *WISH], 3, "there is no column 'pages': there are page, who"),
-        (["people.parquet", "--column", "page", "--user", "whom", *WISH], 3, "there is no column 'whom'"),
-        (["nobody.parquet", "--column", "page", *WISH], 3, "there is no file nobody.parquet"),
-        (["nobody*.parquet", "--column", "page", *WISH], 3, "no file with content matches"),
-        (["empty.csv", "--column", "page", *WISH], 3, "empty.csv is empty"),
-        (["header only.csv", "--column", "page", *WISH], 3, "the data has no row"),
-        (["damaged.csv", "--column", "page", *WISH], 3, "cannot be read as csv"),
+        (["people.parquet", "--column", "pages", *GUARANTEE], 3, "there is no column 'pages': there are page, who"),
+        (["people.parquet", "--column", "page", "--user", "whom", *GUARANTEE], 3, "there is no column 'whom'"),
+        (["nobody.parquet", "--column", "page", *GUARANTEE], 3, "there is no file nobody.parquet"),
+        (["nobody*.parquet", "--column", "page", *GUARANTEE], 3, "no file with content matches"),
+        (["empty.csv", "--column", "page", *GUARANTEE], 3, "empty.csv is empty"),
+        (["header only.csv", "--column", "page", *GUARANTEE], 3, "the data has no row"),
+        (["damaged.csv", "--column", "page", *GUARANTEE], 3, "cannot be read as csv"),
         (["people.parquet", "--column", "page", "--epsilon", "0", "--delta", "1e-6"], 2, "epsilon must be above 0"),
         (["people.parquet", "--column", "page", "--epsilon", "x", "--delta", "1e-6"], 2, "epsilon"),
         (["people.parquet", "--column", "page", "--epsilon", "1", "--delta", "0"], 2, "delta must lie"),
         (["people.parquet", "--column", "page", "--epsilon", "1"], 2, "delta"),
-        (["people.parquet", *WISH], 2, "column"),
+        (["people.parquet", *GUARANTEE], 2, "column"),
         (["people.parquet", "--column", "page", "--epsilon", "0.01", "--delta", "1e-9", "--protocol", "hist"], 2,
          "needs at least"),
-        (["people.parquet", "--column", "page", *WISH, "--out", "/nowhere/report.html"], 3, "cannot write"),
-        (["people.parquet", "--column", "page", *WISH, "--out", "report.pdf"], 2, "must end in"),
-        (["people.parquet", "--column", "page", *WISH, "--domain", "none.txt"], 3, "cannot read the domain"),
-        (["people.parquet", "--column", "page", *WISH, "--domain", "pages.txt", "--seed", "1"], 2, "--seed"),
-        (["people.parquet", "--column", "page", *WISH, "--domain", "people.parquet"], 2, "publicly known"),
-        (["people.parquet", "--column", "page", *WISH, "--out", "people.parquet"], 2, "same file as an input"),
-        (["people.parquet", "--column", "page", *WISH, "--messages"], 2, "needs a domain"),
-        (["people.parquet", "--column", "page", *WISH, "--estimator", "unbiased"], 2, "give the domain"),
-        (["people.parquet", "--column", "page", *WISH, "--engine", "flink"], 2, "local or spark"),
-        (["people.parquet", "--column", "page", *WISH, "--top", "0"], 2, "top"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--out", "/nowhere/report.html"], 3, "cannot write"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--out", "report.pdf"], 2, "must end in"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--domain", "none.txt"], 3, "cannot read the domain"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--domain", "pages.txt", "--seed", "1"], 2, "--seed"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--domain", "people.parquet"], 2, "publicly known"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--out", "people.parquet"], 2, "same file as an input"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--messages"], 2, "needs a domain"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--estimator", "unbiased"], 2, "give the domain"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--engine", "flink"], 2, "local or spark"),
+        (["people.parquet", "--column", "page", *GUARANTEE, "--top", "0"], 2, "top"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_clear_line(folder, arguments, code, reason):
@@ -169,7 +151,9 @@ def test_bad_input_is_one_clear_line(folder, arguments, code, reason):
 
 def test_a_value_outside_the_domain_is_refused_without_a_count(folder, tmp_path):
     (tmp_path / "some.txt").write_text("a\n")
-    result = command("run", "people.parquet", "--column", "page", *WISH, "--domain", tmp_path / "some.txt", cwd=folder)
+    result = command(
+        "run", "people.parquet", "--column", "page", *GUARANTEE, "--domain", tmp_path / "some.txt", cwd=folder
+    )
     assert result.returncode == 3
     assert "not in the domain" in result.stderr
     assert not re.search(r"\d", result.stderr)
@@ -182,7 +166,7 @@ def test_a_large_delta_is_a_warning(folder):
 
 
 def test_outputs_are_written_also_when_nobody_reads_stdout(folder, tmp_path):
-    shell = " ".join([*RUN, "run people.parquet --column page", *WISH, "--out", str(tmp_path / "r.json")])
+    shell = " ".join([*REAL, "run people.parquet --column page", *GUARANTEE, "--out", str(tmp_path / "r.json")])
     subprocess.run(f"{shell} | head -c 1", shell=True, cwd=folder, capture_output=True, check=True)
     assert (tmp_path / "r.json").exists()
     full = subprocess.run(f"{shell} --json > /dev/full", shell=True, cwd=folder, capture_output=True, check=False)
@@ -195,7 +179,7 @@ def test_outputs_are_written_also_when_nobody_reads_stdout(folder, tmp_path):
 
 def test_a_page_without_any_reported_value(tmp_path):
     (tmp_path / "rare.csv").write_text("v\n" + "\n".join(map(str, range(3000))) + "\n")
-    result = command("run", "rare.csv", "--column", "v", *WISH, "--out", "none.html", cwd=tmp_path)
+    result = command("run", "rare.csv", "--column", "v", *GUARANTEE, "--out", "none.html", cwd=tmp_path)
     assert result.returncode == 0
     assert "No value is frequent enough" in result.stdout
     assert "No value is frequent enough" in (tmp_path / "none.html").read_text()
@@ -204,7 +188,7 @@ def test_a_page_without_any_reported_value(tmp_path):
 def test_labels_of_any_script(tmp_path):
     family = "\U0001f469\u200d\U0001f467"
     (tmp_path / "pages.csv").write_text("v\n" + f"北京\n{family}\n" * 1000, encoding="utf-8")
-    result = command("run", "pages.csv", "--column", "v", *WISH, "--out", "page.html", cwd=tmp_path)
+    result = command("run", "pages.csv", "--column", "v", *GUARANTEE, "--out", "page.html", cwd=tmp_path)
     assert result.stderr == "wrote page.html\n"
     assert "北京" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert family in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -212,26 +196,37 @@ def test_labels_of_any_script(tmp_path):
 
 def test_a_domain_with_a_byte_order_mark_and_windows_lines(folder, tmp_path):
     (tmp_path / "pages.txt").write_bytes(b"\xef\xbb\xbfa\r\nb\r\n[red]\r\n")
-    result = command("run", "people.parquet", "--column", "page", *WISH, "--domain", tmp_path / "pages.txt", cwd=folder)
+    result = command(
+        "run", "people.parquet", "--column", "page", *GUARANTEE, "--domain", tmp_path / "pages.txt", cwd=folder
+    )
     assert result.returncode == 0
 
 
 def test_an_output_that_exists_survives_a_failed_run(folder, tmp_path):
     (tmp_path / "report.html").write_text("before")
-    result = command("run", "damaged.csv", "--column", "page", *WISH, "--out", tmp_path / "report.html", cwd=folder)
+    result = command(
+        "run", "damaged.csv", "--column", "page", *GUARANTEE, "--out", tmp_path / "report.html", cwd=folder
+    )
     assert result.returncode == 3
     assert (tmp_path / "report.html").read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-@pytest.mark.parametrize("wish", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_leaves_no_half_written_file(tmp_path, wish):
+@pytest.fixture(scope="module")
+def many_people(tmp_path_factory):
+    """Enough rows for time to interrupt."""
+    path = tmp_path_factory.mktemp("many") / "people.parquet"
     values = np.random.default_rng(0).integers(0, 10**7, 10**7)
-    pa.parquet.write_table(pa.table({"value": values}), tmp_path / "people.parquet")
+    pa.parquet.write_table(pa.table({"value": values}), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_leaves_no_half_written_file(tmp_path, many_people, kind):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     process = subprocess.Popen(
-        [*RUN, "run", "people.parquet", "--column", "value", *WISH, "--out", "report.html"],
+        [*REAL, "run", str(many_people), "--column", "value", *GUARANTEE, "--out", "report.html"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
@@ -241,38 +236,21 @@ def test_an_interrupt_leaves_no_half_written_file(tmp_path, wish):
     while not any(scratch.iterdir()):  # it has begun to read
         time.sleep(0.01)
         assert process.poll() is None
-    process.send_signal(wish)
+    process.send_signal(kind)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors.strip() == "interrupted"
     assert output == ""
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.parquet", "scratch"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scratch"]
     assert list(scratch.iterdir()) == []
-
-
-def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
-    from pathlib import Path
-
-    from shuffledp import private_histogram
-    from shuffledp.report import save as saving
-
-    release = private_histogram(["a"] * 1000, epsilon=1, delta=1e-6)
-    (tmp_path / "r.json").write_text("before")
-
-    def interrupted(self, target):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        saving.save(release, tmp_path / "r.json")
-    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
-    assert (tmp_path / "r.json").read_text() == "before"
 
 
 @pytest.mark.xdist_group("spark")
 def test_on_spark(folder):
     spark = ["--engine", "spark", "--master", "local[2]"]
-    result = command("run", "people.parquet", "--column", "page", "--user", "who", *WISH, *spark, "--json", cwd=folder)
+    result = real_command(
+        "run", "people.parquet", "--column", "page", "--user", "who", *GUARANTEE, *spark, "--json", cwd=folder
+    )
     assert result.returncode == 0
     assert result.stderr == ""
     release = json.loads(result.stdout)
@@ -282,7 +260,7 @@ def test_on_spark(folder):
 
 @pytest.mark.xdist_group("spark")
 def test_on_spark_errors_are_one_line_too(folder):
-    result = command("run", "damaged.csv", "--column", "page", *WISH, "--engine", "spark", cwd=folder)
+    result = real_command("run", "damaged.csv", "--column", "page", *GUARANTEE, "--engine", "spark", cwd=folder)
     assert result.returncode == 3
     assert result.stderr.startswith("shuffledp run: Spark failed")
     assert SECRET not in result.stderr

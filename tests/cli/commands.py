@@ -1,0 +1,34 @@
+"""Commands as a user calls them: in this process, which is fast, or in one of their own, which is the real thing."""
+
+import contextlib
+import subprocess
+import sys
+from typing import NamedTuple
+
+from typer.testing import CliRunner
+
+from shuffledp.cli.app import app
+
+REAL = [sys.executable, "-m", "shuffledp"]
+GUARANTEE = ["--epsilon", "1", "--delta", "1e-6"]
+
+
+class Result(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(*arguments, cwd="."):
+    """Runs a command in this process; an exception that no exit code stands for is raised here."""
+    with contextlib.chdir(cwd):
+        result = CliRunner().invoke(app, [str(part) for part in arguments], catch_exceptions=False)
+    return Result(result.exit_code, result.stdout, result.stderr)
+
+
+def real_command(*arguments, cwd=None):
+    """Runs a command in a process of its own."""
+    result = subprocess.run(
+        [*REAL, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, cwd=cwd
+    )
+    return Result(result.returncode, result.stdout, result.stderr)

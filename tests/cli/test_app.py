@@ -1,0 +1,121 @@
+"""What all commands share: help, examples, exit codes of the real entry point, and a fast start."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from shuffledp import __version__
+from shuffledp.cli import amplify, compare, demo, plan, run, separate, simulate, verify
+from shuffledp.cli.app import app
+from shuffledp.cli.options import with_names
+from shuffledp.jobs.compare import CONTENDERS
+from shuffledp.jobs.plan import EARLIER, OPTIONS
+from tests.cli.commands import GUARANTEE, command, real_command
+
+MODULES = {module.__name__.rpartition(".")[2]: module for module in
+           (amplify, compare, demo, plan, run, separate, simulate, verify)}  # fmt: skip
+QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("examples")
+    (path / "people.csv").write_text("theme\n" + "dark\n" * 1200 + "light\n" * 700 + "system\n" * 100)
+    return path
+
+
+def words(text):
+    """All words of a help text, without the boxes around them."""
+    return re.sub(r"[│╭╮╰╯─,.]", " ", text).split()
+
+
+def test_the_real_command_knows_its_version_and_its_name():
+    assert real_command("--version").stdout.strip() == __version__
+    assert "Usage: shuffledp [OPTIONS] COMMAND" in real_command("--help").stdout
+
+
+def test_version_and_help():
+    assert command("--version").stdout.strip() == __version__
+    assert "demo" in command("--help").stdout
+    assert command("-h").stdout == command("--help").stdout
+    assert set(MODULES) <= set(words(command("-h").stdout))
+    assert {registered.name for registered in app.registered_commands} == set(MODULES)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_help_of_a_command(name):
+    shown = command(name, "--help")
+    assert shown.returncode == 0
+    assert command(name, "-h").stdout == shown.stdout
+    assert MODULES[name].EXAMPLE in map(str.strip, shown.stdout.splitlines())  # whole, so that it can be copied
+    assert not re.search(r"<\w+|FLOAT|INTEGER|TEXT|\{\w+\}(?!\.\.\.)", shown.stdout)
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_example_of_a_command_works(name, folder):
+    program, *arguments = MODULES[name].EXAMPLE.split()
+    assert (program, arguments[0]) == ("shuffledp", name)
+    result = command(*arguments, *QUICKER.get(name, []), cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout
+
+
+def test_help_names_the_protocols():
+    assert set(CONTENDERS) <= set(words(command("compare", "-h").stdout))
+    chosen = set(words(command("run", "-h").stdout))
+    assert {"hist", "sparse", "sparse-best", "dummy"} | set(EARLIER) <= chosen
+    assert set(OPTIONS) - {"hist-unbiased"} <= chosen
+    assert with_names("nothing to look up") == "nothing to look up"
+
+
+def test_help_loads_no_large_library():
+    program = """
+import json, sys
+from shuffledp.cli import main
+sys.argv = ["shuffledp", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(json.dumps([name for name in ("matplotlib", "duckdb", "pyarrow", "scipy") if name in sys.modules]))
+"""
+    for arguments in (["--help"], ["run", "--help"]):
+        result = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+        assert "Usage: shuffledp" in result.stdout
+        assert json.loads(result.stdout.splitlines()[-1]) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (["run", "nobody.csv", "--column", "v", *GUARANTEE], 3, "shuffledp run: there is no file nobody.csv\n"),
+        (["plan", "--users", "0", "--bins", "2", *GUARANTEE], 2, "shuffledp plan: users must be at least 1, got 0\n"),
+    ],
+)
+def test_exit_codes_of_the_real_command(arguments, code, reason, tmp_path):
+    assert real_command(*arguments, cwd=tmp_path) == (code, "", reason)
+
+
+def test_without_typer_the_install_command_is_named():
+    program = "import sys; sys.modules['typer'] = None; from shuffledp.cli import main; main()"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "pip install 'shuffledp[cli]'" in result.stderr
+
+
+def test_a_missing_library_has_an_exit_code(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = command("plan", "--users", "1000", "--bins", "5", *GUARANTEE, "--figure", tmp_path / "plan.svg")
+    assert result.returncode == 1
+    assert "shuffledp[plot]" in result.stderr
+
+
+def test_an_interrupt_has_an_exit_code(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shuffledp.jobs.plan.plan", interrupted)
+    assert command("plan", "--users", "1000", "--bins", "5", *GUARANTEE) == (130, "", "interrupted\n")

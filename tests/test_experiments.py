@@ -1,0 +1,124 @@
+"""The experiments behind README and docs, with tiny parameters: they write the files that the documents show."""
+
+import re
+from pathlib import Path
+
+import pytest
+from experiments import documents, gap, report_figure, table1, table2, trade_off
+
+from shuffledp.errors import DataError
+from shuffledp.jobs.compare import CONTENDERS, Measurement
+
+ROOT = Path(__file__).parent.parent
+README = "# Title\n\nA sentence about `<!-- table1 -->`.\n\n<!-- table1 -->\nold\n<!-- /table1 -->\n\nThe end.\n"
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A repository with the folders and markers that the experiments write to."""
+    (tmp_path / "docs" / "figures").mkdir(parents=True)
+    (tmp_path / "README.md").write_text(README)
+    (tmp_path / "docs" / "comparison.md").write_text("no markers")
+    return tmp_path
+
+
+def test_table_1_is_written(root):
+    table1.main(root, people=2000, table_bins=(10, 100), short_bins=(10, 100), table_trials=2, figure_bins=(10, 2**70),
+                figure_people=(1000, 2000), figure_trials=2, protocols=["laplace", "hist", "dummy"])  # fmt: skip
+    page = (root / "docs" / "table1.md").read_text()
+    assert page.startswith("# Every protocol for epsilon 1, delta 1e-06\n")
+    assert "### 2,000 people, 100 values" in page
+    readme = (root / "README.md").read_text()
+    assert readme.startswith(README.split("old")[0])
+    assert readme.endswith("\n<!-- /table1 -->\n\nThe end.\n")
+    head, rule, *rows = readme.split("\n<!-- table1 -->\n")[1].split("<!-- /table1 -->")[0].splitlines()
+    assert head == "| | d = 10 | d = 100 | phantom bins |"
+    assert rule == "|---|---|---|---|"
+    assert [row.split(" | ")[0] for row in rows] == [
+        "| `dummy` (the protocol used in practice, our exact calibration)",
+        "| `hist` (the paper's, exact calibration)",
+        "| central model: discrete Laplace",
+    ]
+    assert re.search(r"\| \d+ \([\d.]+\) \| \d+ \([\d.]+\) \| yes \|$", rows[0])
+    (error,) = re.findall(r"2,000 people, 10 values.*?\| dummy messages \| ([\d.]+)", page, flags=re.DOTALL)
+    shown = rows[0].split(" | ")[1].split(" (")[0]
+    assert abs(float(shown) - float(error)) <= 0.55  # of the same run, each rounded
+    for name in ("error-against-values.svg", "error-against-people.svg"):
+        assert "<svg" in (root / "docs" / "figures" / name).read_text()
+    assert (root / "docs" / "comparison.md").read_text() == "no markers"
+
+
+def measurement(name, bins, **more):
+    return Measurement(name=name, title="", model=CONTENDERS[name].model, users=10, bins=bins, **more)
+
+
+def test_cells_of_the_short_table():
+    results = [
+        measurement(name, bins, mean=1749.4, messages=messages)
+        for bins in table1.SHORT_BINS
+        for name, messages in (("hist", 10_001.2), ("sparse", 1.0449), ("stability", 1.0))
+    ] + [measurement("shuffled-response", bins, problem="too few") for bins in table1.SHORT_BINS]
+    lines = {line.split(" | ")[0]: line.split(" | ")[1] for line in table1.short_table(results).splitlines()[2:]}
+    assert lines == {
+        "| `sparse` (ours)": "1,749 (1.04)",
+        "| `hist` (the paper's, exact calibration)": "1,749 (10,001)",
+        "| d-ary response, shuffled (`AmplifiedOracle`)": "not possible",
+        "| DUMP's dummy protocol, as published": "35 (1.2)",
+        "| central model: stability-based": "1,749",
+    }
+
+
+def test_the_rows_of_the_short_table_exist():
+    assert {name for name, _, _ in table1.SHORT_ROWS} <= set(CONTENDERS)
+
+
+def test_without_markers_nothing_is_measured(root):
+    (root / "README.md").write_text("a line that names <!-- table1 --> and <!-- /table1 --> is no marker")
+    with pytest.raises(DataError, match="no document"):
+        table1.main(root)
+    with pytest.raises(DataError, match="has no markers"):
+        documents.rewrite(root / "README.md", "table1", "text")
+
+
+def test_table_2_is_written(root):
+    runs = (
+        ("pointer-jumping", {"epsilon": 1, "sizes": (2,), "local": False}),
+        ("bernoulli", {"epsilon": 1, "sizes": (0.2,)}),
+    )
+    table2.main(root / "docs", runs=runs)
+    page = (root / "docs" / "table2.md").read_text()
+    assert "## Pointer jumping, epsilon 1" in page
+    assert "| shuffled, exact | 163 |" in page
+    assert (root / "docs" / "figures" / "table2.png").stat().st_size > 10_000
+
+
+def test_figures_are_written(root):
+    figures = root / "docs" / "figures"
+    gap.main(figures / "gap.png", gap_users=(2, 3), removal_users=(1, 2), restarts=0)
+    trade_off.main(figures / "trade-off.png", users=10**4, bins=100, epsilon=1.0)
+    report_figure.main(figures / "report.png", people=5000)
+    assert {path.name for path in figures.iterdir()} == {"gap.png", "trade-off.png", "report.png"}
+    assert all(path.stat().st_size > 10_000 for path in figures.iterdir())
+
+
+def test_every_figure_of_the_documents_has_an_experiment():
+    """The files that the experiments write by default are those that README and docs show."""
+    written = {gap.PATH, trade_off.PATH, report_figure.PATH} | {
+        ROOT / "docs" / "figures" / name
+        for name in ("error-against-values.svg", "error-against-people.svg", "table2.png")
+    }
+    shown = {
+        (document.parent / link).resolve()
+        for document in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+        for link in re.findall(r"!\[[^]]*\]\(([^)]+)\)", document.read_text())
+    }
+    assert shown == {path.resolve() for path in written}
+
+
+def test_every_experiment_has_a_make_target():
+    makefile = (ROOT / "Makefile").read_text()
+    modules = {path.stem for path in (ROOT / "experiments").glob("*.py")} - {"__init__", "documents"}
+    assert len(modules) == 5
+    for module in modules:
+        target = module.replace("_", "-")
+        assert re.search(rf"^{target}:.*\n\t\$\(BIN\)/python -m experiments\.{module}$", makefile, flags=re.MULTILINE)
