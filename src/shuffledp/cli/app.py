@@ -7,11 +7,11 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from shuffledp import __version__
 from shuffledp.cli import amplify, compare, demo, plan, run, separate, simulate, verify
-from shuffledp.cli.options import with_names
+from shuffledp.cli.help import Command, without_type
 from shuffledp.errors import DataError, MissingExtraError, ShuffledpError
 
 
@@ -20,7 +20,7 @@ class Commands(TyperGroup):
 
     def get_help_option(self, ctx: Any) -> Any:
         """The option --help."""
-        return _without_type(super().get_help_option(ctx))
+        return without_type(super().get_help_option(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Runs a command."""
@@ -42,21 +42,6 @@ class Commands(TyperGroup):
             print(f"shuffledp {ctx.invoked_subcommand}: {error}", file=sys.stderr)
             code = 1 if isinstance(error, MissingExtraError) else 3 if isinstance(error, DataError) else 2
             raise typer.Exit(code) from None
-
-
-class Command(TyperCommand):
-    """A command whose help names the protocols, which takes a moment: only when it is asked for."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Looks up the names in the help of each option."""
-        for option in self.params:
-            if text := getattr(option, "help", None):
-                option.help = with_names(text)  # type: ignore[attr-defined]
-        super().format_help(ctx, formatter)
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """The option --help."""
-        return _without_type(super().get_help_option(ctx))
 
 
 app = typer.Typer(
@@ -87,13 +72,6 @@ def options(
     ] = False,
 ) -> None:
     """Private histograms in the shuffled model of differential privacy."""
-
-
-def _without_type(flag: Any) -> Any:
-    """A flag of typer's own, shown like ours."""
-    if flag is not None:
-        flag.metavar = ""
-    return flag
 
 
 def _forget_stdout() -> None:

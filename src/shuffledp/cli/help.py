@@ -1,0 +1,31 @@
+"""What --help shows beyond what typer does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from shuffledp.cli.options import with_names
+
+
+class Command(TyperCommand):
+    """A command whose help names the protocols, which takes a moment: only when it is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Looks up the names in the help of each option."""
+        for option in self.params:
+            if text := getattr(option, "help", None):
+                option.help = with_names(text)  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option --help."""
+        return without_type(super().get_help_option(ctx))
+
+
+def without_type(flag: Any) -> Any:
+    """A flag of typer's own, shown like ours."""
+    if flag is not None:
+        flag.metavar = ""
+    return flag
