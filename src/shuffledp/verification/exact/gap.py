@@ -11,11 +11,11 @@ Making the hole A_2 small makes epsilon as small as one likes, so the smallest e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,23 @@ from shuffledp.randomness import generator
 from shuffledp.verification.exact.divergence import ExactPrivacy
 from shuffledp.verification.exact.exact_numbers import exact_fraction
 from shuffledp.verification.exact.finite import FiniteRandomizer
-from shuffledp.verification.exact.minimize import simplex_search, smallest_between_0_and_1
 
 MESSAGES = 4
 _GRID = 1 << 30
 """Probabilities that a search has found are rounded to fractions with this denominator."""
 _LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
 """What is left beside it has to be many steps of the grid."""
+
+_SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+"""Symmetric laws have one free number for each input: the odds of one or three ones against none or four."""
+_STARTS = tuple(np.array(odds) for odds in product((-2.0, 0.0, 2.0), repeat=2))
+"""Odds of 1 : 7, 1 : 1 and 7 : 1 for each input."""
+_DISTANCES = (0.5, 0.05, 0.005)
+"""How far from the best symmetric laws a search starts, in turn: other minima lie near and far."""
+_PRECISION = 1e-12
+"""Of epsilon: far below the 1e-9 or so by which rounding to the grid changes it."""
+_MOST_STEPS = 300
+"""Searches were seen to end within 132 steps; this only stops one that does not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,41 +109,63 @@ def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = No
     if not 0 < hole <= _LARGEST_HOLE:
         raise ParameterError(f"hole must lie above 0 and at most at 1 - 2^-20, got {float(hole):.15g}")
 
-    def loss(logits: NDArray[np.float64]) -> float:
-        return largest_log_ratio(*_laws(logits, float(hole)), users=users)
+    def ratios(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        return log_ratios(*_laws(logits, float(hole)), users=users)
 
+    def loss(logits: NDArray[np.float64]) -> float:
+        return float(np.abs(ratios(logits)).max())
+
+    symmetric = (_SYMMETRIC @ _smallest_largest(lambda odds: ratios(_SYMMETRIC @ odds), start) for start in _STARTS)
     source = generator(rng)
-    best = start = _best_symmetric(users, float(hole))
+    best = start = min(symmetric, key=loss)
     for attempt in range(restarts):
-        size = (0.5, 0.05, 0.005)[attempt % 3]
-        moved = start + size * source.standard_normal(start.size)
-        found = simplex_search(loss, moved, size=size, steps=400)
-        found = simplex_search(loss, found, size=size / 10, steps=200)  # a simplex may collapse at a kink
-        best = min(best, found, key=loss)
+        moved = start + _DISTANCES[attempt % len(_DISTANCES)] * source.standard_normal(start.size)
+        best = min(best, _smallest_largest(ratios, moved), key=loss)
     zero, one = _laws(best, float(hole))
     return Gap(zero=_on_grid(zero, 1 - hole, middle=hole), one=_on_grid(one, Fraction(1), middle=Fraction(0)))
 
 
-def _best_symmetric(users: int, hole: float) -> NDArray[np.float64]:
-    """Each input then has one free number: the share of no or four ones among those that are not two."""
+def _smallest_largest(
+    numbers: Callable[[NDArray[np.float64]], NDArray[np.float64]], start: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Where, near the start, the largest absolute value of smooth numbers is smallest; never worse than the start.
 
-    def at(outer_zero: float, outer_one: float) -> NDArray[np.float64]:
-        shifts = [math.log((1 - outer) / outer) for outer in (outer_zero, outer_one)]
-        return np.array([shifts[0], shifts[0], 0.0, shifts[1], shifts[1], 0.0])
+    The largest of them has kinks. So one more variable, t, is made as small as -t <= number <= t allows for all of
+    them, which is a smooth problem.
+    """
+    from scipy.optimize import minimize
 
-    def best_zero(outer_one: float) -> tuple[float, float]:
-        return smallest_between_0_and_1(
-            lambda outer_zero: largest_log_ratio(*_laws(at(outer_zero, outer_one), hole), users=users)
-        )
+    def largest(x: NDArray[np.float64]) -> float:
+        return float(np.abs(numbers(x)).max())
 
-    outer_one, _ = smallest_between_0_and_1(lambda outer: best_zero(outer)[1])
-    return at(best_zero(outer_one)[0], outer_one)
+    def slack(x_and_t: NDArray[np.float64]) -> NDArray[np.float64]:
+        found, t = numbers(x_and_t[:-1]), x_and_t[-1]
+        return np.concatenate([t - found, t + found])
+
+    only_t = np.append(np.zeros(start.size), 1.0)
+    solution = minimize(
+        lambda x_and_t: x_and_t[-1],
+        np.append(start, largest(start)),
+        jac=lambda x_and_t: only_t,
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": slack},
+        options={"ftol": _PRECISION, "maxiter": _MOST_STEPS},
+    )
+    found: NDArray[np.float64] = solution.x[:-1]
+    return found if largest(found) < largest(start) else start
 
 
 def _laws(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Three free numbers for each input: logarithms of the odds of one, three and four ones against none."""
-    zero, one = (np.exp(np.concatenate([[0.0], part])) for part in np.split(logits, 2))
-    return np.insert((1 - hole) * zero / zero.sum(), 2, hole), np.insert(one / one.sum(), 2, 0.0)
+    zero, one = (_shares(np.concatenate([[0.0], part])) for part in np.split(logits, 2))
+    return np.insert((1 - hole) * zero, 2, hole), np.insert(one, 2, 0.0)
+
+
+def _shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities in proportion to e^logit; the largest is divided out, so that none overflows."""
+    weights = np.exp(logits - logits.max())
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
 
 
 def _on_grid(law: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
@@ -144,16 +176,25 @@ def _on_grid(law: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> 
     return *rounded[:2], middle, *rounded[2:]
 
 
-def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> float:
-    """Epsilon in floats: sums and products of positive numbers only, so to nearly full precision."""
+def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> NDArray[np.float64]:
+    """ln(P[outcome | k + 1 zeros] / P[outcome | k zeros]) for every number of ones and every k below n, in floats.
+
+    Only sums and products of positive numbers, so to nearly full precision. A coefficient that underflows counts as
+    the smallest normal float: the search then sees a large number and turns back, where 0 / 0 would end it.
+    """
     powers_zero, powers_one = ([np.ones(1)], [np.ones(1)])
     for powers, law in ((powers_zero, zero), (powers_one, one)):
         for _ in range(users):
             powers.append(np.convolve(powers[-1], law))
-    outputs = [np.convolve(powers_zero[k], powers_one[users - k]) for k in range(users + 1)]
-    with np.errstate(divide="ignore"):
-        logs = [np.log(output) for output in outputs]
-    return max(float(np.abs(a - b).max()) for a, b in pairwise(logs))
+    outputs = np.array([np.convolve(powers_zero[k], powers_one[users - k]) for k in range(users + 1)])
+    logs = np.log(np.maximum(outputs, np.finfo(np.float64).tiny))
+    ratios: NDArray[np.float64] = np.diff(logs, axis=0).ravel()
+    return ratios
+
+
+def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> float:
+    """Epsilon in floats."""
+    return float(np.abs(log_ratios(zero, one, users=users)).max())
 
 
 def _floats(law: Sequence[Fraction]) -> list[float]:
