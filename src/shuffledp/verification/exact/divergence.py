@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from shuffledp.accounting.rounding import FEW_OPERATIONS, LARGE_LOGARITHMS
+
 Weights = Mapping[Any, int]
 
 
@@ -55,9 +57,9 @@ def logarithm_above(ratio: Fraction) -> float:
     if ratio == 1:
         return 0.0
     try:
-        return math.log1p(float(ratio - 1)) * (1 + 2.0**-50)
+        return math.log1p(float(ratio - 1)) * (1 + FEW_OPERATIONS)
     except OverflowError:  # a difference of large logarithms, which loses some digits
-        return (math.log(ratio.numerator) - math.log(ratio.denominator)) * (1 + 2.0**-30)
+        return (math.log(ratio.numerator) - math.log(ratio.denominator)) * (1 + LARGE_LOGARITHMS)
 
 
 def excess(first: Weights, second: Weights, *, ratio: Fraction) -> int:
@@ -98,5 +100,5 @@ def needed_ratio(first: Weights, second: Weights, *, delta: Fraction, total: int
 
 
 def _odds(weight: int, other: int) -> tuple[bool, Fraction]:
-    """A key that sorts by weight / other, with impossible outcomes last in the order of ratios."""
+    """A key that sorts by weight / other, where what is impossible under the other law has the largest ratio."""
     return (True, Fraction(0)) if not other else (False, Fraction(weight, other))
