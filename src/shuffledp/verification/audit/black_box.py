@@ -13,26 +13,39 @@ event may be worse.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.checks import open_probability, real, whole
 from shuffledp.errors import ParameterError
+from shuffledp.pipeline.run import CentralProtocol, ShuffledProtocol
 from shuffledp.pipeline.shuffler import shuffle
 from shuffledp.randomness import generator
 from shuffledp.verification.audit.clopper_pearson import lower_bound, upper_bound
 from shuffledp.verification.audit.observations import Observer
 from shuffledp.verification.audit.scores import SCORES, learn
 
-Mechanism = Callable[..., Any]
-"""Called as mechanism(values, rng=rng), it returns messages in the order seen, or a mapping from names to numbers."""
+Output = ArrayLike | Mapping[Any, float]
+"""Messages in the order seen, or a mapping from names to numbers."""
 
 _MOST_THRESHOLDS = 200
+"""For each question, thresholds among which the event is chosen: more cost time and hardly help, since neighbouring
+ones have nearly the same probability."""
 _FEWEST_TRIALS = 100
+"""They leave 67 outputs that count the event, which at confidence 0.99 can show an epsilon of 2.5 at most."""
+_NEVER = 1e-300
+"""In place of a probability that is not above 0, whose logarithm is then -690: below any other."""
+
+
+class Mechanism(Protocol):
+    """What is audited: any function from people's values to an output."""
+
+    def __call__(self, values: ArrayLike, *, rng: np.random.Generator) -> Output:
+        """One output, drawn from the given generator."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +106,7 @@ def audit(
 
 
 def audit_outputs(
-    outputs: Sequence[Any], others: Sequence[Any], *, delta: float = 0.0, confidence: float = 0.99, row: int = 0
+    outputs: Sequence[Output], others: Sequence[Output], *, delta: float = 0.0, confidence: float = 0.99, row: int = 0
 ) -> Audit:
     """The same for outputs that were drawn already, independently, as many on either dataset.
 
@@ -123,17 +136,17 @@ def audit_outputs(
     )
 
 
-def shuffled_messages(protocol: Any) -> Mechanism:
+def shuffled_messages(protocol: ShuffledProtocol) -> Mechanism:
     """What the shuffler puts out: the output that a shuffled protocol's guarantee is about."""
     return lambda values, *, rng: shuffle(protocol.randomize(values, rng=rng), rng=rng)
 
 
-def tallied_messages(protocol: Any) -> Mechanism:
+def tallied_messages(protocol: ShuffledProtocol) -> Mechanism:
     """The tally of the messages, for protocols whose messages are too many to compare, such as hashes."""
     return lambda values, *, rng: protocol.tally(protocol.randomize(values, rng=rng)).as_dict()
 
 
-def released_counts(protocol: Any) -> Mechanism:
+def released_counts(protocol: CentralProtocol) -> Mechanism:
     """What a central protocol publishes."""
 
     def release(values: ArrayLike, *, rng: np.random.Generator) -> dict[Any, float]:
@@ -197,7 +210,7 @@ def _quick_bound(
 ) -> NDArray[np.float64]:
     """ln((L - delta) / U) with Wilson's bounds."""
     lower, upper = (_wilson(share, trials, sign * score) for share, sign in ((p, -1), (q, 1)))
-    bounds: NDArray[np.float64] = np.log(np.maximum(lower - delta, 1e-300) / upper)
+    bounds: NDArray[np.float64] = np.log(np.maximum(lower - delta, _NEVER) / upper)
     return bounds
 
 

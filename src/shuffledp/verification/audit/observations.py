@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from shuffledp.errors import DataError
 
 _MOST_SYMBOLS = 64
+"""The most frequent ones are counted one by one: of a rare one there are too few to show anything."""
 _ENDS = 16
-"""Places looked at from either end."""
+"""Places looked at from either end, where the first and the last person's messages are if order is kept."""
 _WRONG = "an output must be a flat array of messages, or a mapping from names to numbers"
 
 

@@ -12,7 +12,11 @@ Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 SCORES = ("a weighted sum of all numbers", "the likelihood ratio of all numbers")
 
 _MOST_CELLS = 30
+"""Of a number with many values, so that 250 examples still leave about eight in each cell."""
 _SMOOTHING = 2.0
+"""Added to every cell's count, so that a cell which one sample never met has a finite ratio."""
+_RIDGE = 1e-6
+"""Added to every variance, so that a number that never varies has a finite weight. Counts vary by far more."""
 
 
 def learn(one: NDArray[np.float64], other: NDArray[np.float64], *, numbers: int) -> tuple[Score, Score]:
@@ -31,7 +35,7 @@ def _discriminant(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArr
     """Weights of the sum that tells both apart best if the numbers are nearly normal."""
     difference = one.mean(axis=0) - other.mean(axis=0)
     within = np.atleast_2d(np.cov(one, rowvar=False) + np.cov(other, rowvar=False))
-    weights: NDArray[np.float64] = np.linalg.lstsq(within + 1e-6 * np.eye(difference.size), difference, rcond=None)[0]
+    weights: NDArray[np.float64] = np.linalg.lstsq(within + _RIDGE * np.eye(difference.size), difference, rcond=None)[0]
     return weights
 
 

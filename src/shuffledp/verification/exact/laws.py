@@ -1,10 +1,10 @@
-"""What a law is: a table from outcomes to exact probabilities."""
+"""What a law is here: a table from outcomes to exact probabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 Messages = tuple[Any, ...]
 """A multiset of messages, as a sorted tuple."""
@@ -13,6 +13,7 @@ Law = Mapping[Any, Fraction]
 """From outcomes to probabilities."""
 
 
+@runtime_checkable
 class EnumerableProtocol(Protocol):
     """A protocol that can list the exact law of one person's messages."""
 

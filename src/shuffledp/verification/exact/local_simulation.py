@@ -11,19 +11,22 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations, product
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.accounting.rounding import FEW_OPERATIONS
 from shuffledp.errors import ParameterError
+from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.shuffler import shuffle
 from shuffledp.protocols.cost import MessageCount
 from shuffledp.verification.exact.finite import FiniteRandomizer
-from shuffledp.verification.exact.laws import Messages
+from shuffledp.verification.exact.laws import EnumerableProtocol, Law, Messages
 
 
+@runtime_checkable
 class SingleMessageProtocol(Protocol):
     """A shuffled protocol that says how many messages a person sends, and what it promises."""
 
@@ -32,20 +35,26 @@ class SingleMessageProtocol(Protocol):
         """How many people take part."""
 
     @property
+    def honest_users(self) -> int | None:
+        """How many of them the guarantee counts; all if it is None."""
+
+    @property
     def guarantee(self) -> Guarantee | None:
         """What the shuffled messages promise."""
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """One."""
+        """Exactly one, which `to_local` checks."""
 
-    def randomize(self, values: Any, *, rng: np.random.Generator | None = None) -> Any:
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
         """One message for each person."""
 
     def tally(self, messages: Any) -> Any:
         """The part of the analyzer that scales."""
 
-    def estimate(self, tally: Any, **options: Any) -> Any:
+    def estimate(
+        self, tally: Any, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
+    ) -> Any:
         """The rest of the analyzer."""
 
 
@@ -69,9 +78,11 @@ class LocalSimulation:
         """Permutes the messages, then tallies them as the shuffled protocol does."""
         return self.protocol.tally(shuffle(messages, rng=rng))
 
-    def estimate(self, tally: Any, **options: Any) -> Any:
+    def estimate(
+        self, tally: Any, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
+    ) -> Any:
         """As the shuffled protocol does."""
-        return self.protocol.estimate(tally, **options)
+        return self.protocol.estimate(tally, beta=beta, reports=reports, domain=domain)
 
     def output_law(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
         """The exact law of the output, if the protocol can list that of its messages; for a few people.
@@ -79,7 +90,9 @@ class LocalSimulation:
         Every person's message, in order; then every one of the n! permutations; then the analyzer.
         """
         law: dict[Hashable, Fraction] = {}
-        protocol: Any = self.protocol
+        protocol = self.protocol
+        if not isinstance(protocol, EnumerableProtocol):
+            raise ParameterError(f"{type(protocol).__name__} does not list the law of a person's messages")
         rows = [protocol.randomizer_law(value) for value in dataset]
         for sent in product(*(row.items() for row in rows)):
             weight = math.prod((p for _, p in sent), start=Fraction(1, math.factorial(len(dataset))))
@@ -95,7 +108,7 @@ def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
     With pure privacy it keeps epsilon. With delta > 0 its messages are (epsilon + ln n, delta)-private by the lemma of
     Cheu et al. 2019, where n counts the people that the shuffled guarantee counts.
     """
-    if not all(hasattr(protocol, name) for name in ("messages_per_user", "guarantee", "users", "randomize", "tally")):
+    if not isinstance(protocol, SingleMessageProtocol):
         raise ParameterError(f"to_local needs a shuffled protocol, got {type(protocol).__name__}")
     if (protocol.messages_per_user.expected, protocol.messages_per_user.maximum) != (1, 1):
         raise ParameterError(
@@ -108,8 +121,8 @@ def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
     if promised.delta == 0:
         guarantee = Guarantee(epsilon=promised.epsilon, delta=0.0, basis="Theorem 4.1")
     else:
-        people = getattr(protocol, "honest_users", None) or protocol.users
-        epsilon = (promised.epsilon + math.log(people)) * (1 + 2.0**-50)
+        people = protocol.users if protocol.honest_users is None else protocol.honest_users
+        epsilon = (promised.epsilon + math.log(people)) * (1 + FEW_OPERATIONS)
         guarantee = Guarantee(epsilon=epsilon, delta=promised.delta, basis="epsilon + ln n, Cheu et al. 2019")
     return LocalSimulation(protocol=protocol, guarantee=guarantee)
 
@@ -121,6 +134,11 @@ class FiniteProtocol:
     users: int
     randomizer: FiniteRandomizer
     analyzer: Callable[[Messages], Hashable]
+
+    @property
+    def honest_users(self) -> int:
+        """All of them."""
+        return self.users
 
     @property
     def guarantee(self) -> Guarantee:
@@ -138,7 +156,7 @@ class FiniteProtocol:
         most = longest if self.randomizer.single_message else max(2, longest)
         return MessageCount(expected=float(expected), maximum=most)
 
-    def randomizer_law(self, value: Any) -> Any:
+    def randomizer_law(self, value: Any) -> Law:
         """The exact law of one person's messages."""
         return self.randomizer.table[value]
 
@@ -151,8 +169,10 @@ class FiniteProtocol:
         """The messages as they are: this analyzer may look at their order."""
         return tuple(messages)
 
-    def estimate(self, tally: Messages, **options: Any) -> Hashable:
-        """The analyzer's output."""
+    def estimate(
+        self, tally: Messages, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
+    ) -> Hashable:
+        """The analyzer's output; there are no intervals, and no labels other than the messages."""
         return self.analyzer(tally)
 
     def output_law(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
