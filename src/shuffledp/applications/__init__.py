@@ -4,7 +4,7 @@ from shuffledp.applications.bernoulli import BernoulliMean
 from shuffledp.applications.pointer_chasing import PointerChasing, PointerInstance
 from shuffledp.applications.pointer_jumping import PointerJumping
 from shuffledp.applications.separation import Separation, separate
-from shuffledp.applications.support import SupportIdentification
+from shuffledp.applications.support_identification import SupportIdentification
 
 __all__ = [
     "BernoulliMean",

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shuffledp.checks import head_count, whole
 
 _LOG_TAIL = 60 * math.log(2)
-"""Counts outside a window of probability 1 - 2^-59 are taken as not found."""
+"""Each tail of a Poisson law is cut off where Bernstein's bound is 2^-60: counts outside are taken as not found."""
 
 
 def chance_all_found(*, users: int, items: int, chance: Callable[[int], float], wanted: int | None = None) -> float:
@@ -45,7 +45,10 @@ def everybody_has(*, users: int, items: int, copies: int) -> float:
 
 
 def _poisson(mean: float) -> tuple[int, NDArray[np.float64]]:
-    """The Poisson law on a window around its mean, from ratios of neighbours outwards from the mode."""
+    """The Poisson law on a window around its mean, from ratios of neighbours outwards from the mode.
+
+    Its closed form is a difference of terms as large as the mean, which leaves few digits for many people.
+    """
     reach = _LOG_TAIL / 3 + math.sqrt(_LOG_TAIL**2 / 9 + 2 * _LOG_TAIL * mean)
     first, last, mode = max(0, math.floor(mean - reach)), math.ceil(mean + reach), math.floor(mean)
     steps = np.log(mean / np.arange(first + 1, last + 1))
@@ -56,6 +59,6 @@ def _poisson(mean: float) -> tuple[int, NDArray[np.float64]]:
 
 def _log_poisson_at_its_mean(n: int) -> float:
     """The logarithm of e^-n n^n / n!, by Stirling's series where the terms would cancel."""
-    if n < 100:
+    if n < 100:  # from there on the next term of the series is below 1e-13
         return n * math.log(n) - n - math.lgamma(n + 1)
     return -math.log(2 * math.pi * n) / 2 - 1 / (12 * n) + 1 / (360 * n**3)

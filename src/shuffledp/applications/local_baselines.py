@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shuffledp.applications.pointer_chasing import PointerChasing
 from shuffledp.applications.pointer_jumping import PointerJumping
-from shuffledp.applications.support import SupportIdentification
+from shuffledp.applications.support_identification import SupportIdentification
 from shuffledp.checks import head_count
 from shuffledp.errors import ParameterError
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
@@ -39,12 +39,13 @@ def likely_users(*, bins: int, share: float, epsilon: float) -> float:
     Its supports exceed those of others by users * share * (p - q), with a standard deviation of sqrt(users q (1 - q)).
     """
     oracle = best_oracle(users=1, bins=bins, epsilon=epsilon)
+    # the largest of the others is about sqrt(2 ln bins) deviations above its mean; 2.5 more make a failure rare
     deviations = math.sqrt(2 * math.log(bins)) + 2.5
     return oracle.variance() * (deviations / share) ** 2
 
 
 def draw_sent(oracle: Oracle, shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """How often each symbol is sent by so many people whose values have the given probabilities."""
+    """How often each symbol is sent by people whose values have the given probabilities."""
     law = oracle.report_law(shares)
     return rng.multinomial(people, law / law.sum())
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.applications.coupons import chance_all_found
-from shuffledp.applications.support import ItemFinder, SupportIdentification, finder
+from shuffledp.applications.support_identification import ItemFinder, SupportIdentification, report_chance
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
@@ -84,7 +84,7 @@ class PointerChasing:
         return PointerInstance(first, second)
 
     def sample(self, instance: PointerInstance, *, users: int, rng: np.random.Generator | None = None) -> Tally:
-        """How many of so many people hold each of the two values."""
+        """How many people hold each of the two values."""
         self._own(instance)
         return self.support_problem.sample(instance.support, users=users, rng=rng)
 
@@ -117,8 +117,8 @@ class PointerChasing:
 
     def success(self, protocol: ItemFinder) -> float:
         """The exact probability that all permutations which the chase needs are found: one if k = 1, else both."""
-        chance = finder(protocol).report_chance
-        return chance_all_found(users=protocol.users, items=2, wanted=min(self.steps, 2), chance=chance)
+        wanted = min(self.steps, 2)
+        return chance_all_found(users=protocol.users, items=2, wanted=wanted, chance=report_chance(protocol))
 
     def encode(self, labels: Iterable[Label]) -> NDArray[Any]:
         """Values as numbers 0 .. 2 l! - 1, for messages: the rank of the permutation, after those of the other part."""

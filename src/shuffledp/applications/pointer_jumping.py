@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.applications.support import ItemFinder, SupportIdentification
+from shuffledp.applications.support_identification import ItemFinder, SupportIdentification
 from shuffledp.checks import whole
 from shuffledp.errors import DataError
 from shuffledp.pipeline.domain import Domain
@@ -25,9 +25,11 @@ from shuffledp.pipeline.tally import Tally
 from shuffledp.randomness import generator
 
 _MOST_LISTED = 4096
+"""Labels that are listed: of a level with more nodes, its key stands for them."""
 _MOST_SIZE_BITS = 4096
+"""Of a number of values that is still computed exactly; all larger ones count as 2^4096."""
 _FROM_LEVELS: Any = None
-"""The default of `branching`, h^4."""
+"""The default of `branching`, which stands for h^4: no constant can, as it depends on `levels`."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class PointerJumping:
         return tuple(Level(depth, self.branching, source.bytes(16)) for depth in range(1, self.levels + 1))
 
     def sample(self, instance: tuple[Level, ...], *, users: int, rng: np.random.Generator | None = None) -> Tally:
-        """How many of so many people hold each level."""
+        """How many people hold each level."""
         self._own(instance)
         return self.support_problem.sample(tuple(level.item for level in instance), users=users, rng=rng)
 

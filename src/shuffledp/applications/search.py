@@ -9,27 +9,37 @@ tests and looks add up to 1 - confidence, so that with this confidence every one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
 from shuffledp.checks import MOST_USERS, open_probability, whole
 from shuffledp.errors import ParameterError
+from shuffledp.verification.audit.clopper_pearson import lower_bound, upper_bound
 
 TARGET = 0.99
 """The paper's problems ask for success with probability at least 99/100."""
 
 CONFIDENCE = 0.99
+"""With which both numbers of a measurement are right: as likely as the success that is asked for."""
+
 GRID_RATIO = 1.1
+"""Numbers of people that are tried lie this far apart: finer than the factors of two and more between the models."""
+
 PILOT = 300
-"""Trials with a number of people before anything is shown."""
+"""Trials with a number of people before anything is shown: 3 failures are expected at the target."""
 
 LOOKS = (100, 500, 1000, 2000, 3000)
 """After how many trials a number of people is judged; undecided after the last, the next one on the grid is."""
 
+_ROOM_ABOVE, _ROOM_BELOW = 1, 2
+"""How far from the crossing that the pilots found the tests begin: nearer to it they take too many trials. Below it
+failures are still rare for a while, so that one step more is left."""
+
 Trial = Callable[[int, np.random.Generator], bool]
-"""One run with so many people: was the answer right?"""
+"""One run with the given number of people: was the answer right?"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,45 +78,75 @@ def measured_users(
     confidence: float = CONFIDENCE,
     tell: Callable[[int], None] = lambda trials: None,
 ) -> MeasuredUsers:
-    """A number of people shown to be enough and one shown to be too few, close to each other."""
+    """A number of people shown to be enough and one shown to be too few, close to each other.
+
+    Short pilots find about where success crosses the target. From there tests go up until one shows a number to be
+    enough, and down until one shows a number to be too few.
+    """
     target, error = open_probability("target", target), 1 - open_probability("confidence", confidence)
-    trials, tests = 0, 0
-
-    def users(index: int) -> int:
-        return math.floor(max(1.0, start) * GRID_RATIO**index)
-
-    def failures(index: int, number: int) -> int:
-        nonlocal trials
-        failed = 0
-        for _ in range(number):
-            failed += not trial(users(index), rng)
-            trials += 1
-            tell(trials)
-        return failed
-
-    def verdict(index: int) -> bool | None:
-        """The levels of the i-th test add up to error * 6 / (pi i)^2, and those of all tests to the error."""
-        nonlocal tests
-        tests += 1
-        level = error * 6 / (math.pi * tests) ** 2 / len(LOOKS)
-        failed, done = 0, 0
-        for look in LOOKS:
-            failed, done = failed + failures(index, look - done), look
-            decided = judged(failures=failed, trials=look, target=target, level=level)
-            if decided is not None:
-                return decided
-        return None
+    grid, levels = _Grid(trial, max(1.0, start), rng, tell), _levels(error)
 
     def seems_enough(index: int) -> bool:
-        return failures(index, PILOT) <= PILOT * (1 - target)
+        return grid.failures(index, PILOT) <= PILOT * (1 - target)
 
-    crossing = _crossing(seems_enough, least=math.ceil(-math.log(max(1.0, start)) / math.log(GRID_RATIO)))
-    enough, short = crossing + 1, crossing - 2  # nearer to the target it takes too many trials to show anything
-    while not verdict(enough):
+    crossing = _crossing(seems_enough, least=grid.first)
+    enough, short = crossing + _ROOM_ABOVE, crossing - _ROOM_BELOW
+    while not _verdict(grid, enough, target=target, level=next(levels)):
         enough += 1
-    while users(short) >= 1 and verdict(short) is not False:
+    while grid.users(short) >= 1 and _verdict(grid, short, target=target, level=next(levels)) is not False:
         short -= 1
-    return MeasuredUsers(users=users(enough), too_few=max(0, users(short)), trials=trials, confidence=confidence)
+    return MeasuredUsers(
+        users=grid.users(enough), too_few=max(0, grid.users(short)), trials=grid.trials, confidence=confidence
+    )
+
+
+@dataclass
+class _Grid:
+    """Numbers of people start * GRID_RATIO^index, with whom trials are made and counted."""
+
+    trial: Trial
+    start: float
+    rng: np.random.Generator
+    tell: Callable[[int], None]
+    trials: int = 0
+
+    @property
+    def first(self) -> int:
+        """The index of the smallest number, one person or few."""
+        return math.ceil(-math.log(self.start) / math.log(GRID_RATIO))
+
+    def users(self, index: int) -> int:
+        """The number of people at an index, 0 below the first."""
+        return math.floor(self.start * GRID_RATIO**index)
+
+    def failures(self, index: int, trials: int) -> int:
+        """How many of further trials with that number of people fail."""
+        failed = 0
+        for _ in range(trials):
+            failed += not self.trial(self.users(index), self.rng)
+            self.trials += 1
+            self.tell(self.trials)
+        return failed
+
+
+def _levels(error: float) -> Iterator[float]:
+    """The level of each look of the first, the second, ... test.
+
+    The looks of the i-th test may err with probability error * 6 / (pi i)^2 together; over all tests that adds up to
+    the error, since the sum of 1 / i^2 is pi^2 / 6.
+    """
+    return (error * 6 / (math.pi * test) ** 2 / len(LOOKS) for test in count(1))
+
+
+def _verdict(grid: _Grid, index: int, *, target: float, level: float) -> bool | None:
+    """Whether a number of people is enough: one test, that ends at the first look which decides it."""
+    failed, done = 0, 0
+    for look in LOOKS:
+        failed, done = failed + grid.failures(index, look - done), look
+        decided = judged(failures=failed, trials=look, target=target, level=level)
+        if decided is not None:
+            return decided
+    return None
 
 
 def _crossing(holds: Callable[[int], bool], *, least: int) -> int:
@@ -129,21 +169,9 @@ def _crossing(holds: Callable[[int], bool], *, least: int) -> int:
 def judged(*, failures: int, trials: int, target: float, level: float) -> bool | None:
     """Whether the success is at least the target: True, False, or None if the trials do not say, each at the level.
 
-    True where P(Bin(trials, 1 - target) <= failures) <= level, that is, where the Clopper-Pearson lower bound of the
-    success is at least the target; False for the other tail.
+    True where the Clopper-Pearson lower bound of the success is at least the target; False where the upper bound is
+    at most the target.
     """
-    if _binomial_tail(failures, trials, 1 - target, below=True) <= level:
+    if lower_bound(trials - failures, trials, failure=level) >= target:
         return True
-    return False if _binomial_tail(failures, trials, 1 - target, below=False) <= level else None
-
-
-def _binomial_tail(k: int, trials: int, probability: float, *, below: bool) -> float:
-    """P(X <= k) or P(X >= k) for X ~ Bin(trials, probability)."""
-    odds = math.log(probability), math.log1p(-probability)
-    return math.fsum(
-        math.exp(
-            math.lgamma(trials + 1) - math.lgamma(j + 1) - math.lgamma(trials - j + 1)
-            + j * odds[0] + (trials - j) * odds[1]
-        )
-        for j in (range(k + 1) if below else range(k, trials + 1))
-    )  # fmt: skip
+    return False if upper_bound(trials - failures, trials, failure=level) <= target else None

@@ -13,12 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.applications.bernoulli import BernoulliMean, binary_sum, blanket_sum, central_sum, local_sum
+from shuffledp.applications.bernoulli import (
+    BernoulliMean,
+    SumProtocol,
+    binary_sum,
+    blanket_sum,
+    central_sum,
+    local_sum,
+)
 from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, LocalSupport
 from shuffledp.applications.pointer_chasing import PointerChasing
 from shuffledp.applications.pointer_jumping import PointerJumping
 from shuffledp.applications.search import CONFIDENCE, Trial, measured_users
-from shuffledp.applications.support import SupportIdentification
+from shuffledp.applications.support_identification import ItemFinder, SupportIdentification
 from shuffledp.checks import target_delta, target_epsilon, whole
 from shuffledp.errors import ParameterError
 from shuffledp.progress import Progress, quiet
@@ -26,9 +33,13 @@ from shuffledp.protocols import BinarySum, BlanketSum, Histogram, SparseHistogra
 from shuffledp.protocols.central import StabilityHistogram
 
 LONGEST_PERMUTATION = 100_000
+"""There the local baseline takes a quarter of an hour: 0.15 s for each of some 5,000 trials."""
 LEAST_ALPHA = 0.001
+"""There the local model needs 8 million people, and their success takes half a second to compute."""
 MOST_ITEMS = 100_000
-_TYPICAL_TRIALS = 5000
+"""There one success takes 9 s to compute, and to find a number of people asks for about 25."""
+_TYPICAL_TRIALS, _NEARLY_DONE = 5000, 0.95
+"""Of one measurement; the bar of progress waits just before its end if there are more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +55,8 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
-    """One protocol or bound; `how` is exact, measured or bound."""
+class Approach:
+    """A protocol or a bound, which has a column of cells; `how` is exact, measured or bound."""
 
     name: str
     model: str
@@ -63,7 +74,7 @@ class Separation:
     epsilon: float
     delta: float
     confidence: float
-    columns: tuple[Column, ...]
+    columns: tuple[Approach, ...]
     cells: tuple[tuple[Cell, ...], ...]
 
     def column(self, name: str) -> tuple[Cell, ...]:
@@ -94,20 +105,17 @@ class _Question:
 
     def support_cells(self, problem: SupportIdentification) -> dict[str, Callable[[], Cell]]:
         """The cells of every protocol that finds supports."""
-        wish: dict[str, Any] = {"bins": problem.bins, "epsilon": self.epsilon, "delta": self.delta}
-        half = {**wish, "epsilon": self.epsilon / 2, "delta": self.delta / 2}  # Theorem 3.2 doubles both
+        finders = _item_finders(bins=problem.bins, epsilon=self.epsilon, delta=self.delta)
 
-        def needed(protocol: Callable[[int], Any], rule: str = "any") -> Callable[[], Cell]:
-            return lambda: Cell(users=problem.sample_size(protocol, rule=rule))
+        def needed(name: str, rule: str = "any") -> Callable[[], Cell]:
+            return lambda: Cell(users=problem.sample_size(finders[name], rule=rule))
 
         return {
             "claim": self._halved(
                 lambda: Cell(users=problem.claimed_sample_size(epsilon=self.epsilon, delta=self.delta))
             ),
-            "paper": self._halved(needed(lambda users: Histogram.from_theorem(users=users, **half), "paper")),
-            "exact": needed(lambda users: Histogram.calibrate(users=users, **wish)),
-            "sparse": needed(lambda users: SparseHistogram.calibrate(users=users, messages=math.inf, **wish)),
-            "central": needed(lambda users: StabilityHistogram.calibrate(users=users, **wish)),
+            "paper": self._halved(needed("paper", rule="paper")),
+            **{name: needed(name) for name in ("exact", "sparse", "central")},
         }
 
     def _halved(self, cell: Callable[[], Cell]) -> Callable[[], Cell]:
@@ -128,23 +136,47 @@ class _Question:
         return Cell(users=items * max(1.0, math.log(items)) / self.epsilon**power * -math.log(self.delta))
 
 
+def _item_finders(*, bins: int, epsilon: float, delta: float) -> dict[str, Callable[[int], ItemFinder]]:
+    """From the number of people to a protocol that reports no empty bin, for (epsilon, delta) in total."""
+    total: dict[str, Any] = {"bins": bins, "epsilon": epsilon, "delta": delta}
+    half = {**total, "epsilon": epsilon / 2, "delta": delta / 2}  # Theorem 3.2 doubles both
+    return {
+        "paper": lambda users: Histogram.from_theorem(users=users, **half),
+        "exact": lambda users: Histogram.calibrate(users=users, **total),
+        "sparse": lambda users: SparseHistogram.calibrate(users=users, messages=math.inf, **total),
+        "central": lambda users: StabilityHistogram.calibrate(users=users, **total),
+    }
+
+
+def _sum_protocols(*, epsilon: float, delta: float) -> dict[str, Callable[[int], SumProtocol]]:
+    """From the number of people to a protocol that estimates a mean."""
+    total: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    return {
+        "local": lambda users: local_sum(users=users, epsilon=epsilon),
+        "paper": lambda users: binary_sum(BinarySum.from_theorem(users=users, **total), estimator="truncated"),
+        "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, **total), estimator="unbiased"),
+        "blanket": lambda users: blanket_sum(BlanketSum.calibrate(users=users, **total)),
+        "central": lambda users: central_sum(users=users, epsilon=epsilon),
+    }
+
+
 _SUPPORT_COLUMNS = (
-    Column(name="claim", model="shuffled", how="exact", title="shuffled, paper's proof"),
-    Column(name="paper", model="shuffled", how="exact", title="shuffled, paper's noise"),
-    Column(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
-    Column(name="sparse", model="shuffled", how="exact", title="shuffled, sparse"),
-    Column(name="central", model="central", how="exact", title="central, stability"),
+    Approach(name="claim", model="shuffled", how="exact", title="shuffled, paper's proof"),
+    Approach(name="paper", model="shuffled", how="exact", title="shuffled, paper's noise"),
+    Approach(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
+    Approach(name="sparse", model="shuffled", how="exact", title="shuffled, sparse"),
+    Approach(name="central", model="central", how="exact", title="central, stability"),
 )
-_LOCAL = Column(name="local", model="local", how="measured", title="local")
+_LOCAL = Approach(name="local", model="local", how="measured", title="local")
 
 
 _GROWTH = tuple(f"h max(1, log h) log(1/delta) / {divisor}" for divisor in ("epsilon^2", "epsilon"))
 
 
-def _bounds(local: str, shuffled: str, central: str) -> tuple[Column, ...]:
+def _bounds(local: str, shuffled: str, central: str) -> tuple[Approach, ...]:
     formulas = {"local": local, "shuffled": shuffled, "central": central}
     return tuple(
-        Column(name=f"{model}-bound", model=model, how="bound", title=formula) for model, formula in formulas.items()
+        Approach(name=f"{model}-bound", model=model, how="bound", title=formula) for model, formula in formulas.items()
     )
 
 
@@ -154,7 +186,7 @@ class Problem:
 
     size_name: str
     sizes: tuple[float, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[Approach, ...]
     cells: Callable[..., dict[str, Callable[[], Cell]]]
     options: tuple[str, ...] = ()
 
@@ -223,24 +255,16 @@ def _bernoulli_cells(asked: _Question, size: float) -> dict[str, Callable[[], Ce
     problem = BernoulliMean(alpha=size)
     if problem.alpha < LEAST_ALPHA:
         raise ParameterError(f"alpha must be at least {LEAST_ALPHA:g}, got {size:g}")
-    wish: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
-    makers: dict[str, Callable[[int], Any]] = {
-        "local": lambda users: local_sum(users=users, epsilon=asked.epsilon),
-        "paper": lambda users: binary_sum(BinarySum.from_theorem(users=users, **wish), estimator="truncated"),
-        "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, **wish), estimator="unbiased"),
-        "blanket": lambda users: blanket_sum(BlanketSum.calibrate(users=users, **wish)),
-        "central": lambda users: central_sum(users=users, epsilon=asked.epsilon),
-    }
-    cells = {name: _lazily(problem.sample_size, maker) for name, maker in makers.items()}
+    makers = _sum_protocols(epsilon=asked.epsilon, delta=asked.delta)
+
+    def needed(maker: Callable[[int], SumProtocol]) -> Callable[[], Cell]:
+        return lambda: Cell(users=problem.sample_size(maker))
+
     return {
-        **cells,
+        **{name: needed(maker) for name, maker in makers.items()},
         "local-bound": lambda: Cell(users=problem.local_bound(epsilon=asked.epsilon)),
-        "shuffled-bound": lambda: Cell(users=problem.shuffled_bound(**wish)),
+        "shuffled-bound": lambda: Cell(users=problem.shuffled_bound(epsilon=asked.epsilon, delta=asked.delta)),
     }
-
-
-def _lazily(needed: Callable[[Any], int], maker: Any) -> Callable[[], Cell]:
-    return lambda: Cell(users=needed(maker))
 
 
 PROBLEMS: dict[str, Problem] = {
@@ -280,11 +304,11 @@ PROBLEMS: dict[str, Problem] = {
         size_name="alpha",
         sizes=(0.1, 0.03, 0.01),
         columns=(
-            Column(name="local", model="local", how="exact", title="local, coin flips"),
-            Column(name="paper", model="shuffled", how="exact", title="shuffled, paper's noise"),
-            Column(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
-            Column(name="blanket", model="shuffled", how="exact", title="shuffled, CSU+19"),
-            Column(name="central", model="central", how="exact", title="central, Laplace"),
+            Approach(name="local", model="local", how="exact", title="local, coin flips"),
+            Approach(name="paper", model="shuffled", how="exact", title="shuffled, paper's noise"),
+            Approach(name="exact", model="shuffled", how="exact", title="shuffled, exact"),
+            Approach(name="blanket", model="shuffled", how="exact", title="shuffled, CSU+19"),
+            Approach(name="central", model="central", how="exact", title="central, Laplace"),
             *_bounds("1 / (alpha epsilon)^2", "1/alpha^2 + log(1/delta) / (alpha epsilon)", "")[:2],
         ),
         cells=_bernoulli_cells,
@@ -326,7 +350,7 @@ def separate(
     total, rows = len(columns) * len(listed), []
 
     def tell(trials: int) -> None:
-        progress("measuring", (done + min(0.95, trials / _TYPICAL_TRIALS)) / total)
+        progress("measuring", (done + min(_NEARLY_DONE, trials / _TYPICAL_TRIALS)) / total)
 
     asked = _Question(epsilon=epsilon, delta=delta, rng=rng, tell=tell)
     makers = [chosen.cells(asked, size, **options) for size in listed]  # refuses bad sizes before any work

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,6 +31,7 @@ _HALF_RISK = 1 / 200
 """What the paper's proof leaves to the sample and to the noise, each."""
 
 
+@runtime_checkable
 class ItemFinder(Protocol):
     """A histogram protocol that reports no empty bin, with independent noise in every bin."""
 
@@ -42,7 +43,14 @@ class ItemFinder(Protocol):
         """Errors that are exceeded with probability at most beta."""
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """How likely a bin of so many people is reported with so large an estimate."""
+        """How likely a bin of `count` people is reported with an estimate of `at_least` people."""
+
+
+class ReportChance(Protocol):
+    """From a true count to the probability that its bin is reported."""
+
+    def __call__(self, count: int, *, at_least: float = 0.0) -> float:
+        """With an estimate of `at_least` people."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +76,7 @@ class SupportIdentification:
         return tuple(sorted(chosen))
 
     def sample(self, support: tuple[Hashable, ...], *, users: int, rng: np.random.Generator | None = None) -> Tally:
-        """How many of so many people hold each item, when each holds a uniformly random one."""
+        """How many people hold each item, when each holds a uniformly random one."""
         if len(set(support)) != self.items_in_support:
             raise DataError(f"a support of {self.items_in_support} different items is needed, got {len(support)}")
         counts = generator(rng).multinomial(head_count("users", users), np.full(len(support), 1 / len(support)))
@@ -89,7 +97,7 @@ class SupportIdentification:
 
     def success(self, protocol: ItemFinder, *, rule: str = "any") -> float:
         """The exact probability that precisely the support is found, over the sample and the noise."""
-        chance = finder(protocol).report_chance
+        chance = report_chance(protocol)
         at_least = self.error_bound(protocol) + 1 if _known(rule) == "paper" else 0.0
         return chance_all_found(
             users=protocol.users,
@@ -121,7 +129,7 @@ class SupportIdentification:
         smallest number with which every item occurs 2 t + 1 times but for probability 1/200.
         """
         epsilon, delta, items = target_epsilon(epsilon), target_delta(delta), self.items_in_support
-        if math.log(delta) >= -math.log(200 * items) / 25:
+        if math.log(delta) >= -math.log(200 * items) / 25:  # the claim's condition, delta < (1 / (200 h))^(1/25)
             raise ParameterError(f"delta={delta:g} is not below (1 / 200 h)^(1/25), as the claim asks")
         epsilon, delta = epsilon / 2, delta / 2
         bound = theorems.sum_error_bound(epsilon=epsilon, delta=delta, beta=_HALF_RISK / items)
@@ -133,14 +141,14 @@ class SupportIdentification:
         )
 
 
-def finder(protocol: ItemFinder) -> ItemFinder:
-    """The protocol itself, if an empty bin can never be reported."""
-    if not hasattr(protocol, "report_chance"):
+def report_chance(protocol: ItemFinder) -> ReportChance:
+    """How likely a bin is reported, for a protocol that never reports an empty one."""
+    if not isinstance(protocol, ItemFinder):
         raise ParameterError(
             f"{type(protocol).__name__} cannot be used: it may report phantom bins, and whatever is reported counts as "
             "found; use a protocol without them, such as Histogram"
         )
-    return protocol
+    return protocol.report_chance
 
 
 def _known(rule: str) -> str:
