@@ -86,13 +86,13 @@ class Gap:
         )
 
     def privacy(self, *, users: int) -> ExactPrivacy:
-        """The exact pure privacy among so many people; infinite for one."""
+        """The exact pure privacy among `users` people; infinite for one."""
         return self.randomizer.shuffled_privacy(users=users)
 
     @property
     def floor(self) -> float:
         """The supremum over z > 0 of |ln(A(z) / B(z))|: no number of people brings epsilon below it (see `pure`)."""
-        z = np.exp(np.linspace(-40, 40, 8001))
+        z = np.exp(np.linspace(-40, 40, 8001))  # beyond, the ratio is A_0 / B_0 or A_4 / B_4 to float precision
         ratios = np.polyval(_floats(self.zero)[::-1], z) / np.polyval(_floats(self.one)[::-1], z)
         return float(np.abs(np.log(ratios)).max())
 
