@@ -1,6 +1,6 @@
 """The paper's comparison table, measured, in about ten minutes.
 
-Writes docs/reference/table1.md, both figures of docs/explanation/comparison.md, and the shorter table between the markers
+Writes docs/reference/table1.md, both figures of docs/explanation/comparison.md, and the short table between the markers
 <!-- table1 --> and <!-- /table1 --> of README.md and of any page of docs that has them.
 """
 

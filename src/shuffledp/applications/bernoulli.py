@@ -189,13 +189,13 @@ def blanket_sum(protocol: BlanketSum) -> SumProtocol:
     return flipped_bits(users=protocol.users, flip=protocol.flip_probability)
 
 
-def binary_sum(protocol: BinarySum, *, estimator: str) -> SumProtocol:
+def binary_sum(protocol: BinarySum) -> SumProtocol:
     """P^zsum: c - M + E[M], which the truncated estimator replaces by 0 unless c > M."""
 
     def law(mean: float) -> EstimateLaw:
         excess = _plus(_binomial(protocol.users, mean), protocol.noise.window, sign=-1)
         estimates = excess.estimates + protocol.noise.mean
-        if estimator == "truncated":
+        if protocol.truncated:
             estimates = np.where(excess.estimates > 0, estimates, 0.0)
         return EstimateLaw(estimates, excess.probabilities)
 

@@ -30,7 +30,7 @@ def best_oracle(*, users: int, bins: int, epsilon: float) -> Oracle:
         HadamardResponse(users=users, bins=bins, epsilon=epsilon),
         RandomizedResponse(users=users, bins=bins, epsilon=epsilon),
     ]
-    return min(options, key=lambda oracle: oracle.variance())
+    return min(options, key=lambda oracle: oracle.reading.variance())
 
 
 def likely_users(*, bins: int, share: float, epsilon: float) -> float:
@@ -41,7 +41,7 @@ def likely_users(*, bins: int, share: float, epsilon: float) -> float:
     oracle = best_oracle(users=1, bins=bins, epsilon=epsilon)
     # the largest of the others is about sqrt(2 ln bins) deviations above its mean; 2.5 more make a failure rare
     deviations = math.sqrt(2 * math.log(bins)) + 2.5
-    return oracle.variance() * (deviations / share) ** 2
+    return oracle.reading.variance() * (deviations / share) ** 2
 
 
 def draw_sent(oracle: Oracle, shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> NDArray[np.int64]:

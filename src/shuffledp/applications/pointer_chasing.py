@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.applications.coupons import chance_all_found
-from shuffledp.applications.support_identification import ItemFinder, SupportIdentification, report_chance
+from shuffledp.applications.support_identification import SupportIdentification, report_chance
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.tally import Tally
+from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.randomness import generator
 
 Permutation = tuple[int, ...]
@@ -115,7 +116,7 @@ class PointerChasing:
         """Whether that answer is right."""
         return self.solve(estimate) == self.answer(instance)
 
-    def success(self, protocol: ItemFinder) -> float:
+    def success(self, protocol: HistogramProtocol) -> float:
         """The exact probability that all permutations which the chase needs are found: one if k = 1, else both."""
         wanted = min(self.steps, 2)
         return chance_all_found(users=protocol.users, items=2, wanted=wanted, chance=report_chance(protocol))

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.applications.support_identification import ItemFinder, SupportIdentification
+from shuffledp.applications.support_identification import SupportIdentification
 from shuffledp.checks import whole
 from shuffledp.errors import DataError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.tally import Tally
+from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.randomness import generator
 
 _MOST_LISTED = 4096
@@ -139,6 +140,6 @@ class PointerJumping:
         """Whether that path is right."""
         return self.solve(estimate) == self.answer(instance)
 
-    def success(self, protocol: ItemFinder) -> float:
+    def success(self, protocol: HistogramProtocol) -> float:
         """The exact probability that every level is found."""
         return self.support_problem.success(protocol)

@@ -25,12 +25,13 @@ from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, L
 from shuffledp.applications.pointer_chasing import PointerChasing
 from shuffledp.applications.pointer_jumping import PointerJumping
 from shuffledp.applications.search import CONFIDENCE, Trial, measured_users
-from shuffledp.applications.support_identification import ItemFinder, SupportIdentification
+from shuffledp.applications.support_identification import SupportIdentification
 from shuffledp.checks import target_delta, target_epsilon, whole
 from shuffledp.errors import ParameterError
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import BinarySum, BlanketSum, Histogram, SparseHistogram
 from shuffledp.protocols.central import StabilityHistogram
+from shuffledp.protocols.protocol import HistogramProtocol
 
 LONGEST_PERMUTATION = 100_000
 """There the local baseline takes a quarter of an hour: 0.15 s for each of some 5,000 trials."""
@@ -114,7 +115,7 @@ class _Question:
             "claim": self._halved(
                 lambda: Cell(users=problem.claimed_sample_size(epsilon=self.epsilon, delta=self.delta))
             ),
-            "paper": self._halved(needed("paper", rule="paper")),
+            "paper": needed("paper", rule="paper"),
             **{name: needed(name) for name in ("exact", "sparse", "central")},
         }
 
@@ -136,12 +137,11 @@ class _Question:
         return Cell(users=items * max(1.0, math.log(items)) / self.epsilon**power * -math.log(self.delta))
 
 
-def _item_finders(*, bins: int, epsilon: float, delta: float) -> dict[str, Callable[[int], ItemFinder]]:
+def _item_finders(*, bins: int, epsilon: float, delta: float) -> dict[str, Callable[[int], HistogramProtocol]]:
     """From the number of people to a protocol that reports no empty bin, for (epsilon, delta) in total."""
     total: dict[str, Any] = {"bins": bins, "epsilon": epsilon, "delta": delta}
-    half = {**total, "epsilon": epsilon / 2, "delta": delta / 2}  # Theorem 3.2 doubles both
     return {
-        "paper": lambda users: Histogram.from_theorem(users=users, **half),
+        "paper": lambda users: Histogram.published(users=users, **total),
         "exact": lambda users: Histogram.calibrate(users=users, **total),
         "sparse": lambda users: SparseHistogram.calibrate(users=users, messages=math.inf, **total),
         "central": lambda users: StabilityHistogram.calibrate(users=users, **total),
@@ -153,8 +153,8 @@ def _sum_protocols(*, epsilon: float, delta: float) -> dict[str, Callable[[int],
     total: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     return {
         "local": lambda users: local_sum(users=users, epsilon=epsilon),
-        "paper": lambda users: binary_sum(BinarySum.from_theorem(users=users, **total), estimator="truncated"),
-        "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, **total), estimator="unbiased"),
+        "paper": lambda users: binary_sum(BinarySum.published(users=users, **total)),
+        "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, truncated=False, **total)),
         "blanket": lambda users: blanket_sum(BlanketSum.calibrate(users=users, **total)),
         "central": lambda users: central_sum(users=users, epsilon=epsilon),
     }

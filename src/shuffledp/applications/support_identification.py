@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,27 +23,13 @@ from shuffledp.checks import head_count, open_probability, target_delta, target_
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.tally import Tally
+from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.randomness import generator
-from shuffledp.reading.reading import ErrorBound
+from shuffledp.reading.reading import Truncating
 
 RULES = ("any", "paper")
 _HALF_RISK = 1 / 200
 """What the paper's proof leaves to the sample and to the noise, each."""
-
-
-@runtime_checkable
-class ItemFinder(Protocol):
-    """A histogram protocol that reports no empty bin, with independent noise in every bin."""
-
-    @property
-    def users(self) -> int:
-        """How many people take part."""
-
-    def error(self, beta: float, *, estimator: str = "truncated", occupied_bins: int | None = None) -> ErrorBound:
-        """Errors that are exceeded with probability at most beta."""
-
-    def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """How likely a bin of `count` people is reported with an estimate of `at_least` people."""
 
 
 class ReportChance(Protocol):
@@ -91,11 +77,11 @@ class SupportIdentification:
             if count >= least
         )
 
-    def error_bound(self, protocol: ItemFinder) -> float:
+    def error_bound(self, protocol: HistogramProtocol) -> float:
         """t: no estimate is off by more, but for probability 1/200. Only the h occupied bins can be off."""
         return protocol.error(_HALF_RISK, occupied_bins=self.items_in_support).simultaneous
 
-    def success(self, protocol: ItemFinder, *, rule: str = "any") -> float:
+    def success(self, protocol: HistogramProtocol, *, rule: str = "any") -> float:
         """The exact probability that precisely the support is found, over the sample and the noise."""
         chance = report_chance(protocol)
         at_least = self.error_bound(protocol) + 1 if _known(rule) == "paper" else 0.0
@@ -105,7 +91,9 @@ class SupportIdentification:
             chance=lambda count: chance(count, at_least=at_least),
         )
 
-    def sample_size(self, protocol: Callable[[int], ItemFinder], *, rule: str = "any", success: float = TARGET) -> int:
+    def sample_size(
+        self, protocol: Callable[[int], HistogramProtocol], *, rule: str = "any", success: float = TARGET
+    ) -> int:
         """The smallest number of people with whom the support is found with the given probability.
 
         `protocol` makes the protocol for a number of people; where it cannot (TooFewUsersError), more are needed.
@@ -141,14 +129,15 @@ class SupportIdentification:
         )
 
 
-def report_chance(protocol: ItemFinder) -> ReportChance:
+def report_chance(protocol: HistogramProtocol) -> ReportChance:
     """How likely a bin is reported, for a protocol that never reports an empty one."""
-    if not isinstance(protocol, ItemFinder):
+    reading = protocol.reading
+    if not isinstance(reading, Truncating):
         raise ParameterError(
             f"{type(protocol).__name__} cannot be used: it may report phantom bins, and whatever is reported counts as "
             "found; use a protocol without them, such as Histogram"
         )
-    return protocol.report_chance
+    return reading.report_chance
 
 
 def _known(rule: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shuffledp.applications.bernoulli import LATER_RIPPLES
 from shuffledp.applications.search import TARGET
-from shuffledp.applications.separation import Cell, Column, Separation
+from shuffledp.applications.separation import Approach, Cell, Separation
 
 
 def people(cell: Cell) -> str:
@@ -15,7 +15,7 @@ def people(cell: Cell) -> str:
     return number if cell.too_few is None else f"{number} (> {cell.too_few:,})"
 
 
-def label(column: Column) -> str:
+def label(column: Approach) -> str:
     """What a row is called."""
     kind = "lower bound" if column.model == "local" else "bound"
     return f"{column.model}, {kind}" if column.how == "bound" else column.title
@@ -59,5 +59,5 @@ def markdown_section(result: Separation) -> str:
     return f"\n## {name}, epsilon {result.epsilon:g}\n\n{table}\n\n{' '.join(notes(result))}\n"
 
 
-def _columns(result: Separation) -> list[tuple[Column, tuple[Cell, ...]]]:
+def _columns(result: Separation) -> list[tuple[Approach, tuple[Cell, ...]]]:
     return list(zip(result.columns, result.cells, strict=True))

@@ -136,12 +136,12 @@ def audit_outputs(
     )
 
 
-def shuffled_messages(protocol: ShuffledProtocol) -> Mechanism:
+def shuffled_messages(protocol: ShuffledProtocol[Any]) -> Mechanism:
     """What the shuffler puts out: the output that a shuffled protocol's guarantee is about."""
     return lambda values, *, rng: shuffle(protocol.randomize(values, rng=rng), rng=rng)
 
 
-def tallied_messages(protocol: ShuffledProtocol) -> Mechanism:
+def tallied_messages(protocol: ShuffledProtocol[Any]) -> Mechanism:
     """The tally of the messages, for protocols whose messages are too many to compare, such as hashes."""
     return lambda values, *, rng: protocol.tally(protocol.randomize(values, rng=rng)).as_dict()
 
