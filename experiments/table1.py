@@ -14,6 +14,7 @@ from typing import Any
 from experiments.documents import ROOT, marked_documents, rewrite
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.jobs.compare import Measurement, compare
+from shuffledp.protocols import CATALOGUE
 from shuffledp.report.comparison import draw_comparison
 from shuffledp.report.comparison_table import markdown_page
 from shuffledp.report.whole_file import write_whole
@@ -28,21 +29,18 @@ BINS_AGAINST_PEOPLE = 1_000
 BETA, DATA = 0.05, "zipf"
 
 SHORT_ROWS = (
-    ("dummy", "`dummy` (the protocol used in practice, our exact calibration)", "yes"),
-    ("sparse", "`sparse` (ours)", "never"),
-    ("hist", "`hist` (the paper's, exact calibration)", "never"),
-    ("private-coin", "GGK+19 private coin, our calibration", "yes"),
-    ("blanket", "CSU+19, our calibration", "yes"),
-    ("blanket-published", "CSU+19, published parameters", "yes"),
-    ("shuffled-response", "d-ary response, shuffled (`AmplifiedOracle`)", "yes"),
-    ("unary", "local model: optimised unary encoding", "yes"),
-    ("laplace", "central model: discrete Laplace", "yes"),
-    ("stability", "central model: stability-based", "never"),
+    "dummy",
+    "sparse",
+    "hist",
+    "private-coin",
+    "blanket",
+    "blanket-published",
+    "shuffled-response",
+    "unary",
+    "laplace",
+    "stability",
 )
-"""The rows of the short table: a name of the comparison, what the row is called, and whether it has phantom bins."""
-
-ELSEWHERE = {"shuffled-response": "| DUMP's dummy protocol, as published | 35 (1.2) | 48 (3.0) | 58 (21) | yes |"}
-"""A row that stands below another and is not measured here, but with its authors' code and calibration."""
+"""The rows of the short table, by name of the catalogue."""
 
 
 def main(
@@ -82,15 +80,15 @@ def short_table(results: Iterable[Measurement], *, bins: Sequence[int] = SHORT_B
     """
     measured = {(result.name, result.bins): result for result in results}
     lines = [
-        "| | " + " | ".join(f"d = {number:,}" for number in bins) + " | phantom bins |",
-        "|---" * (len(bins) + 2) + "|",
+        "| model | protocol | " + " | ".join(f"d = {number:,}" for number in bins) + " | phantom bins |",
+        "|---" * (len(bins) + 3) + "|",
     ]
-    for name, words, phantoms in SHORT_ROWS:
+    for name in SHORT_ROWS:
         cells = [measured[name, number] for number in bins if (name, number) in measured]
         if len(cells) == len(bins):
-            lines.append(f"| {words} | " + " | ".join(map(_cell, cells)) + f" | {phantoms} |")
-            if name in ELSEWHERE and tuple(bins) == SHORT_BINS:
-                lines.append(ELSEWHERE[name])
+            entry = CATALOGUE[name]
+            words = [entry.model, entry.title, *map(_cell, cells), "yes" if entry.phantoms else "never"]
+            lines.append("| " + " | ".join(words) + " |")
     return "\n".join(lines)
 
 

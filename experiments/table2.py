@@ -1,4 +1,4 @@
-"""The paper's Table 2 with measured numbers of people, in about twenty minutes: docs/table2.md and its figure."""
+"""The paper's Table 2 with measured numbers of people, in about twenty minutes: docs/reference/table2.md and its figure."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ DRAWN = 2
 
 _HEAD = """# Table 2, measured
 
-How many people each model needs, for delta 1e-6 and a success of at least 99/100. [Applications](applications.md) says
+How many people each model needs, for delta 1e-6 and a success of at least 99/100. [Applications](../explanation/applications.md) says
 what the rows are and how to read them. `make table2` writes this page and its figure.
 
-![People needed against the size of the problem](figures/table2.png)
+![People needed against the size of the problem](../figures/table2.png)
 """
 
 
 def main(folder: Path = ROOT / "docs", *, runs: Sequence[tuple[str, dict[str, Any]]] = RUNS) -> None:
-    """Writes table2.md and figures/table2.png."""
+    """Writes reference/table2.md and figures/table2.png."""
     results = []
     for problem, question in runs:
         with ProgressBar() as progress:
             results.append(separate(problem, delta=DELTA, seed=SEED, progress=progress, **question))
         print(f"{problem}, epsilon {question['epsilon']:g}: done", file=sys.stderr)
-    page, figure = folder / "table2.md", folder / "figures" / "table2.png"
+    page, figure = folder / "reference" / "table2.md", folder / "figures" / "table2.png"
     write_whole(page, (_HEAD + "".join(map(markdown_section, results))).encode())
     draw_separation(results[:DRAWN], figure)
     print(f"wrote {page} and {figure}", file=sys.stderr)

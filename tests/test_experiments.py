@@ -7,7 +7,8 @@ import pytest
 from experiments import documents, gap, report_figure, table1, table2, trade_off
 
 from shuffledp.errors import DataError
-from shuffledp.jobs.compare import CONTENDERS, Measurement
+from shuffledp.jobs.compare import Measurement
+from shuffledp.protocols import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 README = "# Title\n\nA sentence about `<!-- table1 -->`.\n\n<!-- table1 -->\nold\n<!-- /table1 -->\n\nThe end.\n"
@@ -17,6 +18,7 @@ README = "# Title\n\nA sentence about `<!-- table1 -->`.\n\n<!-- table1 -->\nold
 def root(tmp_path):
     """A repository with the folders and markers that the experiments write to."""
     (tmp_path / "docs" / "figures").mkdir(parents=True)
+    (tmp_path / "docs" / "reference").mkdir()
     (tmp_path / "README.md").write_text(README)
     (tmp_path / "docs" / "comparison.md").write_text("no markers")
     return tmp_path
@@ -25,23 +27,19 @@ def root(tmp_path):
 def test_table_1_is_written(root):
     table1.main(root, people=2000, table_bins=(10, 100), short_bins=(10, 100), table_trials=2, figure_bins=(10, 2**70),
                 figure_people=(1000, 2000), figure_trials=2, protocols=["laplace", "hist", "dummy"])  # fmt: skip
-    page = (root / "docs" / "table1.md").read_text()
+    page = (root / "docs" / "reference" / "table1.md").read_text()
     assert page.startswith("# Every protocol for epsilon 1, delta 1e-06\n")
     assert "### 2,000 people, 100 values" in page
     readme = (root / "README.md").read_text()
     assert readme.startswith(README.split("old")[0])
     assert readme.endswith("\n<!-- /table1 -->\n\nThe end.\n")
     head, rule, *rows = readme.split("\n<!-- table1 -->\n")[1].split("<!-- /table1 -->")[0].splitlines()
-    assert head == "| | d = 10 | d = 100 | phantom bins |"
-    assert rule == "|---|---|---|---|"
-    assert [row.split(" | ")[0] for row in rows] == [
-        "| `dummy` (the protocol used in practice, our exact calibration)",
-        "| `hist` (the paper's, exact calibration)",
-        "| central model: discrete Laplace",
-    ]
+    assert head == "| model | protocol | d = 10 | d = 100 | phantom bins |"
+    assert rule == "|---|---|---|---|---|"
+    assert [row.split(" | ")[1] for row in rows] == [CATALOGUE[name].title for name in ("dummy", "hist", "laplace")]
     assert re.search(r"\| \d+ \([\d.]+\) \| \d+ \([\d.]+\) \| yes \|$", rows[0])
-    (error,) = re.findall(r"2,000 people, 10 values.*?\| dummy messages \| ([\d.]+)", page, flags=re.DOTALL)
-    shown = rows[0].split(" | ")[1].split(" (")[0]
+    (error,) = re.findall(r"2,000 people, 10 values.*?\| DummyHistogram \| ([\d.]+)", page, flags=re.DOTALL)
+    shown = rows[0].split(" | ")[2].split(" (")[0]
     assert abs(float(shown) - float(error)) <= 0.55  # of the same run, each rounded
     for name in ("error-against-values.svg", "error-against-people.svg"):
         assert "<svg" in (root / "docs" / "figures" / name).read_text()
@@ -49,7 +47,7 @@ def test_table_1_is_written(root):
 
 
 def measurement(name, bins, **more):
-    return Measurement(name=name, title="", model=CONTENDERS[name].model, users=10, bins=bins, **more)
+    return Measurement(name=name, title="", model=CATALOGUE[name].model, users=10, bins=bins, **more)
 
 
 def test_cells_of_the_short_table():
@@ -58,18 +56,17 @@ def test_cells_of_the_short_table():
         for bins in table1.SHORT_BINS
         for name, messages in (("hist", 10_001.2), ("sparse", 1.0449), ("stability", 1.0))
     ] + [measurement("shuffled-response", bins, problem="too few") for bins in table1.SHORT_BINS]
-    lines = {line.split(" | ")[0]: line.split(" | ")[1] for line in table1.short_table(results).splitlines()[2:]}
+    lines = {line.split(" | ")[1]: line.split(" | ")[2] for line in table1.short_table(results).splitlines()[2:]}
     assert lines == {
-        "| `sparse` (ours)": "1,749 (1.04)",
-        "| `hist` (the paper's, exact calibration)": "1,749 (10,001)",
-        "| d-ary response, shuffled (`AmplifiedOracle`)": "not possible",
-        "| DUMP's dummy protocol, as published": "35 (1.2)",
-        "| central model: stability-based": "1,749",
+        CATALOGUE["sparse"].title: "1,749 (1.04)",
+        CATALOGUE["hist"].title: "1,749 (10,001)",
+        CATALOGUE["shuffled-response"].title: "not possible",
+        CATALOGUE["stability"].title: "1,749",
     }
 
 
 def test_the_rows_of_the_short_table_exist():
-    assert {name for name, _, _ in table1.SHORT_ROWS} <= set(CONTENDERS)
+    assert set(table1.SHORT_ROWS) <= set(CATALOGUE)
 
 
 def test_without_markers_nothing_is_measured(root):
@@ -86,7 +83,7 @@ def test_table_2_is_written(root):
         ("bernoulli", {"epsilon": 1, "sizes": (0.2,)}),
     )
     table2.main(root / "docs", runs=runs)
-    page = (root / "docs" / "table2.md").read_text()
+    page = (root / "docs" / "reference" / "table2.md").read_text()
     assert "## Pointer jumping, epsilon 1" in page
     assert "| shuffled, exact | 163 |" in page
     assert (root / "docs" / "figures" / "table2.png").stat().st_size > 10_000

@@ -11,8 +11,7 @@ from shuffledp import __version__
 from shuffledp.cli import amplify, compare, demo, plan, run, separate, simulate, verify
 from shuffledp.cli.app import app
 from shuffledp.cli.options import with_names
-from shuffledp.jobs.compare import CONTENDERS
-from shuffledp.jobs.plan import EARLIER, OPTIONS
+from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import GUARANTEE, command, real_command
 
 MODULES = {module.__name__.rpartition(".")[2]: module for module in
@@ -65,10 +64,10 @@ def test_the_example_of_a_command_works(name, folder):
 
 
 def test_help_names_the_protocols():
-    assert set(CONTENDERS) <= set(words(command("compare", "-h").stdout))
+    assert set(CATALOGUE) <= set(words(command("compare", "-h").stdout))
     chosen = set(words(command("run", "-h").stdout))
-    assert {"hist", "sparse", "sparse-best", "dummy"} | set(EARLIER) <= chosen
-    assert set(OPTIONS) - {"hist-unbiased"} <= chosen
+    offered = {name for name, entry in CATALOGUE.items() if entry.model == "shuffled"}
+    assert offered - {"hist-unbiased"} <= chosen  # that is hist with --estimator unbiased
     assert with_names("nothing to look up") == "nothing to look up"
 
 

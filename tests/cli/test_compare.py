@@ -11,7 +11,7 @@ def compare(*arguments):
 
 def test_the_command(tmp_path):
     common = ["--epsilon", "1", "--delta", "1e-6", "--trials", "2"]
-    few = ["--protocols", "hist,csu,public-coin-published"]
+    few = ["--protocols", "hist,blanket,public-coin-published"]
     shown = compare("--users", "2000", "--bins", "10,2^70", *common, *few, "--figure", str(tmp_path / "f.svg"),
                     "--markdown", str(tmp_path / "t.md"))  # fmt: skip
     assert shown.returncode == 0, shown.stderr

@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp.cli.options import parse_whole
 from shuffledp.errors import ParameterError
-from shuffledp.jobs.plan import OPTIONS
+from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import command
 
 QUESTION = ["--users", "1000000", "--bins", "100000", "--epsilon", "1", "--delta", "1e-6"]
@@ -36,7 +36,7 @@ def test_plan_prints_a_table():
 
 def test_plan_as_json_with_a_target():
     result = json.loads(command("plan", *QUESTION, "--json", "--target-error", "60").stdout)
-    assert [row["name"] for row in result["rows"]] == list(OPTIONS)
+    assert [row["name"] for row in result["rows"]] == [name for name, entry in CATALOGUE.items() if entry.advised]
     assert result["rows"][2]["most_messages"] is None
     needs = {wish["name"]: wish for wish in result["target_error"]}
     assert needs["dummy"]["met"]

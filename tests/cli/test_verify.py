@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from shuffledp.verification.statements import CATALOGUE, Verdict, catalogue
+from shuffledp.verification.statements import NAMES, Verdict
+from shuffledp.verification.statements.by_name import PAPER
 from shuffledp.verification.statements.verdict import ENUMERATED, OWN_CURVE, OWN_LAW
 from tests.cli.commands import command
 
@@ -24,7 +25,7 @@ def test_the_table_names_the_statements_of_the_paper():
 
 def test_the_help_lists_every_name():
     words = command("verify", "--help").stdout.replace("│", " ").replace(",", " ").replace(".", " ").split()
-    assert set(CATALOGUE) <= set(words)
+    assert set(NAMES) <= set(words)
 
 
 def test_one_protocol_as_json():
@@ -64,7 +65,7 @@ def false_statement():
 
 
 def test_a_false_statement_is_shown_and_fails_the_command(monkeypatch):
-    monkeypatch.setitem(catalogue.CATALOGUE, "zsum", false_statement)
+    monkeypatch.setitem(PAPER, "zsum", false_statement)
     shown = command("verify", "--protocol", "zsum")
     assert shown.returncode == 4
     assert "FAILS" in shown.stdout

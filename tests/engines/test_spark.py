@@ -9,12 +9,12 @@ from contextlib import closing
 import numpy as np
 import pyarrow as pa
 import pytest
-from shuffledp.protocols.release import MessageCount
 
 from shuffledp import Histogram, SparseHistogram, private_histogram
 from shuffledp.engines import Column, find_files, open_engine
 from shuffledp.engines.codebook import Codebook
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.protocols import MessageCount
 from tests.engines.test_engines import EXPECTED, SECRET, TABLE, WRITERS
 from tests.oracles.goodness import assert_law
 

@@ -1,7 +1,7 @@
 """How to read a separation, in words."""
 
 from shuffledp.applications import separate
-from shuffledp.applications.separation import Cell, Column, Separation
+from shuffledp.applications.separation import Approach, Cell, Separation
 from shuffledp.report.separation_table import notes
 
 GUARANTEE = {"epsilon": 1, "delta": 1e-6}
@@ -16,7 +16,7 @@ def test_notes_name_every_row_that_is_missing_and_the_halves_of_the_theorem():
 
 
 def test_notes_count_trials_only_if_there_were_some():
-    column = Column(name="local", model="local", how="measured", title="local")
+    column = Approach(name="local", model="local", how="measured", title="local")
     for trials, said in ((None, False), (500, True)):
         cell = Cell(users=trials, trials=trials, problem="" if trials else "no")
         result = Separation(problem="support", size_name="h", sizes=(2,), confidence=0.99, columns=(column,),
