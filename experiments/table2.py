@@ -1,4 +1,7 @@
-"""The paper's Table 2 with measured numbers of people, in about twenty minutes: docs/reference/table2.md and its figure."""
+"""The paper's Table 2 with measured numbers of people, in about twenty minutes.
+
+Writes docs/reference/table2.md and its figure.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,9 @@ DRAWN = 2
 
 _HEAD = """# Table 2, measured
 
-How many people each model needs, for delta 1e-6 and a success of at least 99/100. [Applications](../explanation/applications.md) says
-what the rows are and how to read them. `make table2` writes this page and its figure.
+How many people each model needs, for delta 1e-6 and a success of at least 99/100.
+[Applications](../explanation/applications.md) says what the rows are and how to read them. `make table2` writes this
+page and its figure.
 
 ![People needed against the size of the problem](../figures/table2.png)
 """

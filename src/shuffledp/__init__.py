@@ -9,8 +9,9 @@ These names are what most programs need; each is loaded when it is first used. T
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from shuffledp.lazily import lazy_names
 
 __version__ = "0.1.0"
 
@@ -32,25 +33,27 @@ if TYPE_CHECKING:
     from shuffledp.randomness import secure_rng
     from shuffledp.verification.audit import audit
 
-_HOMES = {
-    "accounting.curve": ("PrivacyCurve",),
-    "errors": ("DataError", "MissingExtraError", "ParameterError", "ShuffledpError", "TooFewUsersError"),
-    "jobs.plan": ("Plan", "plan"),
-    "jobs.release": ("Release", "private_histogram"),
-    "jobs.simulate": ("simulate",),
-    "pipeline.domain": ("Domain",),
-    "pipeline.estimate": ("Estimate",),
-    "pipeline.run": ("run",),
-    "pipeline.shuffler": ("shuffle",),
-    "pipeline.tally": ("Tally",),
-    "protocols.shuffled.dummy": ("DummyHistogram",),
-    "protocols.shuffled.histogram": ("Histogram",),
-    "protocols.shuffled.sparse": ("SparseHistogram",),
-    "protocols.sums.binary_sum": ("BinarySum",),
-    "randomness": ("secure_rng",),
-    "verification.audit": ("audit",),
-}
-"""Which module each public name lives in."""
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "accounting.curve": ("PrivacyCurve",),
+        "errors": ("DataError", "MissingExtraError", "ParameterError", "ShuffledpError", "TooFewUsersError"),
+        "jobs.plan": ("Plan", "plan"),
+        "jobs.release": ("Release", "private_histogram"),
+        "jobs.simulate": ("simulate",),
+        "pipeline.domain": ("Domain",),
+        "pipeline.estimate": ("Estimate",),
+        "pipeline.run": ("run",),
+        "pipeline.shuffler": ("shuffle",),
+        "pipeline.tally": ("Tally",),
+        "protocols.shuffled.dummy": ("DummyHistogram",),
+        "protocols.shuffled.histogram": ("Histogram",),
+        "protocols.shuffled.sparse": ("SparseHistogram",),
+        "protocols.sums.binary_sum": ("BinarySum",),
+        "randomness": ("secure_rng",),
+        "verification.audit": ("audit",),
+    },
+)
 
 __all__ = [
     "BinarySum",
@@ -76,17 +79,3 @@ __all__ = [
     "shuffle",
     "simulate",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Loads a public name from its module, once."""
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]

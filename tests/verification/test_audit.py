@@ -14,6 +14,7 @@ from scipy.stats import beta, binom
 
 import shuffledp
 from shuffledp import BinarySum, DataError, DummyHistogram, Histogram, ParameterError, SparseHistogram, audit
+from shuffledp.accounting.confidence import lower_bound, upper_bound
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.protocols import (
     AmplifiedOracle,
@@ -32,7 +33,6 @@ from shuffledp.protocols import (
 )
 from shuffledp.protocols.local import bassily_smith
 from shuffledp.verification.audit.black_box import audit_outputs, released_counts, shuffled_messages, tallied_messages
-from shuffledp.verification.audit.clopper_pearson import lower_bound, upper_bound
 
 CONFIDENCE = 1 - 1e-4
 

@@ -15,9 +15,9 @@ from itertools import count
 
 import numpy as np
 
+from shuffledp.accounting.confidence import lower_bound, upper_bound
 from shuffledp.checks import MOST_USERS, open_probability, whole
 from shuffledp.errors import ParameterError
-from shuffledp.verification.audit.clopper_pearson import lower_bound, upper_bound
 
 TARGET = 0.99
 """The paper's problems ask for success with probability at least 99/100."""

@@ -1,23 +1,76 @@
-"""What a protocol is, said once (protocol.py, base.py), all protocols by name (catalogue.py), and their classes."""
+"""What a protocol is, said once (protocol.py, base.py), all protocols by name (catalogue.py), and their classes.
 
-from shuffledp.protocols.base import ShuffledHistogram
-from shuffledp.protocols.catalogue import CATALOGUE, Entry
-from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
-from shuffledp.protocols.cost import MessageCount
-from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
-from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
-from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
-from shuffledp.protocols.shuffled.blanket import BlanketHistogram
-from shuffledp.protocols.shuffled.dummy import DummyHistogram
-from shuffledp.protocols.shuffled.histogram import Histogram
-from shuffledp.protocols.shuffled.private_coin import PrivateCoinHistogram
-from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
-from shuffledp.protocols.shuffled.sparse import SparseHistogram
-from shuffledp.protocols.sums.binary_sum import BinarySum
-from shuffledp.protocols.sums.blanket_sum import BlanketSum
-from shuffledp.protocols.sums.real_sum import RealSum
-from shuffledp.protocols.target import Target
-from shuffledp.reading.reading import ErrorBound
+Each class is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shuffledp.lazily import lazy_names
+
+if TYPE_CHECKING:
+    from shuffledp.protocols.base import ShuffledHistogram
+    from shuffledp.protocols.catalogue import CATALOGUE, Entry
+    from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+    from shuffledp.protocols.cost import MessageCount
+    from shuffledp.protocols.local import (
+        BassilySmith,
+        HadamardResponse,
+        LocalHashing,
+        RandomizedResponse,
+        UnaryEncoding,
+    )
+    from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
+    from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
+    from shuffledp.protocols.shuffled.blanket import BlanketHistogram
+    from shuffledp.protocols.shuffled.dummy import DummyHistogram
+    from shuffledp.protocols.shuffled.histogram import Histogram
+    from shuffledp.protocols.shuffled.private_coin import PrivateCoinHistogram
+    from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
+    from shuffledp.protocols.shuffled.sparse import SparseHistogram
+    from shuffledp.protocols.sums.binary_sum import BinarySum
+    from shuffledp.protocols.sums.blanket_sum import BlanketSum
+    from shuffledp.protocols.sums.real_sum import RealSum
+    from shuffledp.protocols.target import Target
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "base": ("ShuffledHistogram",),
+        "catalogue": (
+            "CATALOGUE",
+            "Entry",
+        ),
+        "central": (
+            "LaplaceHistogram",
+            "StabilityHistogram",
+        ),
+        "cost": ("MessageCount",),
+        "local": (
+            "BassilySmith",
+            "HadamardResponse",
+            "LocalHashing",
+            "RandomizedResponse",
+            "UnaryEncoding",
+        ),
+        "protocol": (
+            "HistogramProtocol",
+            "MessageProtocol",
+        ),
+        "shuffled.amplified": ("AmplifiedOracle",),
+        "shuffled.blanket": ("BlanketHistogram",),
+        "shuffled.dummy": ("DummyHistogram",),
+        "shuffled.histogram": ("Histogram",),
+        "shuffled.private_coin": ("PrivateCoinHistogram",),
+        "shuffled.public_coin": ("PublicCoinHistogram",),
+        "shuffled.sparse": ("SparseHistogram",),
+        "sums.binary_sum": ("BinarySum",),
+        "sums.blanket_sum": ("BlanketSum",),
+        "sums.real_sum": ("RealSum",),
+        "target": ("Target",),
+    },
+)
 
 __all__ = [
     "CATALOGUE",
@@ -28,7 +81,6 @@ __all__ = [
     "BlanketSum",
     "DummyHistogram",
     "Entry",
-    "ErrorBound",
     "HadamardResponse",
     "Histogram",
     "HistogramProtocol",

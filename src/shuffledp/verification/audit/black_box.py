@@ -20,12 +20,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.accounting.confidence import lower_bound, upper_bound
 from shuffledp.checks import open_probability, real, whole
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.run import CentralProtocol, ShuffledProtocol
 from shuffledp.pipeline.shuffler import shuffle
 from shuffledp.randomness import generator
-from shuffledp.verification.audit.clopper_pearson import lower_bound, upper_bound
 from shuffledp.verification.audit.observations import Observer
 from shuffledp.verification.audit.scores import SCORES, learn
 

@@ -1,0 +1,104 @@
+"""Which protocol a release uses, and that each one considered is calibrated once."""
+
+import math
+from collections import Counter
+
+import pytest
+
+from shuffledp import ParameterError, TooFewUsersError, private_histogram
+from shuffledp.accounting import calibration
+from shuffledp.jobs.choose import choose
+from shuffledp.protocols import CATALOGUE, Target
+from shuffledp.protocols.shuffled.sparse.laws import LawSearch
+
+TARGET = Target(users=2000, bins=3, epsilon=1.0, delta=1e-6)
+ASKED = {"beta": 0.05, "protocol": None, "estimator": None, "listed": True, "practical_messages": math.inf}
+
+
+def chosen(target=TARGET, **changes):
+    return choose(target, **{**ASKED, **changes})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "estimator", "name"),
+    [
+        ("hist", None, "hist"),
+        ("hist", "truncated", "hist"),
+        ("hist", "unbiased", "hist-unbiased"),
+        ("hist-unbiased", None, "hist-unbiased"),
+        ("sparse", None, "sparse"),
+        ("sparse-best", "truncated", "sparse-best"),
+        ("dummy", "unbiased", "dummy"),
+        ("public-coin", "smallest", "public-coin"),
+        ("blanket", None, "blanket"),
+    ],
+)
+def test_what_is_asked_for_is_taken(protocol, estimator, name):
+    choice = chosen(protocol=protocol, estimator=estimator)
+    assert (choice.name, choice.reason) == (name, "as asked")
+    assert choice.protocol == CATALOGUE[name].make(TARGET) or name == "public-coin"  # whose coin is fresh
+
+
+def test_advice_is_what_the_planner_says():
+    choice = chosen()
+    assert choice.protocol.error(0.05).simultaneous == min(
+        entry.make(TARGET).error(0.05).simultaneous for entry in CATALOGUE.values() if entry.advised
+    )
+    assert "smallest error" in choice.reason
+    assert CATALOGUE[choice.name].title in choice.reason
+
+
+def test_where_values_are_not_listed_nothing_is_invented():
+    choice = chosen(Target(users=2000, bins=2**300, epsilon=1, delta=1e-6), listed=False)
+    assert not choice.protocol.reading.phantoms
+    with pytest.raises(ParameterError, match="give the domain"):
+        chosen(protocol="dummy", listed=False)
+
+
+def test_a_reading_can_be_asked_for_alone():
+    assert chosen(estimator="truncated").protocol.reading.name == "truncated"
+    assert "of those that fit" in chosen(estimator="truncated").reason
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"protocol": "histogram"}, "protocol must be among .*hist"),
+        ({"protocol": "hadamard"}, "protocol must be among"),
+        ({"protocol": "laplace"}, "protocol must be among"),
+        ({"protocol": "dummy", "estimator": "truncated"}, "estimator must be unbiased for dummy, got 'truncated'"),
+        ({"protocol": "sparse", "estimator": "unbiased"}, "estimator must be truncated for sparse"),
+        ({"estimator": "best"}, "estimator must be truncated or unbiased, got 'best'"),
+    ],
+)
+def test_what_does_not_exist_is_refused(asked, reason):
+    with pytest.raises(ParameterError, match=reason):
+        chosen(**asked)
+
+
+def test_too_few_people_are_an_error_that_says_how_many():
+    with pytest.raises(TooFewUsersError, match="needs at least 148"):
+        chosen(Target(users=50, bins=3, epsilon=1, delta=1e-6), estimator="unbiased")
+
+
+def test_a_release_calibrates_each_protocol_once(monkeypatch):
+    """hist, its unbiased reading and dummy share one calibration; both sparse ones are searched for once each."""
+    calls = Counter()
+    searched, smallest = LawSearch.excess, calibration.smallest_probability
+
+    def counted(curve_of, **question):
+        calls["binomial", tuple(question.items())] += 1
+        return smallest(curve_of, **question)
+
+    def laws(self, laws):
+        calls["sparse", laws.pairs.rate, laws.lone.rate] += 1
+        return searched(self, laws)
+
+    monkeypatch.setattr(calibration, "smallest_probability", counted)
+    monkeypatch.setattr(LawSearch, "excess", laws)
+    calibration.two_bins_probability.cache_clear()
+    LawSearch.at.cache_clear()
+    release = private_histogram(["a"] * 1500 + ["b"] * 437, epsilon=0.83, delta=1e-6, domain=["a", "b"])
+    assert release.title in release.notes[0]
+    assert [times for kind, times in calls.items() if kind[0] == "binomial"] == [1]
+    assert {times for kind, times in calls.items() if kind[0] == "sparse"} == {1}

@@ -1,0 +1,54 @@
+"""The protocol that docs/how-to/add-a-protocol.md adds in one file and one line keeps the contract of all protocols."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from shuffledp.jobs.compare import compare
+from shuffledp.jobs.plan import plan
+from shuffledp.jobs.release import private_histogram
+from shuffledp.protocols import CATALOGUE, Entry
+from shuffledp.verification.statements.promises import of_entry
+from tests.protocols import test_contract
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-protocol.md"
+CONTRACT = {
+    name: check
+    for name, check in vars(test_contract).items()
+    if name.startswith("test_") and name not in ("test_integers_of_every_width", "test_an_error_about_honest_people_names_them")
+}  # fmt: skip
+
+
+@pytest.fixture
+def added(monkeypatch):
+    """The class of the page's first program, entered in the catalogue as the page says."""
+    program = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)[0]
+    page = {"__name__": "a_page"}
+    exec(compile(program, str(PAGE), "exec"), page)
+    monkeypatch.setitem(CATALOGUE, "clustered", Entry(title="ClusteredDummies", kind=page["ClusteredDummies"]))
+    monkeypatch.setitem(__import__("sys").modules, "a_page", type("Page", (), page))  # so that it can be pickled
+    return "clustered"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", CONTRACT)
+def test_it_keeps_the_contract(check, added):
+    CONTRACT[check](added)
+
+
+def test_every_command_knows_it(added):
+    values = ["dark"] * 1200 + ["light"] * 700
+    release = private_histogram(values, epsilon=1, delta=1e-6, domain=["dark", "light"], protocol=added)
+    assert release.title == "ClusteredDummies"
+    assert release.estimate["dark"] == pytest.approx(1200, abs=release.protocol.error(1e-6).simultaneous)
+    (row,) = compare(users=[1900], bins=[2], epsilon=1, delta=1e-6, trials=2, protocols=[added])
+    assert not row.problem
+    assert [verdict.holds for verdict in of_entry(added, CATALOGUE[added])] == [True]
+    assert added not in {row.name for row in plan(users=1900, bins=2, epsilon=1, delta=1e-6).rows}
+
+
+def test_advised_it_is_planned(added, monkeypatch):
+    entry = CATALOGUE[added]
+    monkeypatch.setitem(CATALOGUE, added, Entry(title=entry.title, kind=entry.kind, advised=True))
+    assert added in {row.name for row in plan(users=1900, bins=2, epsilon=1, delta=1e-6).rows}
