@@ -32,10 +32,6 @@ class Evaluation:
     phantoms: int
     true_counts: NDArray[np.int64] = field(repr=False, compare=False)
 
-    def summary(self) -> dict[str, float]:
-        """Everything but the counts."""
-        return {name: value for name, value in vars(self).items() if name != "true_counts"}
-
 
 def evaluate(estimate: Estimate, truth: Truth) -> Evaluation:
     """Compares an estimate with the true counts of at least all occupied bins."""

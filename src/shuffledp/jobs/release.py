@@ -22,6 +22,7 @@ from shuffledp.jobs.evaluate import evaluate as evaluated
 from shuffledp.jobs.plan import PRACTICAL_MESSAGES, surely_seen
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
+from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
@@ -62,9 +63,9 @@ class Release:
             "surely_seen": self.surely_seen,
             "notes": self.notes,
             "warnings": self.warnings,
-            "not_private_evaluation": self.evaluation and self.evaluation.summary(),
+            "not_private_evaluation": self.evaluation,
         }
-        return json.dumps({**more, **self.estimate.to_dict()}, default=str, allow_nan=False)
+        return json.dumps({**plain(more), **self.estimate.to_dict()}, allow_nan=False)
 
 
 def private_histogram(

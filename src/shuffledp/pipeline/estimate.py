@@ -17,6 +17,7 @@ from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.domain import Domain
+from shuffledp.plain import plain, plain_label
 from shuffledp.words import readable
 
 
@@ -137,15 +138,14 @@ class Estimate:
 
     def to_json(self) -> str:
         """Everything about the release as one JSON object; labels that JSON does not know become strings."""
-        return json.dumps(self.to_dict(), default=str, allow_nan=False)
+        return json.dumps(self.to_dict(), allow_nan=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything about the release as plain Python values."""
         columns = self.to_columns()
-        columns["label"] = [str(x) if isinstance(x, float) and not math.isfinite(x) else x for x in columns["label"]]
-        guarantee = self.guarantee and vars(self.guarantee)
+        columns["label"] = [plain_label(label) for label in columns["label"]]
         return {
-            "guarantee": guarantee,
+            "guarantee": plain(self.guarantee),
             "people": self.people,
             "bins": self.bins if self.bins.bit_length() <= 64 else None,
             "log2_bins": math.log2(self.bins),
