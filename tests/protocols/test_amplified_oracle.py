@@ -54,6 +54,18 @@ def test_fewer_reports_weaken_the_guarantee():
     assert "shuffler mixes" in run(careful, values).explain()
 
 
+def test_a_tally_of_shuffled_bits_is_drawn_from_its_law():
+    """A million values of 10^5 people: no message is made, and nothing takes longer than a few steps for each value."""
+    protocol = AmplifiedOracle.calibrate(users=10**5, bins=10**6, kind=UnaryEncoding, **WISH)
+    assert protocol.drawing_cost == 0
+    counts = np.zeros(10**6, dtype=np.int64)
+    counts[:2] = 60_000, 40_000
+    estimate = protocol.estimate(protocol.sample_tally(counts, rng=np.random.default_rng(51)))
+    assert estimate[0] == pytest.approx(60_000, abs=protocol.error(1e-6).simultaneous)
+    made = AmplifiedOracle.calibrate(users=10**5, bins=10**6, kind=LocalHashing, **WISH)
+    assert made.drawing_cost > 10**11  # every report against every value
+
+
 def test_wrong_parameters():
     with pytest.raises(ParameterError, match="epsilon"):
         AmplifiedOracle.calibrate(users=10, bins=4, epsilon=-1, delta=1e-6)

@@ -151,6 +151,15 @@ def test_pure_noise_is_not_a_hair_too_small(epsilon):
         assert mpmath.mpf(decay) >= mpmath.exp(-mpmath.mpf(epsilon) / 2)
 
 
+@pytest.mark.parametrize("kind", [LaplaceHistogram, StabilityHistogram])
+def test_there_is_one_reading_and_no_other_is_accepted(kind):
+    protocol = kind.calibrate(users=300, bins=5, epsilon=1, delta=1e-6)
+    tally = protocol.sample_tally([300, 0, 0, 0, 0])
+    for call in (lambda: protocol.estimate(tally, estimator="best"), lambda: protocol.error(0.05, estimator="best")):
+        with pytest.raises(TypeError, match="estimator"):
+            call()
+
+
 def test_laplace_reports_every_bin():
     protocol = LaplaceHistogram.calibrate(users=300, bins=7, epsilon=1, delta=1e-6)
     estimate = protocol.release(np.repeat([0, 3], [200, 100]))
