@@ -238,9 +238,26 @@ def test_private_histogram_takes_no_generator_or_seed():
             private_histogram(VALUES, **GUARANTEE, **{name: 1})
 
 
-@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.model == "shuffled"])
-def test_every_shuffled_protocol_can_be_asked_for(name):
-    if True:
-        release = private_histogram(VALUES, **GUARANTEE, protocol=name, domain=["a", "b", "rare"])
-        assert release.title == CATALOGUE[name].title
-        assert math.isfinite(release.error)
+OFFERED = [name for name, entry in CATALOGUE.items() if entry.model == "shuffled" and not entry.published]
+
+
+@pytest.mark.parametrize("messages", [False, True])
+@pytest.mark.parametrize("name", OFFERED)
+def test_every_shuffled_protocol_can_be_asked_for(name, messages):
+    asked = {**GUARANTEE, "protocol": name, "domain": ["a", "b", "rare"], "messages": messages}
+    if not messages and name in ("shuffled-response", "shuffled-hadamard", "shuffled-hashing", "amplified"):
+        with pytest.raises(ParameterError, match="really make the messages"):
+            private_histogram(VALUES, **asked)
+        return
+    release = private_histogram(VALUES, **asked)
+    assert release.title == CATALOGUE[name].title
+    assert (release.messages is None) != messages
+    assert math.isfinite(release.error)
+
+
+@pytest.mark.parametrize("protocol", [None, "hist", "sparse", "sparse-best"])
+def test_any_value_is_possible_without_a_domain(protocol):
+    """The universe has so many values that the expected number of messages is infinite."""
+    release = private_histogram(VALUES, **GUARANTEE, protocol=protocol)
+    assert abs(release.estimate["a"] - 600) < 100
+    assert math.isinf(release.protocol.messages_per_user.expected)

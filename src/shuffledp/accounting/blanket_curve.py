@@ -122,7 +122,7 @@ class BlanketCurve:
 
 
 def _likely_sums(coins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the last sum that so many fair coins reach but for 2^-100, by Hoeffding's inequality."""
+    """The first and the last sum that this many fair coins reach but for 2^-100, by Hoeffding's inequality."""
     reach = np.ceil(np.sqrt(coins * math.log(2 / TAIL) / 2)).astype(np.int64) + 1
     return np.maximum(coins // 2 - reach, 0), np.minimum(coins // 2 + reach, coins)
 

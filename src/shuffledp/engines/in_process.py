@@ -127,7 +127,7 @@ class InProcess:
         self._scratch.cleanup()
 
     def _bins(self, encode: Encode, at_once: int) -> Iterator[NDArray[np.int64]]:
-        """Everybody's bin, at most so many at once."""
+        """Everybody's bin, in batches of at most this many."""
         for batch in self._stream(f"SELECT value FROM ({self._rows})"):
             bins = encode(batch.column(0))
             for start in range(0, bins.size, at_once):

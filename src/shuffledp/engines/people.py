@@ -93,6 +93,8 @@ class People:
 
         In the universe, batch by batch: only the values that are reported are ever named or kept.
         """
+        if not protocol.draws_its_law:
+            raise ParameterError("the counts of this protocol cannot be drawn: really make the messages (--messages)")
         if self._codebook is not None:
             return protocol.sample_tally(self._dense(self._codebook))
         seen, done = [], 0

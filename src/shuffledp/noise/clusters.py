@@ -43,6 +43,6 @@ class Clusters:
         return poisson_table(self._rate / self._parts)
 
     def draw_bins(self, people: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The bin of every noise message of so many people."""
+        """The bin of every noise message of a number of people."""
         number = int(self._table.sample(people * self._parts, rng=rng).sum())
         return np.repeat(rng.integers(0, self.bins, size=number), self.law.sample_sizes(number, rng=rng))

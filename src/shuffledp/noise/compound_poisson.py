@@ -115,7 +115,7 @@ class CompoundPoisson:
         return InversionTable(first=1, weights=self.size_weights)
 
     def sample_sizes(self, clusters: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The sizes of so many clusters, exactly."""
+        """The sizes of a number of clusters, exactly."""
         return self._size_table.sample(clusters, rng=rng)
 
 

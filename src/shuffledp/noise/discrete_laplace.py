@@ -32,7 +32,7 @@ class DiscreteLaplace:
 
     @property
     def mean(self) -> float:
-        """Zero."""
+        """The law is symmetric."""
         return 0.0
 
     @property

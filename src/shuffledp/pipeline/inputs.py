@@ -105,7 +105,7 @@ def counted_messages(tally: Tally, *, bins: int) -> Tally:
 
 
 def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
-    """Refuses another number of messages than so many people send; drawn tallies have none."""
+    """Refuses another number of messages than these people send; drawn tallies have none."""
     if tally.messages not in (None, people * each):
         raise DataError(
             f"{tally.messages} messages are not those of {people} people; give the number who reported as reports="

@@ -129,6 +129,11 @@ class BaseHistogram(ABC):
         return bits_to_name(self.bins)
 
     @property
+    def draws_its_law(self) -> bool:
+        """Whether `_draw` uses the law of the tally, and makes no messages."""
+        return True
+
+    @property
     def drawing_cost(self) -> float:
         """A draw takes a few steps for each bin, and none beyond."""
         return 0.0
@@ -229,9 +234,6 @@ class ShuffledHistogram(BaseHistogram):
     numbered_messages: ClassVar[bool] = True
     """Whether messages are single whole numbers, which some engines need."""
 
-    draws_its_law: ClassVar[bool] = False
-    """Whether `_draw` uses the law of the tally, and makes no messages."""
-
     @property
     def alphabet(self) -> int:
         """How many different messages there are."""
@@ -241,6 +243,11 @@ class ShuffledHistogram(BaseHistogram):
     def total_variance(self) -> float:
         """Variance of the number of everybody's messages together."""
         return 0.0
+
+    @property
+    def draws_its_law(self) -> bool:
+        """Messages are made, unless a protocol knows the law of its tally and sets this to True."""
+        return False
 
     @property
     def drawing_cost(self) -> float:

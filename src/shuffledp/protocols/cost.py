@@ -15,7 +15,7 @@ class MessageCount(NamedTuple):
     @property
     def fixed(self) -> bool:
         """Whether everybody always sends the same number."""
-        return self.expected == self.maximum
+        return self.expected == self.maximum < math.inf
 
 
 def expected_messages(*, bins: int, noise_per_bin: float) -> float:

@@ -17,7 +17,7 @@ _USUAL_DELTA = 1e-6
 
 
 class Promising(Protocol):
-    """The part of a protocol that is about people and promises; sums have it too."""
+    """The part of every protocol that is about people and promises."""
 
     @property
     def users(self) -> int:
@@ -25,7 +25,7 @@ class Promising(Protocol):
 
     @property
     def honest_users(self) -> int | None:
-        """How many of them surely follow the protocol."""
+        """How many of the people surely follow the protocol."""
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -33,7 +33,7 @@ class Promising(Protocol):
 
     @property
     def privacy(self) -> Curve:
-        """The privacy curve."""
+        """The privacy of the whole release for every epsilon, counting the honest people's noise only."""
 
 
 P = TypeVar("P", bound=Promising)

@@ -11,19 +11,18 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.accounting.curve import Curve
-from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.inputs import Counts
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount
+from shuffledp.protocols.promise import Promising
 from shuffledp.protocols.target import Target
 from shuffledp.reading.reading import ErrorBound, Reading
 
 
-class HistogramProtocol(Protocol):
-    """A protocol of any model, for given people, bins and noise."""
+class HistogramProtocol(Promising, Protocol):
+    """A protocol of any model, for given people, bins and noise; with a guarantee and a privacy curve."""
 
     @classmethod
     def for_target(cls, target: Target) -> Self:
@@ -38,24 +37,8 @@ class HistogramProtocol(Protocol):
         """The fewest honest people with whom the guarantee is possible."""
 
     @property
-    def users(self) -> int:
-        """How many people take part."""
-
-    @property
     def bins(self) -> int:
         """How many values are possible."""
-
-    @property
-    def honest_users(self) -> int | None:
-        """How many of the people surely follow the protocol."""
-
-    @property
-    def guarantee(self) -> Guarantee | None:
-        """What the noise was chosen for."""
-
-    @property
-    def privacy(self) -> Curve:
-        """The privacy of the whole release for every epsilon, counting the honest people's noise only."""
 
     @property
     def reading(self) -> Reading:
@@ -68,6 +51,10 @@ class HistogramProtocol(Protocol):
     @property
     def bits_per_message(self) -> int:
         """Bits of one message."""
+
+    @property
+    def draws_its_law(self) -> bool:
+        """Whether `sample_tally` draws from the law of the tally, and makes no messages."""
 
     @property
     def drawing_cost(self) -> float:

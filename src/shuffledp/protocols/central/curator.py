@@ -30,7 +30,7 @@ class Curator(BaseHistogram):
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """The value."""
+        """People send their value, to the curator."""
         return MessageCount(expected=1.0, maximum=1.0)
 
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:

@@ -90,6 +90,11 @@ class AmplifiedOracle(ShuffledHistogram):
         return self.oracle.bits_per_message
 
     @property
+    def draws_its_law(self) -> bool:
+        """Where the local protocol does."""
+        return self.oracle.draws_its_law
+
+    @property
     def drawing_cost(self) -> float:
         """That of the local protocol."""
         return self.oracle.drawing_cost

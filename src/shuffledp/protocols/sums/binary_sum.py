@@ -112,8 +112,8 @@ class BinarySum(SumOfBits):
             raise DataError("every message of this protocol is a 1; something else was received")
         return Tally(np.array([1]), np.array([ones.size]), messages=ones.size)
 
-    def _draw(self, ones: int, rng: np.random.Generator) -> Tally:
-        return Tally(np.array([1]), ones + self.users - self.noise.sample(1, rng=rng))
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        return Tally(truth.symbols, truth.counts + self.users - self.noise.sample(1, rng=rng))
 
     def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, for verification."""

@@ -50,11 +50,6 @@ class BlanketSum(SumOfBits):
             cls(users=target.users, flip_probability=flip, guarantee=target.promise("published parameters"))
         )
 
-    @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
-        """One: bits can be flipped so often that nobody else is needed."""
-        return 1
-
     @cached_property
     def privacy(self) -> BlanketCurve:
         """The upper bound of the curve, counting the honest people's coins only."""
@@ -88,8 +83,8 @@ class BlanketSum(SumOfBits):
         check_bits(bits, "messages")
         return Tally(np.array([1]), np.array([np.count_nonzero(bits)]), messages=bits.size)
 
-    def _draw(self, ones: int, rng: np.random.Generator) -> Tally:
-        return Tally(np.array([1]), self.reading.draw(np.array([ones]), rng=rng))
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        return Tally(truth.symbols, self.reading.draw(truth.counts, rng=rng))
 
     def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's message, for verification."""

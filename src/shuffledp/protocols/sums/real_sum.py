@@ -202,7 +202,7 @@ class RealSum:
         return (below + (rng.random(numbers.size) < scaled - below)).astype(np.int64)
 
     def _noise_parts(self, people: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """One person's part of the noise, for each of so many: clusters of logarithmic size, of both signs."""
+        """One person's part of the noise, for each of these people: clusters of logarithmic size, of both signs."""
         parts = np.zeros(people, dtype=np.int64)
         for sign in (1, -1):
             clusters = self._clusters.sample(people, rng=rng)

@@ -23,7 +23,7 @@ Words = NDArray[np.unsignedinteger]
 
 
 def word_kind(bits: int) -> np.dtype[np.unsignedinteger]:
-    """The narrowest unsigned integers of so many bits."""
+    """The narrowest unsigned integers of this many bits."""
     return np.dtype(np.min_scalar_type((1 << bits) - 1))
 
 

@@ -57,6 +57,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
     noise_messages: int
 
     numbered_messages = False
+    draws_its_law = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

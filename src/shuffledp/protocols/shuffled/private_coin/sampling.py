@@ -40,7 +40,7 @@ def dimension_law(*, equations: int, bits: int) -> InversionTable:
 def sample_supports(
     values: NDArray[np.int64], noise: int, *, equations: int, bits: int, bins: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """How many messages support each bin: one real message per value, and so many noise messages."""
+    """How many messages support each bin: one real message per value, and `noise` others."""
     counts = np.bincount(values, minlength=bins)
     for start in range(0, values.size, _SPACES_AT_ONCE):
         known = (values[start : start + _SPACES_AT_ONCE] + 1).astype(word_kind(bits))[:, None]
@@ -65,7 +65,7 @@ def _other_members(
 
 
 def _completed(known: Words, *, by: int, bits: int, rng: np.random.Generator) -> Words:
-    """Every row of independent vectors with so many more, uniform among those that leave the row independent."""
+    """Every row of independent vectors with a few more, uniform among those that leave the row independent."""
     added = np.empty((known.shape[0], by), dtype=known.dtype)
     rows = np.hstack([known, added])
     missing = np.arange(rows.shape[0])
