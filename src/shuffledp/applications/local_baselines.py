@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,13 @@ from shuffledp.errors import ParameterError
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
 
 Oracle = HadamardResponse | RandomizedResponse
+
+
+class LocalBaseline(Protocol):
+    """A local protocol for one of the problems, with a given number of people."""
+
+    def run(self, rng: np.random.Generator) -> bool:
+        """Whether the answer is right, in one trial on a random instance."""
 
 
 def best_oracle(*, users: int, bins: int, epsilon: float) -> Oracle:

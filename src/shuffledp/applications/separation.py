@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ from shuffledp.applications.bernoulli import (
     central_sum,
     local_sum,
 )
-from shuffledp.applications.local_baselines import LocalChasing, LocalJumping, LocalSupport
+from shuffledp.applications.local_baselines import LocalBaseline, LocalChasing, LocalJumping, LocalSupport
 from shuffledp.applications.pointer_chasing import PointerChasing
 from shuffledp.applications.pointer_jumping import PointerJumping
-from shuffledp.applications.search import CONFIDENCE, Trial, measured_users
+from shuffledp.applications.search import CONFIDENCE, measured_users
 from shuffledp.applications.support_identification import SupportIdentification
 from shuffledp.checks import target_delta, target_epsilon, whole
 from shuffledp.errors import ParameterError
@@ -100,8 +101,10 @@ class _Question:
     rng: np.random.Generator
     tell: Callable[[int], None]
 
-    def measured(self, trial: Trial, start: float) -> Cell:
-        found = measured_users(trial, start=start, rng=self.rng, tell=self.tell)
+    def measured(self, baseline: Callable[[int], LocalBaseline], start: float) -> Cell:
+        """A cell of a local baseline, which is made once for each number of people that is tried."""
+        made = cache(baseline)
+        found = measured_users(lambda users, rng: made(users).run(rng), start=start, rng=self.rng, tell=self.tell)
         return Cell(users=found.users, too_few=found.too_few, trials=found.trials)
 
     def support_cells(self, problem: SupportIdentification) -> dict[str, Callable[[], Cell]]:
@@ -197,11 +200,11 @@ def _chasing_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell
         raise ParameterError(f"l must be at most {LONGEST_PERMUTATION}, got {length}")
     problem, epsilon = PointerChasing(steps=2, length=length), asked.epsilon
 
-    def trial(users: int, rng: np.random.Generator) -> bool:
-        return LocalChasing(problem=problem, users=users, epsilon=epsilon).run(rng)
-
     return {
-        "local": lambda: asked.measured(trial, LocalChasing.guess(problem, epsilon)),
+        "local": lambda: asked.measured(
+            lambda users: LocalChasing(problem=problem, users=users, epsilon=epsilon),
+            LocalChasing.guess(problem, epsilon),
+        ),
         **asked.support_cells(problem.support_problem),
         "local-bound": lambda: Cell(users=length / math.exp(epsilon)),
         "shuffled-bound": lambda: asked.bound(items=1, power=2),
@@ -213,16 +216,16 @@ def _jumping_cells(asked: _Question, size: float, branching: int | None = None) 
     levels, epsilon = _items(size, minimum=2), asked.epsilon
     problem = PointerJumping(levels=levels, **({} if branching is None else {"branching": branching}))
 
-    def trial(users: int, rng: np.random.Generator) -> bool:
-        return LocalJumping(problem=problem, users=users, epsilon=epsilon).run(rng)
-
     def local_bound() -> Cell:
         if problem.branching != levels**4:
             return Cell(problem="the lower bound is for s = h^4")
         return Cell(users=levels**3 / (epsilon**2 * math.log(levels)))
 
     return {
-        "local": lambda: asked.measured(trial, LocalJumping.guess(problem, epsilon)),
+        "local": lambda: asked.measured(
+            lambda users: LocalJumping(problem=problem, users=users, epsilon=epsilon),
+            LocalJumping.guess(problem, epsilon),
+        ),
         **asked.support_cells(problem.support_problem),
         "local-bound": local_bound,
         "shuffled-bound": lambda: asked.bound(items=levels, power=2),
@@ -240,11 +243,11 @@ def _items(size: float, minimum: int = 1) -> int:
 def _support_cells(asked: _Question, size: float, bins: int = 1024) -> dict[str, Callable[[], Cell]]:
     problem = SupportIdentification(items_in_support=_items(size), bins=bins)
 
-    def trial(users: int, rng: np.random.Generator) -> bool:
-        return LocalSupport(problem=problem, users=users, epsilon=asked.epsilon).run(rng)
-
     return {
-        "local": lambda: asked.measured(trial, LocalSupport.guess(problem, asked.epsilon)),
+        "local": lambda: asked.measured(
+            lambda users: LocalSupport(problem=problem, users=users, epsilon=asked.epsilon),
+            LocalSupport.guess(problem, asked.epsilon),
+        ),
         **asked.support_cells(problem),
         "shuffled-bound": lambda: asked.bound(items=problem.items_in_support, power=2),
         "central-bound": lambda: asked.bound(items=problem.items_in_support, power=1),

@@ -13,9 +13,9 @@ event may be worse.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,9 @@ from shuffledp.verification.audit.scores import SCORES, learn
 Output = ArrayLike | Mapping[Any, float]
 """Messages in the order seen, or a mapping from names to numbers."""
 
+Relation = Literal["at least", "at most", "exactly"]
+_RELATIONS: tuple[Relation, ...] = ("at least", "at most", "exactly")
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _MOST_THRESHOLDS = 200
 """For each question, thresholds among which the event is chosen: more cost time and hardly help, since neighbouring
 ones have nearly the same probability."""
@@ -74,10 +77,10 @@ class Audit:
 
 @dataclass(frozen=True)
 class _Event:
-    """A question's answer lies on one side of a threshold, or is equal to it; more likely on the dataset or not."""
+    """A question's answer is at least, at most or exactly a threshold; more likely on the dataset or not."""
 
     question: int
-    relation: str
+    relation: Relation
     threshold: float
     on_dataset: bool
 
@@ -177,32 +180,34 @@ def _most_telling(
 ) -> _Event:
     """The event with the largest bound on epsilon, by a quick approximation of the confidence bounds."""
     score = math.sqrt(2 * math.log(1 / failure))  # a normal quantile, on the large side
-    best, event = -math.inf, _Event(0, "at least", -math.inf, True)
+    best, event = -math.inf, _Event(0, _RELATIONS[0], -math.inf, True)
     for question in range(dataset.shape[1]):
-        for relation, thresholds, one, other in _shares(dataset[:, question], neighbour[:, question]):
-            for on_dataset, p, q in ((True, one, other), (False, other, one)):
-                bounds = _quick_bound(p, q, trials=len(dataset), delta=delta, score=score)
-                at = int(np.argmax(bounds))
-                if bounds[at] > best:
-                    best, event = bounds[at], _Event(question, relation, float(thresholds[at]), on_dataset)
+        thresholds = _thresholds(dataset[:, question], neighbour[:, question])
+        one, other = (_shares(sample[:, question], thresholds) for sample in (dataset, neighbour))
+        # shape: relation, which dataset the event is likely on, threshold
+        likely, unlikely = np.stack([one, other], axis=1), np.stack([other, one], axis=1)
+        bounds = _quick_bound(likely, unlikely, trials=len(dataset), delta=delta, score=score)
+        if bounds.max() > best:
+            best = bounds.max()
+            relation, side, at = np.unravel_index(np.argmax(bounds), bounds.shape)
+            event = _Event(question, _RELATIONS[relation], float(thresholds[at]), on_dataset=bool(side == 0))
     return event
 
 
-def _shares(
-    one: NDArray[np.float64], other: NDArray[np.float64]
-) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]:
-    """For every relation and threshold, how often the event happens in either sample."""
+def _thresholds(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values that occur, or evenly chosen ones if there are too many."""
     values = np.unique(np.concatenate([one, other]))
-    if values.size > _MOST_THRESHOLDS:
-        values = values[np.linspace(0, values.size - 1, _MOST_THRESHOLDS).astype(int)]
-    first, second = np.sort(one), np.sort(other)
-    below, up_to = (
-        [np.searchsorted(sample, values, side=side) / sample.size for sample in (first, second)]
-        for side in ("left", "right")
-    )
-    yield "at least", values, 1 - below[0], 1 - below[1]
-    yield "at most", values, up_to[0], up_to[1]
-    yield "exactly", values, up_to[0] - below[0], up_to[1] - below[1]
+    if values.size <= _MOST_THRESHOLDS:
+        return values
+    chosen: NDArray[np.float64] = values[np.linspace(0, values.size - 1, _MOST_THRESHOLDS).astype(int)]
+    return chosen
+
+
+def _shares(sample: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How often the event happens in a sample: a row for each relation, a column for each threshold."""
+    ordered = np.sort(sample)
+    below, up_to = (np.searchsorted(ordered, thresholds, side=side) / sample.size for side in _SIDES)
+    return np.stack([1 - below, up_to, up_to - below])
 
 
 def _quick_bound(

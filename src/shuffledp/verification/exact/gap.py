@@ -35,12 +35,14 @@ _LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
 
 _SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
 """Symmetric laws have one free number for each input: the odds of one or three ones against none or four."""
-_STARTS = tuple(np.array(odds) for odds in product((-2.0, 0.0, 2.0), repeat=2))
-"""Odds of 1 : 7, 1 : 1 and 7 : 1 for each input."""
+_STARTS = tuple(product((-2.0, 0.0, 2.0), repeat=2))
+"""Logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none of them alone always leads to the best minimum."""
+_FINE = tuple(product(np.linspace(-3, 3, 21).tolist(), repeat=2))
+"""Odds of up to 1 : 20. The best of these is one more start, for holes so small that a minimum is hard to see."""
 _DISTANCES = (0.5, 0.05, 0.005)
 """How far from the best symmetric laws a search starts, in turn: other minima lie near and far."""
 _PRECISION = 1e-12
-"""Of epsilon: far below the 1e-9 or so by which rounding to the grid changes it."""
+"""Relative to epsilon at the start: far below the 1e-9 or so by which rounding to the grid changes it."""
 _MOST_STEPS = 300
 """Searches were seen to end within 132 steps; this only stops one that does not."""
 
@@ -115,9 +117,10 @@ def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = No
     def loss(logits: NDArray[np.float64]) -> float:
         return float(np.abs(ratios(logits)).max())
 
-    symmetric = (_SYMMETRIC @ _smallest_largest(lambda odds: ratios(_SYMMETRIC @ odds), start) for start in _STARTS)
+    starts = *_STARTS, min(_FINE, key=lambda odds: loss(_SYMMETRIC @ odds))
+    symmetric = (_smallest_largest(lambda x: ratios(_SYMMETRIC @ x), np.array(odds)) for odds in starts)
+    best = start = min((_SYMMETRIC @ odds for odds in symmetric), key=loss)
     source = generator(rng)
-    best = start = min(symmetric, key=loss)
     for attempt in range(restarts):
         moved = start + _DISTANCES[attempt % len(_DISTANCES)] * source.standard_normal(start.size)
         best = min(best, _smallest_largest(ratios, moved), key=loss)
@@ -131,28 +134,30 @@ def _smallest_largest(
     """Where, near the start, the largest absolute value of smooth numbers is smallest; never worse than the start.
 
     The largest of them has kinks. So one more variable, t, is made as small as -t <= number <= t allows for all of
-    them, which is a smooth problem.
+    them, which is a smooth problem; it is scaled so that t is 1 at the start.
     """
     from scipy.optimize import minimize
 
     def largest(x: NDArray[np.float64]) -> float:
         return float(np.abs(numbers(x)).max())
 
+    scale = largest(start)
+
     def slack(x_and_t: NDArray[np.float64]) -> NDArray[np.float64]:
-        found, t = numbers(x_and_t[:-1]), x_and_t[-1]
+        found, t = numbers(x_and_t[:-1]) / scale, x_and_t[-1]
         return np.concatenate([t - found, t + found])
 
     only_t = np.append(np.zeros(start.size), 1.0)
     solution = minimize(
         lambda x_and_t: x_and_t[-1],
-        np.append(start, largest(start)),
+        np.append(start, 1.0),
         jac=lambda x_and_t: only_t,
         method="SLSQP",
         constraints={"type": "ineq", "fun": slack},
         options={"ftol": _PRECISION, "maxiter": _MOST_STEPS},
     )
     found: NDArray[np.float64] = solution.x[:-1]
-    return found if largest(found) < largest(start) else start
+    return found if largest(found) < scale else start
 
 
 def _laws(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from shuffledp import Histogram, ParameterError, run
 from shuffledp.protocols import AmplifiedOracle, RandomizedResponse
-from shuffledp.verification.exact import to_local
 from shuffledp.verification.exact.finite import FiniteRandomizer
-from shuffledp.verification.exact.local_simulation import FiniteProtocol
+from shuffledp.verification.exact.local_simulation import FiniteProtocol, to_local
 from shuffledp.verification.exact.pure import opposite_bits
 from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
-from tests.verification.test_pure_privacy import single_message
+from tests.oracles.random_randomizers import single_message
 
 ANALYZERS = {
     "everything": tuple,

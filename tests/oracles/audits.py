@@ -1,0 +1,35 @@
+"""Audits with a stated confidence, of mechanisms and of single reports."""
+
+import numpy as np
+
+from shuffledp import audit
+from shuffledp.protocols.local import (
+    BassilySmith,
+    LocalHashing,
+    bassily_smith,
+)
+
+CONFIDENCE = 1 - 1e-4
+"""An audit accuses a correct mechanism with probability 1e-4 at most."""
+
+
+def datasets(users, *, others=0, mine=0, instead=1):
+    """Two neighbouring datasets: one person, the first, holds another value."""
+    return (np.array([value] + [others] * (users - 1)) for value in (mine, instead))
+
+
+def audited(mechanism, pair, *, delta, trials, seed=0):
+    return audit(mechanism, *pair, trials=trials, delta=delta, confidence=CONFIDENCE, rng=np.random.default_rng(seed))
+
+
+def single_reports(protocol, value, trials, rng):
+    """As many outputs of one person; of a report with a hash, the bins that it supports."""
+    reports = protocol.randomize(np.full(trials, value), rng=rng)
+    bins = np.arange(protocol.bins, dtype=np.uint64)
+    if isinstance(protocol, LocalHashing):
+        supported = protocol._in_cell
+    elif isinstance(protocol, BassilySmith):
+        supported = bassily_smith._agreeing
+    else:
+        return reports.reshape(trials, 1)
+    return [dict(enumerate(supported(reports[i : i + 1], bins))) for i in range(trials)]

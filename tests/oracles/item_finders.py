@@ -1,0 +1,22 @@
+"""Protocols that report no empty bin, for (1, 1e-6) in total, and one that does."""
+
+from shuffledp import DummyHistogram, Histogram, SparseHistogram
+from shuffledp.protocols.central import StabilityHistogram
+
+BINS = 10**9
+
+GUARANTEE = {"epsilon": 1, "delta": 1e-6}
+
+FINDERS = {
+    "paper": lambda users: Histogram.from_theorem(users=users, bins=BINS, epsilon=0.5, delta=5e-7),
+    "exact": lambda users: Histogram.calibrate(users=users, bins=BINS, **GUARANTEE),
+    "sparse": lambda users: SparseHistogram.calibrate(users=users, bins=BINS, **GUARANTEE),
+    "central": lambda users: StabilityHistogram.calibrate(users=users, bins=BINS, **GUARANTEE),
+}
+
+WITH_PHANTOMS = DummyHistogram.calibrate(users=500, bins=12, **GUARANTEE)
+
+
+def report_chance(protocol, count, *, at_least=0.0):
+    """How likely a bin of `count` people is reported with an estimate of `at_least` people."""
+    return protocol.report_chance(count, at_least=at_least)
