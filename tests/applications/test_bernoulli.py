@@ -20,9 +20,9 @@ from tests.oracles.item_finders import GUARANTEE
 from tests.oracles.successes import agrees
 
 
-def binary_sum_estimates(protocol, estimator):
+def binary_sum_estimates(protocol):
     def draw(ones, rng):
-        return protocol.estimate(protocol.sample_tally(ones, rng=rng), estimator=estimator)[1]
+        return protocol.estimate(protocol.sample_tally(ones, rng=rng))[1]
 
     return draw
 
@@ -45,13 +45,13 @@ def laplace(ones, rng):
 @pytest.mark.parametrize("name", ["local", "exact", "paper", "blanket", "central"])
 def test_success_of_a_mean_is_that_of_the_protocol(name, mean):
     users, alpha = {"local": 400, "exact": 200, "paper": 3000, "blanket": 250, "central": 100}[name], 0.05
-    calibrated = BinarySum.calibrate(users=200, **GUARANTEE)
-    published = BinarySum.from_theorem(users=3000, **GUARANTEE)
+    calibrated = BinarySum.calibrate(users=200, truncated=False, **GUARANTEE)
+    published = BinarySum.published(users=3000, **GUARANTEE)
     blanket = BlanketSum.calibrate(users=250, **GUARANTEE)
     law, draw = {
         "local": (local_sum(users=400, epsilon=1.0), coin_flips(400)),
-        "exact": (binary_sum(calibrated, estimator="unbiased"), binary_sum_estimates(calibrated, "unbiased")),
-        "paper": (binary_sum(published, estimator="truncated"), binary_sum_estimates(published, "truncated")),
+        "exact": (binary_sum(calibrated), binary_sum_estimates(calibrated)),
+        "paper": (binary_sum(published), binary_sum_estimates(published)),
         "blanket": (blanket_sum(blanket), binary_sum_estimates(blanket, "unbiased")),
         "central": (central_sum(users=100, epsilon=1.0), laplace),
     }[name]
@@ -65,8 +65,8 @@ def test_success_of_a_mean_is_that_of_the_protocol(name, mean):
 
 SUMS = {
     "local": lambda users: local_sum(users=users, epsilon=1.0),
-    "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, **GUARANTEE), estimator="unbiased"),
-    "paper": lambda users: binary_sum(BinarySum.from_theorem(users=users, **GUARANTEE), estimator="truncated"),
+    "exact": lambda users: binary_sum(BinarySum.calibrate(users=users, truncated=False, **GUARANTEE)),
+    "paper": lambda users: binary_sum(BinarySum.published(users=users, **GUARANTEE)),
     "blanket": lambda users: blanket_sum(BlanketSum.calibrate(users=users, **GUARANTEE)),
     "central": lambda users: central_sum(users=users, epsilon=1.0),
 }
@@ -125,7 +125,7 @@ def test_the_local_model_pays_for_privacy_in_the_leading_term():
         problem = BernoulliMean(alpha=alpha)
         local = problem.sample_size(lambda users: local_sum(users=users, epsilon=0.5))
         shuffled = problem.sample_size(
-            lambda users: binary_sum(BinarySum.calibrate(users=users, **total), estimator="unbiased")
+            lambda users: binary_sum(BinarySum.calibrate(users=users, truncated=False, **total))
         )
         central = problem.sample_size(lambda users: central_sum(users=users, epsilon=0.5))
         # with coin flips the variance is that of the sample, 1/4, times ((e^eps + 1) / (e^eps - 1))^2

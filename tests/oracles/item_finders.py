@@ -8,7 +8,7 @@ BINS = 10**9
 GUARANTEE = {"epsilon": 1, "delta": 1e-6}
 
 FINDERS = {
-    "paper": lambda users: Histogram.from_theorem(users=users, bins=BINS, epsilon=0.5, delta=5e-7),
+    "paper": lambda users: Histogram.published(users=users, bins=BINS, epsilon=1, delta=1e-6),
     "exact": lambda users: Histogram.calibrate(users=users, bins=BINS, **GUARANTEE),
     "sparse": lambda users: SparseHistogram.calibrate(users=users, bins=BINS, **GUARANTEE),
     "central": lambda users: StabilityHistogram.calibrate(users=users, bins=BINS, **GUARANTEE),
@@ -19,4 +19,4 @@ WITH_PHANTOMS = DummyHistogram.calibrate(users=500, bins=12, **GUARANTEE)
 
 def report_chance(protocol, count, *, at_least=0.0):
     """How likely a bin of `count` people is reported with an estimate of `at_least` people."""
-    return protocol.report_chance(count, at_least=at_least)
+    return protocol.reading.report_chance(count, at_least=at_least)

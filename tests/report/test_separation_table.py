@@ -9,9 +9,11 @@ GUARANTEE = {"epsilon": 1, "delta": 1e-6}
 
 def test_notes_name_every_row_that_is_missing_and_the_halves_of_the_theorem():
     lines = notes(separate("support", sizes=(2, 4), seed=1, epsilon=3, delta=1e-6, local=False))
-    missing = [line for line in lines if "in total" in line]
-    assert [line.split(":")[0] for line in missing] == ["shuffled, paper's proof", "shuffled, paper's noise"]
-    assert all("for (3, 1e-06) in total the theorem is used with half of it, (1.5, 5e-07)" in line for line in missing)
+    missing = {line.split(":")[0]: line for line in lines if line.startswith("shuffled, paper")}
+    assert set(missing) == {"shuffled, paper's proof", "shuffled, paper's noise"}
+    halves = "for (3, 1e-06) in total the theorem is used with half of it, (1.5, 5e-07)"
+    assert halves in missing["shuffled, paper's proof"]
+    assert "epsilon=3 is above 2, where Theorem 3.2 does not hold" in missing["shuffled, paper's noise"]
     assert any("h max(1, log h)" in line for line in lines)
 
 

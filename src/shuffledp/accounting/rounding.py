@@ -92,6 +92,6 @@ ESTIMATE_AT_AN_EDGE = 1e-6
 """Absolute, in people: an estimate that lies on the edge of an interval is inside or outside as asked, not as rounding
 has it. Not measured here: it must stay far below the distance of two estimates."""
 
-CLOPPER_PEARSON_TAIL = 1e-8
-"""The failure probability that a confidence bound may spend is lowered by this: the tail that it is compared with has
-about ten digits."""
+CLOPPER_PEARSON_TAIL = 5e-7
+"""The failure probability that a confidence bound may spend is lowered by this: scipy's inverse of the beta function is
+off by 8e-10 below 10^5 trials, by 5e-8 below 10^7 and by 1.5e-7 at 3 * 10^7 (15,000 random settings)."""

@@ -10,10 +10,10 @@ from dataclasses import is_dataclass
 import numpy as np
 import pytest
 
-import shuffledp
-from shuffledp import BinarySum, DummyHistogram, Histogram, SparseHistogram
+from shuffledp import BinarySum, DummyHistogram, Histogram, SparseHistogram, protocols, shuffle
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.protocols import BlanketHistogram, BlanketSum, PrivateCoinHistogram
+from shuffledp.protocols.base import BaseHistogram
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import (
     BassilySmith,
@@ -44,7 +44,7 @@ SHUFFLED = {
 }
 
 CENTRAL = {
-    LaplaceHistogram: LaplaceHistogram.from_paper(users=6, bins=3, epsilon=1),
+    LaplaceHistogram: LaplaceHistogram.published(users=6, bins=3, epsilon=1, delta=1e-6),
     StabilityHistogram: StabilityHistogram.calibrate(users=6, bins=3, epsilon=1, delta=0.05),
 }
 
@@ -60,12 +60,9 @@ def view(protocol):
 
 
 def test_every_protocol_is_audited():
-    offered = {getattr(shuffledp, name) for name in shuffledp.__all__}
-    protocols = {
-        kind for kind in offered if is_dataclass(kind) and (hasattr(kind, "randomize") or hasattr(kind, "release"))
-    }
-    tables = {shuffledp.FiniteRandomizer}
-    assert protocols - tables == {*SHUFFLED, *CENTRAL, *LOCAL}
+    offered = {getattr(protocols, name) for name in protocols.__all__}
+    kinds = {kind for kind in offered if is_dataclass(kind) and issubclass(kind, BaseHistogram | RealSum)}
+    assert kinds - {protocols.ShuffledHistogram} == {*SHUFFLED, *CENTRAL, *LOCAL}
 
 
 @pytest.mark.parametrize("kind", SHUFFLED, ids=lambda kind: kind.__name__)
@@ -118,7 +115,7 @@ def test_noise_that_is_30_percent_too_small_is_found():
 
 
 def test_central_noise_that_is_30_percent_too_small_is_found():
-    faulty = LaplaceHistogram.from_paper(users=6, bins=3, epsilon=1 / 0.7)
+    faulty = LaplaceHistogram.published(users=6, bins=3, epsilon=1 / 0.7, delta=1e-6)
     result = audited(released_counts(faulty), datasets(6), delta=0.0, trials=5000)
     assert result.accuses(CENTRAL[LaplaceHistogram].guarantee.epsilon)
 
@@ -129,7 +126,7 @@ def test_a_bin_without_noise_is_found():
     def faulty(values, *, rng):
         messages = protocol.randomize(values, rng=rng)
         silent = np.zeros(protocol.users + np.count_nonzero(values == 0), dtype=messages.dtype)
-        return shuffledp.shuffle(np.concatenate([messages[messages != 0], silent]), rng=rng)
+        return shuffle(np.concatenate([messages[messages != 0], silent]), rng=rng)
 
     result = audited(faulty, datasets(12), delta=delta, trials=1500)
     assert result.accuses(protocol.privacy.epsilon(delta))

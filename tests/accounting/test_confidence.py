@@ -7,8 +7,8 @@ from scipy.special import betaincinv
 from scipy.stats import beta
 
 from shuffledp import ParameterError
+from shuffledp.accounting.confidence import lower_bound, upper_bound
 from shuffledp.accounting.rounding import CLOPPER_PEARSON_TAIL
-from shuffledp.verification.audit.clopper_pearson import lower_bound, upper_bound
 from tests.oracles.binomial_tails import exact_tail, precise_tail
 
 
