@@ -44,6 +44,8 @@ docs: .venv/test.stamp
 ## table1: the paper's comparison table, measured, in about ten minutes
 ## table2: the paper's Table 2, measured, in about twenty minutes
 ## gap: the figure of the page on pure privacy
+## trade-off: the figure of the planner in README.md
+## report-figure: the picture of the report in README.md
 
 ## bench: times, as tables
 bench: .venv/test.stamp .venv/java.stamp

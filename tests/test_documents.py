@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from shuffledp import SparseHistogram
 from shuffledp.cli.app import app
 from shuffledp.errors import ParameterError
+from shuffledp.protocols import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -28,8 +29,13 @@ def blocks(document, language):
 
 
 def execute(document, programs):
-    """The programs as one, in this process; pytest makes errors of warnings."""
-    exec(compile("\n".join(programs), name(document), "exec"), {"__name__": "__main__"})
+    """The programs as one, in this process; pytest makes errors of warnings. What they enter in the catalogue goes."""
+    known = dict(CATALOGUE)
+    try:
+        exec(compile("\n".join(programs), name(document), "exec"), {"__name__": "__main__"})
+    finally:
+        CATALOGUE.clear()
+        CATALOGUE.update(known)
 
 
 def normal(row):
@@ -136,7 +142,7 @@ def test_make_help_lists_every_target():
         target for line in re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE) for target in line.split()
     }
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert sorted(re.findall(r"^  ([a-z0-9]+) +\S", listed, flags=re.MULTILINE)) == sorted(targets)
+    assert sorted(re.findall(r"^  ([a-z0-9-]+) +\S", listed, flags=re.MULTILINE)) == sorted(targets)
     assert "check" in targets
 
 

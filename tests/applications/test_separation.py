@@ -26,7 +26,7 @@ def test_what_cannot_be_had_says_why():
     result = separate("support", sizes=(2,), seed=1, epsilon=3, delta=1e-6, local=False)
     (paper,) = result.column("paper")
     assert paper.users is None
-    assert "above 1" in paper.problem
+    assert "above 2, where Theorem 3.2 does not hold" in paper.problem
     assert result.column("exact")[0].users < 100
     (bound,) = separate("pointer-jumping", sizes=(2,), seed=1, branching=5, local=False, **GUARANTEE).column(
         "local-bound"

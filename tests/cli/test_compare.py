@@ -15,10 +15,10 @@ def test_the_command(tmp_path):
     shown = compare("--users", "2000", "--bins", "10,2^70", *common, *few, "--figure", str(tmp_path / "f.svg"),
                     "--markdown", str(tmp_path / "t.md"))  # fmt: skip
     assert shown.returncode == 0, shown.stderr
-    assert "P^hist, exact" in shown.stdout
+    assert "Histogram (P^hist)" in shown.stdout
     assert "too few" in shown.stdout
     assert "<svg" in (tmp_path / "f.svg").read_text()
-    assert "| shuffled | P^hist, exact |" in (tmp_path / "t.md").read_text()
+    assert "| shuffled | Histogram (P^hist) |" in (tmp_path / "t.md").read_text()
     plain = compare("--users", "2000", "--bins", "10,2^70", *common, *few, "--json")
     rows = json.loads(plain.stdout)
     assert len(rows) == 6

@@ -45,7 +45,7 @@ def test_plan_as_json_with_a_target():
 
 def test_plan_for_a_message_budget():
     result = command("plan", *QUESTION, "--max-messages", "10")
-    assert "SparseHistogram: at most 62," in result.stdout
+    assert "SparseHistogram (ours): at most 62," in result.stdout
 
 
 def test_plan_for_too_few_people_names_the_number():

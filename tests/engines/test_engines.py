@@ -192,16 +192,20 @@ def test_endings_in_capitals_and_empty_parts_of_a_folder(tmp_path):
 
 
 def test_one_row_for_each_person_uniformly():
-    """Person 1 has rows x, y; person 2 a missing value and x: each of the four choices equally often."""
-    table = {"value": ["x", "y", None, "x"], "user": [1, 1, 2, 2]}
-    outcomes = Counter(tuple(sorted(map(str, count(table, user="user").items()))) for _ in range(400))
-    assert set(outcomes) == {
-        ("('x', 2)",),
-        ("('x', 1)", "(None, 1)"),
-        ("('x', 1)", "('y', 1)"),
-        ("('y', 1)", "(None, 1)"),
+    """In each of 400 groups one person has rows x, y, another z and a missing value: all four choices equally often."""
+    groups = range(400)
+    values = [value for group in groups for value in (f"{group} x", f"{group} y", f"{group} z", None)]
+    table = {
+        "value": values,
+        "user": [user for group in groups for user in (2 * group, 2 * group, *[2 * group + 1] * 2)],
     }
+    counted = count(table, user="user")
+    assert sum(counted.values()) == 800
+    assert all((f"{group} x" in counted) != (f"{group} y" in counted) for group in groups)
+    outcomes = Counter((f"{group} x" in counted, f"{group} z" in counted) for group in groups)
+    assert len(outcomes) == 4
     assert min(outcomes.values()) > 50  # 100 expected; fails with probability below 1e-7
+    assert count(table, user="user") != counted  # other rows the next time
 
 
 def test_missing_values_are_dropped_before_a_row_is_chosen():

@@ -138,7 +138,7 @@ def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(spark, pe
         """Kills its process at the second batch of the first try of a task."""
 
         users = USERS
-
+        numbered_messages = True
         messages_per_user = MessageCount(expected=15_000.0, maximum=np.inf)  # so that a task has several batches
 
         def __init__(self, deadly):

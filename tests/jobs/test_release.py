@@ -63,7 +63,7 @@ def test_every_protocol_on_a_listed_domain(protocol, estimator, messages):
 def test_the_planner_chooses_unless_told():
     few = private_histogram(VALUES, **GUARANTEE, domain=["a", "b", "rare"])
     assert few.title == "DummyHistogram"
-    assert private_histogram(VALUES, epsilon=0.2, delta=1e-6).title == "SparseHistogram, best error"
+    assert private_histogram(VALUES, epsilon=0.2, delta=1e-6).title == "SparseHistogram (ours), best error"
     assert isinstance(private_histogram(VALUES, **GUARANTEE, protocol="hist").protocol, Histogram)
     assert isinstance(private_histogram(VALUES, **GUARANTEE, protocol="sparse").protocol, SparseHistogram)
 
@@ -113,7 +113,7 @@ def test_json_has_everything_and_no_truth_unless_asked():
         ({"estimator": "unbiased"}, "give the domain"),
         ({"protocol": "dummy"}, "give the domain"),
         ({"protocol": "laplace"}, "protocol must be"),
-        ({"protocol": "sparse", "estimator": "unbiased"}, "protocol must be"),
+        ({"protocol": "sparse", "estimator": "unbiased"}, "estimator must be truncated for sparse"),
         ({"messages": True}, "needs a domain"),
         ({"other": True}, "needs a domain"),
         ({"domain": "a"}, "list of labels"),

@@ -42,7 +42,7 @@ def test_partly_drawn_tallies_of_different_bins_do_not_add():
 
 
 def test_malformed_tallies_are_refused():
-    with pytest.raises(DataError, match="one count per symbol"):
+    with pytest.raises(DataError, match="for each symbol of a flat array"):
         Tally(np.arange(3), np.arange(2))
     with pytest.raises(DataError, match="whole numbers"):
         Tally.from_mapping({"a": 1.5})

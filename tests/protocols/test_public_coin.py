@@ -143,7 +143,7 @@ def test_the_whole_run():
 
 
 def test_refusals():
-    with pytest.raises(TooFewUsersError, match=r"probability 0\.53 > 1/2.*at least 105,627.*only 858"):
+    with pytest.raises(TooFewUsersError, match=r"probability 0\.53 > 1/2.*at least 105627.*only 858"):
         PublicCoinHistogram.published(users=10**5, bins=100, **WISH)
     with pytest.raises(TooFewUsersError, match="too few"):
         PublicCoinHistogram.calibrate(users=50, bins=100, **WISH)

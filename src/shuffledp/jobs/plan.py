@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from shuffledp.accounting.search import first_safe_from
 from shuffledp.checks import MOST_USERS, failure_probability, open_probability, real
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.protocols.catalogue import CATALOGUE, Entry, named
+from shuffledp.protocols.catalogue import CATALOGUE, Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
 from shuffledp.words import readable
@@ -130,7 +130,7 @@ def users_needed(
 
     Errors are whole numbers, so a few people less can happen to be enough too.
     """
-    entry, share = named(name), open_probability("share", share)
+    entry, share = _advised(name), open_probability("share", share)
     honest_share = real("honest_share", honest_share)
     if not 0 < honest_share <= 1:
         raise ParameterError(f"honest_share must lie in (0, 1], got {honest_share:g}")
@@ -157,7 +157,7 @@ def epsilon_needed(
     honest_users: int | None = None,
 ) -> float:
     """The smallest epsilon from 0.01 to 10 with at most this simultaneous error in people, to one per cent."""
-    entry, allowed = named(name), real("error", error)
+    entry, allowed = _advised(name), real("error", error)
 
     def error_at(log_epsilon: float) -> float:
         target = Target(users=users, bins=bins, epsilon=math.exp(log_epsilon), delta=delta, honest_users=honest_users)
@@ -185,7 +185,7 @@ def most_bins(
     name: str, *, messages: float, users: int, epsilon: float, delta: float, honest_users: int | None = None
 ) -> int:
     """The most bins for which a person sends at most this number of messages on average."""
-    entry, budget = named(name), real("messages", messages)
+    entry, budget = _advised(name), real("messages", messages)
     target = Target(users=users, bins=_MANY_BINS, epsilon=epsilon, delta=delta, honest_users=honest_users)
     per_bin = (entry.make(target).messages_per_user.expected - 1) / _MANY_BINS
     if budget < 1 + per_bin:
@@ -199,6 +199,14 @@ def surely_seen(error: float, *, phantoms: bool) -> int:
     A hidden bin is off by its whole count; where empty bins are noisy, both errors must be overcome.
     """
     return math.floor(error * (2 if phantoms else 1)) + 1
+
+
+def _advised(name: str) -> Entry:
+    """An entry that the planner speaks about."""
+    advised = [known for known, entry in CATALOGUE.items() if entry.advised]
+    if name not in advised:
+        raise ParameterError(f"protocol must be one of {', '.join(advised)}; got {name!r}")
+    return CATALOGUE[name]
 
 
 def _simultaneous(entry: Entry, target: Target, beta: float) -> float:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from shuffledp.lazily import lazy_names
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.base import ShuffledHistogram
     from shuffledp.protocols.catalogue import CATALOGUE, Entry
     from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
     from shuffledp.protocols.cost import MessageCount
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from shuffledp.protocols.shuffled.private_coin import PrivateCoinHistogram
     from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
     from shuffledp.protocols.shuffled.sparse import SparseHistogram
+    from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
     from shuffledp.protocols.sums.binary_sum import BinarySum
     from shuffledp.protocols.sums.blanket_sum import BlanketSum
     from shuffledp.protocols.sums.real_sum import RealSum
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "base": ("ShuffledHistogram",),
+        "shuffled_histogram": ("ShuffledHistogram",),
         "catalogue": (
             "CATALOGUE",
             "Entry",

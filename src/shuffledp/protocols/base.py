@@ -1,9 +1,4 @@
-"""What is written once for all histogram protocols.
-
-A new protocol derives from `ShuffledHistogram` and writes its calibration (`for_target`), its privacy curve, the
-reading of its tally, its messages (`_send`), their number, and a sentence about its noise. It draws its tally from the
-exact law (`_draw`) where it knows that; otherwise messages are made, shuffled and counted.
-"""
+"""What is written once for the histogram protocols of all models: how they are made, read and described."""
 
 from __future__ import annotations
 
@@ -11,10 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.guarantee import Guarantee
@@ -32,31 +26,17 @@ from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.inputs import (
     Counts,
-    check_bins,
     check_domain,
     check_messages,
     check_tally,
-    check_total,
-    people_in_bins,
     true_counts,
 )
-from shuffledp.pipeline.shuffler import concatenate, shuffle
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount, bits_to_name
 from shuffledp.protocols.promise import describe_release, reached
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
 from shuffledp.reading.reading import ErrorBound, Reading
-from shuffledp.words import readable
-
-_BINS_PER_MESSAGE = 4
-"""Counting every bin pays while there are at most this many of them for each message."""
-
-_FEW_MESSAGES = 1000
-"""With fewer messages than this, counting a few thousand bins costs nothing."""
-
-_MAKING = 500.0
-"""Elementary steps that making, shuffling and counting a message takes, about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,81 +199,6 @@ class BaseHistogram(ABC):
         """The guarantee, its conditions and the error to expect, in words."""
         error = self.error(beta).simultaneous
         return describe_release(self, bins=self.bins, noise=self.noise_in_words, error=error, beta=beta, drawn=drawn)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShuffledHistogram(BaseHistogram):
-    """A protocol in which people send messages: whole numbers below `alphabet`, unless it says otherwise."""
-
-    kinds: ClassVar[int] = 1
-    """How many kinds of messages a bin has; message bin * kinds + kind."""
-
-    most_bins_in_messages: ClassVar[int] = 2**32
-    """With more bins no messages can be made."""
-
-    numbered_messages: ClassVar[bool] = True
-    """Whether messages are single whole numbers, which some engines need."""
-
-    @property
-    def alphabet(self) -> int:
-        """How many different messages there are."""
-        return self.bins * self.kinds
-
-    @property
-    def total_variance(self) -> float:
-        """Variance of the number of everybody's messages together."""
-        return 0.0
-
-    @property
-    def draws_its_law(self) -> bool:
-        """Messages are made, unless a protocol knows the law of its tally and sets this to True."""
-        return False
-
-    @property
-    def drawing_cost(self) -> float:
-        """Messages have to be made unless the tally has a law that is drawn."""
-        return 0.0 if self.draws_its_law else _MAKING * self.users * self.messages_per_user.expected
-
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """The messages of one person (a bin) or of many (an array of bins)."""
-        people = people_in_bins(values, bins=self.bins)
-        if self.bins > self.most_bins_in_messages:
-            raise ParameterError(
-                f"bins={readable(self.bins)} is too many to send messages: draw the tally with sample_tally"
-            )
-        return self._send(people, generator(rng))
-
-    @abstractmethod
-    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """The messages of people with these values."""
-
-    def tally(self, messages: ArrayLike | Tally) -> Tally:
-        """How often each message occurs in each bin; also of messages that were counted elsewhere."""
-        counted = messages if isinstance(messages, Tally) else None
-        symbols = concatenate(messages) if counted is None else counted.symbols  # type: ignore[arg-type]
-        check_bins(symbols, bins=self.alphabet, what="message")
-        every = self.reading.phantoms or self.bins <= _BINS_PER_MESSAGE * max(symbols.size, _FEW_MESSAGES)
-        if counted is None:
-            counted = Tally.of_bins(symbols, bins=self.alphabet) if every else Tally.of(symbols)
-        else:
-            counted = replace(counted.dense(bins=self.alphabet) if every else counted, messages=counted.total)
-        if self.kinds == 1:
-            return counted
-        if not every:
-            return counted.by_kind(self.kinds)
-        return replace(counted, symbols=np.arange(self.bins), counts=counted.counts.reshape(self.bins, self.kinds))
-
-    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Everybody's messages, made, shuffled and counted."""
-        values = np.repeat(truth.symbols, truth.counts)
-        return self.tally(shuffle(self.randomize(values, rng=rng), rng=rng))
-
-    def _check_number(self, tally: Tally) -> None:
-        """Everybody sends the same number of messages, or all together send about what is expected."""
-        super()._check_number(tally)
-        if tally.complete and not self.messages_per_user.fixed:
-            expected = self.users * self.messages_per_user.expected
-            check_total(tally.total, users=self.users, bins=self.bins, expected=expected, variance=self.total_variance)
 
 
 def read(

@@ -88,7 +88,7 @@ def every_bin(tally: Tally, *, bins: int) -> Tally:
         return in_order(tally)
     if not tally.complete or bins > _MOST_LISTED:
         raise DataError(
-            "this estimates every bin and needs the count of each: tally messages, or give sample_tally an array with "
-            "all true counts"
+            "every bin is estimated, which needs the count of every bin: tally messages, or give sample_tally an array "
+            "with all true counts"
         )
     return tally.dense(bins=bins)

@@ -60,7 +60,7 @@ def view(protocol):
 
 
 def test_every_protocol_is_audited():
-    offered = {getattr(protocols, name) for name in protocols.__all__}
+    offered = [getattr(protocols, name) for name in protocols.__all__]
     kinds = {kind for kind in offered if is_dataclass(kind) and issubclass(kind, BaseHistogram | RealSum)}
     assert kinds - {protocols.ShuffledHistogram} == {*SHUFFLED, *CENTRAL, *LOCAL}
 

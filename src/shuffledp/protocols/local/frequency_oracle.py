@@ -24,8 +24,8 @@ from shuffledp.checks import real, reporting, target_epsilon, whole
 from shuffledp.pipeline.inputs import few_enough_bins
 from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.base import ShuffledHistogram
 from shuffledp.protocols.cost import MessageCount
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.supports import Supports
 from shuffledp.words import readable

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from shuffledp.accounting.amplification import Amplification, largest_local_epsilon
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.base import ShuffledHistogram
 from shuffledp.protocols.cost import MessageCount
 from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.reading import Reading
 

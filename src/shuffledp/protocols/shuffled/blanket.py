@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.noise.coins import heads
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.base import ShuffledHistogram
 from shuffledp.protocols.cost import MessageCount, expected_messages
 from shuffledp.protocols.flips import blanket_curve, check_flip, fewest_flips, published_flips
 from shuffledp.protocols.promise import kept_promise
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.supports import FlippedBits
 

@@ -25,8 +25,8 @@ from shuffledp.noise.clusters import Clusters
 from shuffledp.noise.coins import heads
 from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.base import ShuffledHistogram
 from shuffledp.protocols.cost import MessageCount, expected_messages
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.noisy_counts import UnbiasedCounts
 

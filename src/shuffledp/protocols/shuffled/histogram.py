@@ -23,9 +23,9 @@ from shuffledp.checks import target_delta, target_epsilon
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.base import ShuffledHistogram
 from shuffledp.protocols.cost import MessageCount, expected_messages
 from shuffledp.protocols.promise import theorem_noise
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.noisy_counts import TruncatedCounts, UnbiasedCounts
 

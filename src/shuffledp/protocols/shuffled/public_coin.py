@@ -27,9 +27,9 @@ from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import heads
 from shuffledp.pipeline.inputs import few_enough_bins
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.base import ShuffledHistogram
 from shuffledp.protocols.cost import MessageCount, bits_to_name
 from shuffledp.protocols.promise import kept_promise
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.smallest_cell import HashRows, SmallestCell
 

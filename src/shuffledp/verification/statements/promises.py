@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 
 from shuffledp.accounting.curve import Curve
 from shuffledp.protocols.catalogue import Entry
@@ -106,11 +107,11 @@ def _shuffled(kind: type[FrequencyOracle], users: int) -> Callable[[], Iterator[
     return verdicts
 
 
-def _local(kind: type[FrequencyOracle]) -> Callable[[], Iterator[Verdict]]:
+def _local(kind: Callable[..., FrequencyOracle], name: str) -> Callable[[], Iterator[Verdict]]:
     """The likelihood ratio of one message that can be listed."""
 
     def verdicts() -> Iterator[Verdict]:
-        yield _ratio(kind, FiniteRandomizer.of(kind(users=1, bins=4, epsilon=EPSILON), range(4)))  # type: ignore[arg-type]
+        yield _ratio(name, FiniteRandomizer.of(kind(users=1, bins=4, epsilon=EPSILON), range(4)))  # type: ignore[arg-type]
 
     return verdicts
 
@@ -119,14 +120,14 @@ def _hashing() -> Iterator[Verdict]:
     """What is hashed with public words is a response on few cells."""
     cells = LocalHashing(users=1, bins=100, epsilon=EPSILON).cells or 2
     table = FiniteRandomizer.of(RandomizedResponse(users=1, bins=cells, epsilon=EPSILON), range(cells))
-    yield _ratio(LocalHashing, table)
+    yield _ratio("LocalHashing", table)
 
 
 def _signs() -> Iterator[Verdict]:
     """What is projected with public words is a response on two signs."""
     truth = Fraction(BassilySmith(users=1, bins=100, epsilon=EPSILON).true_support)
     signs = {sign: {sign: truth, not sign: 1 - truth} for sign in (False, True)}
-    yield _ratio(BassilySmith, FiniteRandomizer.single(signs))
+    yield _ratio("BassilySmith", FiniteRandomizer.single(signs))
 
 
 def _laplace() -> Iterator[Verdict]:
@@ -146,9 +147,10 @@ def _stability() -> Iterator[Verdict]:
 ENUMERATIONS: dict[str, Callable[[], Iterator[Verdict]]] = {
     "stability": _stability,
     "laplace": _laplace,
-    "response": _local(RandomizedResponse),
-    "unary": _local(UnaryEncoding),
-    "hadamard": _local(HadamardResponse),
+    "response": _local(RandomizedResponse, "RandomizedResponse"),
+    "unary-symmetric": _local(partial(UnaryEncoding, optimised=False), "UnaryEncoding, symmetric"),
+    "unary": _local(UnaryEncoding, "UnaryEncoding"),
+    "hadamard": _local(HadamardResponse, "HadamardResponse"),
     "hashing": _hashing,
     "bassily-smith": _signs,
     "shuffled-response": _shuffled(RandomizedResponse, _FEW_SHUFFLED),
@@ -189,11 +191,11 @@ def _promise(title: str, curve: Curve) -> Verdict:
     )
 
 
-def _ratio(kind: type[FrequencyOracle], table: FiniteRandomizer) -> Verdict:
+def _ratio(name: str, table: FiniteRandomizer) -> Verdict:
     exact = table.privacy()
     promised = _exponential_below(EPSILON)
     return Verdict(
-        statement=f"{kind.__name__}, promise",
+        statement=f"{name}, promise",
         claim="epsilon of a message",
         claimed=EPSILON,
         exact=exact.epsilon,

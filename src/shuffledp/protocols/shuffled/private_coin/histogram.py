@@ -25,10 +25,10 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.inputs import few_enough_bins
 from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.base import ShuffledHistogram
 from shuffledp.protocols.cost import MessageCount
 from shuffledp.protocols.promise import kept_promise
 from shuffledp.protocols.shuffled.private_coin import decoding, sampling
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.chance_supports import ChanceSupports
 from shuffledp.words import readable

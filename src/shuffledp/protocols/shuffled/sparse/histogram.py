@@ -24,10 +24,10 @@ from shuffledp.accounting.rounding import SCALED_LAWS
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.clusters import Clusters
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.base import ShuffledHistogram
 from shuffledp.protocols.cost import MessageCount, bits_to_name, expected_messages
 from shuffledp.protocols.shuffled.sparse.laws import LawSearch, SparseLaws
 from shuffledp.protocols.shuffled.sparse.place import laws_for
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.paired_counts import PairedCounts
 
