@@ -43,6 +43,7 @@ def normal(row):
     return " ".join(re.sub(r"[█▒]+", "█", re.sub(r"\d[\d,.]*", "0", row)).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "console") or blocks(d, "python")], ids=name)
 def test_programs_and_commands_do_what_they_show(document, tmp_path, monkeypatch):
     """Commands first, in order, then the Python programs as one, all in the same folder."""
@@ -60,6 +61,7 @@ def test_programs_and_commands_do_what_they_show(document, tmp_path, monkeypatch
     execute(document, blocks(document, "python"))
 
 
+@pytest.mark.slow
 def test_the_figures_in_the_readme_are_true(tmp_path, monkeypatch, capsys):
     readme = ROOT / "README.md"
     (program,) = (block for block in blocks(readme, "python") if "calibrate" in block)

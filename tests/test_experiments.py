@@ -24,6 +24,7 @@ def root(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_table_1_is_written(root):
     table1.main(root, people=2000, table_bins=(10, 100), short_bins=(10, 100), table_trials=2, figure_bins=(10, 2**70),
                 figure_people=(1000, 2000), figure_trials=2, protocols=["laplace", "hist", "dummy"])  # fmt: skip
@@ -77,6 +78,7 @@ def test_without_markers_nothing_is_measured(root):
         documents.rewrite(root / "README.md", "table1", "text")
 
 
+@pytest.mark.slow
 def test_table_2_is_written(root):
     runs = (
         ("pointer-jumping", {"epsilon": 1, "sizes": (2,), "local": False}),
@@ -89,6 +91,7 @@ def test_table_2_is_written(root):
     assert (root / "docs" / "figures" / "table2.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_figures_are_written(root):
     figures = root / "docs" / "figures"
     gap.main(figures / "gap.png", gap_users=(2, 3), removal_users=(1, 2), restarts=0)

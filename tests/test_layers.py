@@ -65,6 +65,7 @@ def test_every_part_has_its_layer():
     assert parts - {"__init__"} == set(HEIGHTS)
 
 
+@pytest.mark.slow
 def test_layers_import_downwards_only():
     assert upward(SOURCE) == []
 

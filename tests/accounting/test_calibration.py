@@ -70,6 +70,7 @@ def test_calibration_is_sufficient_and_necessary(log_users, log_epsilon, log_del
         assert curve(users, less).delta(epsilon) > delta
 
 
+@pytest.mark.slow
 @given(st.integers(2, 12), st.integers(1, 31), st.fractions(1, 6, max_denominator=9))
 def test_more_noise_means_more_privacy(n, numerator, ratio):
     """What calibration relies on: delta falls as gamma grows to 1/2, and as people join."""

@@ -45,6 +45,7 @@ def test_a_mix_of_directions_can_be_the_worst():
     assert_tight_upper_bound(curve.delta(math.log(ratio)), mixed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("releases", [3, 16, 100])
 def test_composition_matches_dp_accounting(releases):
     curve = Histogram.calibrate(users=10**5, bins=3, epsilon=0.3, delta=1e-8).privacy

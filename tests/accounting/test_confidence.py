@@ -23,6 +23,7 @@ def test_confidence_bounds_are_those_of_clopper_and_pearson(successes, trials, f
     assert upper_bound(successes, trials, failure=failure) >= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [0.3, 0.05, 1e-7, 1e-15])
 @pytest.mark.parametrize("trials", [1, 10, 67, 200])
 def test_a_lower_bound_spends_no_more_than_it_may(trials, failure):

@@ -52,6 +52,7 @@ def test_the_enumerated_output_is_a_law():
     assert sum(shuffled_law(protocol.randomizer_law(v) for v in (0, 1)).values()) == 1
 
 
+@pytest.mark.slow
 @given(st.integers(1, 25), st.integers(1, 64), st.fractions(1, 8, max_denominator=20))
 def test_two_shifts_match_fractions(n, numerator, ratio):
     law = Binomial(trials=n, probability=numerator / 128)
@@ -93,6 +94,7 @@ def test_curves_match_dp_accounting(users, kind):
     assert protocol.privacy.epsilon(1e-6) == pytest.approx(pld.get_epsilon_for_delta(1e-6), abs=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("users", "mean", "epsilon"),
     [(10**6, 42.65, 1.0), (10**6, 2648.1, 0.1), (10**9, 60.0, 3.0), (10**9, 1535.0, 0.01), (10**9, 929_007.0, 0.01)],

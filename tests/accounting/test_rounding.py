@@ -65,6 +65,7 @@ def test_a_delta_over_losses_is_covered_and_would_not_be_without_a_margin(monkey
     assert SAFETY * max(errors) <= rounding.PRIVACY_LOSS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [30, 1000, 10**6, 10**8, 10**9, 10**12])
 def test_fair_coins_are_covered(trials):
     for deviations in (0.01, 1.3, 5, 13, 31):

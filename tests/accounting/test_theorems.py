@@ -32,6 +32,7 @@ def test_theorem_3_1_ii_error(epsilon, delta, beta):
     assert protocol.reading.failure(bound, bins=1, occupied=1) <= beta
 
 
+@pytest.mark.slow
 def test_theorem_3_1_iii_nobody_is_zero_always():
     protocol = BinarySum.calibrate(users=300, epsilon=1, delta=1e-6)
     rng = np.random.default_rng(0)

@@ -41,6 +41,7 @@ def laplace(ones, rng):
     return ones + int(DiscreteLaplace(decay=round(math.exp(-1) * 2**53) / 2**53).sample(1, rng=rng)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.0, 0.06, 0.5, 0.9])
 @pytest.mark.parametrize("name", ["local", "exact", "paper", "blanket", "central"])
 def test_success_of_a_mean_is_that_of_the_protocol(name, mean):
@@ -72,6 +73,7 @@ SUMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 0.17])
 @pytest.mark.parametrize("users", [211, 775])
 @pytest.mark.parametrize("name", ["local", "exact", "central"])
@@ -87,6 +89,7 @@ def test_the_worst_mean_is_found(name, users, alpha):
     assert problem.worst_success(protocol, users=users) == pytest.approx(worst, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "alpha"), [("local", 0.1), ("exact", 0.1), ("blanket", 0.1), ("central", 0.1), ("paper", 0.3)]
 )
@@ -117,6 +120,7 @@ def test_means_near_one_half_are_not_missed():
     assert BernoulliMean(alpha=0.1).worst_success(SUMS["central"](172), users=172) < 0.9890
 
 
+@pytest.mark.slow
 def test_the_local_model_pays_for_privacy_in_the_leading_term():
     """Local: 1 / (alpha epsilon)^2. Shuffled: 1 / alpha^2 and a term that matters less as alpha falls."""
     total = {"epsilon": 0.5, "delta": 1e-6}

@@ -32,6 +32,7 @@ def test_the_law_of_reports_is_that_of_the_messages(kind, held):
     assert np.array_equal(oracle.supports_of(sent), oracle.supports(messages))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "baseline",
     [

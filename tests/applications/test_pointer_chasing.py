@@ -53,6 +53,7 @@ def test_permutations_are_numbered(length):
     assert [problem.decode(number) for number in range(problem.bins)] == labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_messages", [True, False])
 def test_messages_and_the_drawn_law_agree_for_short_permutations(by_messages):
     """Every coordinate of the tally, and how often the chase succeeds, for all 2 * 3! values."""

@@ -43,6 +43,7 @@ def test_labels_are_uniform():
     assert Level(3, 10, b"key").item == level.item != Level(3, 10, b"another").item
 
 
+@pytest.mark.slow
 def test_jumping_is_solved_as_often_as_computed():
     problem, rng = PointerJumping(levels=4), np.random.default_rng(8)
     protocol = Histogram.calibrate(users=250, bins=problem.bins, **GUARANTEE)

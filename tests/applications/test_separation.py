@@ -9,6 +9,7 @@ from shuffledp.applications import (
 from tests.oracles.item_finders import GUARANTEE
 
 
+@pytest.mark.slow
 def test_the_local_curve_grows_and_the_shuffled_ones_do_not():
     result = separate("pointer-chasing", sizes=(4, 24), seed=1, **GUARANTEE)
     small, large = result.column("local")
@@ -22,6 +23,7 @@ def test_the_local_curve_grows_and_the_shuffled_ones_do_not():
     assert central < sparse < exact < paper
 
 
+@pytest.mark.slow
 def test_what_cannot_be_had_says_why():
     result = separate("support", sizes=(2,), seed=1, epsilon=3, delta=1e-6, local=False)
     (paper,) = result.column("paper")

@@ -16,6 +16,7 @@ from tests.oracles.item_finders import BINS, FINDERS, GUARANTEE, WITH_PHANTOMS, 
 from tests.oracles.successes import agrees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FINDERS)
 @pytest.mark.parametrize("thresholded", [False, True])
 def test_report_chance_is_how_often_a_bin_is_reported(name, thresholded):
@@ -41,6 +42,7 @@ def test_report_chance_of_the_histogram_is_its_definition():
         assert report_chance(protocol, count, at_least=at_least) == pytest.approx(float(exact), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["any", "paper"])
 @pytest.mark.parametrize(("name", "items"), [("paper", 2), ("exact", 2), ("exact", 8), ("sparse", 8), ("central", 8)])
 def test_the_sample_size_is_right_and_not_more_than_needed(name, items, rule):
@@ -63,6 +65,7 @@ def test_the_sample_size_is_right_and_not_more_than_needed(name, items, rule):
         assert problem.success(FINDERS[name](fewer), rule=rule) < 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [1, 2, 10, 50])
 def test_the_claim_holds_with_room_to_spare(items):
     """The paper's proof is enough, by about a factor of two even with the paper's own noise."""

@@ -31,6 +31,7 @@ def words(text):
     return re.sub(r"[│╭╮╰╯─,.]", " ", text).split()
 
 
+@pytest.mark.slow
 def test_the_real_command_knows_its_version_and_its_name():
     assert real_command("--version").stdout.strip() == __version__
     assert "Usage: shuffledp [OPTIONS] COMMAND" in real_command("--help").stdout
@@ -54,6 +55,7 @@ def test_help_of_a_command(name):
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_the_example_of_a_command_works(name, folder):
     program, *arguments = MODULES[name].EXAMPLE.split()
@@ -71,6 +73,7 @@ def test_help_names_the_protocols():
     assert with_names("nothing to look up") == "nothing to look up"
 
 
+@pytest.mark.slow
 def test_help_loads_no_large_library():
     program = """
 import json, sys
@@ -87,6 +90,7 @@ finally:
         assert json.loads(result.stdout.splitlines()[-1]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [

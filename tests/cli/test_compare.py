@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.cli.commands import command
 
 
@@ -9,6 +11,7 @@ def compare(*arguments):
     return command("compare", *arguments)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     common = ["--epsilon", "1", "--delta", "1e-6", "--trials", "2"]
     few = ["--protocols", "hist,blanket,public-coin-published"]

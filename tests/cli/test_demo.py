@@ -9,6 +9,7 @@ from shuffledp.surnames import surnames
 from tests.cli.commands import command
 
 
+@pytest.mark.slow
 def test_demo_goes_the_whole_path(tmp_path):
     result = command("demo", cwd=tmp_path)
     assert result.returncode == 0
@@ -21,6 +22,7 @@ def test_demo_goes_the_whole_path(tmp_path):
     assert max(map(len, result.stdout.splitlines()[:20])) <= 80
 
 
+@pytest.mark.slow
 def test_demo_as_json(tmp_path):
     result = json.loads(command("demo", "--json", "--people", "50000", cwd=tmp_path).stdout)
     assert result["people"] == 50_000

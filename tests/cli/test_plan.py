@@ -34,6 +34,7 @@ def test_plan_prints_a_table():
         assert needed in result.stdout
 
 
+@pytest.mark.slow
 def test_plan_as_json_with_a_target():
     result = json.loads(command("plan", *QUESTION, "--json", "--target-error", "60").stdout)
     assert [row["name"] for row in result["rows"]] == [name for name, entry in CATALOGUE.items() if entry.advised]
@@ -85,6 +86,7 @@ def test_a_figure_that_cannot_be_written_is_refused_before_any_work():
         assert command("plan", *QUESTION, "--figure", figure).stdout == ""
 
 
+@pytest.mark.slow
 def test_the_figure_is_written(tmp_path):
     result = command("plan", "--users", "20000", "--bins", "1000", *QUESTION[4:], "--figure", "plan.svg", cwd=tmp_path)
     assert result.stderr == "wrote plan.svg\n"

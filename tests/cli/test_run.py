@@ -81,6 +81,7 @@ def test_files(folder, tmp_path):
     assert not re.search(r'(src|href)="?https?:|@import|<script|url\(http', text.replace("xlink:href", ""))
 
 
+@pytest.mark.slow
 def test_labels_cannot_smuggle_markup_into_the_page(tmp_path):
     label = '<script>alert("$x$")</script>'
     pa.parquet.write_table(pa.table({"<b>": [label] * 1000}), tmp_path / "people.parquet")
@@ -165,6 +166,7 @@ def test_a_large_delta_is_a_warning(folder):
     assert result.stderr.startswith("warning: delta=0.01 is larger than 1 / people")
 
 
+@pytest.mark.slow
 def test_outputs_are_written_also_when_nobody_reads_stdout(folder, tmp_path):
     shell = " ".join([*REAL, "run people.parquet --column page", *GUARANTEE, "--out", str(tmp_path / "r.json")])
     subprocess.run(f"{shell} | head -c 1", shell=True, cwd=folder, capture_output=True, check=True)
@@ -185,6 +187,7 @@ def test_a_page_without_any_reported_value(tmp_path):
     assert "No value is frequent enough" in (tmp_path / "none.html").read_text()
 
 
+@pytest.mark.slow
 def test_labels_of_any_script(tmp_path):
     family = "\U0001f469\u200d\U0001f467"
     (tmp_path / "pages.csv").write_text("v\n" + f"北京\n{family}\n" * 1000, encoding="utf-8")
@@ -221,6 +224,7 @@ def many_people(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_leaves_no_half_written_file(tmp_path, many_people, kind):
     scratch = tmp_path / "scratch"
@@ -245,6 +249,7 @@ def test_an_interrupt_leaves_no_half_written_file(tmp_path, many_people, kind):
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_on_spark(folder):
     spark = ["--engine", "spark", "--master", "local[2]"]
@@ -258,6 +263,7 @@ def test_on_spark(folder):
     assert {row["label"] for row in release["histogram"]} == {"a", "b", None, "[red]"}
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_on_spark_errors_are_one_line_too(folder):
     result = real_command("run", "damaged.csv", "--column", "page", *GUARANTEE, "--engine", "spark", cwd=folder)

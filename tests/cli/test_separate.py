@@ -7,6 +7,7 @@ import pytest
 from tests.cli.commands import command
 
 
+@pytest.mark.slow
 def test_the_command_prints_tables_json_and_figures(tmp_path):
     wish = ["separate", "--epsilon", "1", "--delta", "1e-6"]
     result = command(*wish, "--problem", "pointer-chasing", "--l", "10,10000", "--no-local", "--figure", "f.png",

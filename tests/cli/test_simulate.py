@@ -13,6 +13,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_simulate(folder):
     arguments = ["people.csv", "--column", "page", *GUARANTEE, "--trials", "20"]
     shown = command("simulate", *arguments, cwd=folder)

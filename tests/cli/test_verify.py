@@ -11,6 +11,7 @@ from shuffledp.verification.statements.verdict import ENUMERATED, OWN_CURVE, OWN
 from tests.cli.commands import command
 
 
+@pytest.mark.slow
 def test_the_table_names_the_statements_of_the_paper():
     result = command("verify")
     assert result.returncode == 0

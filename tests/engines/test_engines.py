@@ -81,6 +81,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format(tmp_path, name):
     WRITERS[name](tmp_path / name)
@@ -165,6 +166,7 @@ def test_equal_numbers_are_one_label_whatever_their_sign_or_source():
     assert book(pa.array([0.0, 1.0])).tolist() == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
 def test_what_is_no_number_is_missing(tmp_path, kind):
     table = pa.table({"value": pa.array([1.0, float("nan"), None], kind)})

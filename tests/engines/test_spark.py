@@ -67,7 +67,14 @@ def people(spark):
     return pa.table({"value": np.repeat(np.arange(BINS), PEOPLE_PER_BIN)})
 
 
-@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.tsv", "people.jsonl", "people.parquet"])
+FORMATS = ["people.csv", "people.csv.gz", "people.tsv", "people.jsonl", "people.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("spark", "name"),
+    [*(("local[2]", name) for name in FORMATS), (CLUSTER, "people.csv"), (CLUSTER, "people.parquet")],
+    indirect=["spark"],
+)
 def test_files_are_counted_as_in_process(spark, tmp_path, name):
     WRITERS[name](tmp_path / name)
     assert count(find_files([tmp_path / name])) == EXPECTED
@@ -170,6 +177,7 @@ def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(spark, pe
         assert_law(pairs, inner.pairs.window.first, inner.pairs.window.pmf)
 
 
+@pytest.mark.parametrize("spark", ["local[2]"], indirect=True)
 @pytest.mark.parametrize(
     ("name", "content", "column", "reason"),
     [

@@ -19,6 +19,7 @@ def chosen(target=TARGET, **changes):
     return choose(target, **{**ASKED, **changes})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "estimator", "name"),
     [

@@ -23,6 +23,7 @@ def measured():
     return {(result.name, result.bins): result for result in results}
 
 
+@pytest.mark.slow
 def test_every_protocol_has_a_row_and_errors_keep_to_their_bounds(measured):
     assert set(measured) == {(name, bins) for name in CATALOGUE for bins in (50, 1000)}
     for result in measured.values():
@@ -34,6 +35,7 @@ def test_every_protocol_has_a_row_and_errors_keep_to_their_bounds(measured):
     assert "too few" in measured["public-coin-published", 50].problem
 
 
+@pytest.mark.slow
 def test_the_statements_of_the_paper_are_visible(measured):
     mean = {key: result.mean for key, result in measured.items()}
     for bins in (50, 1000):
@@ -43,6 +45,7 @@ def test_the_statements_of_the_paper_are_visible(measured):
         assert mean["hist-published", bins] > 5 * mean["hist", bins]
 
 
+@pytest.mark.slow
 def test_some_errors_grow_with_the_number_of_values_and_others_do_not():
     growing, flat = ["blanket", "public-coin", "hadamard", "laplace"], ["hist", "sparse", "stability"]
     results = compare(
@@ -113,6 +116,7 @@ def test_hashed_reports_are_made_shuffled_and_counted():
     assert all(abs(release.estimate[value] - 75 * (value < 40)) <= 2 * release.error for value in domain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["blanket", "public-coin", "private-coin", "amplified"])
 def test_earlier_protocols_in_releases_and_plans(protocol):
     values, domain = np.repeat(["a", "b"], [700, 300]), ["a", "b", "c"]

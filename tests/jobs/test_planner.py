@@ -40,6 +40,7 @@ def test_impossible_protocols_say_what_they_need():
     assert answer.recommended.startswith("sparse")
 
 
+@pytest.mark.slow
 def test_honest_users_count_everywhere():
     """A target that the table does not meet is not said to need less than was asked for."""
     honest = {"users": 10**6, "bins": 10**4, "delta": 1e-6, "honest_users": 2 * 10**5}
@@ -72,6 +73,7 @@ def test_advice():
     assert "more than 1,000 messages" in huge.reason
 
 
+@pytest.mark.slow
 def test_what_is_surely_seen_is_seen():
     answer = plan(**ASKED).row("sparse")
     protocol = SparseHistogram.calibrate(**ASKED)
@@ -85,6 +87,7 @@ def test_what_is_surely_seen_is_seen():
     assert missed <= 0.05 * 200 + 12  # four standard deviations above beta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hist", "sparse", "dummy"])
 def test_users_needed_is_the_smallest_number(name):
     question = {"bins": 1000, "epsilon": 1.0, "delta": 1e-6}
@@ -96,6 +99,7 @@ def test_users_needed_is_the_smallest_number(name):
     assert share(users) <= 0.002 < share(users - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hist", "sparse", "dummy"])
 def test_epsilon_needed_is_nearly_the_smallest(name):
     question = {"users": 10**5, "bins": 1000, "delta": 1e-6}

@@ -32,6 +32,7 @@ def test_numbers_are_labels_too_also_negative_ones():
     assert set(release.estimate) == {-5, 7}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("messages", [False, True])
 @pytest.mark.parametrize(("protocol", "estimator"), [
     (None, None), ("hist", None), ("hist", "unbiased"), ("sparse", None), ("sparse-best", None), ("dummy", None),
@@ -213,6 +214,7 @@ def test_simulation_with_several_rows_is_repeatable_too():
     assert len({tuple(trial.largest_error for trial in run.trials) for run in runs}) == 1
 
 
+@pytest.mark.slow
 def test_simulation_is_repeatable_and_keeps_its_promise():
     wish = {**GUARANTEE, "trials": 200}
     first, again, other = (simulate(VALUES, **wish, seed=seed) for seed in (1, 1, 2))
@@ -241,6 +243,7 @@ def test_private_histogram_takes_no_generator_or_seed():
 OFFERED = [name for name, entry in CATALOGUE.items() if entry.model == "shuffled" and not entry.published]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("messages", [False, True])
 @pytest.mark.parametrize("name", OFFERED)
 def test_every_shuffled_protocol_can_be_asked_for(name, messages):

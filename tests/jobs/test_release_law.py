@@ -33,6 +33,7 @@ ROUTES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES)
 def test_histogram_by_every_route_with_negative_controls(route):
     listed, make = ROUTES[route]
@@ -63,6 +64,7 @@ def test_sparse_histogram_by_every_route(route):
     assert abs(np.corrcoef(pairs, lone)[0, 1]) < 0.12  # independent: outside with probability below 1e-7
 
 
+@pytest.mark.slow
 def test_intervals_of_releases_keep_their_promise():
     """Of 60 releases at beta = 0.05, more than 14 that fail at once have probability below 1e-6."""
     values = np.repeat(np.arange(300), np.arange(1, 301))

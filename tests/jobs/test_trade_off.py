@@ -13,6 +13,7 @@ def result():
     return trade_off(plan(**ASKED))
 
 
+@pytest.mark.slow
 def test_choices_are_rows_of_the_plan(result):
     assert set(result.choices) == {"hist", "hist-unbiased", "dummy", "sparse"}
     for name, point in result.choices.items():
@@ -38,6 +39,7 @@ def test_errors_for_other_numbers_of_bins_are_those_of_plans(result):
     }
 
 
+@pytest.mark.slow
 def test_protocols_that_are_not_possible_are_left_out():
     few = trade_off(plan(users=100, bins=20, epsilon=1, delta=1e-6))
     assert set(few.choices) == {"sparse"}

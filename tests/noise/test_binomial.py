@@ -20,6 +20,7 @@ trials = st.integers(1, 60)
 probabilities = st.integers(1, 2**52).map(lambda k: k / 2**53)
 
 
+@pytest.mark.slow
 @given(trials, probabilities)
 def test_window_matches_fractions(n, p):
     window = Binomial(trials=n, probability=p).window

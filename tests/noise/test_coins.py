@@ -11,6 +11,7 @@ from shuffledp.noise.coins import count_heads, fair_heads, heads
 from tests.oracles.goodness import assert_law, p_value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tosses", [1, 63, 64, 65, 200])
 def test_fair_heads_follow_their_law(tosses):
     rng = np.random.default_rng(4)
@@ -19,6 +20,7 @@ def test_fair_heads_follow_their_law(tosses):
     assert_law(draws, 0, pmf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tosses", "p"), [(1, 0.5), (5, 0.375), (40, 2.0**-3 + 2.0**-53), (3000, round_up_to_grid(0.004))]
 )
@@ -29,6 +31,7 @@ def test_counted_heads_follow_the_binomial_law(tosses, p):
     assert_law(draws, window.first, window.pmf)
 
 
+@pytest.mark.slow
 def test_heads_fall_on_every_subset_with_its_probability():
     rng = np.random.default_rng(6)
     tosses, p = 4, 0.25

@@ -22,6 +22,7 @@ def test_tails_of_few_fair_coins(trials, k):
     assert half_binomial.pmf(np.array([trials]), np.array([k]))[0] == pytest.approx(float(mass), rel=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [10**3, 10**6, 10**9])
 @pytest.mark.parametrize("deviations", [-3, -0.5, 0.01, 1, 4, 12])
 def test_tails_of_many_fair_coins(trials, deviations):

@@ -7,6 +7,7 @@ from scipy.stats import binom
 from tests.oracles.goodness import assert_law, assert_not_law, law_p_value
 
 
+@pytest.mark.slow
 def test_p_values_of_a_correct_sampler_are_uniform():
     rng = np.random.default_rng(0)
     pmf = binom.pmf(np.arange(21), 20, 0.3)

@@ -34,6 +34,7 @@ def by_law(protocol, values, rng):
     return protocol.sample_tally(np.bincount(values, minlength=protocol.bins), rng=rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [by_messages, one_by_one, by_law])
 def test_every_coordinate_of_a_small_histogram(draw):
     protocol = Histogram(users=12, bins=3, missing_probability=0.25)
@@ -45,6 +46,7 @@ def test_every_coordinate_of_a_small_histogram(draw):
         assert_law(draws[:, coordinate], 0, protocol.noise.window.pmf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [by_messages, one_by_one, by_law])
 def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
     protocol = Histogram(users=2, bins=2, missing_probability=0.375)
@@ -60,6 +62,7 @@ def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
     assert p_value(observed, np.array([exact[o] for o in outcomes])) > FALSE_FAILURE_RATE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0, 1, 2])
 def test_one_persons_messages_follow_the_randomizers_law(value):
     protocol = Histogram(users=1, bins=3, missing_probability=0.375)
@@ -70,6 +73,7 @@ def test_one_persons_messages_follow_the_randomizers_law(value):
     assert p_value(np.array([seen[m] for m in law]), np.array([float(p) for p in law.values()])) > FALSE_FAILURE_RATE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [by_messages, by_law])
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_many_people_and_bins_with_negative_controls(draw, scale):
@@ -83,6 +87,7 @@ def test_many_people_and_bins_with_negative_controls(draw, scale):
     (assert_law if scale == 1.0 else assert_not_law)(draws, claimed.window.first, claimed.window.pmf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_binary_sum_with_negative_controls(scale):
     users = 500
@@ -125,6 +130,7 @@ def biased(messages, rng):
     return messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("permute", "rounds"), [(plain, 60_000), (bucketed, 2000)])
 def test_every_order_is_equally_likely(permute, rounds):
     counts = order_counts(permute, 4, rounds, np.random.default_rng(15))

@@ -11,6 +11,7 @@ KINDS = [LocalHashing, HadamardResponse, RandomizedResponse, UnaryEncoding]
 WISH = {"epsilon": 0.5, "delta": 1e-6}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_the_whole_run_is_unbiased_and_keeps_its_promise(kind):
     counts = np.array([2500, 1500, 700, 300, 0, 0])
@@ -22,6 +23,7 @@ def test_the_whole_run_is_unbiased_and_keeps_its_promise(kind):
     assert (np.abs(estimates - counts).max(axis=1) > protocol.error(0.05).simultaneous).mean() <= 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [1, 100, 10**4, 10**6, 10**10])
 def test_the_guarantee_is_that_of_the_shuffled_messages(users):
     protocol = AmplifiedOracle.calibrate(users=users, bins=100, **WISH)
@@ -30,6 +32,7 @@ def test_the_guarantee_is_that_of_the_shuffled_messages(users):
     assert protocol.messages_per_user.expected == 1
 
 
+@pytest.mark.slow
 def test_the_best_local_protocol_is_chosen():
     for bins in (2, 1000):
         best = AmplifiedOracle.calibrate(users=10**5, bins=bins, **WISH).error(0.05).simultaneous
@@ -43,6 +46,7 @@ def test_shuffling_makes_the_error_much_smaller_than_in_the_local_model():
     assert shuffled < local / 3
 
 
+@pytest.mark.slow
 def test_fewer_reports_weaken_the_guarantee():
     protocol = AmplifiedOracle.calibrate(users=10_000, bins=4, **WISH)
     values = np.arange(5000) % 4
@@ -54,6 +58,7 @@ def test_fewer_reports_weaken_the_guarantee():
     assert "shuffler mixes" in run(careful, values).explain()
 
 
+@pytest.mark.slow
 def test_a_tally_of_shuffled_bits_is_drawn_from_its_law():
     """A million values of 10^5 people: no message is made, and nothing takes longer than a few steps for each value."""
     protocol = AmplifiedOracle.calibrate(users=10**5, bins=10**6, kind=UnaryEncoding, **WISH)

@@ -75,6 +75,7 @@ def test_blocks_hold_the_whole_law(most):
         assert np.allclose(mass, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [1, 20, 1000, 10**6])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_calibration_reaches_its_guarantee_and_hardly_more(users, epsilon):
@@ -87,6 +88,7 @@ def test_calibration_reaches_its_guarantee_and_hardly_more(users, epsilon):
         assert fewer.privacy.delta(epsilon) > 1e-6 or users == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [100, 10**4, 10**6])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_published_parameters_keep_their_promise_and_need_many_times_the_noise(users, epsilon):
@@ -107,6 +109,7 @@ def test_published_number_of_coins():
         published_coins(users=1, epsilon=1e-4, delta=1e-6)
 
 
+@pytest.mark.slow
 def test_messages_follow_the_law_of_the_tally_in_every_bin():
     counts, rng = np.array([30, 8, 2, 0]), np.random.default_rng(70)
     protocol = BlanketHistogram(users=40, bins=4, flip_probability=1 / 8)
@@ -128,6 +131,7 @@ def test_messages_follow_the_law_of_the_tally_in_every_bin():
     assert np.abs(correlation).max() < 5.5 / math.sqrt(3000)  # bins are independent
 
 
+@pytest.mark.slow
 def test_bits_of_the_sum_follow_their_law():
     rng = np.random.default_rng(71)
     protocol = BlanketSum(users=50, flip_probability=1 / 8)
@@ -137,6 +141,7 @@ def test_bits_of_the_sum_follow_their_law():
     assert_law(np.array([protocol.sample_tally(20, rng=rng).total for _ in range(3000)]), 0, law)
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_and_covered():
     counts, rng = np.array([3000, 1500, 400, 100, 0, 0]), np.random.default_rng(72)
     protocol = BlanketHistogram.calibrate(users=5000, bins=6, **WISH)
@@ -162,6 +167,7 @@ def test_the_reach_is_an_upper_bound_of_the_tail_for_any_data(flip, ones):
     assert law[off < -reach].sum() <= 1e-3
 
 
+@pytest.mark.slow
 def test_faces():
     protocol = BlanketHistogram.calibrate(users=1000, bins=50, **WISH)
     values = np.arange(1000) % 50

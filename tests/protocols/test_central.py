@@ -62,6 +62,7 @@ def divergence(first, second, factor):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [2, 4, 9])
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 2.0])
 def test_stability_is_exact_over_all_small_neighbours(threshold, epsilon):
@@ -82,6 +83,7 @@ def test_stability_is_exact_over_all_small_neighbours(threshold, epsilon):
     assert protocol.privacy.delta(epsilon) == pytest.approx(worst, rel=1e-3, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", [1e-3, 1e-6])
 def test_published_parameters_keep_what_they_claim_and_exact_ones_need_less(epsilon, delta):
@@ -108,6 +110,7 @@ def test_the_floor_of_the_design():
 # errors -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [LaplaceHistogram, StabilityHistogram])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_errors_and_intervals_are_covered(kind, epsilon):

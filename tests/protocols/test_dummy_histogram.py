@@ -45,6 +45,7 @@ def test_calibration(dummies):
     assert half.privacy.delta(1) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dummies", ["binomial", "poisson"])
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_message_path_and_law(dummies, scale):

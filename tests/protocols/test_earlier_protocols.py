@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shuffledp import DummyHistogram, Histogram, SparseHistogram, run
+from shuffledp import Histogram
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.noise import Binomial
 from shuffledp.protocols import (
@@ -29,6 +29,7 @@ WISH = {"epsilon": 1.0, "delta": 1e-6}
 ORACLES = [RandomizedResponse, UnaryEncoding, LocalHashing, HadamardResponse]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 6.0, 10.0, 20.0, 50.0])
 @pytest.mark.parametrize("users", [10**4, 10**6])
 def test_published_parameters_keep_their_promise_or_are_refused(users, epsilon):
@@ -54,6 +55,7 @@ def test_published_parameters_keep_their_promise_or_are_refused(users, epsilon):
             assert protocol.privacy.delta(epsilon) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ORACLES, ids=lambda kind: kind.__name__)
 def test_missing_reports_of_amplified_oracles_are_noticed(kind):
     protocol = AmplifiedOracle.calibrate(users=1000, bins=16, kind=kind, **WISH)
@@ -79,33 +81,6 @@ def test_a_few_missing_reports_are_noticed(protocol, values):
         protocol.estimate(protocol.tally(protocol.randomize(values)))
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
-@pytest.mark.parametrize("bins", [128, 300])
-def test_integers_of_every_width_mean_the_same(kind, bins):
-    largest = min(np.iinfo(kind).max, bins - 1)
-    values = np.full(2000, largest, dtype=kind)
-    fields = {"users": 2000, "bins": bins}
-    protocols = [
-        *(oracle(epsilon=8.0, **fields) for oracle in (*ORACLES, BassilySmith)),
-        *(
-            protocol.calibrate(epsilon=2.0, delta=1e-6, **fields)
-            for protocol in (
-                Histogram,
-                SparseHistogram,
-                DummyHistogram,
-                BlanketHistogram,
-                PublicCoinHistogram,
-                PrivateCoinHistogram,
-            )
-        ),
-    ]
-    for protocol in protocols:
-        estimate = run(protocol, values, rng=np.random.default_rng(95))
-        assert estimate[int(largest)] == pytest.approx(2000, abs=300), type(protocol).__name__
-        assert len(protocol.randomize(np.empty(0, dtype=kind))) == 0
-        assert len(protocol.randomize([])) == 0
-
-
 def test_nobody_can_prepare_data_for_the_next_public_coin():
     coins = {PublicCoinHistogram.calibrate(users=1000, bins=10, **WISH).coin for _ in range(3)}
     assert len(coins) == 3
@@ -125,6 +100,7 @@ def test_one_crowded_row_still_has_a_bound():
     assert failed <= 10
 
 
+@pytest.mark.slow
 def test_honest_people_cannot_be_more_than_there_are():
     protocol = AmplifiedOracle.calibrate(users=10, bins=4, **WISH)
     with pytest.raises(ParameterError, match="cannot exceed"):
@@ -137,6 +113,7 @@ def test_only_oracles_whose_messages_carry_everything_can_be_shuffled(kind):
         AmplifiedOracle.calibrate(users=10, bins=4, kind=kind, **WISH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [2, 1000, 10**9])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 25.0, 50.0])
 def test_errors_of_sums_are_found_for_any_noise(users, epsilon):
@@ -145,6 +122,7 @@ def test_errors_of_sums_are_found_for_any_noise(users, epsilon):
     assert flipped_reach(users, protocol.flip_probability, 1e-300) <= users
 
 
+@pytest.mark.slow
 def test_refusals():
     with pytest.raises(ParameterError, match="one trial for each user"):
         PublicCoinHistogram(users=5, bins=3, rows=1, width=4, noise=Binomial(trials=6, probability=0.5))

@@ -101,6 +101,7 @@ def test_every_bit_of_unary_encoding_follows_its_law(optimised):
     assert p_value(seen, np.array([float(law[tuple(map(int, f"{k:03b}"))]) for k in range(8)])) > 1e-6
 
 
+@pytest.mark.slow
 @oracles
 def test_support_counts_follow_their_law_in_every_bin(maker):
     """s_j ~ Bin(c_j, p) + Bin(n - c_j, q) for a held and for an empty bin, whatever the protocol."""
@@ -122,6 +123,7 @@ def _sum_law(first, p, second, q):
     return np.convolve(pmf(first, p), pmf(second, q))
 
 
+@pytest.mark.slow
 @oracles
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_estimates_are_unbiased_with_the_stated_variance_and_covered(maker, epsilon):

@@ -129,6 +129,7 @@ def test_calibration_takes_the_fewest_noise_messages(elements):
     assert protocol.bits_per_message == 6 * protocol.elements
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2])
 def test_noise_30_percent_too_small_is_not_private(epsilon):
     protocol = PrivateCoinHistogram.calibrate(users=100_000, bins=64, epsilon=epsilon, delta=1e-6)
@@ -169,6 +170,7 @@ def test_published_parameters_do_not_for_a_large_epsilon():
         PrivateCoinHistogram.published(users=1000, bins=64, epsilon=8, delta=1e-6)
 
 
+@pytest.mark.slow
 def test_few_people():
     assert PrivateCoinHistogram.minimum_users(epsilon=1, delta=1e-6) == 1
     assert PrivateCoinHistogram.calibrate(users=1, bins=5, epsilon=1, delta=1e-6).privacy.delta(1) <= 1e-6
@@ -184,6 +186,7 @@ def test_few_people():
 # decoding and sampling ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bins", "elements"), [(1, 1), (2, 3), (5, 1), (7, 2), (8, 9), (64, 3), (300, 12), (700, 2)])
 def test_decoder_against_trying_every_bin(bins, elements):
     bits = bins.bit_length()
@@ -210,6 +213,7 @@ def test_dimensions_of_solutions_against_all_matrices(equations, bits):
     assert seen == [parity_sampling.matrices(equations=equations, bits=bits, dimension=k) for k in range(bits + 1)]
 
 
+@pytest.mark.slow
 def test_one_persons_messages_follow_the_randomizers_law():
     protocol = PrivateCoinHistogram(users=1, bins=3, elements=1, noise_messages=2)
     law = Enumerated(protocol).randomizer_law(2)
@@ -229,6 +233,7 @@ def by_law(protocol, values, rng):
     return protocol.sample_tally(np.bincount(values, minlength=protocol.bins), rng=rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [by_messages, by_law])
 def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
     protocol = PrivateCoinHistogram(users=2, bins=4, elements=2, noise_messages=1)
@@ -252,6 +257,7 @@ def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
     assert p_value(np.array([seen[o] for o in outcomes]), np.array([exact[o] for o in outcomes])) > FALSE_FAILURE_RATE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [by_messages, by_law])
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_every_coordinate_with_negative_controls(draw, scale):
@@ -270,6 +276,7 @@ def test_every_coordinate_with_negative_controls(draw, scale):
 # estimates ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elements", [2, None])
 def test_unbiased_and_covered(elements):
     protocol = PrivateCoinHistogram.calibrate(users=2000, bins=100, epsilon=1, delta=1e-6, elements=elements)

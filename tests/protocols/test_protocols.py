@@ -43,6 +43,7 @@ def test_bad_parameters_name_themselves(make, name, value, reason):
         make(**{**GOOD, name: value})
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.one_of(st.integers(-10, 10**6), st.floats(), st.none(), st.text(max_size=3)),

@@ -68,6 +68,7 @@ def test_a_value_moves_two_cells_of_every_row():
     assert protocol.privacy.delta(1.0) == pytest.approx(one_row.times(3).delta(1.0), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_cells_are_uniform_and_rows_independent():
     seen = np.zeros((5, 5), dtype=int)
     for coin in range(4000):
@@ -80,6 +81,7 @@ def test_cells_are_uniform_and_rows_independent():
     assert np.mean(np.array(together) == 1) == pytest.approx(1 / 5, abs=5.5 * math.sqrt(0.16 / 4000))
 
 
+@pytest.mark.slow
 def test_messages_and_drawn_tally_follow_the_law_of_every_cell():
     counts, rng = np.array([20, 6, 3, 1]), np.random.default_rng(80)
     protocol = tiny(users=30, bins=4, rows=2, width=5, probability=0.125, coin=3)
@@ -95,6 +97,7 @@ def test_messages_and_drawn_tally_follow_the_law_of_every_cell():
                 assert_not_law(found - held[cell], 0, binom.pmf(np.arange(31), 30, 0.125 * wrong))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [10, 500])
 def test_errors_are_kept_below_and_above(bins):
     """Also where one value is held by nearly everybody, which crowds whoever shares its cells."""
@@ -113,6 +116,7 @@ def test_errors_are_kept_below_and_above(bins):
         assert failed <= 12
 
 
+@pytest.mark.slow
 def test_more_rows_help_against_crowds_until_noise_costs_more():
     best = PublicCoinHistogram.calibrate(users=10**5, bins=10**4, **WISH)
     for rows in (1, best.rows + 4):
@@ -120,6 +124,7 @@ def test_more_rows_help_against_crowds_until_noise_costs_more():
         assert other.error(0.05).simultaneous > best.error(0.05).simultaneous
 
 
+@pytest.mark.slow
 def test_published_parameters_keep_their_promise():
     published = PublicCoinHistogram.published(users=10**6, bins=100, **WISH)
     assert published.rows == math.ceil(math.log(200))

@@ -60,6 +60,7 @@ def test_mixed_shares_tell_less_the_more_there_are():
     assert all(later < earlier for earlier, later in pairwise(distances))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [19, 1000, 10**5, 10**8])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_calibration_reaches_its_guarantee(users, epsilon):

@@ -33,6 +33,7 @@ def unscaled(rate, sizes, reach):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("users", "reach"), [(1, 9), (2, 7)])
 def test_privacy_matches_enumeration_of_messages_in_fractions(users, reach):
     """Message by message, with e^-rate as the only number that is not rational: it is common to all outcomes."""
@@ -78,6 +79,7 @@ def test_privacy_matches_enumeration_of_messages_in_fractions(users, reach):
         assert enumerated - float(ratio) * left_out <= ours <= 1.002 * (enumerated + left_out) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_privacy_matches_dp_accounting(epsilon):
     protocol = SparseHistogram.calibrate(users=10**6, bins=10**5, epsilon=epsilon, delta=1e-6)
@@ -87,6 +89,7 @@ def test_privacy_matches_dp_accounting(epsilon):
     assert not protocol.privacy.exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0, 2.0, 6.0])
 @pytest.mark.parametrize("delta", [1e-4, 1e-9])
 def test_calibration_is_sufficient_and_nearly_necessary(epsilon, delta):
@@ -122,6 +125,7 @@ def test_best_error_is_near_the_central_floor(epsilon, floor, factor):
     assert protocol.error(0.05, occupied_bins=1000).simultaneous <= factor * floor
 
 
+@pytest.mark.slow
 def test_the_knob_trades_messages_for_error():
     common = {"users": 10**5, "bins": 10**4, "epsilon": 0.5, "delta": 1e-6}
     protocols = [SparseHistogram.calibrate(**common, messages=m) for m in (29, 35, 60)]
@@ -159,6 +163,7 @@ def test_impossible_wishes_name_what_is_possible(wish, reason):
 # the split over people --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [1, 2, 3, 40])
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_every_coordinate_of_the_message_path(users, scale):
@@ -200,6 +205,7 @@ def test_sample_tally_follows_the_same_law():
 # the analyzer -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_empty_bin_is_never_reported():
     protocol = SparseHistogram.calibrate(users=1000, bins=20_000, epsilon=1, delta=1e-6)
     counts = np.zeros(20_000, dtype=int)
@@ -217,6 +223,7 @@ def ladder(mean, users):
     return np.append(counts, users - counts.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dataset", ["uniform", "one bin", "adversarial"])
 def test_intervals_and_bounds_cover(dataset):
     users = 100_000
@@ -245,6 +252,7 @@ def test_intervals_and_bounds_cover(dataset):
         assert bound <= 1.3 * np.quantile(errors, 0.95)
 
 
+@pytest.mark.slow
 def test_the_combined_estimate_is_better_than_either_part():
     protocol = SparseHistogram.calibrate(users=10**5, bins=100, epsilon=1, delta=1e-6)
     counts = np.full(100, 1000)
@@ -259,6 +267,7 @@ def test_the_combined_estimate_is_better_than_either_part():
     assert np.var(combined) < 0.97 * np.var(alone)
 
 
+@pytest.mark.slow
 def test_fewer_reports_and_honest_users():
     protocol = SparseHistogram.calibrate(users=2000, bins=4, epsilon=1, delta=1e-6, honest_users=1000)
     whole = SparseHistogram.calibrate(users=2000, bins=4, epsilon=1, delta=1e-6)
@@ -308,6 +317,7 @@ def test_few_honest_people_among_many():
     assert protocol.privacy.delta(1) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.5), (0.1, 0.1), (1.0, 1e-15), (10.0, 1e-9)])
 def test_odd_guarantees_calibrate_to_the_fewest_messages_nearby(epsilon, delta):
     common = {"users": 10**5, "bins": 10**4, "epsilon": epsilon, "delta": delta}

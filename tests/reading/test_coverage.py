@@ -10,7 +10,7 @@ from shuffledp import BinarySum, Histogram, Tally
 
 USERS = 100_000
 BETA = 0.05
-RUNS = 600
+RUNS = 400
 
 
 def uniform(noise_mean):
@@ -63,6 +63,7 @@ def runs(protocol, counts, rng):
         yield np.abs(guess - truth).max(), covered, first_low <= truth[0] <= first_high, (high - guess).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dataset", [uniform, zipf, one_bin, adversarial, edge])
 @pytest.mark.parametrize(("truncated", "bins"), [(True, 2**64), (True, 20_000), (False, 20_000)])
 def test_intervals_and_bounds_cover(dataset, truncated, bins):
@@ -76,6 +77,7 @@ def test_intervals_and_bounds_cover(dataset, truncated, bins):
     assert first_covered.mean() >= 1 - BETA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [20_000, 2**64])
 def test_bounds_are_tight_on_adversarial_data(bins):
     protocol = Histogram.calibrate(users=USERS, bins=bins, epsilon=1, delta=1e-6)
@@ -118,6 +120,7 @@ def test_truncated_per_bin_error_is_the_smallest_that_holds(beta):
     assert worst_failure(bound - 1e-6) > beta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("honest", [None, 400])
 def test_fewer_reports_than_users_are_debiased(honest):
     protocol = Histogram.calibrate(users=1000, bins=4, epsilon=1, delta=1e-6, honest_users=honest)

@@ -24,6 +24,7 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     assert (tmp_path / "r.json").read_text() == "before"
 
 
+@pytest.mark.slow
 def test_every_format_is_written(tmp_path):
     release = private_histogram(["a"] * 1000, epsilon=1, delta=1e-6)
     for ending in FORMATS:

@@ -1,5 +1,7 @@
 """How to read a separation, in words."""
 
+import pytest
+
 from shuffledp.applications import separate
 from shuffledp.applications.separation import Approach, Cell, Separation
 from shuffledp.report.separation_table import notes
@@ -7,6 +9,7 @@ from shuffledp.report.separation_table import notes
 GUARANTEE = {"epsilon": 1, "delta": 1e-6}
 
 
+@pytest.mark.slow
 def test_notes_name_every_row_that_is_missing_and_the_halves_of_the_theorem():
     lines = notes(separate("support", sizes=(2, 4), seed=1, epsilon=3, delta=1e-6, local=False))
     missing = {line.split(":")[0]: line for line in lines if line.startswith("shuffled, paper")}

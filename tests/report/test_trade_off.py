@@ -14,6 +14,7 @@ def result():
     return trade_off(plan(users=10**5, bins=10**4, epsilon=1.0, delta=1e-6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_the_figure_is_drawn(result, tmp_path, ending):
     path = tmp_path / f"plan.{ending}"
@@ -23,6 +24,7 @@ def test_the_figure_is_drawn(result, tmp_path, ending):
         assert "SparseHistogram" in path.read_text() or "<path" in path.read_text()
 
 
+@pytest.mark.slow
 def test_the_figure_names_its_library(result, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"shuffledp\[plot\]"):

@@ -11,12 +11,14 @@ from shuffledp.verification.statements.promises import _exponential_below
 from shuffledp.verification.statements.verdict import BOUND, ENUMERATED, OWN_CURVE, OWN_LAW
 
 
+@pytest.mark.slow
 def test_every_statement_holds():
     verdicts = list(check())
     assert {name for name, _ in verdicts} == set(NAMES)
     assert [verdict.statement for _, verdict in verdicts if not verdict.holds] == []
 
 
+@pytest.mark.slow
 def test_a_protocol_whose_promise_rests_on_its_own_curve_is_enumerated_too():
     """Only RealSum, whose shares are too many to list, rests on its own bound alone; every class has one entry at least
     that is enumerated (shuffled hashing is a shuffled response on the hashed cells)."""
@@ -32,6 +34,7 @@ def test_a_protocol_whose_promise_rests_on_its_own_curve_is_enumerated_too():
     }
 
 
+@pytest.mark.slow
 def test_enumerations_are_near_the_curves_and_below():
     """What is enumerated is no curve's own value: near it where the curve is exact, and never above."""
     rows = {
@@ -46,6 +49,7 @@ def test_enumerations_are_near_the_curves_and_below():
         assert verdict.exact != verdict.claimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "statement"),
     [
@@ -76,6 +80,7 @@ def test_what_is_only_an_upper_limit_is_not_called_exact():
     assert "exact_below" not in known.as_dict()
 
 
+@pytest.mark.slow
 def test_the_claim_on_support_identification_is_in_the_table():
     """The numbers of people that docs/reference/paper.md states for two items."""
     verdicts = [verdict for _, verdict in check("support") if "h = 2" in verdict.claim]

@@ -16,6 +16,7 @@ from tests.oracles.audits import audited, datasets, single_reports
 RESPONSE = RandomizedResponse(users=1, bins=3, epsilon=1)
 
 
+@pytest.mark.slow
 def test_false_accusations_are_as_rare_as_stated():
     """At confidence 0.9, of 200 audits of a tight mechanism at most 10 % may accuse: more than 45 has chance 1e-7."""
     rng = np.random.default_rng(4)
@@ -26,6 +27,7 @@ def test_false_accusations_are_as_rare_as_stated():
     assert accused <= 45
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("confidence", "audits"), [(0.9, 300), (0.5, 150)])
 def test_what_chooses_the_event_does_not_count_it(confidence, audits):
     """A mechanism that ignores its input is accused with chance 1 - confidence at most: a binomial number of times.

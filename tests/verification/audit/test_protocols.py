@@ -65,6 +65,7 @@ def test_every_protocol_is_audited():
     assert kinds - {protocols.ShuffledHistogram} == {*SHUFFLED, *CENTRAL, *LOCAL}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SHUFFLED, ids=lambda kind: kind.__name__)
 def test_shuffled_protocols_are_not_accused(kind):
     protocol, delta = SHUFFLED[kind], 0.05
@@ -72,6 +73,7 @@ def test_shuffled_protocols_are_not_accused(kind):
     assert not result.accuses(protocol.privacy.epsilon(delta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SHUFFLED, ids=lambda kind: kind.__name__)
 def test_people_without_noise_are_found(kind):
     """The same protocols, where all but one send nothing that hides the one: the promise counts on their noise."""
@@ -84,6 +86,7 @@ def test_people_without_noise_are_found(kind):
     assert result.accuses(protocol.privacy.epsilon(delta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CENTRAL, ids=lambda kind: kind.__name__)
 def test_central_protocols_are_not_accused(kind):
     protocol = CENTRAL[kind]
@@ -92,6 +95,7 @@ def test_central_protocols_are_not_accused(kind):
     assert not result.accuses(protocol.guarantee.epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOCAL, ids=lambda kind: kind.__name__)
 def test_local_protocols_are_not_accused(kind):
     rng = np.random.default_rng(1)
@@ -101,11 +105,13 @@ def test_local_protocols_are_not_accused(kind):
     assert result.epsilon > 0.8  # all of these are tight
 
 
+@pytest.mark.slow
 def test_a_tally_of_reports_can_be_audited():
     result = audited(tallied_messages(LOCAL[HadamardResponse]), datasets(1), delta=0.0, trials=1500)
     assert 0.1 < result.epsilon <= 1
 
 
+@pytest.mark.slow
 def test_noise_that_is_30_percent_too_small_is_found():
     """In P^hist: 0.7 times the standard deviation of the missing messages."""
     claimed, delta = SHUFFLED[Histogram], 0.05
@@ -114,12 +120,14 @@ def test_noise_that_is_30_percent_too_small_is_found():
     assert result.accuses(claimed.privacy.epsilon(delta))
 
 
+@pytest.mark.slow
 def test_central_noise_that_is_30_percent_too_small_is_found():
     faulty = LaplaceHistogram.published(users=6, bins=3, epsilon=1 / 0.7, delta=1e-6)
     result = audited(released_counts(faulty), datasets(6), delta=0.0, trials=5000)
     assert result.accuses(CENTRAL[LaplaceHistogram].guarantee.epsilon)
 
 
+@pytest.mark.slow
 def test_a_bin_without_noise_is_found():
     protocol, delta = SHUFFLED[Histogram], 0.05
 
@@ -152,6 +160,7 @@ def test_a_bit_that_is_left_as_it_is_is_found():
     assert audit_outputs(outputs(0), outputs(1), confidence=CONFIDENCE).accuses(3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [AmplifiedOracle, Histogram], ids=lambda kind: kind.__name__)
 def test_a_shuffler_that_keeps_order_is_found(kind):
     enough = Histogram(users=40, bins=3, missing_probability=0.25)  # others hide more than a person's own noise

@@ -35,6 +35,7 @@ def by_definition(randomizer, users, ratio):
     return max(exact_delta(outputs[x], outputs[y], ratio=ratio) for x, y in neighbours(randomizer, users))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.one_of(single_message(), multi_message()), st.integers(1, 3), st.fractions(1, 6, max_denominator=7))
 def test_delta_is_its_definition_over_all_ordered_datasets(randomizer, users, ratio):
@@ -44,6 +45,7 @@ def test_delta_is_its_definition_over_all_ordered_datasets(randomizer, users, ra
     assert exact_delta(first, second, ratio=ratio) == worst.delta
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(single_message(), multi_message()), st.integers(1, 3), st.fractions(0, HALF, max_denominator=50))
 def test_the_exact_ratio_is_enough_and_nothing_smaller_is(randomizer, users, delta):
@@ -77,6 +79,7 @@ def test_the_fast_law_is_the_plain_one(randomizer, data):
     assert randomizer.shuffled_law(dataset) == {outcome: p for outcome, p in plain.items() if p}
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(multi_message())
 def test_every_further_person_helps_or_does_nothing(randomizer):

@@ -40,6 +40,7 @@ def test_r_gap_with_any_probabilities(zero, one, users):
     assert exact.epsilon >= gap.floor - 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("users", "hole"), [(2, Fraction(3, 8)), (3, Fraction(3, 8)), (4, Fraction(1, 20))])
 def test_the_best_r_gap_is_better_than_all_on_a_grid(users, hole):
     best = best_gap(users=users, hole=hole, rng=np.random.default_rng(0), restarts=3)
@@ -54,6 +55,7 @@ def test_the_best_r_gap_is_better_than_all_on_a_grid(users, hole):
         assert epsilon < Gap.uniform().privacy(users=users).epsilon
 
 
+@pytest.mark.slow
 def test_the_best_r_gap_need_not_be_symmetric():
     symmetric = best_gap(users=3, hole=Fraction(3, 8), restarts=0)
     assert symmetric.zero == symmetric.zero[::-1]
@@ -61,6 +63,7 @@ def test_the_best_r_gap_need_not_be_symmetric():
     assert free.privacy(users=3).epsilon < 0.9 * symmetric.privacy(users=3).epsilon
 
 
+@pytest.mark.slow
 def test_the_best_r_gaps_of_the_documentation_are_reached():
     text = document("pure-privacy.md")
     rows = re.findall(r"^\| (\d+/\d+) \|(.*)\|$", text, flags=re.MULTILINE)
@@ -72,6 +75,7 @@ def test_the_best_r_gaps_of_the_documentation_are_reached():
             assert epsilon == pytest.approx(stated[users], rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_small_hole_makes_r_gap_as_private_as_one_likes():
     epsilons = [best_gap(users=2, hole=Fraction(1, k), restarts=0).privacy(users=2).epsilon for k in (10, 100, 1000)]
     assert epsilons[2] < 0.002
@@ -90,6 +94,7 @@ def test_what_is_not_r_gap_is_refused():
         best_gap(users=1, hole=HALF)
 
 
+@pytest.mark.slow
 def test_probabilities_of_r_gap_sum_to_one():
     good = Gap.uniform()
     for wrong in ((HALF,) * 5, (0.1, 0.2, 0.4, 0.2, 0.1)):

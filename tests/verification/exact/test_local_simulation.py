@@ -29,6 +29,7 @@ def protocol_of(randomizer, users, analyzer):
     return FiniteProtocol(users=users, randomizer=randomizer, analyzer=analyzer)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(single_message(), st.integers(1, 3), st.sampled_from(sorted(ANALYZERS)))
 def test_theorem_4_1_the_output_law_is_the_same_for_every_input(randomizer, users, analyzer):
@@ -55,6 +56,7 @@ def test_theorem_4_1_needs_its_permutation():
     assert protocol.output_law((0, 1)) != unpermuted
 
 
+@pytest.mark.slow
 def test_the_local_simulation_draws_from_the_law():
     """The analyzer keeps the first of four messages and the sum of the rest."""
     randomizer = FiniteRandomizer.of(RandomizedResponse(users=4, bins=2, epsilon=1), range(2))
@@ -70,6 +72,7 @@ def test_the_local_simulation_draws_from_the_law():
     assert p_value(observed, np.array([float(p) for p in law.values()])) < FALSE_FAILURE_RATE
 
 
+@pytest.mark.slow
 def test_a_real_protocol_and_its_local_simulation_have_one_law():
     """Among 300 people, both follow Bin(c, p) + Bin(n - c, q) in a bin."""
     protocol = RandomizedResponse(users=300, bins=3, epsilon=1)

@@ -22,6 +22,7 @@ from tests.oracles.enumerable_protocols import ENUMERABLE
 from tests.oracles.random_randomizers import HALF, larger, multi_message, single_message
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(single_message(), st.integers(1, 6))
 def test_claim_4_2_a_single_message_is_as_private_alone(randomizer, users):
@@ -46,6 +47,7 @@ def test_claim_4_2_is_false_for_several_messages_and_for_approximate_privacy():
     assert response.shuffled_privacy(users=20, delta=delta).epsilon < 0.8 * response.privacy(delta=delta).epsilon
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(multi_message(), st.integers(1, 4), st.fractions(Fraction(1, 50), 50), st.fractions(Fraction(1, 50), 50))
 def test_generating_polynomials_bound_epsilon_for_every_n(randomizer, users, first, second):
@@ -78,6 +80,7 @@ def test_r_infinity_says_everything_as_sent_and_nothing_shuffled():
         assert exact.outcome == (0,) * users + (1,) * users
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(single_message(), st.integers(1, 5), st.fractions(1, 8, max_denominator=9))
 def test_lemma_of_csu19_on_removing_the_shuffler(randomizer, users, ratio):
@@ -104,6 +107,7 @@ def test_the_cost_of_removing_the_shuffler_from_real_protocols(protocol):
         assert pure.gap == pytest.approx(math.log(users), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_table_of_the_documentation_is_true():
     text = document("pure-privacy.md")
     rows = re.findall(r"^\| (\w+), (\d) bins \| (\d+) \|(.*)\|$", text, flags=re.MULTILINE)
