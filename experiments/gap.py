@@ -1,5 +1,7 @@
-"""The figure of docs/pure-privacy.md: the exact epsilon of R^gap against the number of people, and the best that its
-probabilities can do; beside it the lemma of CSU+19 on removing the shuffler, and the truth.
+"""The figure of docs/explanation/pure-privacy.md.
+
+The exact epsilon of R^gap against the number of people, and the best that its probabilities can do; beside it the lemma
+of CSU+19 on removing the shuffler, and the truth.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ LAYERS = (
 """From the top: a module imports from its own layer and from those below."""
 
 HEIGHTS = {name: -at for at, names in enumerate(LAYERS) for name in names}
-INSIDE = {("accounting", "noise"), ("verification", "applications")}
-"""Neighbours within one layer that may see each other, in this direction."""
+INSIDE = {("verification", "applications")}
+"""Neighbours within one layer, of which the first may see the second."""
 
 
 def part(module):

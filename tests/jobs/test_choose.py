@@ -77,6 +77,17 @@ def test_what_does_not_exist_is_refused(asked, reason):
         chosen(**asked)
 
 
+def test_published_parameters_are_not_exchanged_for_others():
+    with pytest.raises(ParameterError, match="estimator must be truncated for hist-published"):
+        chosen(protocol="hist-published", estimator="unbiased")
+
+
+def test_messages_decide_between_equal_errors():
+    target = Target(users=10**6, bins=10**5, epsilon=1.0, delta=1e-6)
+    choice = chosen(target, estimator="truncated", practical_messages=1000.0)
+    assert choice.protocol.messages_per_user.expected < 1000
+
+
 def test_too_few_people_are_an_error_that_says_how_many():
     with pytest.raises(TooFewUsersError, match="needs at least 148"):
         chosen(Target(users=50, bins=3, epsilon=1, delta=1e-6), estimator="unbiased")

@@ -234,6 +234,12 @@ def test_unbiased_simulation_on_a_domain():
     assert result.trials[0].found <= 4
 
 
+def test_the_same_seed_gives_the_same_trials_also_with_public_coins():
+    asked = {**GUARANTEE, "trials": 3, "domain": ["a", "b", "rare"], "protocol": "public-coin"}
+    first, second = (simulate(VALUES, **asked, seed=5) for _ in range(2))
+    assert [t.largest_error for t in first.trials] == [t.largest_error for t in second.trials]
+
+
 def test_private_histogram_takes_no_generator_or_seed():
     for name in ("rng", "seed"):
         with pytest.raises(TypeError):

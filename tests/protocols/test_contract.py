@@ -5,6 +5,7 @@ under fixed seeds.
 """
 
 import pickle
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -15,10 +16,12 @@ from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.run import run
 from shuffledp.pipeline.shuffler import shuffle
+from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols import CATALOGUE, MessageProtocol, Target
 from shuffledp.protocols.central.curator import Curator
 from shuffledp.reading.reading import Truncating
 from shuffledp.verification.audit import audit, shuffled_messages, tallied_messages
+from shuffledp.verification.statements.promises import ENUMERATIONS
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
 
 COUNTS = np.array([70, 40, 20, 0])
@@ -47,14 +50,14 @@ def protocol_of(name, **changes):
 
 
 def other_noise(name):
-    """The same protocol with three times as much noise, or a third of it where there are too few people for more."""
-    coin = {"coin": 7} if name == "public-coin" else {}
-    kind, choices = CATALOGUE[name].kind, {**CATALOGUE[name].choices, **coin}
-    rows = {"rows": protocol_of(name).rows} if name == "public-coin" else {}
-    try:
-        return kind.for_target(replace(TARGET, epsilon=TARGET.epsilon / 3), **choices, **rows)
-    except TooFewUsersError:
-        return kind.for_target(replace(TARGET, epsilon=TARGET.epsilon * 3), **choices, **rows)
+    """The same protocol with more noise, or with less where there are too few people for more, of the same alphabet."""
+    size = len(protocol_of(name).sample_tally(COUNTS))
+    for change in ({"epsilon": 0.3}, {"epsilon": 0.5}, {"honest_users": 80}, {"epsilon": 3.0}, {"epsilon": 1.4}):
+        with suppress(TooFewUsersError):
+            other = protocol_of(name, **change)
+            if len(other.sample_tally(COUNTS)) == size:
+                return other
+    raise AssertionError("no other noise to compare with")
 
 
 def columns(tally):
@@ -203,6 +206,35 @@ def test_foreign_values_and_messages_are_refused_without_showing_them(name):
 
 
 @pytest.mark.slow
+@made
+def test_a_tally_of_another_kind_is_refused(name):
+    protocol = protocol_of(name)
+    columns = 3 - protocol.kinds  # one instead of two, two instead of one
+    counts = np.ones((COUNTS.size, columns), dtype=np.int64)
+    other = Tally(np.arange(COUNTS.size), counts if columns > 1 else counts[:, 0])
+    with pytest.raises(DataError, match="kinds of messages"):
+        protocol.estimate(other)
+    with pytest.raises(DataError):
+        protocol.sample_tally(Tally(np.arange(COUNTS.size), np.ones((COUNTS.size, 2), dtype=np.int64)))
+    if protocol.reading.phantoms:
+        with pytest.raises(ParameterError, match="leave out part"):
+            protocol.sample_tally(COUNTS, part=True)
+        with pytest.raises(DataError):
+            protocol.estimate(Tally(np.array([COUNTS.size + 5]), np.array([3])))
+
+
+@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.published])
+def test_published_parameters_count_on_everybody(name):
+    with pytest.raises(ParameterError, match="leave honest_users out"):
+        protocol_of(name, honest_users=10)
+
+
+def test_every_class_has_a_curve_that_is_compared_with_an_enumeration():
+    """By its own table of messages, or by one of the statements; P^hist with the paper's theorems."""
+    enumerated = {CATALOGUE[name].kind for name in (*ENUMERATIONS, "hist")}
+    assert {entry.kind for entry in CATALOGUE.values()} == enumerated
+
+
 @sending
 def test_parts_of_the_messages_add_up(name):
     protocol = protocol_of(name)
@@ -325,7 +357,7 @@ def test_an_audit_accuses_it_only_without_its_noise(name):
     def found(target):
         protocol = entry.make(target)
         watch = shuffled_messages if protocol.numbered_messages else tallied_messages
-        settings = {"trials": 600, "delta": FEW.delta, "confidence": 1 - FALSE_FAILURE_RATE}
+        settings = {"trials": 1000, "delta": FEW.delta, "confidence": 1 - FALSE_FAILURE_RATE}
         return audit(watch(protocol), dataset, neighbour, **settings, rng=rng)
 
     assert not found(target).accuses(target.epsilon)

@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shuffledp
-from shuffledp import BinarySum, DataError, Domain, Histogram, ParameterError, ShuffledpError, Tally, run, shuffle
+from shuffledp import (
+    BinarySum,
+    DataError,
+    Domain,
+    DummyHistogram,
+    Histogram,
+    ParameterError,
+    ShuffledpError,
+    Tally,
+    run,
+    shuffle,
+)
 
 GOOD = {"users": 1000, "bins": 10, "epsilon": 1.0, "delta": 1e-6}
 BAD = [
@@ -203,6 +214,18 @@ def test_two_to_the_64_bins_and_beyond():
 def test_unbiased_error_of_an_astronomical_domain_is_the_largest_possible():
     protocol = Histogram(users=100, bins=2 * math.factorial(1000), missing_probability=0.25, truncated=False)
     assert protocol.error(0.05).simultaneous == 75
+
+
+def test_a_bound_that_tails_cannot_resolve_is_the_largest_possible_error():
+    """Among 2^1000 bins some noise is beyond any window: only the largest value is sure."""
+    protocol = DummyHistogram.calibrate(users=10**4, bins=2**1000, epsilon=1, delta=1e-6)
+    assert protocol.error(0.05).simultaneous == pytest.approx(10**4 - protocol.noise.mean)
+    assert DummyHistogram.calibrate(users=10**4, bins=2**60, epsilon=1, delta=1e-6).error(0.05).simultaneous < 200
+
+
+def test_sums_have_one_bin():
+    with pytest.raises(ParameterError, match="bins=1"):
+        BinarySum.calibrate(users=1000, bins=5, epsilon=1, delta=1e-6)
 
 
 def test_error_does_not_grow_with_bins():

@@ -31,7 +31,11 @@ _MEMORY = "2GB"
 """What DuckDB may hold before it moves parts of a large count to temporary files."""
 
 _ROWS_AT_ONCE = 1 << 18
+"""Rows of an Arrow batch: a few megabytes."""
+
 _MESSAGES_AT_ONCE = 1 << 23
+"""Messages made together on one core: 64 megabytes."""
+
 _UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETRY|\[")
 _AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON|TIME WITH TIME ZONE")
 

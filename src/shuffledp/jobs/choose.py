@@ -46,7 +46,9 @@ def choose(
     if advice.recommended in fitting:
         name, reason = advice.recommended, advice.reason
     else:
-        best = min((advice.row(fit) for fit in fitting), key=lambda row: row.simultaneous)
+        rows = [advice.row(fit) for fit in fitting]
+        practical = [row for row in rows if row.messages <= practical_messages] or rows
+        best = min(practical, key=lambda row: (row.simultaneous, row.messages))
         name, reason = best.name, f"{best.title} has the smallest error of those that fit"
         if best.problem:
             raise TooFewUsersError(
@@ -60,7 +62,7 @@ def _fitting(protocol: str | None, estimator: str | None, *, listed: bool) -> li
     offered = {name: entry for name, entry in CATALOGUE.items() if entry.model == "shuffled"}
     if protocol is not None and protocol not in offered:
         raise ParameterError(f"protocol must be among {', '.join(offered)}; got {protocol!r}")
-    kinds = [entry.kind for name, entry in offered.items() if name == protocol]
+    kinds = [entry.kind for name, entry in offered.items() if name == protocol and not entry.published]
     named = {
         name: entry
         for name, entry in offered.items()

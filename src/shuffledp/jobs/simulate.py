@@ -83,7 +83,8 @@ def simulate(
     )
     evaluations = []
     for trial in range(trials):
-        estimate = chosen.protocol.estimate(chosen.protocol.sample_tally(truth, rng=rng), beta=beta)
+        tossed = chosen.protocol.fresh(rng)
+        estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=beta)
         evaluations.append(evaluate(estimate, [(places(estimate.symbols, truth.symbols), truth.counts)]))
         progress("simulating", (trial + 1) / trials)
     return Simulation(

@@ -19,6 +19,7 @@ GRID_BITS = 53
 """Probabilities are multiples of 2^-53: every one is a float, its complement too, and a sampler can hit it exactly."""
 
 _WEIGHT_BITS = 256
+"""Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
 
 FEW_OPERATIONS = 2.0**-50
 """Relative margin for a number from up to four operations, each off by 2^-53 at most.

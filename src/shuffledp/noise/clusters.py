@@ -18,6 +18,7 @@ from shuffledp.noise.compound_poisson import CompoundPoisson, poisson_table
 from shuffledp.noise.inversion import InversionTable
 
 _LARGEST_POISSON = 100
+"""Mean up to which a Poisson number is drawn from one table, which then stays short."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,10 @@ _LARGEST_STEP = 500.0
 """Up to this rate e^-rate is far from underflow; larger laws are sums of two halves."""
 
 _WEIGHT_BITS = 256
+"""Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
+
 _POINTS_PER_SIZE = 64
+"""Places at which a density is summed up for each whole size: enough for a smooth one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from shuffledp.noise.inversion import InversionTable
 from shuffledp.noise.law import TAIL, Window
 
 _WEIGHT_BITS = 256
+"""Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from shuffledp.randomness import random_words
 
 _LEADING_BITS = 64
+"""A draw is decided by one word but for the few that fall on an edge of the table."""
+
 _MORE_BITS = 128
+"""Drawn for those, again and again until they are decided."""
 
 
 class InversionTable:

@@ -18,6 +18,9 @@ Counts = Tally | Mapping[Any, int] | ArrayLike
 """True counts: an array with one for every bin, or a mapping or a Tally with those of the bins it lists."""
 
 
+_TOO_FAR = 10
+"""Standard deviations by which the number of messages may differ from what is expected, plus as many messages."""
+
 MOST_BINS = 2**24
 """Where the analyzer estimates every bin, they must fit in memory."""
 
@@ -68,6 +71,8 @@ def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False) ->
         if dense.ndim != 1 or dense.size != bins or dense.dtype.kind not in "iu":
             raise DataError(f"an array of counts needs one whole number for each of the {readable(bins)} bins")
         truth = Tally(np.arange(dense.size), dense.astype(np.int64))
+    if truth.counts.ndim != 1:
+        raise DataError("true counts have one number for each bin, not one for each kind of message")
     _check_symbols(truth, bins=bins)
     if len(truth) and truth.counts.min() < 0:
         raise DataError("counts must not be negative")
@@ -98,12 +103,6 @@ def check_tally(tally: object, kind: type) -> None:
         raise DataError(f"estimate needs a tally, got {type(tally).__name__}: pass messages through tally() first")
 
 
-def counted_messages(tally: Tally, *, bins: int) -> Tally:
-    """Messages that were counted elsewhere, with an entry for every bin."""
-    check_bins(tally.symbols, bins=bins, what="message")
-    return tally.dense(bins=bins)
-
-
 def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
     """Refuses another number of messages than these people send; drawn tallies have none."""
     if tally.messages not in (None, people * each):
@@ -114,7 +113,7 @@ def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
 
 def check_total(messages: int, *, users: int, bins: int, expected: float, variance: float) -> None:
     """Refuses a number of messages that this many people do not send, by ten standard deviations."""
-    if abs(messages - expected) > 10 * math.sqrt(variance) + 10:
+    if abs(messages - expected) > _TOO_FAR * math.sqrt(variance) + _TOO_FAR:
         raise DataError(
             f"{messages} messages do not fit {users} people in {readable(bins)} bins, who send about {expected:.0f}; "
             "give the number who reported as reports="

@@ -82,6 +82,8 @@ class Tally:
         """The tally of both sets of messages together."""
         if not isinstance(other, Tally):
             return NotImplemented
+        if self.counts.ndim != other.counts.ndim or self.kinds != other.kinds:
+            raise DataError("tallies of different kinds of messages cannot be added")
         complete = self.complete and other.complete
         messages = None if self.messages is None or other.messages is None else self.messages + other.messages
         if np.array_equal(self.symbols, other.symbols):
@@ -124,6 +126,11 @@ class Tally:
         counts = np.zeros((bins.size, kinds), dtype=np.int64)
         np.add.at(counts, (where, (self.symbols % kinds).astype(np.int64)), self.counts)
         return Tally(bins.astype(np.int64), counts, self.complete, self.messages)
+
+    @property
+    def kinds(self) -> int:
+        """How many counts each symbol has."""
+        return 1 if self.counts.ndim == 1 else self.counts.shape[1]
 
     @property
     def total(self) -> int:

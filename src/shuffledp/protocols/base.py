@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from shuffledp.checks import (
     target_epsilon,
     whole,
 )
-from shuffledp.errors import ParameterError
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.inputs import (
@@ -51,6 +51,9 @@ class BaseHistogram(ABC):
     bins: int
     honest_users: int | None = None
     guarantee: Guarantee | None = None
+
+    kinds: ClassVar[int] = 1
+    """How many kinds of messages a bin has, and so how many counts."""
 
     def __post_init__(self) -> None:
         users = head_count("users", self.users)
@@ -141,6 +144,8 @@ class BaseHistogram(ABC):
         list of drawn bins is not private; only an estimate is. With `part` the counts are those of a part of the bins:
         draws of different parts can be joined.
         """
+        if part and self.reading.phantoms:
+            raise ParameterError("this protocol estimates every bin, and so draws all of them at once: leave out part")
         return self._draw(true_counts(counts, users=self.users, bins=self.bins, part=part), generator(rng))
 
     @abstractmethod
@@ -155,6 +160,8 @@ class BaseHistogram(ABC):
         `reports` is how many people really reported, if fewer than `users`. `domain` gives the bins their labels.
         """
         check_tally(tally, Tally)
+        if tally.kinds != self.kinds:
+            raise DataError(f"a tally of {self.kinds} kinds of messages is needed, got {tally.kinds}")
         check_domain(domain, bins=self.bins)
         beta = failure_probability(beta)
         ran = self.for_reports(reports)

@@ -48,6 +48,8 @@ class Entry:
 
     def make(self, target: Target) -> HistogramProtocol:
         """The protocol for a target."""
+        if self.published and target.honest != target.users:
+            raise ParameterError("published parameters count on all users: leave honest_users out, or calibrate")
         if self.published:
             return self.kind.published_for(target)
         return self.kind.for_target(target, **self.choices)

@@ -34,10 +34,7 @@ _MAKING = 500.0
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffledHistogram(BaseHistogram):
-    """A protocol in which people send messages: whole numbers below `alphabet`, unless it says otherwise."""
-
-    kinds: ClassVar[int] = 1
-    """How many kinds of messages a bin has; message bin * kinds + kind."""
+    """A protocol in which people send messages: the numbers bin * kinds + kind, unless it says otherwise."""
 
     most_bins_in_messages: ClassVar[int] = 2**32
     """With more bins no messages can be made."""

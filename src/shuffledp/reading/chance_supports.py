@@ -28,7 +28,10 @@ _SLIP = 0.05
 """How far apart the means at the ends of a block may be, in standard deviations."""
 
 _MOST_BLOCKS = 200
+"""More blocks take longer than their sharper bounds are worth."""
+
 _TOLERANCE = 1e-6
+"""Relative precision of an error bound, which is rounded up."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import DataError
 from shuffledp.pipeline.estimate import Intervals
+from shuffledp.pipeline.inputs import check_bins
 from shuffledp.pipeline.tally import Tally, sorted_order
 
 _MOST_LISTED = 2**32
@@ -91,4 +92,5 @@ def every_bin(tally: Tally, *, bins: int) -> Tally:
             "every bin is estimated, which needs the count of every bin: tally messages, or give sample_tally an array "
             "with all true counts"
         )
+    check_bins(tally.symbols, bins=bins, what="symbol")
     return tally.dense(bins=bins)

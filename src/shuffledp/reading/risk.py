@@ -37,6 +37,8 @@ def smallest_distance(noise: IntegerLaw, holds: Callable[[float], bool]) -> floa
     """The smallest error that holds, where errors are whole counts or distances of the noise from its mean."""
     largest = math.ceil(max(noise.mean, min(noise.window.highest, 2 * noise.window.last))) + 1
     whole = bisect_left(range(largest), True, key=holds)
+    if whole == largest:  # the tails outside of the window are too heavy for this risk: only the farthest value is sure
+        return max(noise.mean, noise.window.highest - noise.mean)
     # of the distances from the mean, two lie in the last unit
     below = noise.mean - math.floor(noise.mean - whole + 1)
     above = math.ceil(noise.mean + whole - 1) - noise.mean

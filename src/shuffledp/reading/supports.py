@@ -21,6 +21,9 @@ from shuffledp.pipeline.estimate import Intervals
 from shuffledp.pipeline.tally import Tally
 from shuffledp.reading.reading import every_bin
 
+_TOLERANCE, _LEAST_TOLERANCE = 1e-9, 1e-12
+"""Precision of a share of flipped bits, relative to their probability, and where that is very small."""
+
 _MANY_DRAWS, _MANY_TRIALS = 8, 1 << 22
 """From this many draws of one law, or trials of one draw, on a table for inversion pays."""
 
@@ -106,7 +109,7 @@ def flipped_reach(users: int, flip: float, risk: float) -> float:
 
     if excess(1.0) > 0:
         return users * (1 - flip)
-    return users * (first_safe(excess, flip, 1.0, tolerance=1e-12 + 1e-9 * flip) - flip)
+    return users * (first_safe(excess, flip, 1.0, tolerance=_LEAST_TOLERANCE + _TOLERANCE * flip) - flip)
 
 
 def _binomial(trials: int, probability: float, size: int, rng: np.random.Generator) -> NDArray[np.int64]:

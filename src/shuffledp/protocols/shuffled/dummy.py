@@ -44,6 +44,11 @@ class DummyHistogram(ShuffledHistogram):
 
     draws_its_law = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.noise, Binomial) and self.noise.trials != self.users:
+            raise ParameterError("noise must have one trial for each user, if it is a Binomial law")
+
     @classmethod
     def for_target(cls, target: Target, *, dummies: str = "binomial") -> Self:
         """The fewest dummies that make the whole release (epsilon, delta)-private, exactly."""

@@ -52,6 +52,7 @@ class BinarySum(SumOfBits):
             raise target.too_few(needed, instead="or a larger epsilon or delta")
         return cls(
             users=target.users,
+            bins=target.bins,
             missing_probability=probability,
             honest_users=target.honest,
             guarantee=target.promise("exact calibration"),
@@ -63,7 +64,12 @@ class BinarySum(SumOfBits):
         """The paper's noise: (epsilon, delta)-private by Theorem 3.1 i."""
         exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
         probability = theorem_noise(target, share=1, exactly=exactly, name="Theorem 3.1")
-        return cls(users=target.users, missing_probability=probability, guarantee=target.promise("Theorem 3.1"))
+        return cls(
+            users=target.users,
+            bins=target.bins,
+            missing_probability=probability,
+            guarantee=target.promise("Theorem 3.1"),
+        )
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float) -> int:

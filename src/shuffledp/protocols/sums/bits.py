@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.checks import whole
-from shuffledp.errors import DataError
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.inputs import check_tally
@@ -27,6 +27,11 @@ class SumOfBits(BaseHistogram):
     """A protocol for `users` people with a bit each."""
 
     bins: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bins != 1:
+            raise ParameterError(f"a sum of bits has bins=1, got {self.bins}")
 
     @classmethod
     def calibrate(

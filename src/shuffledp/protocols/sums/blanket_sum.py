@@ -37,6 +37,7 @@ class BlanketSum(SumOfBits):
         """The fewest flips that are (epsilon, delta)-private by an upper bound."""
         return cls(
             users=target.users,
+            bins=target.bins,
             flip_probability=fewest_flips(target, moved_bits=1),
             honest_users=target.honest,
             guarantee=target.promise("calibrated on the safe side"),
@@ -47,7 +48,12 @@ class BlanketSum(SumOfBits):
         """The published number of coins, for (epsilon, delta)."""
         flip = published_flips(target, moved_bits=1)
         return kept_promise(
-            cls(users=target.users, flip_probability=flip, guarantee=target.promise("published parameters"))
+            cls(
+                users=target.users,
+                bins=target.bins,
+                flip_probability=flip,
+                guarantee=target.promise("published parameters"),
+            )
         )
 
     @cached_property

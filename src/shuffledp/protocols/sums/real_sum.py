@@ -53,9 +53,16 @@ from shuffledp.randomness import generator, random_words
 from shuffledp.reading.reading import ErrorBound
 
 FEWEST_USERS = 19
+"""The theorem on shares holds from here on."""
+
 _MOST_MODULUS_BITS = 56
+"""Shares are added in words of 64 bits, and the sum of their counts needs room."""
+
 _MOST_SCALE = 4096
+"""Finer steps than this are far below the noise."""
+
 _WEIGHT_BITS = 256
+"""Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
 
 
 @dataclass(frozen=True, kw_only=True)

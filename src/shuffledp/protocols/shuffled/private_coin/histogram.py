@@ -5,7 +5,7 @@ real message, T uniform elements of their bin's set, and r noise messages, T uni
 supports bin j when all of its elements lie in H_j: surely if it is a real one of j, else with probability t = 2^-T. So
 bin j is supported by c_j + Bin(n (1 + r) - c_j, t) messages, which gives an unbiased estimate of c_j. The number of
 messages does not depend on the number of bins, and the analyzer's work depends on it little: the bins that a message
-supports solve T linear equations (parity_decoding.py).
+supports solve T linear equations (decoding.py).
 """
 
 from __future__ import annotations

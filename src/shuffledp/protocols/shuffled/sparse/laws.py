@@ -163,6 +163,10 @@ def _law(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
 
 @cache
 def _clusters(epsilon: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cluster sizes of the pairs and of the lone messages: good ones of those tried; below 2 whole sizes matter."""
+    """Cluster sizes of the pairs and of the lone messages.
+
+    Means in units of 1 / epsilon and shapes are the best of a coarse grid at four epsilons (delta 1e-6); where clusters
+    are smaller than 2, whole sizes matter and a narrower law is better.
+    """
     lone = max(1.0, 1.3 / epsilon, min(1.6, 1.6 / epsilon))
     return gamma_sizes(mean=max(1.0, 3 / epsilon), shape=4.0), gamma_sizes(mean=lone, shape=20.0 if lone > 2 else 40.0)
