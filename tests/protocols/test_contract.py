@@ -52,7 +52,7 @@ def protocol_of(name, **changes):
 def other_noise(name):
     """The same protocol with more noise, or with less where there are too few people for more, of the same alphabet."""
     size = len(protocol_of(name).sample_tally(COUNTS))
-    for change in ({"epsilon": 0.3}, {"epsilon": 0.5}, {"honest_users": 80}, {"epsilon": 3.0}, {"epsilon": 1.4}):
+    for change in ({"epsilon": 0.3}, {"epsilon": 0.5}, {"honest_users": 80}, {"epsilon": 3.0}, {"epsilon": 0.9}):
         with suppress(TooFewUsersError):
             other = protocol_of(name, **change)
             if len(other.sample_tally(COUNTS)) == size:
