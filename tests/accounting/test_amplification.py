@@ -19,7 +19,7 @@ from shuffledp.errors import ParameterError
 from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law, worst_delta
 from tests.oracles.exact import exact_exp
-from tests.protocols.test_local import exact_laws
+from tests.protocols.local.test_local import exact_laws
 
 
 def exact_tight_delta(epsilon, local_epsilon, users):

@@ -37,6 +37,7 @@ def test_demo_as_json(tmp_path):
         (["--delta", "2"], "delta must lie strictly between 0 and 1"),
         (["--epsilon", "much"], "epsilon"),
         (["--top", "0"], "top"),
+        (["--data", "people.csv"], "data must be a name that ends in .parquet"),
     ],
 )
 def test_bad_parameters_are_one_clear_error(arguments, reason, tmp_path):

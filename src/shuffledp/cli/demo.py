@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from shuffledp.cli import options as given
 from shuffledp.cli.options import RESULT, option
 from shuffledp.cli.output import print_note
+from shuffledp.errors import ParameterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +40,8 @@ def demo(
     from shuffledp.report.whole_file import check_folder, refuse_same
 
     people = whole("people", people)
+    if data.suffix != ".parquet":
+        raise ParameterError(f"data must be a name that ends in .parquet, got {data}")
     check_folder(data)
     check_writable(out)
     refuse_same(out, [data], "the report")
