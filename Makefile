@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# One worker more than there are cores: whoever runs the Spark tests waits for Java most of the time.
+PYTEST := $(BIN)/python -m pytest --dist loadgroup -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count() or 1)') + 1 ))
 
 .PHONY: help demo check test lint format docs bench table1 table2 gap trade-off report-figure lock clean
 
@@ -19,11 +21,11 @@ demo: .venv/demo.stamp
 
 ## check: style, types and the quick tests, for use while working (no Java needed)
 check: lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow and not spark"
+	$(PYTEST) -m "not slow and not spark"
 
 ## test: everything that must hold: style, types, the documentation, all tests (Spark needs Java 17 or 21)
 test: .venv/test.stamp .venv/java.stamp lint docs
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(PYTEST)
 
 ## lint: style and types only
 lint: .venv/test.stamp

@@ -266,7 +266,7 @@ def test_on_spark(folder):
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_on_spark_errors_are_one_line_too(folder):
-    result = real_command("run", "damaged.csv", "--column", "page", *GUARANTEE, "--engine", "spark", cwd=folder)
+    result = command("run", "damaged.csv", "--column", "page", *GUARANTEE, "--engine", "spark", cwd=folder)
     assert result.returncode == 3
     assert result.stderr.startswith("shuffledp run: Spark failed")
     assert SECRET not in result.stderr
