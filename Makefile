@@ -3,8 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# One worker more than there are cores: whoever runs the Spark tests waits for Java most of the time.
-PYTEST := $(BIN)/python -m pytest --dist loadgroup -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count() or 1)') + 1 ))
+PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
 .PHONY: help demo check test lint format docs bench table1 table2 gap trade-off report-figure lock clean
 

@@ -40,6 +40,8 @@ def spark(request):
 
 
 pytestmark = pytest.mark.xdist_group("spark")
+ON_ONE_MACHINE = pytest.mark.parametrize("spark", ["local[2]"], indirect=True)
+"""For what does not depend on where the executors are."""
 
 
 def engine(data, column="value", **options):
@@ -119,6 +121,7 @@ def test_messages_follow_the_law(spark, people):
     assert_law(missing, paper.noise.window.first, paper.noise.window.pmf)
 
 
+@ON_ONE_MACHINE
 def test_two_runs_draw_different_noise(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     first, second = (message_tally(frame(spark, people), protocol) for _ in range(2))
@@ -177,7 +180,7 @@ def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(spark, pe
         assert_law(pairs, inner.pairs.window.first, inner.pairs.window.pmf)
 
 
-@pytest.mark.parametrize("spark", ["local[2]"], indirect=True)
+@ON_ONE_MACHINE
 @pytest.mark.parametrize(
     ("name", "content", "column", "reason"),
     [
@@ -197,6 +200,7 @@ def test_bad_files_are_refused_without_showing_their_content(spark, tmp_path, na
     assert "\n" not in str(error.value)
 
 
+@ON_ONE_MACHINE
 def test_a_value_outside_the_domain_is_not_shown(spark):
     table = pa.table({"value": ["a"] * 500 + [SECRET]})
     for messages in (False, True):
@@ -207,12 +211,14 @@ def test_a_value_outside_the_domain_is_not_shown(spark):
         assert SECRET not in str(error.value)
 
 
+@ON_ONE_MACHINE
 def test_marks_in_a_name_are_no_pattern(spark, tmp_path):
     (tmp_path / "a1.csv").write_text("value\nwrong\n")
     (tmp_path / "a[1].csv").write_text("value\nright\n")
     assert count(find_files([tmp_path / "a[1].csv"])) == {"right": 1}
 
 
+@ON_ONE_MACHINE
 def test_equal_numbers_and_what_is_no_number(spark, tmp_path):
     pa.parquet.write_table(pa.table({"value": [0.0, -0.0, float("nan"), None]}), tmp_path / "people.parquet")
     found = count(find_files([tmp_path]))
@@ -220,11 +226,13 @@ def test_equal_numbers_and_what_is_no_number(spark, tmp_path):
     assert "-0.0" not in map(str, found)
 
 
+@ON_ONE_MACHINE
 def test_a_table_in_memory_is_refused(spark):
     with pytest.raises(ParameterError, match="takes files or a Spark DataFrame"):
         engine(np.arange(3))
 
 
+@ON_ONE_MACHINE
 @pytest.mark.parametrize("protocol", ["amplified", "private-coin"])
 def test_messages_that_are_not_numbers_are_refused(spark, protocol):
     frame = spark.createDataFrame([("a",), ("b",)] * 50, ["x"])
@@ -232,6 +240,7 @@ def test_messages_that_are_not_numbers_are_refused(spark, protocol):
         private_histogram(frame, column="x", domain=["a", "b"], epsilon=1, delta=1e-6, protocol=protocol, messages=True)
 
 
+@ON_ONE_MACHINE
 def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
     WRITERS["people.csv"](tmp_path / "people.csv")
     with pytest.raises(ParameterError, match="already running"):

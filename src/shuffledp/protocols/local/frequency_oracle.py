@@ -33,6 +33,9 @@ from shuffledp.words import readable
 _BLOCK = 1 << 14
 """Bins that are compared with a report together: they stay in the cache."""
 
+_FEWEST_REPORTS = 500
+"""Reports for each core below which starting threads takes longer than the work."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyOracle(ShuffledHistogram):
@@ -136,7 +139,9 @@ def compare_with_every_bin(
     `count` does so for some reports and a block of bins that stays in the cache.
     """
     blocks = [np.arange(first, min(first + _BLOCK, bins), dtype=np.uint64) for first in range(0, bins, _BLOCK)]
-    cores = os.cpu_count() or 1
+    cores = min(os.cpu_count() or 1, reports.size // _FEWEST_REPORTS)
+    if cores <= 1:
+        return np.concatenate([count(reports, block) for block in blocks])
     with ThreadPoolExecutor(cores) as pool:
         counted = pool.map(
             lambda part: np.concatenate([count(part, block) for block in blocks]), np.array_split(reports, cores)

@@ -97,6 +97,8 @@ class UnaryEncoding(FrequencyOracle):
         rows = reports.view(np.uint8).reshape(reports.size, self._report.itemsize)
         parts = [rows[start : start + self._at_once] for start in range(0, rows.shape[0], self._at_once)]
         counts = np.zeros(self.bins, dtype=np.int64)
+        if len(parts) <= 1:
+            return sum(map(self._count, parts), start=counts)
         with ThreadPoolExecutor() as pool:
             for part in pool.map(self._count, parts):
                 counts += part
