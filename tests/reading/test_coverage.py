@@ -10,7 +10,7 @@ from shuffledp import BinarySum, Histogram, Tally
 
 USERS = 100_000
 BETA = 0.05
-RUNS = 300
+RUNS = 250
 
 
 def uniform(noise_mean):
