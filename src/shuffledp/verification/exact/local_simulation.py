@@ -20,6 +20,7 @@ from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.accounting.rounding import FEW_OPERATIONS
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.run import ShuffledProtocol
 from shuffledp.pipeline.shuffler import shuffle
 from shuffledp.protocols.cost import MessageCount
 from shuffledp.verification.exact.finite import FiniteRandomizer
@@ -27,7 +28,7 @@ from shuffledp.verification.exact.laws import EnumerableProtocol, Law, Messages
 
 
 @runtime_checkable
-class SingleMessageProtocol(Protocol):
+class SingleMessageProtocol(ShuffledProtocol[Any], Protocol):
     """A shuffled protocol that says how many messages a person sends, and what it promises."""
 
     @property
@@ -45,17 +46,6 @@ class SingleMessageProtocol(Protocol):
     @property
     def messages_per_user(self) -> MessageCount:
         """Exactly one, which `to_local` checks."""
-
-    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
-        """One message for each person."""
-
-    def tally(self, messages: Any) -> Any:
-        """The part of the analyzer that scales."""
-
-    def estimate(
-        self, tally: Any, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
-    ) -> Any:
-        """The rest of the analyzer."""
 
 
 @dataclass(frozen=True, kw_only=True)
