@@ -1,11 +1,16 @@
 # Two commands set everything up: `make demo` and `make test`. `make` alone lists all targets.
 # Each set-up step leaves a stamp in .venv and runs again only when what it installs has changed.
 PYTHON ?= python3
+PYTHONS ?= python3.11 python3.12 python3.13
 BIN := .venv/bin
+# Homebrew keeps its Java out of the way
+ifneq ($(shell command -v brew),)
+export JAVA_HOME ?= $(shell brew --prefix openjdk@17)/libexec/openjdk.jdk/Contents/Home
+endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
-.PHONY: help demo check test lint format docs bench table1 table2 gap trade-off report-figure lock clean
+.PHONY: help demo check test dist versions lint format docs bench table1 table2 gap trade-off report-figure lock clean
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
 ## help: this list
@@ -22,9 +27,27 @@ demo: .venv/demo.stamp
 check: lint
 	$(PYTEST) -m "not slow and not spark"
 
-## test: everything that must hold: style, types, the documentation, all tests (Spark needs Java 17 or 21)
-test: .venv/test.stamp .venv/java.stamp lint docs
+## test: everything that must hold: style, types, the documentation, the wheel, all tests (installs Java and Chromium)
+test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp lint docs dist
 	$(PYTEST)
+
+## dist: sdist and wheel in dist, checked; the wheel is installed elsewhere and runs the demo there
+dist: .venv/test.stamp
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python scripts/try_wheel.py dist requirements/demo.txt
+
+## versions: the quick tests on Python 3.11 to 3.13, those of them that are at hand (PYTHONS='python3.12 ...')
+versions:
+	@for python in $(PYTHONS); do \
+	  if ! $$python -c '' 2>/dev/null; then echo "$$python is not at hand: not tried"; continue; fi; \
+	  place=.venv-$$($$python -c 'import platform; print(platform.python_version())'); \
+	  $$python -m venv $$place && echo "== $$place" \
+	  && $$place/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements/test.txt \
+	  && $$place/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation . \
+	  && $$place/bin/python -m pytest --dist loadgroup -n auto -q -m "not slow and not spark" || exit 1; \
+	done
 
 ## lint: style and types only
 lint: .venv/test.stamp
@@ -86,15 +109,16 @@ report-figure: .venv/demo.stamp
 	$(PIP) install --require-hashes -r requirements/test.txt
 	@touch $@
 
-# Spark, which the tests run for real, needs Java. Continuous integration installs it where it is missing.
+# What the tests need of the system is installed where that is possible, and otherwise named with the way to get it.
+# Without a browser the tests of pages are left out, and say so.
 .venv/java.stamp: .venv/python.stamp
-	@if java -version >/dev/null 2>&1; then :; \
-	elif [ -n "$$CI" ] && command -v apt-get >/dev/null; then \
-	  apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless; \
-	else \
-	  echo "make test runs Spark, which needs Java 17 or 21: apt-get install openjdk-17-jre-headless (Debian, Ubuntu)," \
-	       "brew install openjdk@17 (macOS), or set PATH to a Java you have"; exit 1; \
-	fi
+	@scripts/need.sh 'java -version || "$$JAVA_HOME/bin/java" -version' openjdk-17-jre-headless openjdk@17 \
+	  'make test runs Spark, which needs Java 17 or 21'
+	@touch $@
+
+.venv/chromium.stamp: .venv/python.stamp
+	@scripts/need.sh 'for name in chromium chromium-browser google-chrome; do $$name --version && exit; done; exit 1' \
+	  chromium chromium 'the tests look at the report page with Chromium' || true
 	@touch $@
 
 ## lock: pins every requirement anew (needs uv)
@@ -107,4 +131,4 @@ lock:
 
 ## clean: removes the environment and whatever was built
 clean:
-	rm -rf .venv .site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* dist .site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -46,8 +46,13 @@ def normal(row):
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "console") or blocks(d, "python")], ids=name)
 def test_programs_and_commands_do_what_they_show(document, tmp_path, monkeypatch):
-    """Commands first, in order, then the Python programs as one, all in the same folder."""
+    """Commands first, in order, then the Python programs as one, all in the same folder.
+
+    Where a page begins with `make demo`, the rest has what that leaves.
+    """
     monkeypatch.chdir(tmp_path)
+    if any("make demo" in block for block in blocks(document, "sh")):
+        assert CliRunner().invoke(app, ["demo"], catch_exceptions=False).exit_code == 0
     for session in re.split(r"^\$ shuffledp ", "".join(blocks(document, "console")), flags=re.MULTILINE)[1:]:
         line, *shown = session.splitlines()
         arguments = shlex.split(line)
@@ -62,11 +67,11 @@ def test_programs_and_commands_do_what_they_show(document, tmp_path, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_figures_in_the_readme_are_true(tmp_path, monkeypatch, capsys):
-    readme = ROOT / "README.md"
-    (program,) = (block for block in blocks(readme, "python") if "calibrate" in block)
+def test_the_figures_of_the_pipeline_are_true(tmp_path, monkeypatch, capsys):
+    page = DOCS / "how-to" / "use-the-pipeline.md"
+    (program,) = blocks(page, "python")
     monkeypatch.chdir(tmp_path)
-    execute(readme, [program])
+    execute(page, [program])
     output = capsys.readouterr().out.splitlines()
     claimed = re.findall(r"#.*: ([\d.]+)(?: people)?$", program, flags=re.MULTILINE)
     assert len(claimed) == 2
@@ -89,8 +94,8 @@ def assert_rounded_alike(first, second):
     assert one == pytest.approx(other, abs=(hair + breadth) * (1 + 1e-9)), (first, second)
 
 
-def test_the_table_in_the_readme_is_that_of_the_measured_page():
-    """Both are written by one run of `make table1`; the README shows fewer rows and digits."""
+def test_the_short_table_is_that_of_the_measured_page():
+    """Both are written by one run of `make table1`; the short one shows fewer rows and digits."""
     page = (DOCS / "reference" / "table1.md").read_text()
     measured = {}
     for size, table in re.findall(r"^### [\d,]+ people, ([\d,]+) values\n(.*?)(?=^#|\Z)", page, flags=re.M | re.S):
@@ -98,7 +103,9 @@ def test_the_table_in_the_readme_is_that_of_the_measured_page():
         for row in rows:
             measured[size, row[head.index("protocol")]] = dict(zip(head, row, strict=True))
     (table,) = re.findall(
-        r"^<!-- table1 -->\n(.*?)^<!-- /table1 -->", (ROOT / "README.md").read_text(), flags=re.M | re.S
+        r"^<!-- table1 -->\n(.*?)^<!-- /table1 -->",
+        (DOCS / "explanation" / "comparison.md").read_text(),
+        flags=re.M | re.S,
     )
     head, _, *rows = map(cells, table.strip().splitlines())
     sizes = {column: title.removeprefix("d = ") for column, title in enumerate(head) if title.startswith("d = ")}

@@ -1,0 +1,71 @@
+"""What the Makefile does on a machine that lacks something."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine with a few programs; `install(name, script)` adds one, `need()` asks for the program `wanted`."""
+    for tool in ("sh", "env", "chmod", "cat", "dirname"):
+        (tmp_path / tool).symlink_to(shutil.which(tool))
+
+    class Machine:
+        def install(self, name, script):
+            (tmp_path / name).write_text(f"#!{shutil.which('sh')}\n{script}\n")
+            (tmp_path / name).chmod(0o755)
+
+        def need(self):
+            return subprocess.run(
+                ["sh", ROOT / "scripts" / "need.sh", "wanted --version", "the-package", "the-formula", "tests need it"],
+                env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+
+        @property
+        def log(self):
+            log = tmp_path / "log"
+            return log.read_text() if log.exists() else ""
+
+        brings_it = f'echo "$0 $@" >> {tmp_path}/log; cat > {tmp_path}/wanted < /dev/null; chmod +x {tmp_path}/wanted'
+
+    return Machine()
+
+
+def test_what_is_there_is_left_alone(machine):
+    machine.install("wanted", "exit 0")
+    machine.install("apt-get", machine.brings_it)
+    assert (machine.need().returncode, machine.log) == (0, "")
+
+
+@pytest.mark.parametrize(("user", "sudo"), [("0", "exit 1"), ("1000", '[ "$1" = -n ] || "$@"')], ids=["root", "sudo"])
+def test_debian_installs_as_root_or_with_a_silent_sudo(machine, user, sudo):
+    machine.install("id", f"echo {user}")
+    machine.install("sudo", sudo)
+    machine.install("apt-get", f'[ "$1" = update ] || {{ {machine.brings_it}; }}')
+    result = machine.need()
+    assert result.returncode == 0, result.stderr
+    assert "install" in machine.log
+    assert "the-package" in machine.log
+
+
+def test_homebrew_installs(machine):
+    machine.install("brew", machine.brings_it)
+    assert machine.need().returncode == 0
+    assert "install --quiet the-formula" in machine.log
+
+
+@pytest.mark.parametrize("tools", [{}, {"apt-get": "exit 1", "id": "echo 1000", "sudo": "exit 1"}])
+def test_otherwise_one_line_says_how(machine, tools):
+    for name, script in tools.items():
+        machine.install(name, script)
+    result = machine.need()
+    (line,) = result.stderr.splitlines()
+    assert result.returncode == 1
+    assert "apt-get install the-package" in line
+    assert "brew install the-formula" in line
