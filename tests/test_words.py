@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.words import at_most, counted, share_at_most
+from shuffledp.words import (
+    at_most,
+    counted,
+    in_paragraphs,
+    magnitude,
+    paragraphs,
+    percent_at_most,
+    share_at_most,
+    sure_percent,
+    surely,
+)
 
 
 @given(st.floats(min_value=0, max_value=1e15))
@@ -38,3 +48,42 @@ def test_irregular_nouns() -> None:
 
 def test_a_bound_without_an_end_has_words() -> None:
     assert (at_most(float("inf")), share_at_most(float("inf"))) == ("any number of", "inf")
+
+
+@given(st.floats(min_value=0, max_value=1e12), st.integers(1, 10**12))
+def test_a_printed_percentage_is_an_upper_bound_and_close(part: float, whole: int) -> None:
+    printed = Fraction(percent_at_most(part, whole).removesuffix(" %")) / 100
+    assert (
+        Fraction(repr(part)) / whole
+        <= printed
+        <= Fraction(repr(part)) / whole * Fraction(11, 10) + Fraction(1, 10**300)
+    )
+
+
+@given(st.floats(min_value=1e-12, max_value=0.999))
+def test_a_printed_probability_is_a_lower_bound_and_close(beta: float) -> None:
+    risk = Fraction(repr(beta))
+    assert 1 - risk * Fraction(101, 100) <= Fraction(surely(beta)) <= 1 - risk
+    assert Fraction(sure_percent(beta)) == 100 * Fraction(surely(beta))
+
+
+@pytest.mark.parametrize(
+    ("beta", "printed"), [(0.05, "0.95"), (0.07, "0.93"), (1e-6, "0.999999"), (0.5, "0.5"), (0.0123456, "0.9876")]
+)
+def test_probabilities_are_written_in_few_digits(beta: float, printed: str) -> None:
+    assert surely(beta) == printed
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0.5, "0.5"), (37.654, "37.7"), (1234.5, "1,234"), (2**64, "1.8e+19"), (2**1000, "about 2^1000"),
+     (2**5000 + 1, "about 2^5000"), (float("inf"), "no limit")],
+)  # fmt: skip
+def test_huge_numbers_stay_short(number: float, words: str) -> None:
+    assert magnitude(number) == words
+
+
+def test_paragraphs_come_apart_again() -> None:
+    parts = {"Guarantee": "(1, 1e-06): as asked.", "Not protected": "Who took part."}
+    assert paragraphs(in_paragraphs(parts)) == parts
+    assert "\n\n" in in_paragraphs(parts)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from shuffledp.errors import ParameterError
@@ -90,7 +92,35 @@ def reporting(reports: Any, *, users: int) -> int:
     return number
 
 
+def positive(name: str, value: Any) -> float:
+    """A number above 0, which may be infinite."""
+    if not isinstance(value, bool) and isinstance(value, numbers.Real) and value == math.inf:
+        return math.inf
+    number = real(name, value)
+    if number <= 0:
+        raise ParameterError(f"{name} must be above 0, got {number:g}")
+    return number
+
+
+def one_of(name: str, value: Any, options: Iterable[str]) -> str:
+    """One of some names; the error ends with the one that was probably meant."""
+    known = list(options)
+    if isinstance(value, str) and value in known:
+        return value
+    near = get_close_matches(value, known, n=1) if isinstance(value, str) else []
+    meant = f": did you mean {near[0]}?" if near else ""
+    raise ParameterError(f"{name} must be one of {', '.join(known)}; got {_shown_text(value)}{meant}")
+
+
+def _shown_text(value: Any) -> str:
+    return repr(value) if isinstance(value, str) and len(value) <= _MOST_SHOWN else _shown(value)
+
+
+_MOST_SHOWN = 40
+"""Characters of a parameter in an error."""
+
+
 def _shown(value: Any) -> str:
     """A parameter as it appears in an error: short, and its type where that is the mistake."""
     text = repr(value)
-    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"
+    return f"{text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + '...'} ({type(value).__name__})"

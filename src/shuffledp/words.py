@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
@@ -27,9 +28,66 @@ def share_at_most(bound: float, *, digits: int = 2) -> str:
     )
 
 
+def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:
+    """An upper bound as a share of a whole, in per cent, rounded up to a number of digits."""
+    if not math.isfinite(part):
+        return "any share"
+    up = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{_plain(up.divide(100 * Decimal(repr(float(part))), Decimal(repr(float(whole)))))} %"
+
+
+def surely(beta: float) -> str:
+    """The probability 1 - beta with which something holds at least, rounded down."""
+    return _plain(1 - _rounded_up(beta))
+
+
+def sure_percent(beta: float) -> str:
+    """The same in per cent, without the sign."""
+    return _plain(100 * (1 - _rounded_up(beta)))
+
+
+def _rounded_up(beta: float) -> Decimal:
+    return Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(beta))))
+
+
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def magnitude(number: float, *, infinite: str = "no limit") -> str:
+    """A number of things that may be huge or without a limit, in few characters."""
+    if number == math.inf:
+        return infinite
+    if number >= _LARGEST_POWER:
+        return readable(int(number))
+    if number >= 1e7:
+        return f"{float(number):.1e}"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+_LARGEST_POWER = 10**300
+"""Beyond this a whole number may not fit a float."""
+
+
 def counted(number: int, thing: str, *, things: str | None = None) -> str:
     """A number of things, with the noun in the right form: 1 value, 2 values."""
     return f"{readable(number)} {thing if number == 1 else things or thing + 's'}"
+
+
+def in_paragraphs(parts: Mapping[str, str]) -> str:
+    """Paragraphs with a title each, as one text with an empty line between them."""
+    return "\n\n".join(f"{title}: {text}" for title, text in parts.items())
+
+
+def paragraphs(text: str) -> dict[str, str]:
+    """What `in_paragraphs` joined: each title and its text, in their order."""
+    return dict(part.split(": ", 1) for part in text.split("\n\n"))
+
+
+def sentence(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 MISSING = "(missing)"

@@ -64,9 +64,9 @@ def test_a_reading_can_be_asked_for_alone():
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"protocol": "histogram"}, "protocol must be among .*hist"),
-        ({"protocol": "hadamard"}, "protocol must be among"),
-        ({"protocol": "laplace"}, "protocol must be among"),
+        ({"protocol": "histogram"}, "protocol must be one of .*hist"),
+        ({"protocol": "hadamard"}, "protocol must be one of"),
+        ({"protocol": "laplace"}, "protocol must be one of"),
         ({"protocol": "dummy", "estimator": "truncated"}, "estimator must be unbiased for dummy, got 'truncated'"),
         ({"protocol": "sparse", "estimator": "unbiased"}, "estimator must be truncated for sparse"),
         ({"estimator": "best"}, "estimator must be truncated or unbiased, got 'best'"),

@@ -96,7 +96,7 @@ def test_quantile_of_student(freedom):
 
 
 def test_wrong_parameters():
-    with pytest.raises(ParameterError, match="protocols must be among"):
+    with pytest.raises(ParameterError, match="protocols must be one of"):
         compare(users=[10], bins=[2], protocols=["none"], **WISH)
     with pytest.raises(ParameterError, match="data must be"):
         compare(users=[10], bins=[2], data="gauss", **WISH)

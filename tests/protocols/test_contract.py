@@ -22,6 +22,7 @@ from shuffledp.protocols.central.curator import Curator
 from shuffledp.reading.reading import Truncating
 from shuffledp.verification.audit import audit, shuffled_messages, tallied_messages
 from shuffledp.verification.statements.promises import ENUMERATIONS
+from shuffledp.words import at_most
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
 
 COUNTS = np.array([70, 40, 20, 0])
@@ -314,9 +315,8 @@ def test_evidence_is_all_that_an_estimate_needs(name):
     assert again.counts.tolist() == evidence.counts.tolist()
     estimate = protocol.estimate(tally)
     assert estimate.counts.tolist() == protocol.reading.point(evidence).tolist()
-    explained = estimate.explain()
-    assert f"{protocol.error(0.05).simultaneous:,.0f} people" in explained
-    assert "differential" in explained
+    assert f"{at_most(protocol.error(0.05).simultaneous)} people" in protocol.describe()
+    assert "differential" in estimate.explain()
 
 
 @pytest.mark.slow

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from shuffledp.accounting.guarantee import privacy_figure
 from shuffledp.accounting.search import first_safe_from
-from shuffledp.checks import MOST_USERS, failure_probability, open_probability, real
+from shuffledp.checks import MOST_USERS, failure_probability, one_of, open_probability, positive, real
 from shuffledp.errors import ParameterError, TooFewUsersError
+from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
-from shuffledp.words import readable
+from shuffledp.words import at_most, counted, magnitude, percent_at_most, readable
 
 PRACTICAL_MESSAGES = 1000.0
 """More messages per person than this are not recommended."""
@@ -52,7 +55,11 @@ class PlanRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The rows for one question, which of them to choose, and the calibrated protocols behind them."""
+    """The rows for one question, which of them to choose, and the calibrated protocols behind them.
+
+    `recommended` is for people who send messages, `recommended_for_held_data` for whoever holds the data already and
+    draws the counts, as `private_histogram` does: messages then cost nothing. `warnings` say what is amiss.
+    """
 
     users: int
     bins: int
@@ -63,6 +70,9 @@ class Plan:
     rows: tuple[PlanRow, ...]
     recommended: str | None
     reason: str
+    recommended_for_held_data: str | None
+    reason_for_held_data: str
+    warnings: tuple[str, ...]
     protocols: Mapping[str, HistogramProtocol] = field(repr=False, compare=False)
 
     def row(self, name: str) -> PlanRow:
@@ -80,28 +90,30 @@ def plan(
     honest_users: int | None = None,
     practical_messages: float = PRACTICAL_MESSAGES,
     earlier: bool = False,
+    progress: Progress = quiet,
 ) -> Plan:
     """Error, cost and feasibility of the histogram protocols for this many people and bins, with `earlier` ones too.
 
-    Protocols with more than `practical_messages` per person are not recommended; with math.inf, as when the tally is
-    drawn from its law, messages cost nothing.
+    Protocols with more than `practical_messages` per person are not recommended to people who send them.
     """
     target = Target(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users)
-    return plan_for(target, beta=beta, practical_messages=practical_messages, earlier=earlier)
+    return plan_for(target, beta=beta, practical_messages=practical_messages, earlier=earlier, progress=progress)
 
 
-def plan_for(target: Target, *, beta: float, practical_messages: float, earlier: bool = False) -> Plan:
+def plan_for(
+    target: Target, *, beta: float, practical_messages: float, earlier: bool = False, progress: Progress = quiet
+) -> Plan:
     """The plan for a target."""
-    beta, protocols = failure_probability(beta), dict[str, HistogramProtocol]()
-
-    def rows(entries: Mapping[str, Entry]) -> tuple[PlanRow, ...]:
-        return tuple(_row(name, entry, target, beta, protocols) for name, entry in entries.items())
-
-    advised = rows({name: entry for name, entry in CATALOGUE.items() if entry.advised})
-    name, reason = _recommend(advised, target, most=practical_messages)
-    others = rows({name: entry for name, entry in CATALOGUE.items() if entry.earlier}) if earlier else ()
-    if name and (share := next(row for row in advised if row.name == name).simultaneous_share) > _USELESS_SHARE:
-        reason += f"; but an error of {share:.0%} of all people says little: more people are needed"
+    beta, most = failure_probability(beta), positive("practical_messages", practical_messages)
+    entries = {name: entry for name, entry in CATALOGUE.items() if entry.advised or (earlier and entry.earlier)}
+    entries = dict(sorted(entries.items(), key=lambda item: not item[1].advised))
+    protocols, rows = dict[str, HistogramProtocol](), list[PlanRow]()
+    for done, (name, entry) in enumerate(entries.items()):
+        progress("planning", done / len(entries))
+        rows.append(_row(name, entry, target, beta, protocols))
+    progress("planning", 1.0)
+    advised = [row for row in rows if CATALOGUE[row.name].advised]
+    sent, held = (recommend(advised, target, most=limit) for limit in (most, math.inf))
     return Plan(
         users=target.users,
         bins=target.bins,
@@ -109,11 +121,100 @@ def plan_for(target: Target, *, beta: float, practical_messages: float, earlier:
         delta=target.delta,
         beta=beta,
         honest_users=target.honest,
-        rows=advised + others,
-        recommended=name,
-        reason=reason,
+        rows=tuple(rows),
+        recommended=sent.name,
+        reason=sent.reason,
+        recommended_for_held_data=held.name,
+        reason_for_held_data=held.reason,
+        warnings=tuple(warnings(users=target.users, delta=target.delta)),
         protocols=protocols,
     )
+
+
+class Advice(NamedTuple):
+    """Which protocol to use, None if there is none, and why."""
+
+    name: str | None
+    reason: str
+
+
+def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice:
+    """The smallest error with at most that many messages per person, if these are sent at all.
+
+    Where there are more values than people, most of them are held by nobody: only protocols that never show such a
+    value are taken. This is the one decision that plans and releases share.
+    """
+    possible = [row for row in rows if not row.problem]
+    practical = [row for row in possible if row.messages <= most]
+    free = math.isinf(most)
+    if not practical:
+        return Advice(None, _nothing_practical(rows, possible, most))
+    if target.bins <= target.users:
+        best = min(practical, key=lambda row: (round(row.simultaneous), row.messages))
+        limit = "" if free else f" of those with at most {counted_messages(most)} per person"
+        noisy = "shows every value with noise" if best.phantom_bins else "never shows a value that nobody holds"
+        return _worth_it(best, f"{best.title} has the smallest error{limit}; it {noisy}")
+    quiet_ones = [row for row in practical if not row.phantom_bins]
+    if not quiet_ones:
+        best = min(practical, key=lambda row: (row.simultaneous, row.messages))
+        return _worth_it(
+            best,
+            f"{best.title} has the smallest error of those that can be used, but most of the {readable(target.bins)} "
+            "possible values are held by nobody and will look as if they were held",
+        )
+    best = min(quiet_ones, key=lambda row: row.simultaneous if free else row.messages)
+    return _worth_it(
+        best,
+        f"more values are possible than there are people, and {best.title} never shows one that nobody holds, with the "
+        f"{'smallest error' if free else 'fewest messages'} of those",
+    )
+
+
+def _worth_it(best: PlanRow, reason: str) -> Advice:
+    """Advice that says so where the result will be of little use."""
+    if best.simultaneous_share > _USELESS_SHARE:
+        share = percent_at_most(best.simultaneous_share, 1)
+        reason += f"; but an error of {share} of all people says little: more people are needed"
+    return Advice(best.name, reason)
+
+
+def _nothing_practical(rows: Sequence[PlanRow], possible: Sequence[PlanRow], most: float) -> str:
+    """Why nothing is recommended, and what would help."""
+    if not possible:
+        fewest = min(row.fewest_users for row in rows)
+        return (
+            "no protocol is possible with so few honest people: what each needs is said above; more people, a larger "
+            f"epsilon or a larger delta help (at least {counted(fewest, 'person', things='people')} in any case)"
+        )
+    cheapest = min(possible, key=lambda row: row.messages)
+    return (
+        f"every protocol sends more than {counted_messages(most)} per person ({cheapest.title} the fewest, "
+        f"{expected_messages_in_words(cheapest.messages)}): more people, fewer possible values or a larger epsilon help"
+    )
+
+
+def warnings(*, users: int, delta: float, error: float = 0.0) -> Iterator[str]:
+    """What is amiss with a question, or with a release whose error is known."""
+    if delta > 1 / users:
+        yield (
+            f"delta={privacy_figure(delta)} is larger than 1 / people: publishing the value of one person in "
+            f"{users:,} would satisfy it; choose it well below"
+        )
+    if error > _USELESS_SHARE * users:
+        yield (
+            f"an error of up to {at_most(error)} of {counted(users, 'person', things='people')} says little: more "
+            "people are needed"
+        )
+
+
+def counted_messages(number: float) -> str:
+    """A number of messages per person, which need not be whole."""
+    return f"{magnitude(number)} message{'' if number == 1 else 's'}"
+
+
+def expected_messages_in_words(number: float) -> str:
+    """An expected number of messages is finite, but may be too large for a float."""
+    return magnitude(number, infinite="over 1e+308")
 
 
 def users_needed(
@@ -176,7 +277,7 @@ def epsilon_needed(
     if found is None:
         raise ParameterError(
             f"error={allowed:g} people is not possible with {entry.title}: even epsilon={_MOST_EPSILON:g} gives "
-            f"{error_at(most):.0f}"
+            f"{at_most(error_at(most))}"
         )
     return math.exp(found)
 
@@ -203,9 +304,7 @@ def surely_seen(error: float, *, phantoms: bool) -> int:
 
 def _advised(name: str) -> Entry:
     """An entry that the planner speaks about."""
-    advised = [known for known, entry in CATALOGUE.items() if entry.advised]
-    if name not in advised:
-        raise ParameterError(f"protocol must be one of {', '.join(advised)}; got {name!r}")
+    one_of("protocol", name, [known for known, entry in CATALOGUE.items() if entry.advised])
     return CATALOGUE[name]
 
 
@@ -229,7 +328,8 @@ def _row(name: str, entry: Entry, target: Target, beta: float, made: dict[str, H
     try:
         protocol = made[name] = entry.make(target)
     except TooFewUsersError as too_few:
-        return replace(row, problem=f"needs at least {too_few.minimum_users:,} honest people")
+        needed = counted(too_few.minimum_users, "honest person", things="honest people")
+        return replace(row, problem=f"needs at least {needed}")
     except ParameterError as reason:
         return replace(row, problem=f"is not possible: {reason}")
     error, messages = protocol.error(beta), protocol.messages_per_user
@@ -243,41 +343,4 @@ def _row(name: str, entry: Entry, target: Target, beta: float, made: dict[str, H
         messages=messages.expected,
         most_messages=messages.maximum,
         bytes_per_person=messages.expected * protocol.bits_per_message / 8,
-    )
-
-
-def _recommend(rows: tuple[PlanRow, ...], target: Target, *, most: float) -> tuple[str | None, str]:
-    """The smallest error that is practical; where most bins are empty, only protocols without phantom bins."""
-    possible = [row for row in rows if not row.problem]
-    practical = [row for row in possible if row.messages <= most]
-    if not practical:
-        return None, _nothing_practical(possible, most)
-    if target.bins <= target.users:
-        best = min(practical, key=lambda row: (round(row.simultaneous), row.messages))
-        limit = "" if math.isinf(most) else f" of those with at most {most:,.0f} messages per person"
-        noisy = "; every bin is noisy, also empty ones" if best.phantom_bins else "; it never reports an empty bin"
-        return best.name, f"{best.title} has the smallest error{limit}{noisy}"
-    quiet = [row for row in practical if not row.phantom_bins]
-    if not quiet:
-        best = min(practical, key=lambda row: row.messages)
-        return best.name, (
-            f"{best.title} is the only one with a practical number of messages, but most of {readable(target.bins)} "
-            "bins are empty and will look occupied"
-        )
-    free = math.isinf(most)
-    best = min(quiet, key=lambda row: row.simultaneous if free else row.messages)
-    return best.name, (
-        f"with {readable(target.bins)} bins for {target.users:,} people many bins are empty: {best.title} never "
-        f"reports an empty one, with the {'smallest error' if free else 'fewest messages'}"
-    )
-
-
-def _nothing_practical(possible: list[PlanRow], most: float) -> str:
-    """Why nothing is recommended."""
-    if not possible:
-        return "no protocol is possible with so few people; see what each needs"
-    cheapest = min(possible, key=lambda row: row.messages)
-    return (
-        f"every protocol sends more than {most:,.0f} messages per person ({cheapest.title} the fewest, "
-        f"{cheapest.messages:,.0f}): use more people, fewer bins, or draw the tally where the data is"
     )

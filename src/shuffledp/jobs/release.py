@@ -14,19 +14,20 @@ from functools import partial
 from typing import Any
 
 from shuffledp.checks import failure_probability
-from shuffledp.engines.people import People
+from shuffledp.engines.people import LONGEST_VALUE, People
 from shuffledp.errors import ParameterError
-from shuffledp.jobs.choose import choose
+from shuffledp.jobs.choose import Choice, choose
 from shuffledp.jobs.evaluate import Evaluation
 from shuffledp.jobs.evaluate import evaluate as evaluated
-from shuffledp.jobs.plan import PRACTICAL_MESSAGES, surely_seen
+from shuffledp.jobs.plan import PRACTICAL_MESSAGES, surely_seen, warnings
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.promise import NOT_PROTECTED
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
-from shuffledp.words import readable
+from shuffledp.words import counted, in_paragraphs, paragraphs, readable, sentence
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,8 +51,11 @@ class Release:
     evaluation: Evaluation | None = None
 
     def explain(self) -> str:
-        """The whole story: guarantee, conditions, error, how people and values were counted."""
-        return " ".join([self.estimate.explain(), *self.notes, *(f"Warning: {text}" for text in self.warnings)])
+        """The whole story in short paragraphs with titles: that of the estimate, and how people were counted."""
+        story = paragraphs(self.estimate.explain())
+        last = {NOT_PROTECTED: text} if (text := story.pop(NOT_PROTECTED, "")) else {}
+        warnings = {"Warning": ". ".join(map(sentence, self.warnings)) + "."} if self.warnings else {}
+        return in_paragraphs({**story, "How people were counted": " ".join(self.notes), **last, **warnings})
 
     def to_json(self) -> str:
         """Everything about the release as one JSON object."""
@@ -127,6 +131,7 @@ def private_histogram(
             estimator=estimator,
             listed=people.listed,
             practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
+            progress=progress,
         )
         tally = people.send(chosen.protocol) if messages else people.draw(chosen.protocol)
         estimate = chosen.protocol.estimate(tally, beta=beta, domain=people.domain)
@@ -143,22 +148,27 @@ def private_histogram(
         error=error,
         # where values can be hidden, the same bound as for those that are missing from the result
         surely_seen=surely_seen(error, phantoms=True) if phantoms else estimate.simultaneous.unreported_high + 1,
-        notes=tuple(_notes(people, f"{chosen.entry.title} ({chosen.reason})", made=made)),
-        warnings=tuple(_warnings(users, delta, error)),
+        notes=tuple(_notes(people, chosen, made=made)),
+        warnings=tuple(warnings(users=users, delta=delta, error=error)),
         evaluation=evaluation,
     )
 
 
-def _notes(people: People, protocol: str, *, made: int | None) -> Iterator[str]:
+def _notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]:
     """How people and values were counted, in sentences."""
-    yield f"Protocol: {protocol}."
+    yield f"Protocol: {chosen.entry.title}{', as asked' if chosen.asked else ''}."
+    if not chosen.asked:
+        yield f"It was chosen because {chosen.reason}."
     if made is None:
         yield (
-            "No messages were made: whoever holds the data drew the counts of the shuffled messages from their exact "
-            "law. The guarantee does not protect against the holder."
+            "No messages were made: the counts of the shuffled messages were drawn from their exact law, which gives "
+            "the same results with the same probabilities."
         )
     else:
-        yield f"All {made:,} messages were made, shuffled and counted."
+        yield (
+            f"All {counted(made, 'message')} were made, shuffled and counted by whoever holds the data, who has seen "
+            "every value."
+        )
     if people.column.user is None:
         yield (
             "Each row is taken for one person; a person with several rows is protected only as far as that many "
@@ -171,16 +181,10 @@ def _notes(people: People, protocol: str, *, made: int | None) -> Iterator[str]:
     else:
         yield "A missing value is counted as a value of its own."
     if people.listed:
-        yield f"The list of the {readable(people.domain.size)} possible values is taken for public."
+        listed = counted(people.domain.size, "possible value")
+        yield f"The list of the {listed} is taken for public."
     else:
-        yield "Any value is possible, and values that nobody holds have no influence on the result."
-
-
-def _warnings(users: int, delta: float, error: float) -> Iterator[str]:
-    if delta > 1 / users:
         yield (
-            f"delta={delta:g} is larger than 1 / people: publishing the value of one person in {users:,} would satisfy "
-            "it; choose it well below"
+            f"Any value of up to {readable(LONGEST_VALUE)} bytes is possible, and values that nobody holds have no "
+            "influence on the result."
         )
-    if error > users / 10:
-        yield f"an error of up to {error:,.0f} of {users:,} people says little: more people are needed"

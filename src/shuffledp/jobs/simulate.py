@@ -80,6 +80,7 @@ def simulate(
         estimator=estimator,
         listed=people.listed,
         practical_messages=math.inf,
+        progress=progress,
     )
     evaluations = []
     for trial in range(trials):

@@ -18,7 +18,10 @@ from shuffledp.checks import whole
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.plain import plain, plain_label
-from shuffledp.words import readable
+from shuffledp.words import at_most, counted, in_paragraphs, paragraphs, percent_at_most, readable, surely
+
+_MOST_BITS = 64
+"""A larger number of possible values says nothing to anybody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +116,32 @@ class Estimate:
         )]  # fmt: skip
 
     def explain(self) -> str:
-        """A paragraph for the reader: guarantee, neighbours, calibration, error, what is not protected."""
-        found = f"Reported: {len(self):,} of {readable(self.bins)} possible values, for {self.people:,} people."
+        """What its reader must know, in short paragraphs with titles: what is promised, by whom, how sure it is."""
+        return in_paragraphs({"Result": self._found(), **paragraphs(self.about()), "How sure": self._how_sure()})
+
+    def _found(self) -> str:
+        """How many values are shown, of how many."""
+        people, shown = counted(self.people, "person", things="people"), counted(len(self), "value")
+        if self.bins.bit_length() > _MOST_BITS:
+            return f"{shown} shown, for {people}; any other value is possible too."
+        return f"{shown} shown, of {readable(self.bins)} possible, for {people}."
+
+    def _how_sure(self) -> str:
+        """What holds at once with the probability of the intervals, of shown values and of all others."""
+        bounds = self.simultaneous
+        off = float(np.max([self.counts - bounds.low, bounds.high - self.counts], initial=0.0))
+        said = []
+        if len(self):
+            share = percent_at_most(off, self.people)
+            said.append(f"an estimate that is shown is off by at most {at_most(off)} people ({share} of all)")
         if self.estimator == "truncated":
-            found += (
-                f" A value that nobody holds is never reported; one that is missing here is held by at most "
-                f"{self.simultaneous.unreported_high:,} people."
-            )
-        covers = f"All simultaneous intervals cover their true counts with probability at least {1 - self.beta:g}."
-        return f"{self.about()} {found} {covers}"
+            most = counted(bounds.unreported_high, "person", things="people")
+            said.append(f"a value that is not shown is held by at most {most}")
+        text = f"With probability at least {surely(self.beta)} all intervals hold the true numbers at once"
+        text += f": {', and '.join(said)}." if said else "."
+        if self.estimator == "truncated":
+            return f"{text} A value that nobody holds is never reported."
+        return f"{text} Every possible value is shown, also those that nobody holds." if self.bins > 1 else text
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The histogram as named columns of plain Python values, largest estimate first."""

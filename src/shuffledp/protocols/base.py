@@ -33,7 +33,7 @@ from shuffledp.pipeline.inputs import (
 )
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount, bits_to_name
-from shuffledp.protocols.promise import describe_release, reached
+from shuffledp.protocols.promise import describe_release, reached, trusted_in_the_shuffled_model
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
 from shuffledp.reading.reading import ErrorBound, Reading
@@ -202,10 +202,15 @@ class BaseHistogram(ABC):
     def noise_in_words(self) -> str:
         """A sentence about the noise."""
 
+    def trust_in_words(self, *, drawn: bool) -> str:
+        """Who must be trusted: the shuffler and the honest people, or whoever has drawn the counts."""
+        return trusted_in_the_shuffled_model(self, drawn=drawn)
+
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
-        error = self.error(beta).simultaneous
-        return describe_release(self, bins=self.bins, noise=self.noise_in_words, error=error, beta=beta, drawn=drawn)
+        error, trust = self.error(beta).simultaneous, self.trust_in_words(drawn=drawn)
+        hides = not self.reading.phantoms
+        return describe_release(self, trust=trust, noise=self.noise_in_words, error=error, beta=beta, hides=hides)
 
 
 def read(

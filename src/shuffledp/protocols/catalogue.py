@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from shuffledp.checks import one_of
 from shuffledp.errors import ParameterError
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
@@ -109,6 +110,4 @@ CATALOGUE: dict[str, Entry] = {
 
 def named(name: str, *, what: str = "protocol") -> Entry:
     """The entry of that name."""
-    if name not in CATALOGUE:
-        raise ParameterError(f"{what} must be among {', '.join(CATALOGUE)}; got {name!r}")
-    return CATALOGUE[name]
+    return CATALOGUE[one_of(what, name, CATALOGUE)]

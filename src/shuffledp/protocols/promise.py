@@ -7,13 +7,17 @@ from typing import Protocol, TypeVar
 
 from shuffledp.accounting import theorems
 from shuffledp.accounting.curve import Curve
-from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.accounting.guarantee import Guarantee, privacy_figure
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.protocols.target import Target
-from shuffledp.words import readable
+from shuffledp.words import at_most, counted, in_paragraphs, percent_at_most, share_at_most, surely
 
 _USUAL_DELTA = 1e-6
 """The delta at which a curve is described where no guarantee was asked for."""
+
+
+HOW_SURE, NOT_PROTECTED = "How sure", "Not protected"
+"""Titles of paragraphs: an estimate says the first about itself, and a release ends with the last."""
 
 
 class Promising(Protocol):
@@ -46,7 +50,7 @@ def kept_promise(protocol: P) -> P:
     reached = protocol.privacy.delta(promised.epsilon)
     if reached > promised.delta:
         raise ParameterError(
-            f"the published parameters reach only delta={reached:.2g} at epsilon={promised.epsilon:g}, not "
+            f"the published parameters reach only delta={share_at_most(reached)} at epsilon={promised.epsilon:g}, not "
             f"{promised.delta:g}: they are meant for a small epsilon; use calibrate"
         )
     return protocol
@@ -74,38 +78,62 @@ def theorem_noise(target: Target, *, share: int, exactly: int, name: str) -> flo
 
 def reached(promised: Guarantee, curve: Curve) -> Guarantee:
     """What is left of a guarantee when fewer people reported than it needs."""
-    basis = f"fewer people reported than the promised ({promised.epsilon:g}, {promised.delta:g}) needs"
+    figures = f"({privacy_figure(promised.epsilon)}, {privacy_figure(promised.delta)})"
+    basis = f"fewer people reported than the promised {figures} needs"
     return Guarantee(epsilon=curve.epsilon(promised.delta), delta=promised.delta, basis=basis)
 
 
 def describe_release(
-    protocol: Promising, *, bins: int, noise: str, error: float, beta: float, drawn: bool = False
+    protocol: Promising, *, trust: str, noise: str, error: float, beta: float, hides: bool = False
 ) -> str:
-    """The guarantee, its neighbours and conditions, the noise, the error to expect, and what is not protected.
+    """The guarantee and its neighbours, who must be trusted, the error to expect, the noise, what is not protected.
 
-    A tally that was `drawn` from its law by whoever holds the data needs no shuffler and no honest people.
+    Paragraphs with a title each, for people who know none of our words. Bounds are rounded so that they hold. `hides`
+    says that some values are not shown.
     """
     promised = protocol.guarantee
     if promised is None:
         basis = "from the exact curve" if protocol.privacy.exact else "from an upper bound of the curve"
         promised = Guarantee(epsilon=protocol.privacy.epsilon(_USUAL_DELTA), delta=_USUAL_DELTA, basis=basis)
-    promise = (
-        f"This release gives {promised}: replacing one person's value by any other changes the probability of every "
-        f"outcome by a factor of at most {math.exp(promised.epsilon):.3g}, but for {promised.delta:g}."
-        if math.isfinite(promised.epsilon)
-        else f"This release gives no differential privacy at delta={promised.delta:g}, for any epsilon."
+    not_shown = ", where a value that is not shown counts as 0" if hides else ""
+    return in_paragraphs(
+        {
+            "Guarantee": _promise_in_words(promised),
+            "Who must be trusted": trust,
+            HOW_SURE: (
+                f"With probability at least {surely(beta)} no estimate is off by more than {at_most(error)} people "
+                f"({percent_at_most(error, protocol.users)} of all), whatever people hold{not_shown}."
+            ),
+            "Noise": noise,
+            NOT_PROTECTED: (
+                "Who took part, and how many did. What is true of many people together. People who take part in "
+                "further releases, unless all of them are accounted for together."
+            ),
+        }
     )
-    users, honest = protocol.users, protocol.honest_users
-    trusted = "all" if honest == users else f"at least {honest:,} of the"
-    condition = (
-        "That holds for whoever sees only what is published."
-        if drawn
-        else f"That holds if {trusted} {users:,} people follow the protocol and the shuffler mixes all messages before "
-        "anyone else sees them."
-    )
+
+
+def _promise_in_words(promised: Guarantee) -> str:
+    if not math.isfinite(promised.epsilon):
+        return f"This release gives no differential privacy at delta={privacy_figure(promised.delta)}, for any epsilon."
+    rest = f", plus at most {privacy_figure(promised.delta)}" if promised.delta else ""
     return (
-        f"{promise} {condition} {noise} "
-        f"With probability {1 - beta:g} no estimate among {readable(bins)} bins is off by more than "
-        f"{error:.0f} people, {error / users:.2g} of all. Not protected: who took part and how many did; what is true "
-        f"of many people together; people who take part in further releases, unless all of them are composed."
+        f"{promised} ({promised.basis}). In words: replacing one person's value by any other multiplies the chance of "
+        f"anything that could be published by at most {share_at_most(math.exp(promised.epsilon), digits=3)}{rest}."
+    )
+
+
+def trusted_in_the_shuffled_model(protocol: Promising, *, drawn: bool) -> str:
+    """Who must be trusted. Counts `drawn` by whoever holds the data need no shuffler and no honest people."""
+    if drawn:
+        return (
+            "Whoever holds the data and drew the noise: they have seen every value. The promise is about everybody "
+            "who sees only what is published."
+        )
+    people = counted(protocol.users, "person", things="people")
+    honest = protocol.honest_users
+    who = f"all {people}" if honest in (None, protocol.users) else f"at least {honest:,} of the {people}"
+    return (
+        "The shuffler, and other people. The promise holds if the shuffler mixes all messages before anyone else sees "
+        f"them and tells nobody who sent what, and if {who} follow the protocol: the noise is theirs."
     )

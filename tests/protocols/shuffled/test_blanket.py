@@ -152,7 +152,7 @@ def test_estimates_are_unbiased_and_covered():
     estimate = run(protocol, np.repeat(np.arange(6), counts), rng=rng)
     assert (estimate.simultaneous.low <= counts).all()
     assert (counts <= estimate.simultaneous.high).all()
-    assert "flips each bit" in estimate.explain()
+    assert "wrongly with probability" in estimate.explain()
 
 
 @pytest.mark.parametrize("flip", [0.001, 0.1, 0.4])

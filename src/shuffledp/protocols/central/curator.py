@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -15,7 +16,6 @@ from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.inputs import Counts, people_in_bins
 from shuffledp.protocols.base import BaseHistogram
 from shuffledp.protocols.cost import MessageCount
-from shuffledp.words import readable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +49,10 @@ class Curator(BaseHistogram):
 
     @property
     def noise_in_words(self) -> str:
-        """Who is trusted."""
-        return "a curator saw every value"
+        """How large the noise is."""
+        spread = math.sqrt(self.noise.variance)
+        return f"Added to each number of people by one party; its standard deviation is about {spread:.1f}."
 
-    def describe(self, *, beta: float = 0.05, drawn: bool = True) -> str:
-        """The guarantee and the error to expect, in words."""
-        error = self.error(beta).simultaneous
-        return (
-            f"This release gives {self.guarantee}, for whoever sees only what is published; {self.noise_in_words}. "
-            f"With probability {1 - beta:g} no estimate among {readable(self.bins)} bins is off by more than "
-            f"{error:.0f} people, {error / self.users:.2g} of all."
-        )
+    def trust_in_words(self, *, drawn: bool) -> str:
+        """Who is trusted."""
+        return "The curator saw every value. The promise is about everybody who sees only what is published."

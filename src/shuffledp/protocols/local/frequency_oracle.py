@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.amplification import Amplification
-from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.accounting.guarantee import Guarantee, privacy_figure
 from shuffledp.accounting.pure_curve import PureCurve
 from shuffledp.checks import real, reporting, target_epsilon, whole
 from shuffledp.pipeline.inputs import few_enough_bins
@@ -28,7 +28,6 @@ from shuffledp.protocols.cost import MessageCount
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.supports import Supports
-from shuffledp.words import readable
 
 _BLOCK = 1 << 14
 """Bins that are compared with a report together: they stay in the cache."""
@@ -119,16 +118,11 @@ class FrequencyOracle(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """How private a message is."""
-        return f"Every message is {self.epsilon:g}-differentially private by itself, whoever sees it."
+        return f"Every message is {privacy_figure(self.epsilon)}-differentially private by itself, whoever sees it."
 
-    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee and the error to expect, in words."""
-        error = self.error(beta).simultaneous
-        return (
-            f"{self.noise_in_words} With probability {1 - beta:g} no estimate among {readable(self.bins)} bins is off "
-            f"by more than {error:,.0f} people, {error / self.users:.2g} of all. Not protected: who took part and how "
-            "many did; people who take part in further releases, unless all of them are composed."
-        )
+    def trust_in_words(self, *, drawn: bool) -> str:
+        """Nobody is trusted."""
+        return "Nobody: each person's message is private by itself, whatever others do."
 
 
 def compare_with_every_bin(

@@ -24,6 +24,7 @@ from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.reading import Reading
+from shuffledp.words import share_at_most
 
 ORACLES: tuple[type[FrequencyOracle], ...] = (LocalHashing, HadamardResponse, RandomizedResponse, UnaryEncoding)
 """Those whose message carries all that the analyzer needs, so that nobody must know whose it is."""
@@ -102,7 +103,7 @@ class AmplifiedOracle(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """How private a message is by itself."""
-        return f"Each message is {self.oracle.epsilon:.3g}-differentially private by itself."
+        return f"Each message is {share_at_most(self.oracle.epsilon, digits=3)}-differentially private by itself."
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         return self.oracle.randomize(people, rng=rng)

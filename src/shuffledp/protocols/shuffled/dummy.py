@@ -91,7 +91,7 @@ class DummyHistogram(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """How many dummies there are."""
-        return f"A bin receives {self.noise.mean:.1f} dummy messages on average."
+        return f"Each possible value receives {self.noise.mean:.1f} made-up messages on average."
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """The values of all people, then everybody's dummies."""

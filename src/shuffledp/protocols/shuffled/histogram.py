@@ -111,8 +111,8 @@ class Histogram(ShuffledHistogram):
     def noise_in_words(self) -> str:
         """How noise is made, and how much there is."""
         return (
-            f"Each person leaves out each noise message with probability {self.missing_probability:.4g}; on average "
-            f"{self.noise.mean:.1f} are missing from a bin."
+            "Each person sends a noise message for every possible value, but leaves each out with probability "
+            f"{self.missing_probability:.4g}; of each value {self.noise.mean:.1f} are missing on average."
         )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:

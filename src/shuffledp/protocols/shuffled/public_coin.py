@@ -32,6 +32,7 @@ from shuffledp.protocols.promise import kept_promise
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.smallest_cell import HashRows, SmallestCell
+from shuffledp.words import counted
 
 _MOST_CELLS = 2**31
 """The counts of more cells do not fit in memory."""
@@ -112,7 +113,7 @@ class PublicCoinHistogram(ShuffledHistogram):
             noise=Binomial(trials=target.users, probability=probability),
             coin=coin,
             honest_users=target.honest,
-            guarantee=target.promise("calibrated on the safe side"),
+            guarantee=target.promise("calibrated with an upper bound"),
         )
 
     @classmethod
@@ -188,9 +189,10 @@ class PublicCoinHistogram(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """The cells and their noise."""
+        cells, ways = counted(self.width, "cell"), counted(self.rows, "way")
         return (
-            f"Values are hashed into {self.rows} rows of {self.width:,} cells; a cell receives {self.noise.mean:.1f} "
-            "noise messages on average."
+            f"Values share {cells} at random, in {ways}; each cell receives {self.noise.mean:.1f} made-up messages on "
+            "average."
         )
 
     def fresh(self, rng: np.random.Generator) -> Self:

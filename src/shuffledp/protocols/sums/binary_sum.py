@@ -102,8 +102,8 @@ class BinarySum(SumOfBits):
     def noise_in_words(self) -> str:
         """How noise is made, and how much there is."""
         return (
-            f"Each person leaves out each noise message with probability {self.missing_probability:.4g}; on average "
-            f"{self.noise.mean:.1f} are missing from a bin."
+            f"Each person sends one noise message, but leaves it out with probability {self.missing_probability:.4g}; "
+            f"on average {self.noise.mean:.1f} are missing."
         )
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:

@@ -40,7 +40,7 @@ class BlanketSum(SumOfBits):
             bins=target.bins,
             flip_probability=fewest_flips(target, moved_bits=1),
             honest_users=target.honest,
-            guarantee=target.promise("calibrated on the safe side"),
+            guarantee=target.promise("calibrated with an upper bound"),
         )
 
     @classmethod
@@ -75,7 +75,7 @@ class BlanketSum(SumOfBits):
     @property
     def noise_in_words(self) -> str:
         """How often bits are flipped."""
-        return f"Each person flips each bit with probability {self.flip_probability:.4g}."
+        return f"Each person sends the opposite of their bit with probability {self.flip_probability:.4g}."
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
         """One bit for each person."""

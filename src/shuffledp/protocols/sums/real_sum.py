@@ -48,9 +48,10 @@ from shuffledp.pipeline.inputs import check_messages, check_tally
 from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount
-from shuffledp.protocols.promise import describe_release
+from shuffledp.protocols.promise import describe_release, trusted_in_the_shuffled_model
 from shuffledp.randomness import generator, random_words
 from shuffledp.reading.reading import ErrorBound
+from shuffledp.words import share_at_most
 
 FEWEST_USERS = 19
 """The theorem on shares holds from here on."""
@@ -296,12 +297,11 @@ class RealSum:
         """The guarantee, its conditions and the error to expect, in words."""
         return describe_release(
             self,
-            bins=1,
+            trust=trusted_in_the_shuffled_model(self, drawn=drawn),
             noise=(
                 f"Each person splits their number and a part of the noise into {self.shares} shares; all together "
-                f"they are within 2^-{self.security_bits} of telling only the noisy sum."
+                f"they tell only the noisy sum, but for {share_at_most(2.0**-self.security_bits)}."
             ),
             error=self.error(beta).simultaneous,
             beta=beta,
-            drawn=drawn,
         )

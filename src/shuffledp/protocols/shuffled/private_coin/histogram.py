@@ -31,7 +31,7 @@ from shuffledp.protocols.shuffled.private_coin import decoding, sampling
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.chance_supports import ChanceSupports
-from shuffledp.words import readable
+from shuffledp.words import counted, readable
 
 MOST_NOISE_MESSAGES = 2**20
 """More from one person are not asked for."""
@@ -97,7 +97,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
             elements=elements,
             noise_messages=needed,
             honest_users=honest,
-            guarantee=target.promise("calibrated on the safe side"),
+            guarantee=target.promise("calibrated with an upper bound"),
         )
 
     @classmethod
@@ -163,7 +163,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """How many messages are noise."""
-        return f"Everyone sends {self.noise_messages} noise messages beside the real one."
+        return f"Everyone sends {counted(self.noise_messages, 'noise message')} beside the real one."
 
     @property
     def _message(self) -> np.dtype[np.void]:

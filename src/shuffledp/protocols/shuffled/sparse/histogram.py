@@ -63,7 +63,7 @@ class SparseHistogram(ShuffledHistogram):
                 pairs=everyone.pairs,
                 lone=everyone.lone,
                 honest_users=target.honest,
-                guarantee=target.promise("calibrated on the safe side"),
+                guarantee=target.promise("calibrated with an upper bound"),
             )
             if protocol.privacy.delta(target.epsilon) <= target.delta:
                 return protocol
@@ -100,9 +100,10 @@ class SparseHistogram(ShuffledHistogram):
     def noise_in_words(self) -> str:
         """How much noise there is."""
         messages = self.messages_per_user.expected
-        sent = f"Each person sends about {messages:.3g} messages; a" if messages < _MOST_TO_MENTION else "A"
+        sent = f"Each person sends about {messages:.3g} messages. " if messages < _MOST_TO_MENTION else ""
         return (
-            f"{sent} bin receives {self.pairs.mean:.1f} pairs and {self.lone.mean:.1f} lone noise messages on average."
+            f"{sent}Each possible value receives {self.pairs.mean:.1f} pairs of messages that cancel, and "
+            f"{self.lone.mean:.1f} single ones that subtract one person, on average."
         )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
