@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations_with_replacement, product
 from typing import Any, Protocol
 
 import numpy as np
 
-from shuffledp.accounting.loss import PrivacyLoss
+from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.checks import real, whole
 from shuffledp.errors import MissingExtraError, ParameterError
@@ -25,9 +24,6 @@ _STEPS_PER_DEVIATION = 60
 
 _MOST_STEPS = 1 << 13
 """Of one shift's losses on the grid, so that a composition takes milliseconds."""
-
-_MOST_COMPARISONS = 5000
-"""Mixes of directions that are worth checking one by one: each takes about a millisecond."""
 
 
 class Curve(Protocol):
@@ -74,7 +70,7 @@ def _shift_loss(shift: Shift) -> PrivacyLoss:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One way in which two neighbouring datasets can be told apart: independent shifts, each with its multiplicity."""
+    """How two neighbouring datasets, in this order, can be told apart by one release: independent shifts, counted."""
 
     shifts: frozenset[tuple[Shift, int]]
 
@@ -82,9 +78,6 @@ class Comparison:
     def of(cls, shifts: Iterable[Shift]) -> Comparison:
         """The given shifts, equal ones counted."""
         return cls(frozenset(Counter(shifts).items()))
-
-    def __add__(self, other: Comparison) -> Comparison:
-        return Comparison.of(self.each + other.each)
 
     @property
     def each(self) -> list[Shift]:
@@ -97,6 +90,11 @@ class Comparison:
         return Comparison(frozenset((shift.reversed, count) for shift, count in self.shifts))
 
     @property
+    def ways(self) -> frozenset[Comparison]:
+        """Both ways round; one only where they are the same, as in every histogram."""
+        return frozenset([self, self.reversed])
+
+    @property
     def exact(self) -> bool:
         """Up to two shifts are summed outcome by outcome; more are composed on a grid that errs on the safe side."""
         return sum(count for _, count in self.shifts) <= 2
@@ -104,35 +102,53 @@ class Comparison:
     def delta(self, epsilon: float, *, resolution: float) -> float:
         """The smallest delta for this pair of datasets, in this direction."""
         if not self.exact:
-            return float(_composed(self, resolution).delta(epsilon))
+            return float(_composed(_Releases([(self, 1)]), resolution).delta(epsilon))
         first, *rest = self.each
         return rest[0].loss.delta_with(first.loss, epsilon) if rest else float(first.loss.delta(epsilon))
 
+    def span(self, cut: float) -> float:
+        """How far apart the losses of one of its shifts are, over the ways round that differ."""
+        if len(self.ways) == 1:
+            return max(shift.loss.shortened(cut).span for shift, _ in self.shifts)
+        ends = [way.loss.shortened(cut).losses[[0, -1]] for shift, _ in self.shifts for way in (shift, shift.reversed)]
+        return float(np.ptp(np.concatenate(ends)))
+
+    def on_grid(self, step: float, *, cut: float) -> GridLoss:
+        """The loss of all shifts together, on a grid; where the ways round differ, one that is as bad as either."""
+        ways = [
+            sum_of([shift.loss.on_grid(step, cut=cut).times(count) for shift, count in way.shifts]) for way in self.ways
+        ]
+        return ways[0] if len(ways) == 1 else ways[0].or_worse(ways[1])
+
+
+_Releases = frozenset[tuple[Comparison, int]]
+"""Releases, each with how often it is made."""
+
 
 @lru_cache(maxsize=64)
-def _composed(comparison: Comparison, resolution: float) -> PrivacyLoss:
-    """The loss of all shifts together, on a grid."""
-    variance = sum(count * shift.loss.variance for shift, count in comparison.shifts)
-    number = sum(count for _, count in comparison.shifts)
+def _composed(releases: _Releases, resolution: float) -> PrivacyLoss:
+    """The loss of all releases together, on a grid."""
+    shifts = [(shift, times * count) for release, times in releases for shift, count in release.shifts]
+    variance = sum(count * shift.loss.variance for shift, count in shifts)
+    number = sum(count for _, count in shifts)
     # every split adds about step^2 / 6 to the variance: this keeps the total below 1 part in 10^4
     step = math.sqrt(variance / number) / _STEPS_PER_DEVIATION
-    step = max(step, max(shift.loss.shortened(resolution).span for shift, _ in comparison.shifts) / _MOST_STEPS)
+    step = max(step, max(release.span(resolution) for release, _ in releases) / _MOST_STEPS)
     # where every shift has one single loss, that loss is the grid
-    step = step or max(abs(shift.loss.mean) for shift, _ in comparison.shifts) or 1.0
-    parts = [shift.loss.on_grid(step, cut=resolution).times(count) for shift, count in comparison.shifts]
-    return sum(parts[1:], start=parts[0]).loss
+    step = step or max(abs(shift.loss.mean) for shift, _ in shifts) or 1.0
+    return sum_of([release.on_grid(step, cut=resolution).times(times) for release, times in releases]).loss
 
 
 @dataclass(frozen=True)
 class PrivacyCurve:
-    """delta(epsilon) of a release, over all neighbouring datasets and both directions.
+    """delta(epsilon) of one release or of several, over all neighbouring datasets and both directions.
 
     `exact` tells whether the curve is the truth (up to an allowance of 1e-12 for rounding, on the safe side) or an
     upper bound. `neighbours` says which datasets count as neighbours. `resolution` is the mass that composition may
     give up (count as revealed) wherever it shortens a distribution; it matters only far below the deltas of interest.
     """
 
-    comparisons: frozenset[Comparison]
+    releases: frozenset[tuple[Comparison, int]]
     neighbours: str = REPLACE_ONE
     resolution: float = 1e-25
 
@@ -141,25 +157,32 @@ class PrivacyCurve:
         """The curve of a release in which neighbours move these independent coordinates, either way round."""
         if not shifts:
             raise ParameterError("a curve needs at least one shift")
-        comparison = Comparison.of(shifts)
-        return cls(frozenset([comparison, comparison.reversed]), neighbours, resolution)
+        return cls(frozenset([(Comparison.of(shifts), 1)]), neighbours, resolution)
 
     @property
     def exact(self) -> bool:
         """Whether this is the exact curve, not only an upper bound."""
-        return all(comparison.exact for comparison in self.comparisons)
+        return self._only is not None and self._only.exact
+
+    @property
+    def _only(self) -> Comparison | None:
+        """The one release that this is the curve of; None if there are several."""
+        (release, times), *more = self.releases
+        return release if times == 1 and not more else None
 
     @property
     def shifts(self) -> int:
         """How many independent coordinates a neighbouring dataset moves, at most."""
-        return max(len(comparison.each) for comparison in self.comparisons)
+        return sum(times * len(release.each) for release, times in self.releases)
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta such that the release is (epsilon, delta)-differentially private; never below it."""
         epsilon = real("epsilon", epsilon)
         if epsilon < 0:
             raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
-        return min(1.0, max(c.delta(epsilon, resolution=self.resolution) for c in self.comparisons))
+        if self._only is None:
+            return min(1.0, float(_composed(self.releases, self.resolution).delta(epsilon)))
+        return min(1.0, max(way.delta(epsilon, resolution=self.resolution) for way in self._only.ways))
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which the release is (epsilon, delta)-private; inf if none is known."""
@@ -168,77 +191,65 @@ class PrivacyCurve:
     def compose(self, *others: PrivacyCurve) -> PrivacyCurve:
         """The curve of this release together with others of the same people's data, each with fresh noise.
 
-        A person's value can move different releases in different directions, so every mix of directions is a
-        comparison of its own.
+        What is asked in a later release may depend on the results of the earlier ones, and so may the direction in
+        which a person's value moves it. A release whose two directions differ therefore counts as a pair of laws that
+        is as bad as either for every epsilon: an upper bound (docs/proofs/exact-privacy.md).
         """
         curves = (self, *others)
         if len({curve.neighbours for curve in curves}) > 1:
             raise ParameterError("curves of different neighbouring relations cannot be composed")
-        _check_number(math.prod(len(curve.comparisons) for curve in curves))
-        mixes = product(*(curve.comparisons for curve in curves))
-        resolution = max(curve.resolution for curve in curves)
-        return PrivacyCurve(frozenset(_together(mix) for mix in mixes), self.neighbours, resolution)
+        together: Counter[Comparison] = Counter()
+        for curve in curves:
+            for release, times in curve.releases:
+                # the other way round is the same release
+                together[release.reversed if release.reversed in together else release] += times
+        return PrivacyCurve(frozenset(together.items()), self.neighbours, max(curve.resolution for curve in curves))
 
     def times(self, releases: int) -> PrivacyCurve:
         """The curve of `releases` releases of this kind, each with fresh noise: equal to composing one by one."""
-        releases = whole("releases", releases)
-        _check_number(math.comb(releases + len(self.comparisons) - 1, releases))
-        mixes = combinations_with_replacement(self.comparisons, releases)
-        return PrivacyCurve(frozenset(_together(mix) for mix in mixes), self.neighbours, self.resolution)
+        number = whole("releases", releases)
+        return replace(self, releases=frozenset((release, number * times) for release, times in self.releases))
 
     def pld(self, *, value_discretization_interval: float = 1e-4) -> Any:
         """This curve as a dp_accounting PrivacyLossDistribution, pessimistic, for use with that library's accountants.
 
-        They compose each direction only with itself. That is right for releases that a replaced value always moves
-        the same way, and for curves that are equal both ways round (every histogram here); several binary sums of
-        different bits need `times` or `compose`, which try every mix.
+        They compose each direction only with itself. That is right for a release that is the same both ways round, as
+        every histogram here; any other is handed over as a pair that is as bad as either of its directions.
         """
-        comparison = next(iter(self.comparisons))
-        if not self.comparisons <= {comparison, comparison.reversed}:
-            raise ParameterError(
-                "a composition with mixed directions has no single privacy-loss distribution: "
-                "read .delta(epsilon) and .epsilon(delta) of this curve instead"
-            )
         try:
             from dp_accounting.pld import privacy_loss_distribution as library
         except ImportError:
             raise MissingExtraError("dp-accounting", extra="pld") from None
-        parts = []
-        for shift in comparison.each:
-            window = shift.law.window
-            log_upper = {window.first + i: float(p) for i, p in enumerate(window.log_pmf) if np.isfinite(p)}
-            log_lower = {k + shift.by: p for k, p in log_upper.items()}
-            # what lies outside the window is revealed, in either direction: an outcome of its own
-            outside = window.mass_below + window.mass_above
-            if outside:
-                log_upper[window.first - 1 - abs(shift.by)] = math.log(outside)
-                log_lower[window.last + 1 + abs(shift.by)] = math.log(outside)
-            parts.append(
-                library.from_two_probability_mass_functions(
-                    log_lower,
-                    log_upper,
-                    symmetric=False,
-                    value_discretization_interval=value_discretization_interval,
-                )
-            )
+        step, parts = value_discretization_interval, []
+        for release, times in self.releases:
+            if len(release.ways) == 1:
+                parts += [_both_ways(shift, step, library) for shift in release.each] * times
+                continue
+            worse = release.on_grid(step, cut=self.resolution)
+            masses = {worse.first + at: float(mass) for at, mass in enumerate(worse.loss.masses)}
+            create = library.PrivacyLossDistribution.create_from_rounded_probability
+            parts += [create(masses, min(1.0, worse.loss.infinity), step, symmetric=True)] * times
         total, *rest = parts
         for part in rest:
             total = total.compose(part)
         return total
 
 
+def _both_ways(shift: Shift, step: float, library: Any) -> Any:
+    """A shift as that library's distribution, which keeps both directions."""
+    window = shift.law.window
+    log_upper = {window.first + i: float(p) for i, p in enumerate(window.log_pmf) if np.isfinite(p)}
+    log_lower = {k + shift.by: p for k, p in log_upper.items()}
+    # what lies outside the window is revealed, in either direction: an outcome of its own
+    outside = window.mass_below + window.mass_above
+    if outside:
+        log_upper[window.first - 1 - abs(shift.by)] = math.log(outside)
+        log_lower[window.last + 1 + abs(shift.by)] = math.log(outside)
+    return library.from_two_probability_mass_functions(
+        log_lower, log_upper, symmetric=False, value_discretization_interval=step
+    )
+
+
 def moved_bins(noise: IntegerLaw) -> PrivacyCurve:
     """A replaced value moves two bins by one, in opposite directions, with independent noise."""
     return PrivacyCurve.of_shifts(Shift(law=noise, by=1), Shift(law=noise, by=-1))
-
-
-def _together(mix: Iterable[Comparison]) -> Comparison:
-    return Comparison.of(shift for comparison in mix for shift in comparison.each)
-
-
-def _check_number(comparisons: int) -> None:
-    if comparisons > _MOST_COMPARISONS:
-        raise ParameterError(
-            f"this composition has {comparisons} mixes of directions, more than the {_MOST_COMPARISONS} that are "
-            "worth checking one by one: compose fewer different releases"
-        )

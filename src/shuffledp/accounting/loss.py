@@ -11,6 +11,7 @@ infinite loss, and rounding is paid for in delta.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -150,6 +151,33 @@ class GridLoss:
                 total = total + self
         return total
 
+    def or_worse(self, other: GridLoss) -> GridLoss:
+        """A loss whose delta(epsilon) is the larger one of two at every point of the grid, and between them no less.
+
+        A delta is a convex function of x = e^epsilon whose slope at x is minus the Q-mass of all losses above; on a
+        grid it is linear between neighbouring points. The larger one of two is convex too. Where it is that of one loss
+        at both ends of a step, its slope there is that of the same loss; where the larger one changes, the
+        steeper of the two slopes is on the safe side. The change of slope at a point is the Q-mass there.
+        """
+        first = min(self.first, other.first)
+        size = max(loss.first + loss.masses.size for loss in (self, other)) - first
+        losses = self.step * np.arange(first, first + size, dtype=np.float64)
+        masses = np.zeros((2, size))
+        for row, loss in zip(masses, (self, other), strict=True):
+            row[loss.first - first :][: loss.masses.size] = loss.masses
+        # entry i is minus the slope of the step that ends at point i; the first begins at x = 0, where both are 1
+        slopes = np.array([_sums_from(row * np.exp(-losses)) for row in masses])
+        above = np.array([_sums_from(row) for row in masses])
+        ratio = np.exp(np.minimum(losses, _LARGEST_EXPONENT))
+        deltas = above[:, 1:] - ratio * slopes[:, 1:] + np.array([[self.infinity], [other.infinity]])
+        larger, steeper = np.argmax(deltas, axis=0), np.argmax(slopes, axis=0)
+        which = np.append(larger, larger[-1])
+        which[1:-1] = np.where(larger[:-1] == larger[1:], larger[1:], steeper[1:-1])
+        left, right, at = which[:-1], which[1:], np.arange(size)
+        change = np.maximum(slopes[left, at] - slopes[right, at + 1], 0.0)
+        kept = np.where(left == right, masses[left, at], ratio * change)
+        return GridLoss(self.step, first, kept * (1 + PRIVACY_LOSS), max(self.infinity, other.infinity), self.cut)
+
     def _shortened(self) -> GridLoss:
         """The grid without its far ends."""
         kept = PrivacyLoss(self._losses, self.masses, self.infinity).shortened(self.cut)
@@ -166,6 +194,12 @@ class GridLoss:
     @property
     def _losses(self) -> NDArray[np.float64]:
         return self.step * np.arange(self.first, self.first + self.masses.size, dtype=np.float64)
+
+
+def sum_of(losses: Sequence[GridLoss]) -> GridLoss:
+    """The loss of independent releases."""
+    first, *rest = losses
+    return sum(rest, start=first)
 
 
 def _sums_from(masses: NDArray[np.float64]) -> NDArray[np.float64]:

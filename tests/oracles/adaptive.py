@@ -1,0 +1,42 @@
+"""Several releases where what is asked next depends on the results so far: every decision tree, in fractions."""
+
+from fractions import Fraction
+from functools import cache
+
+
+def adaptive_delta(tables, *, ratio):
+    """The largest delta(ln ratio) over all ways to choose the direction of each release by the earlier results.
+
+    `tables` are the laws of the noise, release by release; a direction moves the noise by one, up or down. With the
+    results so far the two datasets are r times as likely, and the rest of the tree is worth best(r): nothing more is
+    known about an optimal choice, so every tree is covered.
+    """
+
+    @cache
+    def best(at, allowed):
+        if at == len(tables):
+            return max(Fraction(0), 1 - allowed)
+        law = tables[at]
+        return max(
+            sum(p * best(at + 1, allowed * law.get(noise - by, Fraction(0)) / p) for noise, p in law.items() if p)
+            for by in (1, -1)
+        )
+
+    return best(0, Fraction(ratio))
+
+
+def every_tree(law, *, ratio):
+    """The same for two releases of one law, by listing each tree: a first direction, and a second one per result."""
+    results, largest = sorted(law), Fraction(0)
+    # per first direction, outcome by outcome, the better second direction: trees differ outcome by outcome
+    for by in (1, -1):
+        for code in range(2 ** len(results)):
+            total = Fraction(0)
+            for at, first in enumerate(results):
+                then = 1 if code >> at & 1 else -1
+                for second in results:
+                    likely = law[first] * law[second]
+                    other = law.get(first - by, Fraction(0)) * law.get(second - then, Fraction(0))
+                    total += max(Fraction(0), likely - ratio * other)
+            largest = max(largest, total)
+    return largest
