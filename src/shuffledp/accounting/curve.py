@@ -110,8 +110,9 @@ class Comparison:
         """How far apart the losses of one of its shifts are, over the ways round that differ."""
         if len(self.ways) == 1:
             return max(shift.loss.shortened(cut).span for shift, _ in self.shifts)
-        ends = [way.loss.shortened(cut).losses[[0, -1]] for shift, _ in self.shifts for way in (shift, shift.reversed)]
-        return float(np.ptp(np.concatenate(ends)))
+        every = [way.loss.shortened(cut).losses for shift, _ in self.shifts for way in (shift, shift.reversed)]
+        losses = np.concatenate(every)
+        return float(np.ptp(losses)) if losses.size else 0.0
 
     def on_grid(self, step: float, *, cut: float) -> GridLoss:
         """The loss of all shifts together, on a grid; where the ways round differ, one that is as bad as either."""

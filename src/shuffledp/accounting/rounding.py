@@ -27,6 +27,8 @@ __all__ = [
     "LOG_RATIO",
     "LOWER_BOUND",
     "PRIVACY_LOSS",
+    "PROMISED_DELTA",
+    "PURE_DELTA",
     "SCALED_LAWS",
     "SEVERAL_OPERATIONS",
     "SHARE_OF_A_RATE",
@@ -60,6 +62,13 @@ def half_binomial(trials: NDArray[np.int64]) -> NDArray[np.float64]:
 WINDOW_SUM = 1e-10
 """A sum over a window of probabilities, relative to the probability of the event that it is over. A window's own
 probabilities are off by less than 1e-11."""
+
+PROMISED_DELTA = 1e-9
+"""A delta that was computed when noise was chosen, and again with the same noise scaled to other people and back, which
+moves it by a few 1e-16."""
+
+PURE_DELTA = 4 * PRIVACY_LOSS
+"""Absolute: what a computed curve gives where the true delta is 0: it is raised by PRIVACY_LOSS for each shift."""
 
 LOWER_BOUND = 1e-9
 """A lower bound on delta is lowered by this: more than PRIVACY_LOSS raises it, which it is computed with, and far less

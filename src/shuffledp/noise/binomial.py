@@ -70,6 +70,10 @@ class Binomial:
         """Trials * probability * (1 - probability)."""
         return self.mean * (1 - self.probability)
 
+    def cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ln E e^(t M) = trials ln(1 + probability (e^t - 1)), for each t."""
+        return self.trials * np.log1p(self.probability * np.expm1(tilts))
+
     @cached_property
     def window(self) -> Window:
         """Probabilities around the mean; Bernstein's inequality bounds each tail outside by 2^-100.

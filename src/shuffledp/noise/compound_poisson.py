@@ -74,6 +74,10 @@ class CompoundPoisson:
         """Rate * E[size^2]."""
         return self.rate * float(self.sizes @ self._numbers**2)
 
+    def cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ln E e^(t K) = rate (E[e^(t size)] - 1), for each t."""
+        return self.rate * (np.expm1(np.outer(tilts, self._numbers)) @ self.sizes)
+
     @cached_property
     def window(self) -> Window:
         """Probabilities from 0 on by the Panjer recursion; Chernoff's bound ends it where 2^-100 is left.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,9 +16,6 @@ from shuffledp.words import readable
 Counts = Tally | Mapping[Any, int] | ArrayLike
 """True counts: an array with one for every bin, or a mapping or a Tally with those of the bins it lists."""
 
-
-_TOO_FAR = 10
-"""Standard deviations by which the number of messages may differ from what is expected, plus as many messages."""
 
 MOST_BINS = 2**24
 """Where the analyzer estimates every bin, they must fit in memory."""
@@ -108,13 +104,4 @@ def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
     if tally.messages not in (None, people * each):
         raise DataError(
             f"{tally.messages} messages are not those of {people} people; give the number who reported as reports="
-        )
-
-
-def check_total(messages: int, *, users: int, bins: int, expected: float, variance: float) -> None:
-    """Refuses a number of messages that this many people do not send, by ten standard deviations."""
-    if abs(messages - expected) > _TOO_FAR * math.sqrt(variance) + _TOO_FAR:
-        raise DataError(
-            f"{messages} messages do not fit {users} people in {readable(bins)} bins, who send about {expected:.0f}; "
-            "give the number who reported as reports="
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,10 +33,21 @@ from shuffledp.pipeline.inputs import (
 )
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount, bits_to_name
-from shuffledp.protocols.promise import describe_release, reached, trusted_in_the_shuffled_model
+from shuffledp.protocols.promise import (
+    changed,
+    describe_release,
+    kept,
+    promised_or_usual,
+    reached,
+    trusted_in_the_shuffled_model,
+)
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
 from shuffledp.reading.reading import ErrorBound, Reading
+
+_TURNOUT_TOLERANCE = 0.01
+"""By how much epsilon may grow, relative to the promised one, if as few people reported as their messages allow: an
+exact calibration has nothing to spare, and no number of messages tells the people one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,15 +168,20 @@ class BaseHistogram(ABC):
     ) -> Estimate:
         """The histogram with intervals that hold with probability 1 - beta.
 
-        `reports` is how many people really reported, if fewer than `users`. `domain` gives the bins their labels.
+        `reports` is how many people really reported, if fewer than `users`: with fewer there is less noise, and the
+        guarantee is the one that was reached. Without it all are taken to have reported, which is checked: where so
+        few could have sent these messages that the promise would not hold, `reports` must be given. `domain` gives the
+        bins their labels.
         """
         check_tally(tally, Tally)
         if tally.kinds != self.kinds:
             raise DataError(f"a tally of {self.kinds} kinds of messages is needed, got {tally.kinds}")
         check_domain(domain, bins=self.bins)
         beta = failure_probability(beta)
-        ran = self.for_reports(reports)
+        ran = self.for_reports(reports)._as_kept
         ran._check_number(tally)
+        if reports is None:
+            ran._check_turnout(tally)
         about = partial(ran.describe, beta=beta)
         return read(ran.reading, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain)
 
@@ -174,24 +190,49 @@ class BaseHistogram(ABC):
         if self.messages_per_user.fixed:
             check_messages(tally, people=self.users, each=int(self.messages_per_user.maximum))
 
+    def _fewest_reports(self, tally: Tally) -> int:
+        """The fewest people who could have sent these messages, but for `turnout.RISK`; all where none were sent."""
+        return self.users
+
+    def _check_turnout(self, tally: Tally) -> None:
+        """Refuses messages that could come from so few people that the promise would not hold."""
+        fewest = self._fewest_reports(tally)
+        if fewest >= self.users:
+            return
+        promised = promised_or_usual(self)
+        if not kept(promised, self.for_reports(fewest).privacy, tolerance=_TURNOUT_TOLERANCE):
+            raise DataError(
+                f"these messages could come from only {fewest} of {self.users} people, too few for the promised "
+                f"({promised.epsilon:g}, {promised.delta:g}): give the number of people who reported as reports="
+            )
+
     def for_reports(self, reports: int | None) -> Self:
         """This protocol as it really ran when only some of the people reported: same randomizer, less noise.
 
-        Only the noise of min(honest_users, reports) people is then sure. If that is less than was calibrated for, the
-        guarantee is the one that was reached.
+        Honest people follow the protocol, and so report. If fewer people than that reported, some did not, and
+        whoever is missing may be one of them: sure are only honest_users less those who are missing (and whoever is to
+        be protected, who did report). If the promise then fails, the guarantee is the one that was reached.
         """
         if reports is None or reports == self.users:
             return self
         people = reporting(reports, users=self.users)
-        honest = min(self.honest, people)
+        honest = self.honest if people >= self.honest else max(1, self.honest - (self.users - people))
         ran = replace(self, users=people, honest_users=honest, **self._noise_of(people))
-        if self.guarantee is None or honest == self.honest:
+        if self.guarantee is None or honest == self.honest or kept(self.guarantee, ran.privacy):
             return ran
         return replace(ran, guarantee=reached(self.guarantee, ran.privacy))
 
     def _noise_of(self, people: int) -> dict[str, Any]:
         """The fields that are sums over all people, for some of them."""
         return {}
+
+    @cached_property
+    def _as_kept(self) -> Self:
+        """This protocol with a guarantee that its curve gives: one with a changed field may not keep its own."""
+        promised = self.guarantee
+        if promised is None or kept(promised, self.privacy):
+            return self
+        return replace(self, guarantee=changed(promised, self.privacy))
 
     def fresh(self, rng: np.random.Generator) -> Self:
         """The protocol with new public coins: itself, as it has none."""
@@ -210,7 +251,9 @@ class BaseHistogram(ABC):
         """The guarantee, its conditions and the error to expect, in words."""
         error, trust = self.error(beta).simultaneous, self.trust_in_words(drawn=drawn)
         hides = not self.reading.phantoms
-        return describe_release(self, trust=trust, noise=self.noise_in_words, error=error, beta=beta, hides=hides)
+        return describe_release(
+            self._as_kept, trust=trust, noise=self.noise_in_words, error=error, beta=beta, hides=hides
+        )
 
 
 def read(

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from shuffledp.accounting import theorems
 from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.guarantee import Guarantee, privacy_figure
+from shuffledp.accounting.rounding import PROMISED_DELTA, PURE_DELTA
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.protocols.target import Target
 from shuffledp.words import at_most, counted, in_paragraphs, percent_at_most, share_at_most, surely
@@ -83,6 +84,30 @@ def reached(promised: Guarantee, curve: Curve) -> Guarantee:
     return Guarantee(epsilon=curve.epsilon(promised.delta), delta=promised.delta, basis=basis)
 
 
+def changed(promised: Guarantee, curve: Curve) -> Guarantee:
+    """What is left of a guarantee when the protocol is not the one that it was made for."""
+    figures = f"({privacy_figure(promised.epsilon)}, {privacy_figure(promised.delta)})"
+    basis = f"parameters were changed since they were chosen for {figures}"
+    delta = promised.delta or _USUAL_DELTA
+    return Guarantee(epsilon=curve.epsilon(delta), delta=delta, basis=basis)
+
+
+def promised_or_usual(protocol: Promising) -> Guarantee:
+    """The guarantee of a protocol, or what its curve gives at a usual delta where none was asked for."""
+    if protocol.guarantee is not None:
+        return protocol.guarantee
+    basis = "from the exact curve" if protocol.privacy.exact else "from an upper bound of the curve"
+    return Guarantee(epsilon=protocol.privacy.epsilon(_USUAL_DELTA), delta=_USUAL_DELTA, basis=basis)
+
+
+def kept(promised: Guarantee, curve: Curve, *, tolerance: float = 0.0) -> bool:
+    """Whether a curve gives a guarantee, with an epsilon that is larger by at most a `tolerance`, relative to it."""
+    if math.isinf(promised.epsilon):
+        return True
+    reached = curve.delta(promised.epsilon * (1 + tolerance))
+    return reached <= (promised.delta * (1 + PROMISED_DELTA) if promised.delta else PURE_DELTA)
+
+
 def describe_release(
     protocol: Promising, *, trust: str, noise: str, error: float, beta: float, hides: bool = False
 ) -> str:
@@ -91,10 +116,7 @@ def describe_release(
     Paragraphs with a title each, for people who know none of our words. Bounds are rounded so that they hold. `hides`
     says that some values are not shown.
     """
-    promised = protocol.guarantee
-    if promised is None:
-        basis = "from the exact curve" if protocol.privacy.exact else "from an upper bound of the curve"
-        promised = Guarantee(epsilon=protocol.privacy.epsilon(_USUAL_DELTA), delta=_USUAL_DELTA, basis=basis)
+    promised = promised_or_usual(protocol)
     not_shown = ", where a value that is not shown counts as 0" if hides else ""
     return in_paragraphs(
         {

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.errors import ParameterError
-from shuffledp.pipeline.inputs import check_bins, check_total, people_in_bins
+from shuffledp.accounting import turnout
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.pipeline.inputs import check_bins, people_in_bins
 from shuffledp.pipeline.shuffler import concatenate, shuffle
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.base import BaseHistogram
@@ -47,10 +48,13 @@ class ShuffledHistogram(BaseHistogram):
         """How many different messages there are."""
         return self.bins * self.kinds
 
-    @property
-    def total_variance(self) -> float:
-        """Variance of the number of everybody's messages together."""
-        return 0.0
+    def turnout_statistic(self, tally: Tally) -> float:
+        """A number that grows with the people who reported, whatever their values: how many messages there are."""
+        return tally.total
+
+    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ln E e^(t S) of one person's part S of that number; without one it tells nothing (accounting/turnout.py)."""
+        return np.where(tilts > 0, np.inf, 0.0)
 
     @property
     def draws_its_law(self) -> bool:
@@ -97,8 +101,23 @@ class ShuffledHistogram(BaseHistogram):
         return self.tally(shuffle(self.randomize(values, rng=rng), rng=rng))
 
     def _check_number(self, tally: Tally) -> None:
-        """Everybody sends the same number of messages, or all together send about what is expected."""
+        """Everybody sends the same number of messages, or all together send a number that is likely for them."""
         super()._check_number(tally)
-        if tally.complete and not self.messages_per_user.fixed:
-            expected = self.users * self.messages_per_user.expected
-            check_total(tally.total, users=self.users, bins=self.bins, expected=expected, variance=self.total_variance)
+        if not tally.complete or self.messages_per_user.fixed:
+            return
+        statistic = self.turnout_statistic(tally)
+        if (
+            not turnout.fewest_people(statistic, self.turnout_cumulant)
+            <= self.users
+            <= turnout.most_people(statistic, self.turnout_cumulant)
+        ):
+            raise DataError(
+                f"{tally.total} messages do not fit {self.users} people in {readable(self.bins)} bins, who send about "
+                f"{self.users * self.messages_per_user.expected:.0f}; give the number who reported as reports="
+            )
+
+    def _fewest_reports(self, tally: Tally) -> int:
+        """As the number of messages says."""
+        if tally.messages is None or not tally.complete or self.messages_per_user.fixed:
+            return self.users
+        return turnout.fewest_people(self.turnout_statistic(tally), self.turnout_cumulant)

@@ -86,11 +86,11 @@ class BlanketHistogram(ShuffledHistogram):
         expected = expected_messages(bins=self.bins, noise_per_bin=flip) - 2 * flip
         return MessageCount(expected=expected, maximum=self.bins)
 
-    @property
-    def total_variance(self) -> float:
-        """Every bit of everybody is flipped by itself."""
-        flip = self.flip_probability
-        return self.users * self.bins * flip * (1 - flip)
+    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A one unless it is flipped, and flipped zeros of all other bins."""
+        own, other = (np.log1p(self.flip_probability * np.expm1(tilt)) for tilt in (-tilts, tilts))
+        total: NDArray[np.float64] = tilts + own + (self.bins - 1) * other
+        return total
 
     @property
     def noise_in_words(self) -> str:

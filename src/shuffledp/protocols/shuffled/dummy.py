@@ -83,10 +83,9 @@ class DummyHistogram(ShuffledHistogram):
         expected = expected_messages(bins=self.bins, noise_per_bin=self.noise.mean / self.users)
         return MessageCount(expected=expected, maximum=1 + self.bins if isinstance(self.noise, Binomial) else math.inf)
 
-    @property
-    def total_variance(self) -> float:
-        """Every bin has its own dummies."""
-        return self.bins * self.noise.variance
+    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value, and the dummies of every bin."""
+        return tilts + self.bins / self.users * self.noise.cumulant(tilts)
 
     @property
     def noise_in_words(self) -> str:

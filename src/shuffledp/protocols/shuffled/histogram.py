@@ -102,10 +102,9 @@ class Histogram(ShuffledHistogram):
         expected = expected_messages(bins=self.bins, noise_per_bin=1 - self.missing_probability)
         return MessageCount(expected=expected, maximum=1 + self.bins)
 
-    @property
-    def total_variance(self) -> float:
-        """Every bin has its own noise."""
-        return self.bins * self.noise.variance
+    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value, and a message for every bin unless it is missing."""
+        return tilts + self.bins * (tilts + self.noise.cumulant(-tilts) / self.users)
 
     @property
     def noise_in_words(self) -> str:

@@ -181,10 +181,9 @@ class PublicCoinHistogram(ShuffledHistogram):
         """Bits that name a cell."""
         return bits_to_name(self.alphabet)
 
-    @property
-    def total_variance(self) -> float:
-        """Every cell has its own noise."""
-        return self.alphabet * self.noise.variance
+    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One for every row, and the noise of every cell."""
+        return self.rows * tilts + self.alphabet / self.users * self.noise.cumulant(tilts)
 
     @property
     def noise_in_words(self) -> str:

@@ -118,6 +118,10 @@ class BinarySum(SumOfBits):
             raise DataError("every message of this protocol is a 1; something else was received")
         return Tally(np.array([1]), np.array([ones.size]), messages=ones.size)
 
+    def _fewest_reports(self, tally: Tally) -> int:
+        """Half as many as there are messages: everybody may hold a 1, and then most send two."""
+        return self.users if tally.messages is None else max(1, -(-tally.messages // 2))
+
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         return Tally(truth.symbols, truth.counts + self.users - self.noise.sample(1, rng=rng))
 

@@ -91,10 +91,26 @@ class SparseHistogram(ShuffledHistogram):
         """Bits that name a bin, and a sign."""
         return 1 + bits_to_name(self.bins)
 
-    @property
-    def total_variance(self) -> float:
-        """A pair counts twice."""
-        return self.bins * (4 * self.pairs.variance + self.lone.variance)
+    def turnout_statistic(self, tally: Tally) -> float:
+        """All +j, and all +j less all -j: people and pairs, and people less lone messages, which are independent."""
+        plus, minus = (float(number) for number in tally.counts.sum(axis=0))
+        by_plus, by_difference = self._turnout_weights
+        return by_plus * plus + by_difference * (plus - minus)
+
+    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A person adds one to both, their pairs to the first, and takes their lone messages from the second."""
+        by_plus, by_difference = (weight * tilts for weight in self._turnout_weights)
+        noise = self.pairs.cumulant(by_plus) + self.lone.cumulant(-by_difference)
+        return by_plus + by_difference + self.bins / self.users * noise
+
+    @cached_property
+    def _turnout_weights(self) -> tuple[float, float]:
+        """Each counts by how much one person adds to it on average over its variance, which is the best sum of two."""
+        share = self.bins / self.users
+        by_plus = (1 + share * self.pairs.mean) / self.pairs.variance
+        by_difference = (1 - share * self.lone.mean) / self.lone.variance
+        total = by_plus + abs(by_difference)
+        return by_plus / total, by_difference / total
 
     @property
     def noise_in_words(self) -> str:

@@ -1,0 +1,183 @@
+"""People who drop out: the guarantee is never better than with the worst of them missing, declared or not."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shuffledp import BinarySum, DummyHistogram, Histogram, SparseHistogram, run
+from shuffledp.errors import DataError, TooFewUsersError
+from shuffledp.jobs.release import private_histogram
+from shuffledp.protocols import CATALOGUE, Target
+from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols.sums.blanket_sum import BlanketSum
+
+SHUFFLED = [name for name, entry in CATALOGUE.items() if entry.model == "shuffled" and not entry.published]
+QUICK = [name for name in SHUFFLED if name not in ("shuffled-hashing", "amplified", "sparse-best")]
+"""The others are of the same classes, and take longer to calibrate."""
+
+TARGET = Target(users=300, bins=4, epsilon=1.0, delta=1e-3, honest_users=240)
+"""Up to 60 people may do as they like."""
+
+
+def worst_epsilon(protocol, *, reports):
+    """The epsilon that holds whoever is missing: all of them followed the protocol, unless enough reported."""
+    missing = protocol.users - reports
+    surely = protocol.honest if reports >= protocol.honest else max(1, protocol.honest - missing)
+    return replace(protocol, honest_users=surely).privacy.epsilon(protocol.guarantee.delta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
+def test_the_guarantee_is_that_of_the_worst_choice_of_who_is_missing(name):
+    protocol = CATALOGUE[name].make(TARGET)
+    for reports in (299, 240, 239, 200, 90, 60, 1):
+        ran = protocol.for_reports(reports)
+        worst = worst_epsilon(protocol, reports=reports)
+        assert ran.guarantee.epsilon >= min(worst, 500) * (1 - 1e-6)
+        assert ran.privacy.epsilon(TARGET.delta) == pytest.approx(worst, rel=1e-6)
+    assert protocol.for_reports(240).guarantee == protocol.guarantee
+    assert protocol.for_reports(239).guarantee.epsilon > 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"), [(Histogram, 1.22, 1.23), (DummyHistogram, 1.22, 1.23), (SparseHistogram, np.inf, np.inf)]
+)
+def test_fewer_reports_than_honest_people(kind, low, high):
+    """A review found 1.008, 1.008 and 1.011 here: of 800 honest people 210 may be missing."""
+    protocol = kind.calibrate(users=1000, bins=10, epsilon=1, delta=1e-6, honest_users=800)
+    assert low <= protocol.for_reports(790).guarantee.epsilon <= high
+    assert protocol.for_reports(790).honest_users == 590
+    assert protocol.for_reports(150).honest_users == 1
+
+
+# Not declared -----------------------------------------------------------------------------------------------------
+
+
+def sent(protocol, people, rng):
+    values = rng.integers(0, max(protocol.bins, 2), people)
+    return protocol.tally(protocol.randomize(values, rng=rng))
+
+
+CASES = [(name, 200, 2) for name in QUICK] + [(name, 1000, 10) for name in ("hist", "dummy", "dummy-poisson", "sparse")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "users", "bins"), [*CASES, ("hist", 4000, 200), ("sparse", 4000, 200)])
+def test_missing_people_never_pass_for_the_whole_promise(name, users, bins):
+    """However many are missing, the tally is refused, or the true epsilon is at most 1 % above the printed one.
+
+    Fails on a correct protocol with probability 1e-9 for each number of people.
+    """
+    rng = np.random.default_rng(81)
+    with suppress(TooFewUsersError):
+        protocol = CATALOGUE[name].make(Target(users=users, bins=bins, epsilon=1.0, delta=1e-6))
+        for share in (1.0, 0.995, 0.98, 0.9, 0.64, 0.18):
+            people = int(share * users)
+            tally = sent(protocol, people, rng)
+            printed = None
+            with suppress(DataError):
+                printed = protocol.estimate(tally).guarantee
+            if printed:
+                assert printed == protocol.guarantee
+                assert protocol.for_reports(people).privacy.delta(1.01 * printed.epsilon) <= printed.delta
+            else:
+                assert protocol.estimate(tally, reports=people).guarantee.epsilon >= 1
+
+
+@pytest.mark.parametrize(("users", "bins", "missing"), [(200, 2, 164), (1000, 10, 360)])
+def test_a_sparse_histogram_does_not_hide_missing_people(users, bins, missing):
+    """As many as a review found to pass; told how many reported, it says that nothing is promised."""
+    protocol, rng = SparseHistogram.calibrate(users=users, bins=bins, epsilon=1, delta=1e-6), np.random.default_rng(82)
+    tally = sent(protocol, users - missing, rng)
+    with pytest.raises(DataError, match="reports="):
+        protocol.estimate(tally)
+    assert protocol.estimate(tally, reports=users - missing).guarantee.epsilon == np.inf
+
+
+def test_a_sum_of_bits_does_not_know_who_is_missing():
+    """Zeros look like nobody: 1,000 messages are 500 ones or 1,000 zeros."""
+    protocol = BinarySum.calibrate(users=1000, epsilon=1, delta=1e-6)
+    for bits in (np.zeros(1000, dtype=int), np.ones(600, dtype=int), np.ones(1000, dtype=int)):
+        with pytest.raises(DataError, match=r"could come from only \d+ of 1000 people.*reports="):
+            protocol.estimate(protocol.tally(protocol.randomize(bits)))
+        assert protocol.estimate(protocol.tally(protocol.randomize(bits)), reports=bits.size).people == bits.size
+    spare = BinarySum.calibrate(users=1000, epsilon=1, delta=1e-6, honest_users=400)
+    ones = np.ones(900, dtype=int)
+    assert spare.estimate(spare.tally(spare.randomize(ones))).guarantee == spare.guarantee
+    drawn = protocol.estimate(protocol.sample_tally(300))
+    assert drawn.guarantee == protocol.guarantee
+
+
+def test_a_message_each_tells_everybody():
+    protocol = BlanketSum.calibrate(users=1000, epsilon=1, delta=1e-6)
+    with pytest.raises(DataError, match="not those of 1000 people"):
+        protocol.estimate(protocol.tally(protocol.randomize(np.zeros(999, dtype=int))))
+    assert protocol.estimate(protocol.tally(protocol.randomize(np.zeros(1000, dtype=int)))).guarantee.epsilon == 1
+
+
+def test_runs_and_releases_know_how_many_there_are():
+    """Where the messages alone could not tell."""
+    values = [0] * 120 + [1] * 80
+    for name in ("hist", "dummy", "sparse"):
+        protocol = CATALOGUE[name].make(Target(users=200, bins=2, epsilon=1.0, delta=1e-6))
+        assert run(protocol, values).guarantee == protocol.guarantee
+        release = private_histogram(values, epsilon=1, delta=1e-6, domain=[0, 1], protocol=name, messages=True)
+        assert release.estimate.guarantee.epsilon == 1
+
+
+def test_a_protocol_that_says_nothing_about_its_messages_must_be_told():
+    class Silent(DummyHistogram):
+        def turnout_cumulant(self, tilts):
+            return super(DummyHistogram, self).turnout_cumulant(tilts)
+
+    protocol = Silent.calibrate(users=5000, bins=4, epsilon=1, delta=1e-6)
+    tally = protocol.tally(protocol.randomize(np.zeros(5000, dtype=int)))
+    with pytest.raises(DataError, match="could come from only 1 of 5000 people"):
+        protocol.estimate(tally)
+    assert protocol.estimate(tally, reports=5000).guarantee == protocol.guarantee
+
+
+# Changed ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protocol", "change"),
+    [
+        (Histogram.calibrate(users=1000, bins=3, epsilon=1, delta=1e-6), {"users": 400, "honest_users": None}),
+        (Histogram.calibrate(users=1000, bins=3, epsilon=1, delta=1e-6), {"missing_probability": 2.0**-6}),
+        (SparseHistogram.calibrate(users=1000, bins=3, epsilon=1, delta=1e-6), {"honest_users": 900}),
+        (BinarySum.calibrate(users=1000, epsilon=1, delta=1e-6), {"users": 400, "honest_users": None}),
+        (
+            LaplaceHistogram.published(users=1000, bins=3, epsilon=1, delta=1e-6),
+            {"noise": LaplaceHistogram.published(users=1000, bins=3, epsilon=2, delta=1e-6).noise},
+        ),
+        (StabilityHistogram.calibrate(users=1000, bins=3, epsilon=1, delta=1e-6), {"threshold": 9}),
+    ],
+)
+def test_a_changed_protocol_does_not_keep_a_guarantee_that_it_has_lost(protocol, change):
+    other = replace(protocol, **change)
+    truth = other.privacy.epsilon(1e-6)
+    counts = other.users if isinstance(other, BinarySum) else {0: other.users}
+    if isinstance(other, LaplaceHistogram):
+        counts = [other.users, 0, 0]
+    estimate = other.estimate(other.sample_tally(counts))
+    assert estimate.guarantee.epsilon == pytest.approx(truth)
+    assert estimate.guarantee.epsilon > 1
+    assert "parameters were changed" in estimate.guarantee.basis
+    assert "parameters were changed" in estimate.explain()
+    if not isinstance(other, LaplaceHistogram | StabilityHistogram):
+        assert "parameters were changed" in other.describe()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "sparse-best"])
+def test_what_was_not_changed_keeps_its_guarantee(name):
+    entry = CATALOGUE[name]
+    users = 200_000 if entry.published else 300
+    protocol = entry.make(Target(users=users, bins=4, epsilon=1.0, delta=1e-3))
+    assert protocol._as_kept is protocol
+    assert protocol.for_reports(users)._as_kept is protocol
+    pure = LaplaceHistogram.published(users=1000, bins=3, epsilon=1, delta=1e-6)
+    assert pure._as_kept is pure
