@@ -159,7 +159,7 @@ def _measure(
 def _trial(protocol: HistogramProtocol, truth: Tally, rng: np.random.Generator) -> Estimate:
     """One estimate; public coins are tossed anew, since errors are over them too."""
     tossed = protocol.fresh(rng)
-    return tossed.estimate(tossed.sample_tally(truth, rng=rng))
+    return tossed.estimate(tossed.sample_tally(truth, rng=rng), reports=protocol.users)
 
 
 def _largest_error(estimate: Estimate, truth: Tally) -> float:

@@ -134,7 +134,7 @@ def private_histogram(
             progress=progress,
         )
         tally = people.send(chosen.protocol) if messages else people.draw(chosen.protocol)
-        estimate = chosen.protocol.estimate(tally, beta=beta, domain=people.domain)
+        estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None
     error, made = chosen.protocol.error(beta).simultaneous, tally.messages if messages else None

@@ -85,7 +85,7 @@ def simulate(
     evaluations = []
     for trial in range(trials):
         tossed = chosen.protocol.fresh(rng)
-        estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=beta)
+        estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=beta, reports=tossed.users)
         evaluations.append(evaluate(estimate, [(places(estimate.symbols, truth.symbols), truth.counts)]))
         progress("simulating", (trial + 1) / trials)
     return Simulation(
