@@ -15,6 +15,10 @@ LEAST_EPSILON, MOST_EPSILON = 1e-3, 50.0
 LEAST_DELTA = 1e-20
 """The range in which accounting resolves every tail; outside it a guarantee is useless or means nothing."""
 
+LEAST_BETA = 1e-15
+"""Error bounds divide beta among up to 10^12 people's bins and read it off tails that are resolved down to 2^-100, which is
+8e-31; below this limit they would look for what is not there."""
+
 
 def whole(name: str, value: Any, *, minimum: int = 1) -> int:
     """A whole number of at least `minimum`, as an exact Python int."""
@@ -71,7 +75,10 @@ def target_delta(value: Any) -> float:
 
 def failure_probability(value: Any) -> float:
     """The chance beta that an error bound is allowed to fail."""
-    return open_probability("beta", value, hint="; 0.05 gives 95 % intervals")
+    beta = open_probability("beta", value, hint="; 0.05 gives 95 % intervals")
+    if beta < LEAST_BETA:
+        raise ParameterError(f"beta must be at least {LEAST_BETA:g}, got {beta:g}; 0.05 gives 95 % intervals")
+    return beta
 
 
 def honest_among(honest_users: Any, *, users: int) -> int:

@@ -78,7 +78,7 @@ class Amplification:
     def __post_init__(self) -> None:
         epsilon = real("local_epsilon", self.local_epsilon)
         if not 0 < epsilon <= MOST_LOCAL_EPSILON:
-            raise ParameterError(f"local_epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
+            raise ParameterError(f"local_epsilon (epsilon0) must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
         object.__setattr__(self, "local_epsilon", epsilon)
         object.__setattr__(self, "users", head_count("users", self.users))
         telling = real("telling", self.telling)
