@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from shuffledp.brief import Brief
 from shuffledp.checks import one_of
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.jobs.plan import plan_for, recommend
@@ -17,7 +18,7 @@ _AS_ASKED = "as asked"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class Choice(Brief):
     """A calibrated protocol of the catalogue, and why it was chosen."""
 
     name: str

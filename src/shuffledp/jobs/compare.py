@@ -14,6 +14,7 @@ from statistics import fmean, stdev
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.brief import Brief
 from shuffledp.checks import failure_probability, head_count, target_delta, target_epsilon, whole
 from shuffledp.errors import ParameterError, ShuffledpError
 from shuffledp.pipeline.estimate import Estimate
@@ -32,7 +33,7 @@ _MOST_WORK = 5.2e9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
+class Measurement(Brief):
     """One protocol on one dataset: the largest error over all bins, in people, over some trials.
 
     `low` and `high` are a 95 % interval for the mean error; `bound` is what the error exceeds with probability at most

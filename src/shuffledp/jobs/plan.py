@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from shuffledp.accounting.guarantee import privacy_figure
 from shuffledp.accounting.search import first_safe_from
+from shuffledp.brief import Brief
 from shuffledp.checks import MOST_USERS, failure_probability, one_of, open_probability, positive, real
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.progress import Progress, quiet
@@ -54,7 +55,7 @@ class PlanRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Brief):
     """The rows for one question, which of them to choose, and the calibrated protocols behind them.
 
     `recommended` is for people who send messages, `recommended_for_held_data` for whoever holds the data already and

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from shuffledp.brief import Brief
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.plan import Plan, plan
 from shuffledp.protocols import SparseHistogram
@@ -29,7 +30,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TradeOff:
+class TradeOff(Brief):
     """What each protocol gives for the numbers that were asked about, and for other numbers of bins.
 
     `choices` are the protocols that are possible, by name. `sparse_budgets` is what SparseHistogram gives for budgets

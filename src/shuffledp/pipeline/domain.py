@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.brief import brief
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.tally import as_symbols
@@ -117,7 +118,7 @@ class _Range(Domain):
         return isinstance(label, int | np.integer) and 0 <= label - self._start < self.size
 
     def __repr__(self) -> str:
-        return f"Domain.range({self._start}, {self._start + self.size})"
+        return f"Domain.range({brief(self._start)}, {brief(self._start + self.size)})"
 
 
 class _Implicit(Domain):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shuffledp.brief import Brief
 from shuffledp.errors import DataError
 
 _AT_ONCE = 1 << 20
@@ -21,7 +22,7 @@ _BINS_PER_VALUE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Tally(Brief):
     """How often each symbol occurs. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
 
     `counts` has one number for each symbol, or, where a bin has several kinds of messages (+j and -j), a row with one

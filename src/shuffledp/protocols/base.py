@@ -12,6 +12,7 @@ import numpy as np
 
 from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.brief import Brief
 from shuffledp.checks import (
     failure_probability,
     head_count,
@@ -51,7 +52,7 @@ exact calibration has nothing to spare, and no number of messages tells the peop
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseHistogram(ABC):
+class BaseHistogram(Brief, ABC):
     """A histogram protocol of any model: `users` people hold one of `bins` values each.
 
     `honest_users` is how many of them surely follow the protocol; only their noise counts for privacy. `guarantee` is

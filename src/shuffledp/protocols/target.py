@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.brief import Brief
 from shuffledp.checks import head_count, honest_among, target_delta, target_epsilon, whole
 from shuffledp.errors import TooFewUsersError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class Target(Brief):
     """(epsilon, delta)-privacy of the whole release, for `users` people and `bins` possible values.
 
     `honest_users` is how many of the people surely follow the protocol; all of them unless given.

@@ -27,6 +27,7 @@ from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.accounting.rounding import FEW_OPERATIONS
 from shuffledp.accounting.split_and_mix_curve import SplitAndMixCurve
+from shuffledp.brief import Brief
 from shuffledp.checks import (
     failure_probability,
     head_count,
@@ -67,7 +68,7 @@ _WEIGHT_BITS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class RealSum:
+class RealSum(Brief):
     """Numbers in [0, 1] in steps of 1 / `scale`, noise of that `noise` law for all people, in `shares` shares each.
 
     Shares are numbers modulo 2^`modulus_bits`. `security_bits` is sigma.
