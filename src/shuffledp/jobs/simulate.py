@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from shuffledp.brief import Brief
 from shuffledp.checks import failure_probability, whole
 from shuffledp.engines.people import People, places
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.evaluate import Evaluation, evaluate
 from shuffledp.pipeline.domain import Domain
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.names import EstimatorName, ShuffledName
 from shuffledp.protocols.target import Target
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Simulation:
+class Simulation(Brief):
     """Many releases of the same data, compared with the truth. Not private."""
 
     title: str
@@ -53,8 +55,8 @@ def simulate(
     drop_missing: bool = False,
     domain: Domain | Iterable[Any] | None = None,
     other: bool = False,
-    protocol: str | None = None,
-    estimator: str | None = None,
+    protocol: ShuffledName | None = None,
+    estimator: EstimatorName | None = None,
     beta: float = 0.05,
     progress: Progress = quiet,
 ) -> Simulation:

@@ -11,6 +11,7 @@ from shuffledp.checks import one_of
 from shuffledp.errors import ParameterError
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols.names import EstimatorName
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
 from shuffledp.protocols.shuffled.blanket import BlanketHistogram
@@ -22,7 +23,6 @@ from shuffledp.protocols.shuffled.sparse import SparseHistogram
 from shuffledp.protocols.target import Target
 
 Model = Literal["central", "local", "shuffled"]
-ReadingName = Literal["truncated", "unbiased", "smallest"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Entry:
     title: str
     kind: type[HistogramProtocol]
     model: Model = "shuffled"
-    reading: ReadingName = "unbiased"
+    reading: EstimatorName = "unbiased"
     choices: Mapping[str, Any] = field(default_factory=dict)
     published: bool = False
     advised: bool = False

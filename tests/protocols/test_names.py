@@ -1,0 +1,13 @@
+"""The names that types allow are those of the catalogue."""
+
+from typing import get_args
+
+from shuffledp.protocols import CATALOGUE
+from shuffledp.protocols.names import EngineName, EstimatorName, OtherName, ShuffledName
+
+
+def test_the_types_of_names_are_those_of_the_catalogue():
+    assert set(get_args(ShuffledName)) == {name for name, entry in CATALOGUE.items() if entry.model == "shuffled"}
+    assert set(get_args(OtherName)) == {name for name, entry in CATALOGUE.items() if entry.model != "shuffled"}
+    assert set(get_args(EstimatorName)) == {entry.reading for entry in CATALOGUE.values()}
+    assert set(get_args(EngineName)) == {"local", "spark"}
