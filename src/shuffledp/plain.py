@@ -54,6 +54,13 @@ def plain_label(label: Any) -> Any:
     return label if label is None or isinstance(label, str | bool | int | float) else str(label)
 
 
+def label_kind(label: Any) -> str | None:
+    """The name of the type of a label that JSON holds only as text; None where it keeps the type itself."""
+    if isinstance(label, float) and not math.isfinite(label):
+        return "float"
+    return None if label is None or isinstance(label, str | bool | int | float) else type(label).__name__
+
+
 def to_json(value: Any) -> str:
     """A result as one line of JSON."""
     return json.dumps(plain(value), allow_nan=False)

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from shuffledp import BinarySum, DataError, Domain, Histogram, MissingExtraError, ParameterError, run
+from shuffledp.pipeline.estimate import _harmless, probability_at_least
+from tests.oracles.html_pages import read_page
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def test_json_and_csv(estimate):
     rows = list(csv.DictReader(io.StringIO(estimate.to_csv())))
     assert [row["label"] for row in rows] == ["often", "seldom"]
     assert float(rows[0]["count"]) == estimate["often"]
-    assert int(rows[0]["simultaneous_low"]) <= 4000 <= int(rows[0]["simultaneous_high"])
+    assert int(rows[0]["low"]) <= 4000 <= int(rows[0]["high"])
 
 
 def test_tables_agree(estimate):
@@ -79,6 +81,93 @@ def test_tables_agree(estimate):
     assert estimate.to_arrow().to_pydict() == columns
     assert estimate.to_pandas().to_dict("list") == columns
     assert estimate.to_polars().to_dict(as_series=False) == columns
+
+
+def test_low_and_high_mean_the_same_everywhere(estimate):
+    """The simultaneous interval, in rows, look-ups, columns, every table and every file; `_alone` is narrower."""
+    (low, high), (low_alone, high_alone) = (estimate.interval("often", simultaneous=s) for s in (True, False))
+    assert low < low_alone < high_alone < high
+    expected = {"low": low, "high": high, "low_alone": low_alone, "high_alone": high_alone}
+    (row,) = estimate.top(1)
+    assert (row.low, row.high) == (low, high)
+    tables = {
+        "columns": {name: values[0] for name, values in estimate.to_columns().items()},
+        "csv": next(csv.DictReader(io.StringIO(estimate.to_csv()))),
+        "json": json.loads(estimate.to_json())["histogram"][0],
+        "pandas": estimate.to_pandas().iloc[0].to_dict(),
+        "polars": estimate.to_polars().row(0, named=True),
+        "arrow": estimate.to_arrow().to_pylist()[0],
+    }
+    for name, table in tables.items():
+        assert {end: int(table[end]) for end in expected} == expected, name
+    unreported = json.loads(estimate.to_json())
+    assert unreported["unreported_high"] == estimate.simultaneous.unreported_high
+    assert unreported["unreported_high_alone"] == estimate.per_bin.unreported_high < unreported["unreported_high"]
+
+
+FACTS = {"people": 5000, "epsilon": 1.0, "delta": 1e-6, "beta": 0.05, "estimator": "truncated"}
+
+
+def test_the_promise_travels_with_every_table(estimate):
+    for row in csv.DictReader(io.StringIO(estimate.to_csv())):
+        assert {name: type(fact)(row[name]) for name, fact in FACTS.items()} == FACTS
+        assert int(row["unreported_high"]) == estimate.simultaneous.unreported_high
+        assert row["shuffledp_version"]
+    assert FACTS.items() <= estimate.to_pandas().attrs.items()
+    stored = json.loads(estimate.to_arrow().schema.metadata[b"shuffledp"])
+    assert FACTS.items() <= stored.items()
+    assert stored["guarantee"]["basis"] == "exact calibration"
+
+
+FORMULAS = ['=HYPERLINK("http://x","y")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "'=1", "\uff1d1"]
+HARMLESS = ["plain", "a=b", "-5", "+3.25", "-1e-5", "'quoted'", "5-3"]
+
+
+def test_no_label_is_a_formula_in_a_spreadsheet():
+    labels = [*FORMULAS, *HARMLESS, -1.5]
+    protocol = Histogram.calibrate(users=500 * len(labels), bins=2**64, epsilon=1, delta=1e-6)
+    tally = protocol.sample_tally(dict.fromkeys(labels, 500))
+    estimate = protocol.estimate(tally, domain=Domain.implicit(2**64))
+    written = {row["label"] for row in csv.DictReader(io.StringIO(estimate.to_csv(), newline=""))}
+    assert written == {f"'{label}" for label in FORMULAS} | set(HARMLESS) | {"-1.5"}
+    raw = {row["label"] for row in csv.DictReader(io.StringIO(estimate.to_csv(raw=True), newline=""))}
+    assert raw == set(FORMULAS) | set(HARMLESS) | {"-1.5"}
+    assert {row["label"] for row in json.loads(estimate.to_json())["histogram"]} == set(labels)
+    assert set(FORMULAS) <= set(estimate.to_arrow()["label"].to_pylist())
+
+
+def test_an_apostrophe_in_front_can_be_taken_away_again():
+    """Two labels never become one: leaving out one apostrophe gives the label back."""
+    labels = ["=1", "'=1", "''=1", "'1", "1"]
+    assert [_harmless(label) for label in labels] == ["'=1", "''=1", "'''=1", "'1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("beta", "shown"), [(0.05, "0.95"), (0.0496, "0.9504"), (1e-6, "0.999999"), (1e-12, "0." + "9" * 12)]
+)
+def test_a_probability_is_never_rounded_up(beta, shown):
+    assert probability_at_least(beta) == shown
+
+
+def test_an_estimate_shows_itself(estimate):
+    text = str(estimate)
+    assert text.splitlines()[0].split() == ["value", "people", "interval"]
+    assert text.splitlines()[1].startswith("often ")
+    assert text.endswith("All intervals hold at once with probability 0.95.")
+    page = read_page(estimate._repr_html_())
+    assert {"often", "seldom"} <= set(page.texts)
+    assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in page.seen}
+    assert "and 1 more value" in estimate.to_text(1).splitlines()
+
+
+def test_an_estimate_is_plotted(estimate):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    assert estimate.plot(ax=axes) is axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["often", "seldom"]
+    widths = [patch.get_width() for patch in axes.patches]
+    assert widths == pytest.approx([estimate["often"], estimate["seldom"]])
 
 
 def test_odd_labels_export_as_text():
@@ -98,6 +187,9 @@ def test_an_empty_histogram_exports_too():
     assert estimate.top() == []
     assert json.loads(estimate.to_json())["histogram"] == []
     assert estimate.to_arrow().num_rows == 0
+    assert "No value is frequent enough" in str(estimate)
+    assert "No value is frequent enough" in estimate._repr_html_()
+    assert estimate.to_csv().startswith("label,count,frequency,low,high,low_alone,high_alone,people,epsilon,")
 
 
 @pytest.mark.parametrize(

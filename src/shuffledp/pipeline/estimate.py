@@ -1,31 +1,49 @@
-"""The result: estimated counts with intervals, which explains itself and exports itself."""
+"""The result: estimated counts with intervals, which explains itself, shows itself and exports itself.
+
+`low` and `high` are the ends of the simultaneous intervals, in every table and file; `low_alone` and `high_alone`
+those of intervals that hold for one value looked at alone.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from decimal import Decimal
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp import __version__
 from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.bars.axes import draw_bars, new_axes
+from shuffledp.bars.html import BAR_STYLE, html_bars
+from shuffledp.bars.text import text_bars
+from shuffledp.brief import Brief
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.domain import Domain
-from shuffledp.plain import plain, plain_label
-from shuffledp.words import at_most, counted, in_paragraphs, paragraphs, percent_at_most, readable, surely
+from shuffledp.plain import label_kind, plain, plain_label
+from shuffledp.words import at_most, counted, in_paragraphs, paragraphs, percent_at_most, readable, shown, surely
+
+MOST_BARS = 25
+"""As many as fit a page or the answer of a notebook."""
+
+_BARS_IN_TEXT = 10
+"""Enough to see what a release is about."""
 
 _MOST_BITS = 64
 """A larger number of possible values says nothing to anybody."""
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class Intervals(Brief):
     """Bounds on the true count of every reported bin, and of every bin that was not reported."""
 
     low: NDArray[np.int64]
@@ -73,6 +91,19 @@ class Estimate:
     def frequencies(self) -> NDArray[np.float64]:
         """Estimated counts as shares of all people: the paper's normalised histogram."""
         return self.counts / self.people
+
+    def __repr__(self) -> str:
+        most = ", ".join(f"{shown(row.label, width=20)}: {round(row.count):,}" for row in self.top(3))
+        more = ", ..." if len(self) > 3 else ""
+        return f"<Estimate: {self.summary()}; {{{most}{more}}}>"
+
+    def __str__(self) -> str:
+        """The largest values as a table of text."""
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.bars_html()
 
     def __len__(self) -> int:
         return self.counts.size
@@ -143,17 +174,67 @@ class Estimate:
             return f"{text} A value that nobody holds is never reported."
         return f"{text} Every possible value is shown, also those that nobody holds." if self.bins > 1 else text
 
+    def summary(self) -> str:
+        """What this is, in a line."""
+        promise = "" if self.guarantee is None else f", ({self.guarantee.epsilon:g}, {self.guarantee.delta:g}) private"
+        return f"{counted(len(self), 'value')} of {counted(self.people, 'person', things='people')}{promise}"
+
+    def to_text(self, limit: int = _BARS_IN_TEXT, *, column: str = "value") -> str:
+        """The largest values as a small table of text, with bars."""
+        rows = self.top(limit)
+        lines = [text_bars(rows, column=column)] if rows else []
+        return "\n".join([*lines, *self._below(len(rows))])
+
+    def bars_html(self, limit: int = MOST_BARS, *, column: str = "value", title: str = "") -> str:
+        """The largest values as an HTML table with bars: a part of a page, without scripts."""
+        rows = self.top(limit)
+        table = html_bars(rows, column=column) if rows else ""
+        head = f"<b>{escape(title)}</b>: " if title else ""
+        below = "".join(f"<p>{escape(line)}</p>" for line in self._below(len(rows)))
+        style = f"<style>{BAR_STYLE}</style>"
+        return f'<div class="shuffledp">{style}<p>{head}{escape(self.summary())}</p>\n{table}\n{below}</div>'
+
+    def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
+        """The largest values as bars, with intervals, on axes of matplotlib; returns the axes."""
+        rows = self.top(limit)
+        return draw_bars(new_axes(len(rows)) if ax is None else ax, rows)
+
+    def _below(self, drawn: int) -> Iterator[str]:
+        """What a reader of the first values must know of the rest."""
+        if not len(self):
+            yield "No value is frequent enough to be reported."
+        elif drawn < len(self):
+            yield f"and {counted(len(self) - drawn, 'more value', things='more values')}"
+        yield f"All intervals hold at once with probability {probability_at_least(self.beta)}."
+
     def to_columns(self) -> dict[str, list[Any]]:
-        """The histogram as named columns of plain Python values, largest estimate first."""
+        """The histogram as named columns of plain Python values, largest estimate first.
+
+        `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value that is looked at
+        alone, each with probability 1 - beta.
+        """
         order = np.argsort(-self.counts, kind="stable")
         return {
             "label": self.labels[order].tolist(),
             "count": self.counts[order].tolist(),
             "frequency": self.frequencies[order].tolist(),
-            "low": self.per_bin.low[order].tolist(),
-            "high": self.per_bin.high[order].tolist(),
-            "simultaneous_low": self.simultaneous.low[order].tolist(),
-            "simultaneous_high": self.simultaneous.high[order].tolist(),
+            "low": self.simultaneous.low[order].tolist(),
+            "high": self.simultaneous.high[order].tolist(),
+            "low_alone": self.per_bin.low[order].tolist(),
+            "high_alone": self.per_bin.high[order].tolist(),
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """What holds for the whole histogram, as plain values: people, promise, and what a missing value can have."""
+        promise = self.guarantee
+        return {
+            "people": self.people,
+            "epsilon": None if promise is None else promise.epsilon,
+            "delta": None if promise is None else promise.delta,
+            "beta": self.beta,
+            "estimator": self.estimator,
+            "unreported_high": self.simultaneous.unreported_high,
+            "shuffledp_version": __version__,
         }
 
     def to_json(self) -> str:
@@ -162,8 +243,10 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything about the release as plain Python values."""
-        columns = self.to_columns()
-        columns["label"] = [plain_label(label) for label in columns["label"]]
+        return {**self.about_dict(), "histogram": self.rows()}
+
+    def about_dict(self) -> dict[str, Any]:
+        """Everything but the histogram itself, as plain Python values."""
         return {
             "guarantee": plain(self.guarantee),
             "people": self.people,
@@ -171,33 +254,52 @@ class Estimate:
             "log2_bins": math.log2(self.bins),
             "estimator": self.estimator,
             "beta": self.beta,
-            "unreported_high": self.per_bin.unreported_high,
-            "simultaneous_unreported_high": self.simultaneous.unreported_high,
+            "unreported_high": self.simultaneous.unreported_high,
+            "unreported_high_alone": self.per_bin.unreported_high,
             "explanation": self.explain(),
-            "histogram": [dict(zip(columns, row, strict=True)) for row in _rows(columns)],
         }
 
-    def to_csv(self) -> str:
-        """The histogram as CSV text with a header; a missing label is an empty field, an empty one is quoted."""
+    def rows(self) -> list[dict[str, Any]]:
+        """The histogram as a list of plain rows; a label that JSON holds as text has its `kind` beside it."""
         columns = self.to_columns()
+        kinds = [label_kind(label) for label in columns["label"]]
+        columns["label"] = [plain_label(label) for label in columns["label"]]
+        rows = [dict(zip(columns, row, strict=True)) for row in _rows(columns)]
+        return [row if kind is None else {**row, "kind": kind} for row, kind in zip(rows, kinds, strict=True)]
+
+    def to_csv(self, *, raw: bool = False) -> str:
+        """The histogram as CSV text with a header; a missing label is an empty field, an empty one is quoted.
+
+        The columns after `high_alone` say the same in every row, so that the promise travels with the numbers. A text
+        that a spreadsheet would take for a formula, such as =HYPERLINK(...), gets an apostrophe in front; `raw` leaves
+        labels as they are.
+        """
+        columns = self.to_columns()
+        if not raw:
+            columns["label"] = [_harmless(label) for label in columns["label"]]
+        facts = {name: [value] * len(self) for name, value in self.facts().items()}
+        columns = {**columns, **facts}
         lines = [",".join(columns), *(",".join(map(_csv_cell, row)) for row in _rows(columns))]
         return "\n".join(lines) + "\n"
 
     def to_arrow(self) -> Any:
-        """The histogram as a pyarrow Table."""
+        """The histogram as a pyarrow Table; the metadata of its schema hold `about_dict` under the key shuffledp."""
         try:
             import pyarrow as library
         except ImportError:
             raise MissingExtraError("pyarrow", extra="arrow") from None
-        return library.table(_exportable(self.to_columns()))
+        about = json.dumps({**self.facts(), **self.about_dict()}, allow_nan=False)
+        return library.table(_exportable(self.to_columns())).replace_schema_metadata({"shuffledp": about})
 
     def to_pandas(self) -> Any:
-        """The histogram as a pandas DataFrame."""
+        """The histogram as a pandas DataFrame; its `attrs` hold `facts`."""
         try:
             import pandas as library
         except ImportError:
             raise MissingExtraError("pandas", extra="pandas") from None
-        return library.DataFrame(self.to_columns())
+        frame = library.DataFrame(self.to_columns())
+        frame.attrs.update(self.facts())
+        return frame
 
     def to_polars(self) -> Any:
         """The histogram as a polars DataFrame."""
@@ -221,6 +323,27 @@ class Estimate:
         if at is None and self.domain is not None and label not in self.domain:
             raise DataError("that label is not in the domain of this histogram")
         return at
+
+
+def probability_at_least(beta: float) -> str:
+    """1 - beta, never rounded up."""
+    return f"{Decimal(1) - Decimal(repr(beta)):f}"
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+"""How a text begins that a spreadsheet may take for a formula; the last four are wide signs of East Asian scripts."""
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def _harmless(label: Any) -> Any:
+    """A text that no spreadsheet runs: with an apostrophe in front where it looks like a formula and is no number.
+
+    Apostrophes that stand there already are counted, so that leaving one out gives the label back.
+    """
+    if not isinstance(label, str) or not _FORMULA.match(label) or _NUMBER.fullmatch(label):
+        return label
+    return f"'{label}"
 
 
 def _csv_cell(value: Any) -> str:
