@@ -10,6 +10,7 @@ import pytest
 from shuffledp import Domain, Histogram, SparseHistogram, private_histogram, simulate
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.protocols import CATALOGUE
+from tests.oracles.html_pages import read_page
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 VALUES = ["a"] * 600 + ["b"] * 300 + [None] * 200 + ["rare"]
@@ -270,3 +271,69 @@ def test_any_value_is_possible_without_a_domain(protocol):
     release = private_histogram(VALUES, **GUARANTEE, protocol=protocol)
     assert abs(release.estimate["a"] - 600) < 100
     assert math.isinf(release.protocol.messages_per_user.expected)
+
+
+def test_a_release_shows_itself():
+    release = private_histogram({"page": VALUES}, column="page", **GUARANTEE)
+    title, _, head, first, *_ = str(release).splitlines()
+    assert title == "page: 3 values of 1,101 people, (1, 1e-06) private"
+    assert head.split() == ["page", "people", "interval"]
+    assert first.split()[0] == "a"
+    assert "NOT PRIVATE" not in str(release)
+    shown = read_page(release._repr_html_())
+    assert {"page", "a", "b", "(missing)"} <= set(shown.texts)
+    assert "script" not in {tag for tag, _ in shown.seen}
+
+
+def test_a_release_that_holds_the_truth_says_so_wherever_it_is_shown():
+    release = private_histogram(VALUES, **GUARANTEE, evaluate=True)
+    for text in (str(release), repr(release), release._repr_html_()):
+        assert "NOT PRIVATE" in text
+    assert "Not private" in release.to_html()
+
+
+def test_the_privacy_of_a_release():
+    release = private_histogram(VALUES, **GUARANTEE)
+    promised = release.privacy
+    assert (promised.guarantee.epsilon, promised.guarantee.delta) == (1.0, 1e-6)
+    assert promised.delta(1.0) == release.protocol.privacy.delta(1.0) <= 1e-6
+    assert promised.epsilon(1e-6) <= 1.0
+    assert promised.exact == release.protocol.privacy.exact
+    assert "one person's value is replaced" in str(promised)
+    assert promised.neighbours in str(promised)
+
+
+def test_a_release_is_plotted_with_its_title():
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    assert private_histogram({"$": VALUES}, column="$", **GUARANTEE).plot(ax=axes, limit=2) is axes
+    assert axes.get_title() == "$"
+    assert len(axes.get_yticklabels()) == 2
+
+
+def test_a_release_makes_its_own_figure_where_none_is_given():
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    axes = private_histogram(VALUES, **GUARANTEE).plot()
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b", "(missing)"]
+    pyplot.close(axes.figure)
+
+
+def test_saving_refuses_to_write_over_a_file(tmp_path):
+    release = private_histogram(VALUES, **GUARANTEE)
+    path = tmp_path / "r.csv"
+    assert release.save(str(path)) == path
+    before = path.read_text()
+    assert before == release.estimate.to_csv()
+    path.write_text("mine")
+    with pytest.raises(DataError, match=r"exists already: choose another name, or set overwrite=True"):
+        release.save(path)
+    assert path.read_text() == "mine"
+    release.save(path, overwrite=True)
+    assert path.read_text() == before
+    with pytest.raises(ParameterError, match=r"must end in \.html"):
+        release.save(tmp_path / "r.txt")

@@ -1,5 +1,6 @@
 """A release in a file: whole or not at all."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,22 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     assert (tmp_path / "r.json").read_text() == "before"
 
 
-@pytest.mark.slow
 def test_every_format_is_written(tmp_path):
     release = private_histogram(["a"] * 1000, epsilon=1, delta=1e-6)
     for ending in FORMATS:
         assert save(release, tmp_path / f"result{ending}").stat().st_size > 100
     assert len(list(tmp_path.iterdir())) == len(FORMATS)  # and nothing else
+
+
+def test_a_parquet_file_says_all_that_the_json_file_says(tmp_path):
+    import pyarrow.parquet
+
+    release = private_histogram(["a"] * 1000, epsilon=1, delta=1e-6)
+    table = pyarrow.parquet.read_table(save(release, tmp_path / "r.parquet"))
+    whole = json.loads(release.to_json())
+    assert whole.pop("histogram") == table.to_pylist()
+    assert json.loads(table.schema.metadata[b"shuffledp"]) == whole
+    assert {"guarantee", "people", "beta", "estimator", "shuffledp_version", "parameters"} <= set(whole)
 
 
 def test_what_cannot_be_written_is_refused_before_any_work(tmp_path):

@@ -6,13 +6,17 @@ shuffled messages are drawn from their exact law, which gives the same results w
 
 from __future__ import annotations
 
-import json
+import inspect
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from functools import partial
+from html import escape
+from pathlib import Path
 from typing import Any
 
+from shuffledp import __version__
 from shuffledp.checks import failure_probability
 from shuffledp.engines.people import LONGEST_VALUE, People
 from shuffledp.errors import ParameterError
@@ -20,23 +24,28 @@ from shuffledp.jobs.choose import Choice, choose
 from shuffledp.jobs.evaluate import Evaluation
 from shuffledp.jobs.evaluate import evaluate as evaluated
 from shuffledp.jobs.plan import PRACTICAL_MESSAGES, surely_seen, warnings
+from shuffledp.jobs.privacy import Privacy
+from shuffledp.jobs.stored import from_text, to_text
 from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.estimate import MOST_BARS, Estimate
 from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.names import EngineName, EstimatorName, ShuffledName
 from shuffledp.protocols.promise import NOT_PROTECTED
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
-from shuffledp.words import counted, in_paragraphs, paragraphs, readable, sentence
+from shuffledp.words import counted, in_paragraphs, paragraphs, readable, sentence, shown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release:
     """A private histogram, the protocol behind it, and all that its reader must know.
 
+    It prints as a table, shows itself with bars in a notebook, and is written to a file by `save`.
     `messages` is how many were really made, None if their counts were drawn from their exact law. `error` is what no
     estimate is off by with probability 1 - beta, in people; a value with at least `surely_seen` people then stands out.
-    `notes` say how people and values were counted, `warnings` what is amiss. `evaluation` is not private.
+    `notes` say how people and values were counted, `warnings` what is amiss. `evaluation` is not private. `made` is the
+    day, `version` that of this package, `asked` the options that were given, without the data.
     """
 
     estimate: Estimate
@@ -49,6 +58,64 @@ class Release:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     evaluation: Evaluation | None = None
+    made: date = field(default_factory=lambda: datetime.now(UTC).date())
+    version: str = __version__
+    asked: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        private = "" if self.evaluation is None else "; NOT PRIVATE, has an evaluation"
+        return f"<Release of {shown(self.column)}: {self.estimate.summary()}{private}>"
+
+    def __str__(self) -> str:
+        """The largest values as a table of text, and what must be known at once."""
+        title = f"{shown(self.column)}: {self.estimate.summary()}"
+        return "\n".join([title, "", self.estimate.to_text(column=self.column), *self._cautions()])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        cautions = "".join(f"<p><b>{escape(text)}</b></p>" for text in self._cautions())
+        return cautions + self.estimate.bars_html(column=self.column, title=shown(self.column))
+
+    def _cautions(self) -> Iterator[str]:
+        yield from (f"Warning: {text}" for text in self.warnings)
+        if self.evaluation is not None:
+            yield "NOT PRIVATE, do not publish: this release holds a comparison with the true counts."
+
+    @property
+    def privacy(self) -> Privacy:
+        """What is promised: `guarantee`, and `delta(epsilon)` and `epsilon(delta)` of the whole curve."""
+        return Privacy(guarantee=self.estimate.guarantee, curve=self.protocol.privacy)
+
+    def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
+        """The largest values as bars, with intervals, on axes of matplotlib; returns the axes."""
+        axes = self.estimate.plot(ax, limit=limit)
+        axes.set_title(shown(self.column), parse_math=False)
+        return axes
+
+    def to_html(self) -> str:
+        """The report: a page of its own, without scripts, for any screen and for paper."""
+        from shuffledp.report.page import page
+
+        return page(self)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Writes a .html, .csv, .json or .parquet file, by the ending of its name; returns its path.
+
+        A file that exists is left alone unless `overwrite` is set.
+        """
+        from shuffledp.report.release_file import save
+
+        return save(self, Path(path), overwrite=overwrite)
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Release:
+        """The release that a text of `to_json`, or a file with it, holds.
+
+        The protocol and its curve are made anew from their parameters. What does not come back: the list of a domain,
+        unless every value is reported; the kinds of unusual labels, which become text; the true counts of an
+        evaluation.
+        """
+        return from_text(source)
 
     def explain(self) -> str:
         """The whole story in short paragraphs with titles: that of the estimate, and how people were counted."""
@@ -58,18 +125,8 @@ class Release:
         return in_paragraphs({**story, "How people were counted": " ".join(self.notes), **last, **warnings})
 
     def to_json(self) -> str:
-        """Everything about the release as one JSON object."""
-        more = {
-            "column": self.column,
-            "protocol": self.title,
-            "messages": self.messages,
-            "error": self.error,
-            "surely_seen": self.surely_seen,
-            "notes": self.notes,
-            "warnings": self.warnings,
-            "not_private_evaluation": self.evaluation,
-        }
-        return json.dumps({**plain(more), **self.estimate.to_dict()}, allow_nan=False)
+        """Everything about the release as one JSON object, which `from_json` reads."""
+        return to_text(self)
 
 
 def private_histogram(
@@ -82,12 +139,12 @@ def private_histogram(
     drop_missing: bool = False,
     domain: Domain | Iterable[Any] | None = None,
     other: bool = False,
-    protocol: str | None = None,
-    estimator: str | None = None,
+    protocol: ShuffledName | None = None,
+    estimator: EstimatorName | None = None,
     messages: bool = False,
     beta: float = 0.05,
     evaluate: bool = False,
-    engine: str | None = None,
+    engine: EngineName | None = None,
     master: str | None = None,
     progress: Progress = quiet,
 ) -> Release:
@@ -107,6 +164,7 @@ def private_histogram(
 
     Randomness is cryptographic and cannot be seeded; `simulate` can.
     """
+    asked = _asked(locals())
     # checked before anything is read; the number of people is not known yet
     Target(users=1, bins=1, epsilon=epsilon, delta=delta)
     beta = failure_probability(beta)
@@ -151,7 +209,15 @@ def private_histogram(
         notes=tuple(_notes(people, chosen, made=made)),
         warnings=tuple(warnings(users=users, delta=delta, error=error)),
         evaluation=evaluation,
+        asked={**asked, **({"domain": people.domain.size} if people.listed else {})},
     )
+
+
+def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that differ from what they are by default, but for the data, as plain values."""
+    usual = inspect.signature(private_histogram).parameters
+    named = ((name, value) for name, value in options.items() if name not in ("data", "domain", "master", "progress"))
+    return {name: plain(value) for name, value in named if value != usual[name].default}
 
 
 def _notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]:

@@ -1,119 +1,173 @@
-"""A self-contained HTML page about a release: no scripts, no network, light and dark."""
+"""A self-contained HTML page about a release: no scripts, no network; for telephones, screens and paper."""
 
 from __future__ import annotations
 
+import shlex
 from html import escape
 
+from shuffledp.bars.html import BAR_STYLE, html_bars
+from shuffledp.brief import brief
 from shuffledp.jobs.release import Release
-from shuffledp.report.figures import MOST_BARS, all_bins, largest_bins, privacy_curve
-from shuffledp.words import readable, shown
+from shuffledp.pipeline.estimate import MOST_BARS, probability_at_least
+from shuffledp.report.chart import CHART_STYLE
+from shuffledp.report.figures import all_values, privacy_curve
+from shuffledp.words import at_most, counted, readable, share_at_most, shown
 
 MOST_ROWS = 200
+"""Of the table; the files have all of them."""
 
-_STYLE = """
-:root { color-scheme: light; --ink: #1f2933; --soft: #5f6c7b; --line: #dde3ea; --paper: #fff; --card: #f5f7fa; }
+_STYLE = (
+    """
+:root { color-scheme: light dark; --ink: #1f2933; --soft: #55616f; --rule: #dde3ea; --paper: #fff; --card: #f3f6f9;
+  --mark: #b03a0a; --line-of-chart: #2f6db3; --caution: #fff4ed; --alarm: #fef0f0; --alarm-edge: #b91c1c; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6eaef; --soft: #a3afbd; --rule: #323b46; --paper: #14181d; --card: #1f262e; --mark: #ff9a62;
+    --line-of-chart: #8fbcf0; --caution: #33241a; --alarm: #3a1d1f; --alarm-edge: #f87171; }
+}
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1000px; padding: 2rem 1.2rem 4rem; color: var(--ink); background: var(--paper);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; }
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; overflow-wrap: break-word; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
 .under { color: var(--soft); margin: 0 0 1.4rem; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); gap: .8rem; }
-.card { background: var(--card); border-radius: 8px; padding: .8rem 1rem; }
-.card b { display: block; font-size: 1.35rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
-.card span { color: var(--soft); font-size: .88rem; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 140px), 1fr)); gap: .7rem; }
+.card { background: var(--card); border-radius: 8px; padding: .7rem .9rem; }
+.card b { display: block; font-size: 1.3rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.card span { color: var(--soft); font-size: .88rem; line-height: 1.35; display: block; }
 figure { margin: 0; }
-figure svg { width: 100%; height: auto; display: block; }
-figcaption { color: var(--soft); font-size: .9rem; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(380px, 1fr)); gap: 1.2rem; }
-.warning, .open { border-left: 4px solid #c2410c; background: #fff4ed; padding: .7rem 1rem; margin: 1rem 0; }
-.open { border-color: #b91c1c; background: #fef2f2; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .93rem; }
-th, td { text-align: right; padding: .25rem .6rem; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
-summary { cursor: pointer; font-weight: 600; }
+figcaption, .soft { color: var(--soft); font-size: .9rem; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr)); gap: 0 2rem; }
+.warning, .open { border-left: 4px solid var(--mark); background: var(--caution); padding: .7rem 1rem; margin: 1rem 0; }
+.open { border-color: var(--alarm-edge); background: var(--alarm); }
+table.all, table.made { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .93rem; }
+.all th, .all td { text-align: right; padding: .25rem 0 .25rem .6rem; border-bottom: 1px solid var(--rule); }
+.all th:first-child { text-align: left; padding-left: 0; overflow-wrap: anywhere; font-weight: normal; }
+.made th { text-align: left; font-weight: normal; color: var(--soft); width: 11rem; padding: .2rem .8rem .2rem 0;
+  vertical-align: top; }
+.made td { padding: .2rem 0; overflow-wrap: anywhere; }
+code { font-size: .88em; overflow-wrap: anywhere; }
+summary { cursor: pointer; font-weight: 600; margin-top: 1.6rem; }
 footer { margin-top: 3rem; color: var(--soft); font-size: .88rem; }
+@media (max-width: 600px) {
+  body { padding: 1.2rem 1rem 3rem; }
+  h1 { font-size: 1.4rem; }
+  .made, .made tbody, .made tr, .made th, .made td { display: block; width: auto; }
+  .made th { padding: .5rem 0 0; }
+  .all .share { display: none; }
+}
+@media print {
+  :root { --ink: #000; --soft: #333; --paper: #fff; --card: #fff; --rule: #999; --mark: #8a2c06;
+    --line-of-chart: #1d4f8b; --caution: #fff; --alarm: #fff; }
+  body { max-width: none; padding: 0; font-size: 10.5pt; }
+  .card { border: 1px solid #999; }
+  tr, .pair figure, .card { break-inside: avoid; }
+  h2 { break-after: avoid; }
+}
 """
+    + BAR_STYLE
+    + CHART_STYLE
+)
 
 
 def page(release: Release) -> str:
     """The report."""
     estimate, name = release.estimate, escape(shown(release.column))
-    percent = f"{100 * (1 - estimate.beta):.4g}"
     warnings = "".join(f'<p class="warning"><b>Warning.</b> {escape(text)}.</p>' for text in release.warnings)
+    people = counted(estimate.people, "person", things="people")
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{name}: a private histogram</title>
+<meta name="generator" content="shuffledp {escape(release.version)}">
+<title>{name}: a private histogram of {people}</title>
 <style>{_STYLE}</style>
 </head>
-<body>
-<h1>{name}: how many people hold each value</h1>
-<p class="under">A private histogram of {estimate.people:,} people, with {escape(str(estimate.guarantee))}.</p>
+<body class="shuffledp">
+<h1><bdi>{name}</bdi>: how many people hold each value</h1>
+<p class="under">A private histogram of {people}, made on <time>{release.made.isoformat()}</time>.</p>
 {warnings}{_evaluation(release)}
 {_cards(release)}
 {_histogram(release)}
 <div class="pair">
 {_all_values(release)}
-<figure><h2>What is promised to each person</h2>{privacy_curve(release)}
-<figcaption>Replacing one person's value changes the chance of any outcome by at most a factor of e^epsilon, but for
-delta: every point of the curve holds.</figcaption></figure>
+{_promise(release)}
 </div>
 <h2>What this means</h2>
 <p>{escape(estimate.explain())}</p>
 <ul>{"".join(f"<li>{escape(note)}</li>" for note in release.notes)}</ul>
-<details><summary>Table ({min(MOST_ROWS, len(estimate)):,} of {len(estimate):,} values)</summary>
-{_table(release, percent)}</details>
-<footer>Made with shuffledp. {escape(release.title)}, {readable(estimate.bins)} possible values,
-{"drawn from the exact law" if release.messages is None else f"{release.messages:,} messages"}.</footer>
+<h2>How it was made</h2>
+{_made(release)}
+{_table(release)}
+<footer>Made with shuffledp {escape(release.version)}: private histograms in the shuffled model of differential
+privacy.</footer>
 </body>
 </html>
 """
 
 
-def _histogram(release: Release) -> str:
-    estimate = release.estimate
-    if not len(estimate):
-        return "<h2>No value is frequent enough to be reported</h2>"
-    return f"""<h2>The {min(MOST_BARS, len(estimate)):,} most frequent of {len(estimate):,} reported values</h2>
-<figure>{largest_bins(release)}
-<figcaption>Bars are estimates. Lines are intervals that hold the true counts of all values at once, with probability
-{1 - estimate.beta:.4g}.</figcaption></figure>"""
-
-
-def _all_values(release: Release) -> str:
-    if not len(release.estimate):
-        return f"<p>{_hidden(release)}</p>"
-    return f"""<figure><h2>All reported values, sorted</h2>{all_bins(release)}
-<figcaption>{_hidden(release)}</figcaption></figure>"""
-
-
 def headline(release: Release) -> dict[str, str]:
-    """The numbers that matter most, and what each is."""
+    """The numbers that matter most, and what each is: of the values that are listed, and of those that are not."""
     estimate = release.estimate
+    sure = f"with probability {probability_at_least(estimate.beta)}"
     return {
-        f"{estimate.people:,}": "people",
-        f"{len(estimate):,}": "values reported",
-        f"{release.surely_seen:,} or more": "people with a value make it surely seen",
-        f"± {release.error:,.0f}": f"people, the largest error of all values ({1 - estimate.beta:.0%} of the time)",
+        f"{estimate.people:,}": "person took part" if estimate.people == 1 else "people took part",
+        f"{len(estimate):,}": "value is listed" if len(estimate) == 1 else "values are listed",
+        f"{release.surely_seen:,} or more": f"people make a value stand out, {sure}",
+        f"± {at_most(release.error)}": f"people at most, by which a listed number is off, {sure}",
     }
 
 
+def bars_title(release: Release) -> str:
+    """What the bars show."""
+    listed = len(release.estimate)
+    if listed <= MOST_BARS:
+        return "The one value that is listed" if listed == 1 else f"All {listed:,} values that are listed"
+    return f"The {MOST_BARS:,} most frequent of {listed:,} listed values"
+
+
+def _histogram(release: Release) -> str:
+    estimate = release.estimate
+    if not len(estimate):
+        return "<h2>No value is frequent enough to be listed</h2>"
+    return f"""<h2>{bars_title(release)}</h2>
+<figure>{html_bars(estimate.top(MOST_BARS), column=release.column)}
+<figcaption>Bars are estimates, the thin lines on them intervals: all of them together hold the true numbers with
+probability {probability_at_least(estimate.beta)}. {_hidden(release)}</figcaption></figure>"""
+
+
+def _all_values(release: Release) -> str:
+    """A chart only where the bars do not show everything."""
+    if not len(release.estimate):
+        return f"<p>{_hidden(release)}</p>"
+    if len(release.estimate) <= MOST_BARS:
+        return ""
+    return f"""<figure><h2>All listed values, sorted</h2>{all_values(release)}
+<figcaption>The line shows the estimates, the band their intervals. Both axes are logarithmic: each step of the same
+length is the same factor.</figcaption></figure>"""
+
+
+def _promise(release: Release) -> str:
+    if release.estimate.guarantee is None:
+        return ""
+    kind = "exact" if release.privacy.exact else "an upper bound"
+    return f"""<figure><h2>What is promised to each person</h2>{privacy_curve(release)}
+<figcaption>The smaller epsilon and delta, the less anybody can learn about one person. The curve is {kind}; it holds
+for {escape(release.privacy.neighbours)}.</figcaption></figure>"""
+
+
 def _cards(release: Release) -> str:
-    return (
-        '<div class="cards">'
-        + "".join(f'<div class="card"><b>{key}</b><span>{text}</span></div>' for key, text in headline(release).items())
-        + "</div>"
+    cards = "".join(
+        f'<div class="card"><b>{key}</b><span>{text}</span></div>' for key, text in headline(release).items()
     )
+    return f'<div class="cards">{cards}</div>'
 
 
 def _hidden(release: Release) -> str:
     if release.estimate.estimator == "truncated":
-        most = release.estimate.simultaneous.unreported_high
-        return f"No value is reported that nobody holds. A value that is missing here has at most {most:,} people."
-    return "Every possible value is reported with noise, also those that nobody holds."
+        most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
+        return f"No value is listed that nobody holds. A value that is missing here is held by at most {most}."
+    return "Every possible value is listed with noise, also those that nobody holds."
 
 
 def _evaluation(release: Release) -> str:
@@ -123,16 +177,79 @@ def _evaluation(release: Release) -> str:
     return (
         '<p class="open"><b>Not private: do not publish this page.</b> It was compared with the true counts. '
         f"Largest error: {found.largest_error:,.1f} people. All intervals at once hold the truth: "
-        f"{'yes' if found.covered else 'no'}. {found.found:,} of {found.occupied:,} values present are reported, and "
-        f"{found.phantoms:,} that nobody holds.</p>"
+        f"{'yes' if found.covered else 'no'}. {found.found:,} of {counted(found.occupied, 'value')} present "
+        f"{'is' if found.found == 1 else 'are'} listed, and {found.phantoms:,} that nobody holds.</p>"
     )
 
 
-def _table(release: Release, percent: str) -> str:
+def _made(release: Release) -> str:
+    """Everything that is needed to make such a release again, but for the data."""
+    estimate, promise = release.estimate, release.estimate.guarantee
+    facts = {
+        "Column": shown(release.column, width=200),
+        "People": f"{estimate.people:,}",
+        "Possible values": readable(estimate.bins),
+        "Promise": "none was asked for"
+        if promise is None
+        else f"epsilon {share_at_most(promise.epsilon, digits=6)}, delta {share_at_most(promise.delta, digits=6)} "
+        f"for the whole release ({promise.basis})",
+        "Protocol": release.title,
+        "Messages": "none: their counts were drawn from their exact law"
+        if release.messages is None
+        else f"{release.messages:,}, made, shuffled and counted",
+        "Day": release.made.isoformat(),
+        "Program": f"shuffledp {release.version}",
+    }
+    code = {"In Python": call(release), "On the command line": command(release), "Parameters": brief(release.protocol)}
+    rows = [f'<tr><th scope="row">{name}</th><td><bdi>{escape(text)}</bdi></td></tr>' for name, text in facts.items()]
+    rows += [
+        f'<tr><th scope="row">{name}</th><td><code>{escape(text)}</code></td></tr>'
+        for name, text in code.items()
+        if text
+    ]
+    return f'<table class="made"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def call(release: Release) -> str:
+    """The function with its options; empty where they are not known."""
+    if not release.asked:
+        return ""
+    options = {name: repr(value) for name, value in release.asked.items() if name != "domain"}
+    if "domain" in release.asked:
+        options["domain"] = f"[{release.asked['domain']} values]"
+    return f"private_histogram(data, {', '.join(f'{name}={value}' for name, value in options.items())})"
+
+
+def command(release: Release) -> str:
+    """The command that does the same with a file; empty where no column of a file was asked for."""
+    if "column" not in release.asked:
+        return ""
+    words = ["shuffledp", "run", "FILE"]
+    for name, value in release.asked.items():
+        words.append(f"--{name.replace('_', '-')}")
+        if name == "domain":
+            words.append("FILE")
+        elif value is not True:
+            words.append(shlex.quote(f"{value:.15g}" if isinstance(value, float) else str(value)))
+    return " ".join(words)
+
+
+def _table(release: Release) -> str:
+    estimate = release.estimate
+    if not len(estimate):
+        return ""
     rows = "".join(
-        f"<tr><td>{escape(shown(row.label, width=200))}</td><td>{row.count:,.0f}</td>"
-        f"<td>{row.count / release.estimate.people:.3%}</td><td>{row.low:,} - {row.high:,}</td></tr>"
-        for row in release.estimate.top(MOST_ROWS)
+        f'<tr><th scope="row"><bdi>{escape(shown(row.label, width=200))}</bdi></th><td>{round(row.count):,}</td>'
+        f'<td class="share">{row.count / estimate.people:.3%}</td><td>{row.low:,} to {row.high:,}</td></tr>'
+        for row in estimate.top(MOST_ROWS)
     )
-    header = f"<tr><th>value</th><th>people</th><th>share</th><th>{percent} % interval, all at once</th></tr>"
-    return f"<table><thead>{header}</thead><tbody>{rows}</tbody></table>"
+    some = min(MOST_ROWS, len(estimate))
+    which = f"the first {some:,} of {len(estimate):,} values" if some < len(estimate) else counted(some, "value")
+    header = (
+        '<tr><th scope="col">value</th><th scope="col">people</th><th scope="col" class="share">share</th>'
+        f'<th scope="col">interval, all at once with probability {probability_at_least(estimate.beta)}</th></tr>'
+    )
+    return (
+        f"<details><summary>Table: {which}</summary>\n"
+        f'<table class="all"><thead>{header}</thead><tbody>{rows}</tbody></table></details>'
+    )

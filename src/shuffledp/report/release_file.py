@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.release import Release
+from shuffledp.jobs.stored import about
 from shuffledp.report.page import page
-from shuffledp.report.whole_file import check_folder, write_whole
+from shuffledp.report.whole_file import check_folder, refuse_existing, write_whole
 
 
 def parquet_bytes(table: Any) -> bytes:
@@ -22,11 +24,17 @@ def parquet_bytes(table: Any) -> bytes:
     return bytes(file.getvalue())
 
 
+def _with_about(release: Release) -> Any:
+    """The table of a release; the metadata of its schema say all that the JSON file says but the histogram."""
+    table = release.estimate.to_arrow()
+    return table.replace_schema_metadata({"shuffledp": json.dumps(about(release), allow_nan=False)})
+
+
 FORMATS: dict[str, Callable[[Release], bytes]] = {
     ".html": lambda release: page(release).encode(),
     ".csv": lambda release: release.estimate.to_csv().encode(),
     ".json": lambda release: release.to_json().encode(),
-    ".parquet": lambda release: parquet_bytes(release.estimate.to_arrow()),
+    ".parquet": lambda release: parquet_bytes(_with_about(release)),
 }
 """The content of a file, by its ending."""
 
@@ -38,8 +46,10 @@ def check_writable(path: Path) -> None:
     check_folder(path)
 
 
-def save(release: Release, path: Path) -> Path:
+def save(release: Release, path: Path, *, overwrite: bool = True) -> Path:
     """Writes the release in the format of the path's ending; an interrupt leaves what was there before."""
     check_writable(path)
+    if not overwrite:
+        refuse_existing(path, how="choose another name, or set overwrite=True")
     write_whole(path, FORMATS[path.suffix.lower()](release))
     return path

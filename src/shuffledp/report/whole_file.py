@@ -21,6 +21,12 @@ def check_folder(path: Path) -> None:
         raise DataError(f"cannot write {path}: {error.strerror}") from None
 
 
+def refuse_existing(path: Path, *, how: str) -> None:
+    """Refuses to write over a file; `how` says what to do instead."""
+    if path.exists():
+        raise DataError(f"{path} exists already: {how}")
+
+
 def refuse_same(path: Path, others: Iterable[Path], what: str) -> None:
     """Refuses a path that is one of the given files."""
     for other in others:

@@ -1,0 +1,165 @@
+"""A release as a JSON object, and back.
+
+What comes back is the release that was written: estimate, intervals, promise, words, and the protocol with its curve,
+made anew from its parameters. Three things do not:
+
+- the list of a domain: a label that was not reported has the estimate 0, also one that was never possible, unless every
+  value is reported;
+- labels of kinds that JSON does not know, but for dates, times and decimal numbers, which come back as text;
+- the true counts of an evaluation, which are not written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shuffledp.errors import DataError, ShuffledpError
+from shuffledp.jobs.evaluate import Evaluation
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate, Intervals
+from shuffledp.pipeline.tally import as_symbols
+from shuffledp.plain import plain
+from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.record import from_record, to_record
+
+if TYPE_CHECKING:
+    from shuffledp.jobs.release import Release
+
+FORMAT = 1
+"""Of the JSON object; a later one that cannot be read by this code is larger."""
+
+_LABELS: Mapping[str, Callable[[str], Any]] = {
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "time": time.fromisoformat,
+    "Decimal": Decimal,
+    "float": float,
+}
+"""How labels that JSON does not know are read from their text, by the name of their type."""
+
+
+def about(release: Release) -> dict[str, Any]:
+    """Everything but the histogram itself, as plain values."""
+    more = {
+        "shuffledp_release": FORMAT,
+        "shuffledp_version": release.version,
+        "made": release.made,
+        "asked": release.asked,
+        "column": release.column,
+        "protocol": release.title,
+        "messages": release.messages,
+        "error": release.error,
+        "surely_seen": release.surely_seen,
+        "notes": release.notes,
+        "warnings": release.warnings,
+        "not_private_evaluation": release.evaluation,
+    }
+    return {**plain(more), "parameters": to_record(release.protocol), **release.estimate.about_dict()}
+
+
+def to_text(release: Release) -> str:
+    """One JSON object."""
+    return json.dumps({**about(release), "histogram": release.estimate.rows()}, allow_nan=False)
+
+
+def from_text(source: str | Path) -> Release:
+    """The release that a JSON text, or a file of that name, holds."""
+    from shuffledp.jobs.release import Release
+
+    stored = _object(source)
+    try:
+        protocol = from_record(stored["parameters"])
+        estimate = _estimate(stored, protocol)
+        return Release(
+            estimate=estimate,
+            protocol=protocol,
+            title=str(stored["protocol"]),
+            column=str(stored["column"]),
+            messages=None if stored["messages"] is None else int(stored["messages"]),
+            error=_finite_or_infinite(stored["error"]),
+            surely_seen=int(stored["surely_seen"]),
+            notes=tuple(map(str, stored["notes"])),
+            warnings=tuple(map(str, stored["warnings"])),
+            evaluation=_evaluation(stored["not_private_evaluation"]),
+            made=date.fromisoformat(stored["made"]),
+            version=str(stored["shuffledp_version"]),
+            asked=dict(stored["asked"]),
+        )
+    except ShuffledpError:
+        raise
+    except KeyError as missing:
+        raise DataError(f"this release is not whole: {missing} is missing") from None
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        # the reason could quote a label
+        raise DataError("this release is damaged: a value is not of its kind") from None
+
+
+def _object(source: str | Path) -> dict[str, Any]:
+    """The JSON object of a release, checked to be one."""
+    text = source
+    if isinstance(source, Path) or not source.lstrip().startswith(("{", "[")):
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise DataError(f"cannot read {str(source)[:200]}: {reason}") from None
+    try:
+        stored = json.loads(str(text))
+    except ValueError:
+        raise DataError("this is not a release: it is not JSON") from None
+    if not isinstance(stored, dict) or "shuffledp_release" not in stored:
+        raise DataError("this is JSON, but not a release as Release.to_json or `shuffledp run --json` writes it")
+    if stored["shuffledp_release"] != FORMAT:
+        raise DataError(
+            f"this release was written in format {str(stored['shuffledp_release'])[:20]}, and this version of "
+            f"shuffledp reads format {FORMAT}: use the version that wrote it, "
+            f"{str(stored.get('shuffledp_version', 'unknown'))[:20]}, or a newer one"
+        )
+    return stored
+
+
+def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
+    rows, promise = stored["histogram"], protocol.guarantee
+    if stored["people"] != protocol.users or plain(promise) != stored["guarantee"]:
+        raise DataError("this release contradicts itself: its promise is not that of its protocol")
+    labels = as_symbols([_label(row) for row in rows])
+    listed = len(rows) == protocol.bins
+    return Estimate(
+        symbols=np.arange(len(rows)) if listed else labels,
+        counts=np.array([row["count"] for row in rows], dtype=np.float64),
+        per_bin=_intervals(rows, "low_alone", "high_alone", stored["unreported_high_alone"]),
+        simultaneous=_intervals(rows, "low", "high", stored["unreported_high"]),
+        people=protocol.users,
+        bins=protocol.bins,
+        beta=float(stored["beta"]),
+        estimator=str(stored["estimator"]),
+        guarantee=promise,
+        about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
+        domain=Domain.of(labels.tolist()) if listed else Domain.implicit(protocol.bins),
+    )
+
+
+def _intervals(rows: list[dict[str, Any]], low: str, high: str, unreported_high: Any) -> Intervals:
+    low_ends, high_ends = (np.array([row[end] for row in rows], dtype=np.int64) for end in (low, high))
+    return Intervals(low=low_ends, high=high_ends, unreported_high=int(unreported_high))
+
+
+def _label(row: dict[str, Any]) -> Any:
+    read = _LABELS.get(row.get("kind", ""))
+    return row["label"] if read is None else read(row["label"])
+
+
+def _evaluation(stored: dict[str, Any] | None) -> Evaluation | None:
+    return None if stored is None else Evaluation(**stored, true_counts=np.empty(0, dtype=np.int64))
+
+
+def _finite_or_infinite(number: float | None) -> float:
+    return float("inf") if number is None else number
