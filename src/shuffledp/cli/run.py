@@ -7,10 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, PROTOCOL, RESULT, flag, option
+
+if TYPE_CHECKING:
+    from shuffledp.protocols.names import EngineName, EstimatorName, ShuffledName
 
 EXAMPLE = "shuffledp run people.csv --column theme --epsilon 1 --delta 1e-6"
 
@@ -79,12 +82,12 @@ def run(
             drop_missing=drop_missing,
             domain=labels,
             other=other,
-            protocol=protocol,
-            estimator=estimator,
+            protocol=cast("ShuffledName | None", protocol),
+            estimator=cast("EstimatorName | None", estimator),
             messages=messages,
             beta=beta,
             evaluate=evaluate,
-            engine=engine,
+            engine=cast("EngineName | None", engine),
             master=master,
             progress=progress,
         )

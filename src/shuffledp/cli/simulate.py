@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import option
@@ -13,6 +13,7 @@ from shuffledp.words import readable
 
 if TYPE_CHECKING:
     from shuffledp.jobs.simulate import Simulation
+    from shuffledp.protocols.names import EstimatorName, ShuffledName
 
 EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"
 _SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
@@ -60,8 +61,8 @@ def simulate(
             drop_missing=drop_missing,
             domain=labels,
             other=other,
-            protocol=protocol,
-            estimator=estimator,
+            protocol=cast("ShuffledName | None", protocol),
+            estimator=cast("EstimatorName | None", estimator),
             beta=beta,
             progress=progress,
         )
