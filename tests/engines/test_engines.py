@@ -39,8 +39,8 @@ def csv_line(fields, delimiter):
     return delimiter.join(quoted) + "\n"
 
 
-def write_csv(path, delimiter=","):
-    rows = zip(VALUES, USERS, strict=True)
+def write_csv(path, delimiter=",", values=VALUES):
+    rows = zip(values, USERS, strict=True)
     text = delimiter.join(["value", "user"]) + "\n" + "".join(csv_line(row, delimiter) for row in rows)
     return path.write_bytes(gzip.compress(text.encode())) if path.suffix == ".gz" else path.write_text(text)
 

@@ -1,12 +1,17 @@
-"""Files on disk: which of them are meant, and in which format."""
+"""Files on disk: which of them are meant, in which format, and how their text is written."""
 
 from __future__ import annotations
 
+import codecs
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
+from typing import Any
 
 from shuffledp.errors import DataError, ParameterError
 
@@ -25,15 +30,27 @@ FORMATS = {
 }
 _COMPRESSED = (".gz", ".zst")
 _KNOWN = "Parquet (.parquet), Arrow (.arrow), CSV (.csv), TSV (.tsv) or JSON lines (.jsonl); text also .gz or .zst"
+_TEXT = ("csv", "tsv", "json")
+_NAMES = {"csv": "csv", "tsv": "tsv", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
+"""What a format is called by whoever gives one."""
+
+STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """Files of one format that are read as one table. CSV and TSV have a header line; JSON has an object per line."""
+    """Files of one format that are read as one table. CSV and TSV have a header line; JSON has an object per line.
+
+    `passed_over` are files of no known format in a folder with others. `spool` keeps a copy of standard input for as
+    long as this exists.
+    """
 
     paths: tuple[str, ...]
     format: str
     delimiter: str = ","
+    encoding: str = "utf-8"
+    passed_over: tuple[str, ...] = ()
+    spool: Any = field(default=None, repr=False, compare=False)
 
     @property
     def shown(self) -> str:
@@ -41,21 +58,49 @@ class Files:
         return self.paths[0] if len(self.paths) == 1 else f"the {len(self.paths)} files"
 
 
-def find_files(patterns: Iterable[str | os.PathLike[str]], *, delimiter: str | None = None) -> Files:
-    """The files that names, folders and patterns such as 'logs/*.csv.gz' stand for.
+def find_files(
+    patterns: Iterable[str | os.PathLike[str]],
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    format: str | None = None,
+) -> Files:
+    """The files that names, folders and patterns such as 'logs/*.csv.gz' stand for; - is standard input.
 
-    Names with a scheme such as hdfs:// are left to the engine.
+    The format follows from the endings of the names unless it is given: csv, tsv, jsonl, parquet or arrow. Names with a
+    scheme such as hdfs:// are left to the engine.
     """
-    paths = [path for pattern in patterns for path in _expand(os.fspath(pattern))]
+    if format is not None and format not in _NAMES:
+        raise ParameterError(f"format must be one of {', '.join(_NAMES)}, got {format!r}")
+    spool, paths, passed_over = None, [], []
+    for given in patterns:
+        pattern = os.fspath(given)
+        if pattern == STANDARD_INPUT:
+            if spool is not None:
+                raise DataError("standard input is given twice: it can be read once")
+            format = format or "csv"
+            spool = _copy_of_standard_input()
+            paths.append(str(Path(spool.name, "standard-input")))
+            _check_readable(paths[-1])
+        else:
+            found, skipped = _expand(pattern, format)
+            paths += found
+            passed_over += skipped
     if not paths:
         raise ParameterError("no file is given")
-    formats = {_format_of(path) for path in paths}
+    _refuse_repeated(paths)
+    formats = {_NAMES[format]} if format else {_format_of(path) for path in paths}
     if len(formats) > 1:
         raise DataError(f"the files are of different formats ({', '.join(sorted(formats))}): give those of one format")
-    (found,) = formats
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-        raise ParameterError("delimiter must be one character such as ';'")
-    return Files(paths=tuple(paths), format=found, delimiter=delimiter or ("\t" if found == "tsv" else ","))
+    (kind,) = formats
+    return Files(
+        paths=tuple(paths),
+        format=kind,
+        delimiter=_checked_delimiter(delimiter) or ("\t" if kind == "tsv" else ","),
+        encoding=_checked_encoding(encoding, kind) or "utf-8",
+        passed_over=tuple(passed_over),
+        spool=spool,
+    )
 
 
 def is_remote(path: str) -> bool:
@@ -63,22 +108,74 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
-def _expand(pattern: str) -> list[str]:
+def _checked_delimiter(delimiter: str | None) -> str | None:
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii()):
+        raise ParameterError("delimiter must be one ASCII character such as ';'")
+    return delimiter
+
+
+def _checked_encoding(encoding: str | None, format: str) -> str | None:
+    """The name of an encoding as Python spells it."""
+    if encoding is None:
+        return None
+    if format not in _TEXT:
+        raise ParameterError(f"encoding is for text files: {format} files say themselves how their text is written")
+    try:
+        found = codecs.lookup(encoding)
+        "".encode(encoding)  # some codecs are not for text
+    except (LookupError, ValueError):
+        raise ParameterError(
+            f"encoding must be one that Python knows, such as utf-8, latin-1, cp1252 or utf-16, got {encoding!r}"
+        ) from None
+    return "utf-8" if found.name in ("ascii", "utf-8-sig") else found.name
+
+
+def _copy_of_standard_input() -> Any:
+    """A temporary folder with what standard input holds, since data is read more than once."""
+    if sys.stdin is None:
+        raise DataError("there is no standard input")
+    folder = tempfile.TemporaryDirectory(prefix="shuffledp-")
+    with Path(folder.name, "standard-input").open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return folder
+
+
+def _expand(pattern: str, format: str | None) -> tuple[list[str], list[str]]:
+    """The files that a pattern stands for, and those of a folder that are passed over."""
+    skipped: list[str] = []
     if is_remote(pattern):
-        return [pattern]
+        if pattern.lower().startswith(("http://", "https://", "ftp://")):
+            raise DataError(f"{pattern} is not on this machine: download it first, such as with curl -O {pattern}")
+        return [pattern], skipped
     if has_magic(pattern) and not Path(pattern).exists():
         found = _with_content(map(Path, glob(pattern, recursive=True)))  # noqa: PTH207
         if not found:
             raise DataError(f"no file with content matches {pattern}")
     elif Path(pattern).is_dir():
-        found = _with_content(path for path in Path(pattern).rglob("*") if path.name[0] not in "._")
-        if not found:
+        every = _with_content(path for path in Path(pattern).rglob("*") if path.name[0] not in "._")
+        if not every:
             raise DataError(f"the folder {pattern} has no files with content")
+        found = [path for path in every if format or _known_format(path)]
+        skipped = [path for path in every if path not in set(found)]
+        if not found:
+            raise DataError(f"the folder {pattern} has no file of a known format: give {_KNOWN}")
     else:
         found = [pattern]
     for path in found:
         _check_readable(path)
-    return found
+    return found, skipped
+
+
+def _refuse_repeated(paths: list[str]) -> None:
+    """The same file under two names would count its people twice."""
+    seen: dict[Any, str] = {}
+    for path in paths:
+        status = None if is_remote(path) else Path(path).stat()
+        key = path if status is None else (status.st_dev, status.st_ino)
+        if key in seen:
+            again = "twice" if seen[key] == path else f"twice, also as {seen[key]}"
+            raise DataError(f"{path} is given {again}: its people would be counted twice")
+        seen[key] = path
 
 
 def _with_content(paths: Iterable[Path]) -> list[str]:
@@ -95,10 +192,15 @@ def _check_readable(path: str) -> None:
 
 
 def _format_of(path: str) -> str:
+    known = _known_format(path)
+    if known is None:
+        raise DataError(f"{path} is of no known format: give {_KNOWN}")
+    return known
+
+
+def _known_format(path: str) -> str | None:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
     ending = suffixes[-2:-1] if compressed else suffixes[-1:]
     known = FORMATS.get("".join(ending))
-    if known is None or (compressed and known in ("parquet", "arrow")):
-        raise DataError(f"{path} is of no known format: give {_KNOWN}")
-    return known
+    return None if compressed and known not in _TEXT else known

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,11 @@ from numpy.typing import NDArray
 from shuffledp.engines import Encode
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files, is_remote
+from shuffledp.engines.json_lines import has_key, values_of_lines, wrong_line
+from shuffledp.engines.schemas import check_schemas
+from shuffledp.engines.sql import quoted_name, quoted_text
 from shuffledp.engines.tables import Scan, scan_arrow_files, scan_memory
+from shuffledp.engines.text_scan import TextScan
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.shuffler import shuffle
 from shuffledp.pipeline.tally import Tally
@@ -143,21 +148,21 @@ class InProcess:
         """A query that gives one value for each person."""
         source, column = self._source(), self._column
         described = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {source}")}
-        column.check(list(described), listed=getattr(column.data, "format", None) not in ("csv", "tsv"))
+        column.check(list(described))
         kind = described[column.name]
         if _UNSUPPORTED.search(kind):
             raise DataError(
                 f"column {column.name!r} holds {kind.split('(')[0]} values: choose one of text, numbers, truth values, "
                 "dates or times"
             )
-        value = f"CAST({_name(column.name)} AS VARCHAR)" if _AS_TEXT.search(kind) else _name(column.name)
+        value = f"CAST({quoted_name(column.name)} AS VARCHAR)" if _AS_TEXT.search(kind) else quoted_name(column.name)
         if kind in ("FLOAT", "DOUBLE"):
             # 0.0 and -0.0 are one value; what is no number is missing
             value = f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END"
         kept = f" WHERE {value} IS NOT NULL" if column.drop_missing else ""
         if column.user is None:
             return f"SELECT {value} AS value FROM ({source}){kept}"
-        self._choose_rows(f"SELECT {value} AS value, {_name(column.user)} AS person FROM ({source}){kept}")
+        self._choose_rows(f"SELECT {value} AS value, {quoted_name(column.user)} AS person FROM ({source}){kept}")
         return "SELECT value FROM chosen"
 
     def _choose_rows(self, rows: str) -> None:
@@ -182,35 +187,43 @@ class InProcess:
         self._connection.remove_function("random_word")
 
     def _source(self) -> str:
-        """A query that gives the whole table."""
-        data = self._column.data
+        """A query that gives the needed columns, or the whole table."""
+        data, needed = self._column.data, self._column.needed
         if not isinstance(data, Files):
             self._scan = scan_memory(self._column)
-        elif any(map(is_remote, data.paths)):
-            raise DataError("files with a scheme such as hdfs:// need the Spark engine")
-        elif data.format == "arrow":
-            self._scan = scan_arrow_files(data)
-        if self._scan is not None:
             return "SELECT * FROM scanned"
-        files = "[" + ", ".join(_text(glob.escape(path)) for path in data.paths) + "]"
+        if remote := next(filter(is_remote, data.paths), None):
+            raise DataError(
+                f"{remote} is not on this machine: read it on Spark with --engine spark (engine='spark' in Python), or "
+                "copy the files here first"
+            )
+        if data.format in ("parquet", "arrow"):
+            check_schemas(data, needed)
         if data.format == "parquet":
-            return f"SELECT * FROM read_parquet({files}, union_by_name = true)"
+            files = "[" + ", ".join(quoted_text(glob.escape(path)) for path in data.paths) + "]"
+            columns = ", ".join(map(quoted_name, needed))
+            # names of folders such as day=1 are no columns: their types would be guessed
+            return f"SELECT {columns} FROM read_parquet({files}, union_by_name = true, hive_partitioning = false)"
         if data.format == "json":
-            self._check_keys(files)
-            columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in self._column.needed)
-            return f"SELECT * FROM read_ndjson({files}, columns = {{{columns}}})"
-        return (  # all text, as in the file: nothing is guessed from the first lines
-            f"SELECT * FROM read_csv({files}, union_by_name = true, header = true, all_varchar = true, skip = 0, "
-            f"delim = {_text(data.delimiter)}, quote = '\"', escape = '\"', allow_quoted_nulls = false)"
-        )
+            self._check_keys(data)
+        self._scan = scan_arrow_files(data) if data.format == "arrow" else TextScan(data, needed)
+        return values_of_lines(needed) if data.format == "json" else "SELECT * FROM scanned"
 
-    def _check_keys(self, files: str) -> None:
-        """Refuses a column that no line of a JSON file has; stops at the first line that has it."""
-        for name in self._column.needed:
-            path = _text('$."' + name.replace('"', '\\"') + '"')
-            found = self._run(f"SELECT 1 FROM read_ndjson_objects({files}) WHERE json_exists(json, {path}) LIMIT 1")
-            if not found:
-                raise DataError(f"there is no column {name!r} in any line")
+    def _check_keys(self, files: Files) -> None:
+        """Refuses a file of which no line has the column; stops at the first line that has it."""
+        for path in files.paths:
+            self._scan = TextScan(replace(files, paths=(path,)), [])
+            for name in self._column.needed:
+                if not self._run(has_key(name)):
+                    self._refuse_wrong_line(replace(files, paths=(path,)))
+                    raise DataError(f"there is no column {name!r} in any line of {path}")
+
+    def _refuse_wrong_line(self, files: Files) -> None:
+        """Refuses the first line of JSON files that is no object or has a nested value, if there is one."""
+        for path in files.paths:
+            self._scan = TextScan(replace(files, paths=(path,)), [])
+            for number, reason in self._run(wrong_line(self._column.needed)):
+                raise DataError(f"{path} cannot be read as json: line {number:,} {reason}")
 
     # running ------------------------------------------------------------------------------------------------------
 
@@ -230,8 +243,8 @@ class InProcess:
         try:
             while worker.is_alive():
                 worker.join(0.1)
-                if what and worker.is_alive() and (done := self._connection.query_progress()) > 0:
-                    self._progress(what, done / 100)
+                if what and worker.is_alive() and (done := self._done()) > 0:
+                    self._progress(what, done)
         except BaseException:
             self._connection.interrupt()
             worker.join()
@@ -241,6 +254,10 @@ class InProcess:
         if isinstance(outcome[0], BaseException):
             raise outcome[0]
         return outcome[0]
+
+    def _done(self) -> float:
+        """How much of the query is done, if that is known."""
+        return self._scan.done if isinstance(self._scan, TextScan) else self._connection.query_progress() / 100
 
     def _stream(self, query: str) -> Iterator[Any]:
         """The Arrow batches of a query's result."""
@@ -264,23 +281,17 @@ class InProcess:
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
-        """The libraries' own messages can quote the data, so only the line is passed on."""
+        """The libraries' own messages can quote the data, so they are not passed on."""
         try:
             yield
         except self._no_space:
             raise DataError("there is not enough memory or space for temporary files to count these values") from None
-        except self._unreadable as error:
+        except self._unreadable:
             data = self._column.data
-            name = data.shown if isinstance(data, Files) else "the data"
-            line = re.search(r"[Ll]ine:? (\d+)", str(error))
-            where = f" (line {line[1]})" if line else ""
-            expected = f" as {data.format}" if isinstance(data, Files) else ""
-            raise DataError(f"{name} cannot be read{expected}{where}: damaged, or of another format") from None
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+            if not isinstance(data, Files):
+                raise DataError("the data cannot be read: damaged, or of another format") from None
+            if isinstance(self._scan, TextScan) and self._scan.failure is not None:
+                raise self._scan.failure from None
+            if data.format == "json":
+                self._refuse_wrong_line(data)
+            raise DataError(f"{data.shown} cannot be read as {data.format}: damaged, or of another format") from None

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from shuffledp.engines import Encode
 from shuffledp.engines.column import Column
-from shuffledp.engines.files import Files, is_remote
+from shuffledp.engines.files import Files
+from shuffledp.engines.spark_files import read_json_lines, read_parquet, read_separated_text
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from shuffledp.pipeline.shuffler import MOST_BUCKETS, deal, shuffle
 from shuffledp.pipeline.tally import Tally
@@ -39,9 +40,6 @@ _BUCKET = 1 << 22
 """Messages in a bucket of the shuffle, about; one task holds a bucket as a whole."""
 
 _FEWEST_BUCKETS = 1 << 4
-_NO_TEXT = "\x00"
-"""Stands for a missing field of a CSV file while Spark reads it, so that empty text is not taken for missing."""
-
 _CHOOSE, _SEND = 0, 1
 """What a task draws for, so that no two kinds of tasks share a key."""
 
@@ -62,7 +60,7 @@ class Spark:
         try:
             with self._clear_errors():
                 table = self._table(master)
-                column.check(table.columns, listed=getattr(column.data, "format", None) not in ("csv", "tsv"))
+                column.check(table.columns)
                 # [value: one row for each person]
                 self._values = self._one_row_each(table)
         except BaseException:
@@ -148,37 +146,14 @@ class Spark:
             return files
         if files.format == "arrow":
             raise DataError("Spark cannot read Arrow files: use the local engine, or Parquet files")
+        if files.spool is not None:
+            raise DataError("standard input is read in process: leave out the Spark engine, or give a file")
         self._session = self._open_session(master)
-        # Spark would take marks such as * in a name for a pattern
-        paths = [path if is_remote(path) else re.sub(r"([][*?{}\\])", r"\\\1", path) for path in files.paths]
-        reader = self._session.read
         if files.format == "parquet":
-            return reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
+            return read_parquet(self._session, files, self._column.needed)
         if files.format == "json":
-            return self._read_json(paths)
-        # as the local engine reads it: all text, quotes doubled inside quotes, an empty field missing and "" empty text
-        return reader.csv(
-            paths,
-            header=True,
-            sep=files.delimiter,
-            escape='"',
-            multiLine=True,
-            nullValue=_NO_TEXT,
-            mode="FAILFAST",
-            enforceSchema=False,
-        )
-
-    def _read_json(self, paths: list[str]) -> Any:
-        """The needed columns as text; only if one of them is all missing is every line searched for its name."""
-        columns = self._column.needed
-        kinds = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in columns)
-        table = self._session.read.schema(kinds).option("mode", "FAILFAST").json(paths)
-        for name in columns:
-            if table.filter(table[_quoted(name)].isNotNull()).isEmpty():
-                present = self._session.read.option("primitivesAsString", True).json(paths).columns
-                if name not in present:
-                    raise DataError(f"there is no column {name!r} in any line")
-        return table
+            return read_json_lines(self._session, files, self._column.needed)
+        return read_separated_text(self._session, files, self._column.needed)
 
     def _open_session(self, master: str | None) -> Any:
         from pyspark.sql import SparkSession
@@ -220,12 +195,12 @@ class Spark:
             raise DataError(
                 f"column {column.name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
             )
-        value = table[_quoted(column.name)]
+        value = _spelled(table, column.name)
         if kind in ("float", "double"):  # 0.0 and -0.0 are one value; no number is a missing one
             value = functions.when(~functions.isnan(value), value + functions.lit(0.0).cast(kind))
         values = table.select(
             value.alias("value"),
-            *([] if column.user is None else [table[_quoted(column.user)].alias("person")]),
+            *([] if column.user is None else [_spelled(table, column.user).alias("person")]),
         )
         if column.drop_missing:
             values = values.filter(values["value"].isNotNull())
@@ -264,8 +239,8 @@ class Spark:
         except AnalysisException as error:
             raise DataError(f"Spark cannot read this data: {error.getCondition()}") from None
         except (PySparkException, Py4JError) as error:
-            if "DataError" in str(error):  # raised by our own code in an executor
-                raise DataError("a value is not in the domain (it is not shown, since it may be personal)") from None
+            if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # by our own code in an executor
+                raise DataError(ours[1].strip()) from None
             raise DataError(
                 "Spark failed: the data is damaged or of another format, or executors lack shuffledp or memory"
             ) from None
@@ -285,8 +260,17 @@ def _batch(**columns: Any) -> Any:
     return pyarrow.RecordBatch.from_pydict(columns)
 
 
-def _quoted(column: str) -> str:
-    return "`" + column.replace("`", "``") + "`"
+def _spelled(table: Any, column: str) -> Any:
+    """A column whose texts are equal only if they are spelled alike.
+
+    Under another collation, such as one that ignores case, Spark would count different texts together and publish the
+    spelling that it came across first.
+    """
+    from pyspark.sql import functions
+
+    found = table["`" + column.replace("`", "``") + "`"]
+    kind = table.schema[column].dataType
+    return functions.collate(found, "UTF8_BINARY") if kind.typeName() == "string" else found
 
 
 def _check_java() -> None:
