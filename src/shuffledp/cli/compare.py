@@ -28,6 +28,9 @@ def compare(
     trials: Annotated[int, option("NUMBER", "How many releases of each protocol to measure.")] = 20,
     data: Annotated[str, option("NAME|FILE", "zipf, uniform, adversarial, or a file (with --column).")] = "zipf",
     column: Annotated[str | None, option("COLUMN", "The column of the file whose values are counted.")] = None,
+    delimiter: given.Delimiter = None,
+    encoding: given.Encoding = None,
+    format: given.Format = None,
     protocols: Annotated[str | None, option("NAMES", "Only these, with commas, of: {compared}.")] = None,
     seed: given.Seed = 0,
     beta: given.Beta = 0.05,
@@ -60,7 +63,7 @@ def compare(
                 raise ParameterError("users must say how many people there are")
             chosen: str | Tally = data
         else:
-            chosen = _counted(data, column)
+            chosen = _counted(data, column, delimiter=delimiter, encoding=encoding, format=format)
             if people not in ([], [chosen.total]):
                 raise ParameterError(f"the file has {chosen.total:,} people: leave users out")
             people = [chosen.total]
@@ -85,14 +88,14 @@ def compare(
         note_written(figure)
 
 
-def _counted(name: str, column: str | None) -> Tally:
+def _counted(name: str, column: str | None, **how: str | None) -> Tally:
     """The true counts of a column of a file."""
     from shuffledp.engines import find_files
     from shuffledp.engines.people import People
 
     if column is None:
         raise ParameterError(f"data must be {', '.join(_MADE_UP)}, or the name of a file together with --column")
-    files = find_files([name])
+    files = find_files([name], **how)
     with People(files, column=column, user=None, drop_missing=False, domain=None, other=False) as people:
         people.number(count=True)
         return people.numbered()

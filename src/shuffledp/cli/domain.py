@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from shuffledp.engines import Column, find_files, open_engine
 from shuffledp.engines.files import FORMATS
 from shuffledp.errors import DataError
 from shuffledp.report.whole_file import refuse_same
+from shuffledp.words import shown
 
 
 def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: str | None) -> list[Any]:
@@ -26,10 +28,22 @@ def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: s
     else:
         try:
             lines = path.read_text(encoding="utf-8-sig").split("\n")
-            labels = [line.removesuffix("\r") for line in lines if line.strip()]
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not text"
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise DataError(f"cannot read the domain {path}: {reason}") from None
+        labels = list(_different(path, lines))
     if not labels:
         raise DataError(f"the domain {path} lists no value")
     return labels
+
+
+def _different(path: Path, lines: list[str]) -> Iterator[str]:
+    """The labels of lines that are not blank; the list is public, so that one that comes twice may be shown."""
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        label = line.removesuffix("\r")
+        if label in first:
+            raise DataError(f"the domain {path} lists {shown(label)} twice, in lines {first[label]:,} and {number:,}")
+        if label.strip():
+            first[label] = number
+            yield label

@@ -45,6 +45,13 @@ Domain = Annotated[
 ]
 Other = Annotated[bool, flag("--other", "Count values outside the domain together.", panel=ROWS)]
 Delimiter = Annotated[str | None, option("CHARACTER", "Between the fields of CSV files, if not a comma.", panel=ROWS)]
+Encoding = Annotated[
+    str | None, option("NAME", "Of text files, if not UTF-8: latin-1, cp1252, utf-16 and so on.", panel=ROWS)
+]
+Format = Annotated[
+    str | None,
+    option("csv|tsv|jsonl|parquet|arrow", "Of the files, if their names do not say; - is csv.", panel=ROWS),
+]
 
 ProtocolName = Annotated[
     str | None,

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, PROTOCOL, RESULT, flag, option
+from shuffledp.cli.output import print_note
+from shuffledp.words import counted
 
 if TYPE_CHECKING:
     from shuffledp.protocols.names import EngineName, EstimatorName, ShuffledName
@@ -47,11 +49,14 @@ def run(
         str | None, option("ADDRESS", "Where Spark runs, such as local[4] or spark://host:7077.", panel=PLACE)
     ] = None,
     delimiter: given.Delimiter = None,
+    encoding: given.Encoding = None,
+    format: given.Format = None,
 ) -> None:
     """A private histogram of a column: how many people hold each value.
 
     FILE is Parquet, CSV, TSV, JSON lines or Arrow, also .gz or .zst;
-    a folder of such files; or a pattern such as 'logs/*.csv'.
+    a folder of such files; a pattern such as 'logs/*.csv';
+    or - for standard input.
     One row is one person unless --user is given.
     Randomness is cryptographic and cannot be seeded.
 
@@ -66,7 +71,9 @@ def run(
     from shuffledp.report.release_file import check_writable
     from shuffledp.report.whole_file import refuse_same
 
-    data = find_files(files, delimiter=delimiter)
+    data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
+    if data.passed_over:
+        print_note(f"passed over {counted(len(data.passed_over), 'file')} of no known format")
     inputs = [Path(path) for path in data.paths]
     for path in out or []:
         check_writable(path)

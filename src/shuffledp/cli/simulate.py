@@ -34,19 +34,22 @@ def simulate(
     estimator: given.Estimator = None,
     beta: given.Beta = 0.05,
     delimiter: given.Delimiter = None,
+    encoding: given.Encoding = None,
+    format: given.Format = None,
     json: given.Json = False,
 ) -> None:
     """NOT PRIVATE: the errors that releases of this data would have, over many seeded trials.
 
     FILE is Parquet, CSV, TSV, JSON lines or Arrow, also .gz or .zst;
-    a folder of such files; or a pattern such as 'logs/*.csv'.
+    a folder of such files; a pattern such as 'logs/*.csv';
+    or - for standard input.
     """
     from shuffledp.cli.domain import read_domain
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.engines import find_files
     from shuffledp.jobs.simulate import simulate as simulated
 
-    data = find_files(files, delimiter=delimiter)
+    data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     inputs = [Path(path) for path in data.paths]
     labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
     with ProgressBar() as progress:
