@@ -16,8 +16,8 @@ LEAST_DELTA = 1e-20
 """The range in which accounting resolves every tail; outside it a guarantee is useless or means nothing."""
 
 LEAST_BETA = 1e-15
-"""Error bounds divide beta among up to 10^12 people's bins and read it off tails that are resolved down to 2^-100,
-which is 8e-31; below this limit they would look for what is not there."""
+"""Error bounds divide beta among up to 10^12 bins and read it off tails that are resolved down to 2^-100, which is
+8e-31; below this limit they would look for what is not there."""
 
 
 def whole(name: str, value: Any, *, minimum: int = 1) -> int:
