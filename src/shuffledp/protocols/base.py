@@ -44,7 +44,7 @@ from shuffledp.protocols.promise import (
 )
 from shuffledp.protocols.target import Target
 from shuffledp.randomness import generator
-from shuffledp.reading.reading import ErrorBound, Reading
+from shuffledp.reading.reading import ErrorBound, Reading, Truncating, around_estimates
 
 _TURNOUT_TOLERANCE = 0.01
 """By how much epsilon may grow, relative to the promised one, if as few people reported as their messages allow: an
@@ -145,8 +145,12 @@ class BaseHistogram(Brief, ABC):
         """
         beta, most = failure_probability(beta), min(self.bins, self.users)
         occupied = most if occupied_bins is None else min(most, whole("occupied_bins", occupied_bins))
-        per_bin, simultaneous = (self.reading.error(beta=beta, bins=bins, occupied=occupied) for bins in (1, self.bins))
-        return ErrorBound(beta=beta, per_bin=per_bin, simultaneous=simultaneous)
+        reading = self.reading
+        per_bin, simultaneous = (reading.error(beta=beta, bins=bins, occupied=occupied) for bins in (1, self.bins))
+        shown, hidden = simultaneous, 0
+        if isinstance(reading, Truncating):
+            shown, hidden = reading.shown_and_hidden(beta=beta, bins=self.bins, occupied=occupied)
+        return ErrorBound(beta=beta, per_bin=per_bin, simultaneous=simultaneous, shown=shown, hidden=hidden)
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
         """A tally drawn from its law given the true counts.
@@ -269,11 +273,17 @@ def read(
 ) -> Estimate:
     """The estimate that a reading makes of a tally."""
     evidence = reading.evidence(tally)
-    return Estimate(
-        symbols=evidence.symbols,
-        counts=reading.point(evidence),
+    counts = reading.point(evidence)
+    per_bin, simultaneous = around_estimates(
+        counts,
         per_bin=reading.intervals(evidence, beta=beta, bins=1),
         simultaneous=reading.intervals(evidence, beta=beta, bins=bins),
+    )
+    return Estimate(
+        symbols=evidence.symbols,
+        counts=counts,
+        per_bin=per_bin,
+        simultaneous=simultaneous,
         people=reading.people,
         bins=bins,
         beta=beta,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.pipeline.estimate import Intervals
 from shuffledp.pipeline.tally import Tally
+from shuffledp.reading.levels import ExcessRungs, Known, Ladder, noise_range
+from shuffledp.reading.missing_noise import MissingNoise
 from shuffledp.reading.noisy_counts import beyond
-from shuffledp.reading.reading import every_bin, in_order
+from shuffledp.reading.reading import every_bin, in_order, possible_counts
 from shuffledp.reading.risk import any_of, smallest_distance
 
 
@@ -38,10 +41,8 @@ class CuratedCounts:
 
     def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
         """As wide on either side as the noise of this number of bins goes."""
-        window, reach = self.noise.window, 0
-        while any_of((2 * window.above(reach), bins)) > beta:
-            reach += 1
-        return around(evidence, reach, people=self.people, hidden=0)
+        least, most = noise_range(MissingNoise(law=self.noise), beta=beta, bins=bins)
+        return possible_counts(evidence.counts - most, evidence.counts - least, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """Every bin fails alike: exactly 1 - (1 - P(|Z| > error))^bins."""
@@ -50,7 +51,11 @@ class CuratedCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdedCounts:
-    """The noisy counts of occupied bins that reach the `threshold`; all others look empty."""
+    """The noisy counts of occupied bins that reach the `threshold`; all others look empty.
+
+    A bin of c people is published where c + Z >= threshold, that is where c > M for the noise M = threshold - 1 - Z:
+    its excess over threshold - 1 is c - M. The law of Z is symmetric, so M is Z shifted by threshold - 1.
+    """
 
     noise: DiscreteLaplace
     people: int
@@ -65,25 +70,24 @@ class ThresholdedCounts:
         return ordered.pick(ordered.counts >= self.threshold)
 
     def point(self, evidence: Tally) -> NDArray[np.float64]:
-        """The noisy counts."""
-        return evidence.counts.astype(np.float64)
+        """The noisy counts, as far as there are people."""
+        return np.minimum(evidence.counts, self._known(evidence).most).astype(np.float64)
 
     def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
-        """Half of the risk for the noise of occupied bins, half for large bins that stay below the threshold."""
-        window, most = self.noise.window, min(bins, self.people)
-        reach = bisect_left(range(window.last + 1), True, key=lambda t: any_of((2 * window.above(t), most)) <= beta / 2)
-
-        def hides(count: int) -> bool:
-            risk = window.below(self.threshold - count - 1)
-            return any_of((risk, min(bins, self.people // (count + 1)))) <= beta / 2
-
-        hidden = bisect_left(range(self.threshold + window.last + 1), True, key=hides)
-        return around(evidence, reach, people=self.people, hidden=hidden)
+        """The noisy count less the range of the noise; a bin that is not reported may have been below the threshold."""
+        excess = evidence.counts - (self.threshold - 1)
+        return self._ladder.intervals(excess, excess, self._known(evidence), beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The smallest error that some bin exceeds with probability at most beta, on the worst dataset."""
-        options = range(self.threshold + self.noise.window.last + 1)
-        return bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
+        options = range(min(self.threshold + self.noise.window.last + 1, self.people))
+        # beyond them all, nothing is off by more than the number of people
+        at = bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
+        return float(at if at < len(options) else self.people)
+
+    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
+        """Bounds on the error of shown bins and on the counts of hidden ones, together but for probability beta."""
+        return self._ladder.before(self.threshold - 1, beta=beta, bins=bins, occupied=occupied)
 
     def failure(self, error: int, *, bins: int, occupied: int) -> float:
         """At most how likely some bin is off by more: a bin of more than `error` people can also be hidden."""
@@ -97,11 +101,12 @@ class ThresholdedCounts:
         needed = max(self.threshold, math.ceil(at_least))
         return max(0.0, 1 - self.noise.window.below(needed - count)) if count else 0.0
 
+    @cached_property
+    def _ladder(self) -> Ladder:
+        """What the excess of a bin says about its people."""
+        noise = MissingNoise(law=self.noise, shift=self.threshold - 1)
+        return Ladder(rungs=ExcessRungs(noise=noise, people=self.people))
 
-def around(evidence: Tally, reach: int, *, people: int, hidden: int) -> Intervals:
-    """Intervals of equal reach around noisy counts."""
-    return Intervals(
-        low=np.clip(evidence.counts - reach, 0, people),
-        high=np.clip(evidence.counts + reach, 0, people),
-        unreported_high=min(hidden, people),
-    )
+    def _known(self, evidence: Tally) -> Known:
+        """Somebody holds every bin that is published."""
+        return Known.of(np.ones(len(evidence), dtype=np.int64), people=self.people)

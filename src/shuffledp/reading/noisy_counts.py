@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,10 @@ from shuffledp.errors import DataError
 from shuffledp.noise import IntegerLaw
 from shuffledp.pipeline.estimate import Intervals
 from shuffledp.pipeline.tally import Tally
-from shuffledp.reading.reading import every_bin, in_order
-from shuffledp.reading.risk import any_of, first_high, last_low, smallest_distance
+from shuffledp.reading.levels import ExcessRungs, Known, Ladder, noise_range
+from shuffledp.reading.missing_noise import MissingNoise
+from shuffledp.reading.reading import every_bin, in_order, possible_counts
+from shuffledp.reading.risk import any_of, smallest_distance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,22 +49,20 @@ class TruncatedCounts:
         return ordered.pick(ordered.counts > self.people)
 
     def point(self, evidence: Tally) -> NDArray[np.float64]:
-        """Excess + E[M]."""
-        return (evidence.counts - self.people).astype(np.float64) + self.noise.mean
+        """Excess + E[M], as far as there are people."""
+        excess = self._excess(evidence)
+        return np.minimum(excess.astype(np.float64) + self.noise.mean, Known.of(excess, people=self.people).most)
 
     def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
         """Excess + the range of M; a bin that is not reported has at most the largest M."""
-        low, high = self._noise_range(beta=beta, bins=bins)
-        excess = evidence.counts - self.people
-        return Intervals(
-            low=np.clip(excess + low, 0, self.people),
-            high=np.clip(excess + high, 0, self.people),
-            unreported_high=min(high, self.people),
-        )
+        excess = self._excess(evidence)
+        known = Known.of(excess, people=self.people)
+        return self._ladder.intervals(excess, excess, known, beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest error that some bin exceeds with probability at most beta."""
-        return smallest_distance(self.noise, lambda error: self.failure(error, bins=bins, occupied=occupied) <= beta)
+        """The smallest error that some bin exceeds with probability at most beta; nothing is off by more than all."""
+        bound = smallest_distance(self.noise, lambda error: self.failure(error, bins=bins, occupied=occupied) <= beta)
+        return min(bound, float(self.people))
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
         """At most how likely some bin is off by more: large bins can be hidden or off, small ones only off."""
@@ -71,25 +72,23 @@ class TruncatedCounts:
         large = min(bins, occupied, self.people // (most + 1))
         return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
 
+    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
+        """Bounds on the error of shown bins and on the counts of hidden ones, together but for probability beta."""
+        return self._ladder.before(self.noise.mean, beta=beta, bins=bins, occupied=occupied)
+
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
         """Reported where count - M > 0, as count - M + E[M]; up to float rounding, and 0 for an empty bin."""
         needed = max(1, math.ceil(at_least - self.noise.mean - COUNT_AGAINST_MEAN))
         return max(0.0, 1 - self.noise.window.above(count - needed)) if count >= needed else 0.0
 
-    def _noise_range(self, *, beta: float, bins: int) -> tuple[int, int]:
-        """Bounds on M that put every interval [excess + low, excess + high] around its true count.
+    @cached_property
+    def _ladder(self) -> Ladder:
+        """What the excess of a bin says about its people."""
+        return Ladder(rungs=ExcessRungs(noise=MissingNoise(law=self.noise), people=self.people))
 
-        Upwards only bins of more than `high` people are at risk; downwards at most people / low of them count.
-        """
-        window, people = self.noise.window, self.people
-
-        def fails_above(high: int) -> bool:
-            return any_of((window.above(high), min(bins, people // (high + 1)))) > beta / 2
-
-        def fails_below(low: int) -> bool:
-            return min(bins, people / max(low, 1)) * window.below(low) > beta / 2
-
-        return last_low(self.noise, fails_below), first_high(self.noise, fails_above)
+    def _excess(self, evidence: Tally) -> NDArray[np.int64]:
+        """C - M of each bin."""
+        return evidence.counts - self.people
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,15 +119,13 @@ class UnbiasedCounts:
         return evidence.counts.astype(np.float64) - self.noise.mean
 
     def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
-        """Half of the risk on either side, over all bins."""
-        window = self.noise.window
-        least = last_low(self.noise, lambda low: any_of((window.below(low), bins)) > beta / 2)
-        most = first_high(self.noise, lambda high: any_of((window.above(high), bins)) > beta / 2)
+        """The range that the noise of all these bins keeps to, as likely to be left on either side."""
+        least, most = noise_range(MissingNoise(law=self.noise), beta=beta, bins=bins)
         if self.missing:
             low, high = evidence.counts - self.people + least, evidence.counts - self.people + most
         else:
             low, high = evidence.counts - most, evidence.counts - least
-        return Intervals(low=np.clip(low, 0, self.people), high=np.clip(high, 0, self.people), unreported_high=0)
+        return possible_counts(low, high, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """Every bin fails alike: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""

@@ -23,6 +23,8 @@ from shuffledp.accounting.rounding import COUNT_AGAINST_MEAN
 from shuffledp.noise import IntegerLaw
 from shuffledp.pipeline.estimate import Intervals
 from shuffledp.pipeline.tally import Tally
+from shuffledp.reading.levels import LOWER_EDGE, Known, Ladder, Level
+from shuffledp.reading.missing_noise import MissingNoise
 from shuffledp.reading.reading import in_order
 from shuffledp.reading.risk import any_of
 
@@ -43,49 +45,58 @@ class PairedCounts:
         ordered = in_order(tally)
         return ordered.pick(ordered.counts[:, 0] > ordered.counts[:, 1])
 
-    @property
+    @cached_property
     def weight(self) -> float:
         """w, the weight of c - M + E[M]."""
         return self.pairs.variance / (self.pairs.variance + self.lone.variance)
 
     def point(self, evidence: Tally) -> NDArray[np.float64]:
-        """The weighted average of both estimates."""
-        plus, excess = _plus_and_excess(evidence)
-        return self.weight * (excess + self.lone.mean) + (1 - self.weight) * (plus - self.pairs.mean)
+        """The weighted average of both estimates, where it is possible."""
+        known = self._known(evidence)
+        return np.asarray(np.clip(self._average(evidence), known.least, known.most), dtype=np.float64)
 
     def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
-        """Half of the risk for D of the reported bins, half for the others; c - M <= c <= c + P always holds."""
+        """The average less the range of D; c - M <= c <= c + P holds always."""
+        _, excess = _plus_and_excess(evidence)
+        return self._ladder.intervals(self._average(evidence), excess, self._known(evidence), beta=beta, bins=bins)
+
+    def _average(self, evidence: Tally) -> NDArray[np.float64]:
+        """The true counts + D."""
+        plus, excess = (numbers.astype(np.float64) for numbers in _plus_and_excess(evidence))
+        return self.weight * (excess + self.lone.mean) + (1 - self.weight) * (plus - self.pairs.mean)
+
+    def _known(self, evidence: Tally) -> Known:
+        """At least c - M and at most c + P people hold a bin."""
         plus, excess = _plus_and_excess(evidence)
-        counts = self.point(evidence)
-        low, high = self.deviation_range(beta=beta / 2, bins=bins)
-        return Intervals(
-            low=np.clip(np.ceil(counts - high), excess, self.people).astype(np.int64),
-            high=np.clip(np.floor(counts - low), 0, np.minimum(plus, self.people)).astype(np.int64),
-            unreported_high=min(self.highest_hidden(beta=beta / 2, bins=bins), self.people),
-        )
+        return Known.of(excess, people=self.people, most=plus)
 
     def deviates_above(self, bound: float) -> float:
         """P(D > bound), rounded up: a sum over the values of M of a tail of P."""
-        return self._sum_over_lone(self._pair_tails_above(np.floor(self._pairs_needed(bound) + COUNT_AGAINST_MEAN)))
+        return self._sum_over_lone(self._pair_misses(bound))
 
     def deviates_below(self, bound: float) -> float:
         """P(D < bound), rounded up."""
-        return self._sum_over_lone(self._pair_tails_below(np.ceil(self._pairs_needed(bound) - COUNT_AGAINST_MEAN)))
+        return self._sum_over_lone(self._pair_misses(bound, below=True))
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """P(count - M > 0 and count + D >= at_least), up to float rounding; 0 for an empty bin."""
+        """How likely count - M > 0 and the average of both estimates, where possible, is `at_least`; 0 if empty.
+
+        Up to float rounding, and before other bins leave too few people for it.
+        """
         if count < 1:
             return 0.0
         if at_least <= 0:  # reported at all
             return max(0.0, 1 - self.lone.window.above(count - 1))
-        reported = np.arange(self.lone.window.first, self.lone.window.last + 1) < count
-        too_small = self._pair_tails_below(np.ceil(self._pairs_needed(at_least - count) - COUNT_AGAINST_MEAN))
-        return float(self.lone.window.pmf @ (reported * (1 - np.minimum(too_small, 1))))
+        missing = at_least - count
+        enough_pairs = np.maximum(self._pairs_needed(missing), missing)  # at most c + P people are possible
+        too_small = self._pair_tails_below(np.ceil(enough_pairs - COUNT_AGAINST_MEAN))
+        surely = self._lone_values <= -missing  # at least c - M people are sure
+        chance = np.where(surely, 1.0, 1 - np.minimum(too_small, 1.0))
+        return float(self.lone.window.pmf @ (chance * (self._lone_values < count)))
 
     def _pairs_needed(self, bound: float) -> NDArray[np.float64]:
         """For every value of M, the P at which D equals the bound."""
-        m = np.arange(self.lone.window.first, self.lone.window.last + 1, dtype=np.float64)
-        return (bound - self.weight * (self.lone.mean - m)) / (1 - self.weight) + self.pairs.mean
+        return (bound - self._lone_deviations) / (1 - self.weight) + self._pairs_mean
 
     def _sum_over_lone(self, tails: NDArray[np.float64]) -> float:
         window = self.lone.window
@@ -101,37 +112,80 @@ class PairedCounts:
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The smallest whole number of people that the error exceeds with probability at most beta."""
-        options = range(self.lone.window.last + self.pairs.window.last + 2)
-        return bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
+        options = range(min(self.lone.window.last + self.pairs.window.last + 2, self.people))
+        # beyond them all, nothing is off by more than the number of people
+        at = bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
+        return float(at if at < len(options) else self.people)
 
-    def highest_hidden(self, *, beta: float, bins: int) -> int:
-        """The smallest bound that no unreported bin's true count exceeds, but for probability beta."""
+    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
+        """Bounds on the error of shown bins and on the counts of hidden ones, together but for probability beta."""
+        return self._ladder.before(0.0, beta=beta, bins=bins, occupied=occupied)
 
-        def holds(high: int) -> bool:
-            return any_of((self.lone.window.above(high), min(bins, self.people // (high + 1)))) <= beta
+    @cached_property
+    def noise(self) -> MissingNoise:
+        """M, which decides what is reported."""
+        return MissingNoise(law=self.lone)
 
-        return bisect_left(range(self.lone.window.last + 2), True, key=holds)
+    @cached_property
+    def _ladder(self) -> Ladder:
+        return Ladder(rungs=self)
 
-    def deviation_range(self, *, beta: float, bins: int) -> tuple[float, float]:
-        """Bounds on D of all reported bins at once, but for probability beta.
-
-        Bins with few people are rarely reported, so only about people / typical of them are at risk.
-        """
-        at_risk = min(bins, self._bins_at_risk(beta / 2))
-        reach = float(self.lone.window.last + self.pairs.window.last)
-        low = _bisect(lambda bound: at_risk * self.deviates_below(-bound) <= beta / 4, reach)
-        high = _bisect(lambda bound: at_risk * self.deviates_above(bound) <= beta / 4, reach)
-        return -low, high
-
-    def _bins_at_risk(self, beta: float) -> float:
-        """People / t for the largest t such that all bins of fewer than t people together are reported with
-        probability at most beta: the sum of P(M < c) over them is at most people times the largest P(M < c) / c.
-        """
+    def level(self, risk: float) -> Level:
+        """M up to a bound, above which bins are reported, and D between two bounds."""
+        hidden = min(self.noise.most(risk), self.people)
+        above = self._reach(lambda bound: self.deviates_above(bound) <= risk * LOWER_EDGE)
+        below = self._reach(lambda bound: self.deviates_below(-bound) <= risk)
+        # of the values of M with which such a bin is reported, those that come with a bad P
+        off = self._pair_misses(above) + self._pair_misses(-below, below=True)
+        reported = self._lone_values <= hidden
         window = self.lone.window
-        sizes = np.arange(1, max(2, math.floor(self.lone.mean)))
-        reported_per_person = np.maximum.accumulate(np.array([window.below(int(c)) for c in sizes]) / sizes)
-        safe = int(np.searchsorted(self.people * reported_per_person, beta, side="right"))
-        return self.people / (safe + 1)
+        hides = window.above(int(hidden)) if hidden < self.people else 0.0
+        total = hides + float(window.pmf @ (np.minimum(off, 1.0) * reported)) + window.mass_below
+        return Level(hidden=hidden, least=-above, most=below, risk=min(1.0, total))
+
+    def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
+        """Bounds on D of all bins that are reported, with half of the risk for each.
+
+        A bin of c people adds P(M < c and D beyond the bound), over all bins at most people times the largest ratio of
+        that to c, and at most (occupied bins) * P(D beyond the bound).
+        """
+        sizes, window = self._lone_values + 1, self.lone.window
+        occupied, outside = min(bins, self.people), window.mass_below + window.mass_above
+
+        def holds(misses: NDArray[np.float64]) -> bool:
+            chances = np.cumsum(window.pmf * misses) + outside
+            per_person = float((chances / np.maximum(sizes, 1)).max())
+            return min(self.people * per_person, occupied * float(chances[-1])) <= risk / 2
+
+        above = self._reach(lambda bound: holds(self._pair_misses(bound)))
+        below = self._reach(lambda bound: holds(self._pair_misses(-bound, below=True)))
+        return -above, below
+
+    def _reach(self, holds: Callable[[float], bool]) -> float:
+        """The smallest bound in quarters of a person for which the condition holds; infinite if none does."""
+        options = range(4 * (self.lone.window.last + self.pairs.window.last + 1))
+        at = bisect_left(options, True, key=lambda quarters: holds(quarters / 4))
+        return at / 4 if at < len(options) else math.inf
+
+    def _pair_misses(self, bound: float, *, below: bool = False) -> NDArray[np.float64]:
+        """For every value of M, how likely D lies above the bound, or below it."""
+        if below:
+            return self._pair_tails_below(np.ceil(self._pairs_needed(bound) - COUNT_AGAINST_MEAN))
+        return self._pair_tails_above(np.floor(self._pairs_needed(bound) + COUNT_AGAINST_MEAN))
+
+    @cached_property
+    def _lone_deviations(self) -> NDArray[np.float64]:
+        """What the values of M inside the window add to D: w (E[M] - M)."""
+        return self.weight * (self.lone.mean - self._lone_values.astype(np.float64))
+
+    @cached_property
+    def _pairs_mean(self) -> float:
+        return self.pairs.mean
+
+    @cached_property
+    def _lone_values(self) -> NDArray[np.int64]:
+        """The values of M inside the window."""
+        return np.arange(self.lone.window.first, self.lone.window.last + 1)
 
     @cached_property
     def _pair_above(self) -> NDArray[np.float64]:
@@ -152,11 +206,6 @@ class PairedCounts:
     def _pair_tails_below(self, k: NDArray[np.float64]) -> NDArray[np.float64]:
         index = np.clip(k - self.pairs.window.first, 0, self._pair_below.size - 1).astype(np.int64)
         return self._pair_below[index]
-
-
-def _bisect(holds: Callable[[float], bool], reach: float) -> float:
-    """The smallest bound in quarters of a person for which the condition holds."""
-    return bisect_left(range(math.ceil(4 * reach)), True, key=lambda quarters: holds(quarters / 4)) / 4
 
 
 def _plus_and_excess(evidence: Tally) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

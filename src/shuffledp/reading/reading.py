@@ -7,7 +7,7 @@ of the counts and the number of people; it knows nothing of privacy and of how m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,17 @@ _MOST_LISTED = 2**32
 class ErrorBound:
     """Errors in people that are exceeded with probability at most beta, on the worst dataset.
 
-    `per_bin` is for any single bin, `simultaneous` for the largest error over all bins.
+    `per_bin` is for any single bin, `simultaneous` for the largest error over all bins, where a bin that is not
+    reported counts as an estimate of 0. `shown` and `hidden` take these two apart: with probability at least 1 - beta,
+    no bin that is reported is off by more than `shown`, and every bin that more than `hidden` people hold is reported.
+    After a release the same two are the widths of its intervals and their `unreported_high`, which are usually smaller.
     """
 
     beta: float
     per_bin: float
     simultaneous: float
+    shown: float
+    hidden: int
 
 
 class Reading(Protocol):
@@ -71,8 +76,36 @@ class Reading(Protocol):
 class Truncating(Protocol):
     """A reading that leaves out whatever could be an empty bin; `phantoms` is then False."""
 
+    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
+        """How far off a reported bin, and how many people an unreported one can be, together but for beta."""
+
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
         """How likely a bin of `count` people is reported with an estimate of `at_least` people; 0 for an empty one."""
+
+
+def possible_counts(low: NDArray[Any], high: NDArray[Any], *, people: int) -> Intervals:
+    """Intervals of a reading that reports every bin, without the counts that nobody's data can have."""
+    least, most = (np.clip(end, 0, people).astype(np.int64) for end in (np.floor(low), np.ceil(high)))
+    return Intervals(least, most, unreported_high=0)
+
+
+def around_estimates(
+    counts: NDArray[np.float64], *, per_bin: Intervals, simultaneous: Intervals
+) -> tuple[Intervals, Intervals]:
+    """The same intervals, widened where needed so that each holds its estimate and what holds for all holds for one.
+
+    An unbiased estimate may be negative, or larger than the number of people: an interval then reaches from the
+    possible counts to the estimate. Wider intervals cover all that they covered.
+    """
+    if (counts < per_bin.low).any() or (counts > per_bin.high).any():
+        low = np.minimum(per_bin.low, np.floor(counts).astype(np.int64))
+        high = np.maximum(per_bin.high, np.ceil(counts).astype(np.int64))
+        per_bin = Intervals(low, high, unreported_high=per_bin.unreported_high)
+    return per_bin, Intervals(
+        np.minimum(simultaneous.low, per_bin.low),
+        np.maximum(simultaneous.high, per_bin.high),
+        unreported_high=max(simultaneous.unreported_high, per_bin.unreported_high),
+    )
 
 
 def in_order(tally: Tally) -> Tally:

@@ -21,6 +21,7 @@ from shuffledp.errors import DataError
 from shuffledp.noise import Binomial
 from shuffledp.pipeline.estimate import Intervals
 from shuffledp.pipeline.tally import Tally
+from shuffledp.reading.reading import possible_counts
 
 _BINS_AT_ONCE = 1 << 18
 """Bins whose cells are looked up together, so that they stay in the cache."""
@@ -89,11 +90,7 @@ class SmallestCell:
         """How far estimates go above and below the truth, turned around."""
         counts = self.point(evidence)
         below, above = self._reaches(beta, bins)
-        return Intervals(
-            low=np.clip(np.floor(counts - above), 0, self.people).astype(np.int64),
-            high=np.clip(np.ceil(counts + below), 0, self.people).astype(np.int64),
-            unreported_high=0,
-        )
+        return possible_counts(counts - above, counts + below, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The larger of both reaches; for any dataset that was chosen without the coin."""

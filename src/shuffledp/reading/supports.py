@@ -19,7 +19,7 @@ from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
 from shuffledp.pipeline.estimate import Intervals
 from shuffledp.pipeline.tally import Tally
-from shuffledp.reading.reading import every_bin
+from shuffledp.reading.reading import every_bin, possible_counts
 
 _TOLERANCE, _LEAST_TOLERANCE = 1e-9, 1e-12
 """Precision of a share of flipped bits, relative to their probability, and where that is very small."""
@@ -52,10 +52,7 @@ class Supports:
     def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
         """As wide as the error bound."""
         counts, error = self.point(evidence), self.error(beta=beta, bins=bins, occupied=bins)
-        low, high = (
-            np.clip(edge, 0, self.people).astype(np.int64) for edge in (counts - error, np.ceil(counts + error))
-        )
-        return Intervals(low=low, high=high, unreported_high=0)
+        return possible_counts(counts - error, counts + error, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """Bernstein's bound on |s_j - E s_j| / (p - q): each of n reports moves it by at most 1 / (p - q)."""

@@ -187,7 +187,7 @@ class RealSum(Brief):
         beta = failure_probability(beta)
         rounding = math.sqrt(self.users * math.log(4 / beta) / 2)
         error = (self._noise_beyond(beta / 4) + rounding) / self.scale
-        return ErrorBound(beta=beta, per_bin=error, simultaneous=error)
+        return ErrorBound(beta=beta, per_bin=error, simultaneous=error, shown=error, hidden=0)
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.uint64]:
         """The shares of one person (a number) or of many (an array of numbers), person after person."""
