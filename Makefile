@@ -10,7 +10,8 @@ endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
-.PHONY: help demo check test dist versions lint format docs bench table1 table2 gap trade-off report-figure lock clean
+.PHONY: help demo check test dist versions lint format docs bench table1 table1-figures table2 gap trade-off report-figure \
+  lock clean
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
 ## help: this list
@@ -66,6 +67,7 @@ docs: .venv/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 ## table1: the paper's comparison table, measured, in about ten minutes
+## table1-figures: its figures, drawn anew from the measurements in experiments/data
 ## table2: the paper's Table 2, measured, in about twenty minutes
 ## gap: the figure of the page on pure privacy
 ## trade-off: the figure of the planner in README.md
@@ -79,6 +81,9 @@ bench: .venv/test.stamp .venv/java.stamp
 # the table in README.md.
 table1: .venv/demo.stamp
 	$(BIN)/python -m experiments.table1
+
+table1-figures: .venv/demo.stamp
+	$(BIN)/python -m experiments.table1_figures
 
 # The paper's Table 2, measured, in about twenty minutes: docs/reference/table2.md and docs/figures/table2.png.
 table2: .venv/demo.stamp

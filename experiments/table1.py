@@ -1,6 +1,7 @@
 """The paper's comparison table, measured, in about ten minutes.
 
-Writes docs/reference/table1.md, both figures of docs/explanation/comparison.md, and the short table between the markers
+Writes docs/reference/table1.md, both figures of docs/explanation/comparison.md with their measurements in
+experiments/data, from which `make table1-figures` draws them anew, and the short table between the markers
 <!-- table1 --> and <!-- /table1 --> of README.md and of any page of docs that has them.
 """
 
@@ -11,15 +12,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments import table1_figures
 from experiments.documents import ROOT, marked_documents, rewrite
+from experiments.table1_figures import GUARANTEE, data_file, keep
 from shuffledp.cli.progress import ProgressBar
 from shuffledp.jobs.compare import Measurement, compare
 from shuffledp.protocols import CATALOGUE
-from shuffledp.report.comparison import draw_comparison
 from shuffledp.report.comparison_table import markdown_page
 from shuffledp.report.whole_file import write_whole
 
-GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 PEOPLE = 100_000
 SHORT_BINS = (100, 1_000, 10_000)
 TABLE_BINS = (*SHORT_BINS, 10**6)
@@ -63,14 +64,13 @@ def main(
     for document in documents:
         rewrite(document, "table1", short_table(table, bins=short_bins))
         print(f"wrote the short table in {document}", file=sys.stderr)
-    figures = {
-        "error-against-values.svg": ([people], figure_bins),
-        "error-against-people.svg": (figure_people, [BINS_AGAINST_PEOPLE]),
+    measured = {
+        "error-against-values": ([people], figure_bins),
+        "error-against-people": (figure_people, [BINS_AGAINST_PEOPLE]),
     }
-    for name, (users, bins) in figures.items():
-        path = root / "docs" / "figures" / name
-        draw_comparison(_measured(users, bins, trials=figure_trials, protocols=protocols), path, **GUARANTEE)
-        print(f"wrote {path}", file=sys.stderr)
+    for name, (users, bins) in measured.items():
+        keep(_measured(users, bins, trials=figure_trials, protocols=protocols), data_file(name, root))
+    table1_figures.main(root)
 
 
 def short_table(results: Iterable[Measurement], *, bins: Sequence[int] = SHORT_BINS) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,26 @@ from shuffledp.report.whole_file import check_folder, write_whole
 
 _ENDINGS = (".svg", ".png", ".pdf")
 _DOTS_PER_INCH = 130  # a picture of eleven inches is as wide as a page on most screens
+
+_SHARE_OF_AXES = 0.75
+"""Of the height of a picture, which the axes take beside titles and labels, about."""
+
+STYLE_OF_FIGURES: Any = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.edgecolor": "#8792a2",
+    "xtick.color": "#8792a2",
+    "ytick.color": "#8792a2",
+    "xtick.labelcolor": "#1f2933",
+    "ytick.labelcolor": "#1f2933",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.minor.visible": False,
+    "ytick.minor.visible": False,
+    "svg.hashsalt": "shuffledp",  # the same picture is the same file
+}
 
 
 def check_figure(path: Path) -> None:
@@ -33,5 +55,56 @@ def save_figure(figure: Any, path: Path) -> None:
     """Saves as SVG, PNG or PDF, by the ending of the path."""
     check_figure(path)
     content = io.BytesIO()
-    figure.savefig(content, format=path.suffix.removeprefix("."), dpi=_DOTS_PER_INCH)
+    kind = path.suffix.removeprefix(".")
+    # no date, so that drawing the same data again changes nothing
+    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=undated)
     write_whole(path, content.getvalue())
+
+
+def names_at_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], *, letters: float = 9.5) -> None:
+    """Writes the name of each line beside its end, given as (x, y, name, colour).
+
+    Names at the same x are moved apart, as far as letters of that size need; a thin line leads from the end to its
+    name. A line that ends before others do has its name a little below, where they do not cross it. Scale and limits of
+    the axes must be final.
+    """
+    apart, last = 1.25 * letters, max((end[0] for end in ends), default=0.0)
+    for x in sorted({end[0] for end in ends}):
+        group = sorted((end for end in ends if end[0] == x), key=lambda end: end[1])
+        wanted = [_height(axes, y) for _, y, _, _ in group]
+        for (_, y, name, colour), place in zip(group, spread(wanted, apart), strict=True):
+            moved = place - _height(axes, y) - (0 if x == last else letters)
+            axes.annotate(
+                name,
+                (x, y),
+                xytext=(10, moved),
+                textcoords="offset points",
+                va="center",
+                color=colour,
+                fontsize=letters,
+                fontweight="bold",
+                annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 3},
+            )
+
+
+def spread(wanted: Sequence[float], apart: float) -> list[float]:
+    """Places at least `apart` from each other and close to the wanted ones, which are in increasing order."""
+    groups: list[tuple[float, int]] = []  # the middle of neighbours that touch, and how many they are
+    for place in wanted:
+        groups.append((place, 1))
+        while len(groups) > 1:
+            (below, few), (above, more) = groups[-2:]
+            if above - below >= apart * (few + more) / 2:
+                break
+            groups[-2:] = [((below * few + above * more) / (few + more), few + more)]
+    return [middle + apart * (at - (number - 1) / 2) for middle, number in groups for at in range(number)]
+
+
+def _height(axes: Any, y: float) -> float:
+    """Where a number lies, in points from the bottom of the picture."""
+    low, high = axes.get_ylim()
+    inches = axes.figure.get_size_inches()[1] * _SHARE_OF_AXES
+    scale = math.log if axes.get_yscale() == "log" else float
+    return 72 * float(inches) * (scale(y) - scale(low)) / (scale(high) - scale(low))
