@@ -10,8 +10,8 @@ endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
-.PHONY: help demo check test dist versions lint format docs bench table1 table1-figures table2 gap trade-off report-figure \
-  lock clean
+.PHONY: help demo check test dist versions lint format docs bench table1 table1-figures table2 gap trade-off report-figure
+.PHONY: lock clean
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
 ## help: this list
