@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 
@@ -26,6 +26,14 @@ def share_at_most(bound: float, *, digits: int = 2) -> str:
     return (
         f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(bound))))):.{digits}g}"
     )
+
+
+def share_at_least(bound: float, *, digits: int = 2) -> str:
+    """A lower bound on a share, an epsilon or a factor, rounded down to a number of digits."""
+    if not math.isfinite(bound):
+        return f"{bound:g}"
+    down = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(repr(float(bound))))
+    return f"{float(down):.{digits}g}"
 
 
 def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:

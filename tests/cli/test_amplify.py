@@ -1,6 +1,7 @@
 """`shuffledp amplify`: every bound side by side."""
 
 import json
+import re
 
 import pytest
 
@@ -26,3 +27,25 @@ def test_the_command_refuses_wrong_parameters(arguments):
     result = amplify("--epsilon0", epsilon0, "--users", users, "--delta", delta)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
+
+
+def test_an_error_names_the_option():
+    result = amplify("--epsilon0", "-2", "--users", "1e5", "--delta", "1e-6")
+    assert result.stderr == "shuffledp amplify: --epsilon0 must be above 0 and at most 30, got -2\n"
+
+
+@pytest.mark.parametrize(("epsilon0", "users"), [("0.4", "1e5"), ("2.3", "12345"), ("3", "10^6")])
+def test_printed_bounds_hold(epsilon0, users):
+    asked = ["--epsilon0", epsilon0, "--users", users, "--delta", "1e-6"]
+    shown, truth = amplify(*asked).stdout, json.loads(amplify(*asked, "--json").stdout)
+    for name, epsilon in truth["epsilon"].items():
+        (printed,) = re.findall(rf"{name} +([\d.]+|not applicable)", shown)
+        if epsilon is None:
+            assert printed == "not applicable"
+        elif name == "lower bound":
+            assert 0.998 * epsilon <= float(printed) <= epsilon
+        else:
+            assert epsilon <= float(printed) <= 1.002 * epsilon
+    for target, local in truth["largest_local_epsilon"].items():
+        (printed,) = re.findall(rf"shuffles down to {target} is ([\d.]+)\.\n", shown)
+        assert 0.98 * local <= float(printed) <= local

@@ -15,8 +15,11 @@ def test_demo_goes_the_whole_path(tmp_path):
     assert result.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "surnames.parquet"]
     assert "wrote report.html" in result.stderr
+    before = (tmp_path / "report.html").read_bytes()
     again = next(line for line in result.stderr.splitlines() if "shuffledp run" in line).split("shuffledp ")[1]
     assert "SMITH" in command(*again.split(), cwd=tmp_path).stdout
+    assert (tmp_path / "report.html").read_bytes() == before
+    (tmp_path / "release.html").unlink()
     for needed in ("SMITH", "95 % interval", "█", "(1, 1e-06)-differential privacy", "0 reported that nobody has"):
         assert needed in result.stdout
     assert max(map(len, result.stdout.splitlines()[:20])) <= 80
@@ -46,6 +49,29 @@ def test_bad_parameters_are_one_clear_error(arguments, reason, tmp_path):
     assert reason in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["report.html", "surnames.parquet"])
+def test_the_readers_own_files_are_kept(name, tmp_path, monkeypatch):
+    (tmp_path / name).write_text("mine")
+    with monkeypatch.context() as nothing_is_done:
+        nothing_is_done.setattr("shuffledp.cli.demo._write_population", None)
+        result = command("demo", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"{name} already exists: give another name, or --force" in result.stderr
+    assert (tmp_path / name).read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert command("demo", "--people", "1e3", "--force", cwd=tmp_path).returncode == 0
+    assert (tmp_path / name).read_bytes() != b"mine"
+
+
+@pytest.mark.parametrize("people", ["100000000000", "1e11", "2^64", "10^4000"])
+def test_more_people_than_memory_holds_are_refused(people, tmp_path):
+    result = command("demo", "--people", people, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("shuffledp demo: people must be at most 10,000,000")
+    assert len(result.stderr) < 200
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_surnames():

@@ -40,8 +40,9 @@ def test_terminal_output(folder):
         "█",
         "(missing)",
         "[red]",
-        "4 values are reported",
-        "or more people hold is surely seen",
+        "4 values shown",
+        "a value that is not shown is held by at most",
+        "an estimate that is shown is off by at most",
         "chosen at random",
         "exact law",
         "Not protected",
@@ -168,7 +169,8 @@ def test_a_large_delta_is_a_warning(folder):
 
 @pytest.mark.slow
 def test_outputs_are_written_also_when_nobody_reads_stdout(folder, tmp_path):
-    shell = " ".join([*REAL, "run people.parquet --column page", *GUARANTEE, "--out", str(tmp_path / "r.json")])
+    asked = ["run people.parquet --column page", *GUARANTEE, "--force --out", str(tmp_path / "r.json")]
+    shell = " ".join([*REAL, *asked])
     subprocess.run(f"{shell} | head -c 1", shell=True, cwd=folder, capture_output=True, check=True)
     assert (tmp_path / "r.json").exists()
     full = subprocess.run(f"{shell} --json > /dev/full", shell=True, cwd=folder, capture_output=True, check=False)
@@ -208,11 +210,35 @@ def test_a_domain_with_a_byte_order_mark_and_windows_lines(folder, tmp_path):
 def test_an_output_that_exists_survives_a_failed_run(folder, tmp_path):
     (tmp_path / "report.html").write_text("before")
     result = command(
-        "run", "damaged.csv", "--column", "page", *GUARANTEE, "--out", tmp_path / "report.html", cwd=folder
+        "run", "damaged.csv", "--column", "page", *GUARANTEE, "--out", tmp_path / "report.html", "--force", cwd=folder
     )
     assert result.returncode == 3
     assert (tmp_path / "report.html").read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("others", [[], ["--out", "new.csv"]])
+def test_an_earlier_release_is_not_overwritten_unless_told(folder, tmp_path, others, monkeypatch):
+    """Refused before anything is read or drawn: each release costs privacy."""
+    for name in ("people.parquet", "report.html"):
+        (tmp_path / name).write_bytes(b"before" if name == "report.html" else (folder / name).read_bytes())
+    asked = ["run", "people.parquet", "--column", "page", *GUARANTEE, "--out", "report.html", *others]
+    with monkeypatch.context() as nothing_is_done:
+        nothing_is_done.setattr("shuffledp.jobs.release.private_histogram", None)
+        result = command(*asked, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "report.html already exists: give another name, or --force to overwrite" in result.stderr
+    assert (tmp_path / "report.html").read_bytes() == b"before"
+    assert not (tmp_path / "new.csv").exists()
+    assert command(*asked, "--force", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "report.html").read_bytes() != b"before"
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("histt", "hist"), ("sparse_best", "sparse-best"), ("dumy", "dummy")])
+def test_a_misspelt_protocol_is_guessed(folder, wrong, meant):
+    result = command("run", "people.parquet", "--column", "page", *GUARANTEE, "--protocol", wrong, cwd=folder)
+    assert result.returncode == 2
+    assert result.stderr.endswith(f"got '{wrong}': did you mean {meant}?\n")
 
 
 @pytest.fixture(scope="module")

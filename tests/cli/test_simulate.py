@@ -2,8 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from shuffledp.jobs.evaluate import Evaluation
+from shuffledp.jobs.simulate import Simulation
 from tests.cli.commands import GUARANTEE, command
 
 
@@ -28,6 +31,30 @@ def test_simulate(folder):
     assert "true_counts" not in answer["trials"][0]
     assert answer["bins"].startswith("about 2^")
     assert list(answer["error_quantiles"]) == ["smallest", "median", "90 %", "95 %", "99 %", "largest"]
+
+
+@pytest.mark.parametrize(
+    ("held", "words"), [([True] * 50, "in 50 of 50 releases"), ([True, False, True], "in 2 of 3 releases"),
+                        ([True], "in 1 of 1 release;")],
+)  # fmt: skip
+def test_how_often_intervals_held_is_a_number_of_releases(held, words, folder, monkeypatch):
+    def simulated(*_, **__):
+        trial = {"largest_error": 3.0, "per_bin_coverage": 1.0, "occupied": 3, "found": 3, "phantoms": 0}
+        trials = tuple(Evaluation(covered=one, **trial, true_counts=np.zeros(3)) for one in held)
+        return Simulation(title="Histogram", people=3000, bins=2**65536, epsilon=1.0, delta=1e-6, beta=0.07,
+                          predicted_error=14.1, trials=trials)  # fmt: skip
+
+    monkeypatch.setattr("shuffledp.jobs.simulate.simulate", simulated)
+    shown = command("simulate", "people.csv", "--column", "page", *GUARANTEE, cwd=folder).stdout
+    assert f"All intervals at once held the truth {words}" in shown
+    assert "an error of at most 15 people, with probability at least 0.93" in shown
+    assert "2^" not in shown
+
+
+@pytest.mark.parametrize("trials", ["1e0", "2", "1,0"])
+def test_trials_as_people_write_them(trials, folder):
+    result = command("simulate", "people.csv", "--column", "page", *GUARANTEE, "--trials", trials, cwd=folder)
+    assert result.returncode == (2 if trials == "1,0" else 0)
 
 
 def test_too_few_trials_are_one_clear_error(folder):

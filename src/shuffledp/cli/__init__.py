@@ -7,6 +7,7 @@ statement false, 130 interrupted.
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 from typing import NoReturn
@@ -20,6 +21,9 @@ def main() -> None:
     """Entry point of the `shuffledp` command."""
     for kind in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
         signal.signal(kind, _interrupt)  # leaves no temporary files behind
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a label that the terminal cannot write is no reason to stop
     try:
         from shuffledp.cli.app import app
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import option
-from shuffledp.cli.output import new_table, print_json, print_sentence, print_table
+from shuffledp.cli.options import option, whole_number
+from shuffledp.cli.output import new_table, print_json, print_sentence, print_title, print_whole
+from shuffledp.cli.progress import ProgressBar
+from shuffledp.errors import ParameterError
+from shuffledp.words import counted, share_at_least, share_at_most
 
 EXAMPLE = "shuffledp amplify --epsilon0 2 --users 100000 --delta 1e-6"
 _TARGETS = (0.1, 0.5, 1.0)  # the epsilons for which the question is asked backwards
@@ -20,12 +23,13 @@ _SOURCES = {
 
 def amplify(
     epsilon0: Annotated[float, option("NUMBER", "Privacy loss of every single message.")],
-    users: Annotated[int, option("NUMBER", "How many people send one message each.")],
+    users: Annotated[int, option("NUMBER", "How many people send one message each.", parser=whole_number)],
     delta: given.Delta,
     json: given.Json = False,
 ) -> None:
     """What shuffling adds to the privacy of a local randomizer: every bound side by side."""
     from shuffledp.accounting.amplification import (
+        MOST_LOCAL_EPSILON,
         Amplification,
         blanket_epsilon,
         closed_form_epsilon,
@@ -34,17 +38,22 @@ def amplify(
     )
     from shuffledp.checks import target_delta
 
+    if not 0 < epsilon0 <= MOST_LOCAL_EPSILON:
+        raise ParameterError(f"--epsilon0 must be above 0 and at most {MOST_LOCAL_EPSILON:g}, got {epsilon0:g}")
     shuffled, delta = Amplification(local_epsilon=epsilon0, users=users), target_delta(delta)
     question: dict[str, Any] = {"local_epsilon": shuffled.local_epsilon, "users": shuffled.users, "delta": delta}
-    bounds = {
-        "closed form": closed_form_epsilon(**question),
-        "privacy blanket": blanket_epsilon(**question),
-        "tight": shuffled.epsilon(delta),
-        "lower bound": unavoidable_epsilon(**question),
-    }
-    backwards = {
-        f"{target:g}": largest_local_epsilon(epsilon=target, delta=delta, users=shuffled.users) for target in _TARGETS
-    }
+    with ProgressBar() as progress:
+        progress("computing", 0.0)
+        bounds = {
+            "closed form": closed_form_epsilon(**question),
+            "privacy blanket": blanket_epsilon(**question),
+            "tight": shuffled.epsilon(delta),
+            "lower bound": unavoidable_epsilon(**question),
+        }
+        backwards = {}
+        for done, target in enumerate(_TARGETS, start=1):
+            progress("computing", done / (len(_TARGETS) + 1))
+            backwards[f"{target:g}"] = largest_local_epsilon(epsilon=target, delta=delta, users=shuffled.users)
     if json:
         print_json({**question, "epsilon": bounds, "largest_local_epsilon": backwards})
     else:
@@ -59,15 +68,22 @@ def _show(
     users: int,
     delta: float,
 ) -> None:
-    table = new_table(
-        title=f"{users:,} people, each message {local_epsilon:g}-private, shuffled: epsilon at delta {delta:g}"
-    )
+    people = counted(users, "person", things="people")
+    print_title(f"{people}, each message {local_epsilon:g}-private, shuffled: epsilon at delta {delta:g}")
+    table = new_table()
     table.add_column("")
-    table.add_column("epsilon", justify="right")
+    table.add_column("epsilon", justify="right", no_wrap=True)
     table.add_column("source")
     for name, epsilon in bounds.items():
-        shown = "not applicable" if epsilon is None else f"{epsilon:.4g}"
-        table.add_row(name, shown, _SOURCES[name], style="bold" if name == "tight" else None)
-    print_table(table)
-    answers = "; ".join(f"epsilon {target}: {local:.3g}" for target, local in backwards.items())
-    print_sentence(f"The largest local epsilon that shuffles down to {answers}.")
+        table.add_row(name, _figure(name, epsilon), _SOURCES[name], style="bold" if name == "tight" else None)
+    print_whole(table)
+    for target, local in backwards.items():
+        most = share_at_least(local, digits=3)
+        print_sentence(f"The largest local epsilon that shuffles down to {target} is {most}.")
+
+
+def _figure(name: str, epsilon: float | None) -> str:
+    """An upper bound is rounded up, a lower one down."""
+    if epsilon is None:
+        return "not applicable"
+    return share_at_least(epsilon, digits=4) if name == "lower bound" else share_at_most(epsilon, digits=4)

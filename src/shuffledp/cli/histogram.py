@@ -10,14 +10,24 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shuffledp.cli.output import note_written, print_note, print_sentence
+from shuffledp.cli.output import (
+    natural_width,
+    note_written,
+    print_note,
+    print_paragraphs,
+    print_sentence,
+    print_title,
+    print_whole,
+    width,
+)
 from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import Row
 from shuffledp.report.release_file import save
-from shuffledp.words import shown
+from shuffledp.words import counted, shown, sure_percent
 
 _SMALLEST_SHOWN = 5  # enough to see where the release ends
-_BAR_WIDTH = 22  # fits a terminal of 80 columns
+_WIDEST_BAR = 22  # fits a terminal of 80 columns
+_NARROWEST_BAR = 9  # shorter bars show nothing
 _MAGNIFIED = 10  # the smallest values would have no bars at the scale of the largest
 
 
@@ -36,42 +46,62 @@ def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool) -
 
 def _show(release: Release, *, top: int) -> None:
     estimate = release.estimate
-    title = f"{shown(release.column)} of {estimate.people:,} people, {estimate.guarantee}"
-    print_sentence(Text(title, style="bold"))
+    people = counted(estimate.people, "person", things="people")
+    print_title(f"{shown(release.column)} of {people}, {estimate.guarantee}")
     if len(estimate):
-        Console().print(_table(release, top=top))
+        table = _Lines(release, top=top)
+        without = natural_width(table.drawn(0))
+        room = int(min(_WIDEST_BAR, width() - without - _FRAME))
+        print_whole(table.drawn(room if room >= _NARROWEST_BAR else 0))
     else:
         print_sentence("No value is frequent enough to be reported.")
-    print_sentence(_verdict(release))
-    print_sentence("")
-    print_sentence(Text(estimate.explain()))
-    print_sentence("")
-    for note in release.notes:
-        print_sentence(Text(f"- {note}"))
+    if release.evaluation is not None:
+        print_sentence(_comparison(release))
+    print_paragraphs(release.explain())
 
 
-def _table(release: Release, *, top: int) -> Table:
+_FRAME = 3  # what one more column takes beside its content
+
+
+class _Lines:
     """The largest values and, where the release has a clear end, the smallest."""
-    rows, truth = release.estimate.top(), _true_counts(release)
-    kept = min(top, len(rows))
-    smallest = min(_SMALLEST_SHOWN, max(0, len(rows) - kept - 1))
-    table = Table(caption="bar: solid up to the lower end of the interval, shaded above", caption_justify="left")
-    table.add_column(Text(shown(release.column)), overflow="fold")
-    interval = f"{100 * (1 - release.estimate.beta):.4g} % interval"
-    for name in ("estimate", interval, *(["true"] if truth else [])):
-        table.add_column(name, justify="right")
-    table.add_column("")
-    for row in rows[:kept]:
-        _add(table, row, truth, scale=rows[0].high)
-    if smallest:
-        table.add_section()
-        blank = [""] * (3 if truth else 2)
-        hidden = len(rows) - kept - smallest
-        table.add_row(f"... {hidden:,} more ...", *blank, f"smallest {smallest}, bars x {_MAGNIFIED}")
-        table.add_section()
-        for row in rows[len(rows) - smallest :]:
-            _add(table, row, truth, scale=rows[0].high / _MAGNIFIED)
-    return table
+
+    def __init__(self, release: Release, *, top: int) -> None:
+        self._release, self._rows = release, release.estimate.top()
+        self._truth = _true_counts(release)
+        self._kept = min(top, len(self._rows))
+        self._smallest = min(_SMALLEST_SHOWN, max(0, len(self._rows) - self._kept - 1))
+
+    def drawn(self, bar: int) -> Table:
+        """The table with bars of at most this length; none at all for 0."""
+        rows, release = self._rows, self._release
+        caption = "bar: solid up to the lower end of the interval, shaded above" if bar else None
+        table = Table(caption=caption, caption_justify="left")
+        table.add_column(Text(shown(release.column)), overflow="fold")
+        interval = f"{sure_percent(release.estimate.beta)} % interval"
+        for name in ("estimate", interval, *(["true"] if self._truth else [])):
+            table.add_column(name, justify="right")
+        if bar:
+            table.add_column("")
+        for row in rows[: self._kept]:
+            self._add(table, row, bar, scale=rows[0].high)
+        if self._smallest:
+            table.add_section()
+            blank = [""] * (3 if self._truth else 2)
+            hidden = len(rows) - self._kept - self._smallest
+            said = f"smallest {self._smallest}, bars x {_MAGNIFIED}"
+            magnified = [said if len(said) <= bar else f"bars x {_MAGNIFIED}"] if bar else []
+            table.add_row(f"... {hidden:,} more ...", *blank, *magnified)
+            table.add_section()
+            for row in rows[len(rows) - self._smallest :]:
+                self._add(table, row, bar, scale=rows[0].high / _MAGNIFIED)
+        return table
+
+    def _add(self, table: Table, row: Row, bar: int, *, scale: float) -> None:
+        cells = [f"{row.count:,.0f}", f"{row.low:,} - {row.high:,}"]
+        if self._truth:
+            cells.append(f"{self._truth[row.label]:,}")
+        table.add_row(Text(shown(row.label)), *cells, *([_bar(row, scale, bar)] if bar else []))
 
 
 def _true_counts(release: Release) -> dict[Any, int]:
@@ -81,29 +111,19 @@ def _true_counts(release: Release) -> dict[Any, int]:
     return dict(zip(release.estimate.labels.tolist(), release.evaluation.true_counts.tolist(), strict=True))
 
 
-def _add(table: Table, row: Row, truth: dict[Any, int], *, scale: float) -> None:
-    cells = [f"{row.count:,.0f}", f"{row.low:,} - {row.high:,}"]
-    if truth:
-        cells.append(f"{truth[row.label]:,}")
-    table.add_row(Text(shown(row.label)), *cells, _bar(row, scale))
+def _bar(row: Row, scale: float, length: int) -> str:
+    low, high = (min(length, round(length * value / max(scale, 1))) for value in (row.low, row.high))
+    solid, shaded = ("█", "▒") if Console().encoding.startswith("utf") else ("#", ".")
+    return solid * low + shaded * max(high - low, 1)
 
 
-def _bar(row: Row, scale: float) -> str:
-    low, high = (min(_BAR_WIDTH, round(_BAR_WIDTH * value / max(scale, 1))) for value in (row.low, row.high))
-    return "█" * low + "▒" * max(high - low, 1)
-
-
-def _verdict(release: Release) -> str:
-    """What was found, in two sentences; and how good it is, where that was asked for."""
-    estimate, found = release.estimate, release.evaluation
-    text = f"{len(estimate):,} values are reported. "
-    text += f"A value that {release.surely_seen:,} or more people hold is surely seen, and no estimate is off by more "
-    text += f"than {release.error:,.0f} people, with probability {1 - estimate.beta:g}."
-    if found is not None:
-        text += (
-            "\n[bold red]NOT PRIVATE, do not publish:[/] compared with the truth, the largest error is "
-            f"{found.largest_error:,.0f} people; all intervals at once hold the truth: "
-            f"{'yes' if found.covered else 'no'}; {found.found:,} of {found.occupied:,} values present are reported, "
-            f"and {found.phantoms:,} reported that nobody has."
-        )
-    return text
+def _comparison(release: Release) -> Text:
+    """How good the release is, where that was asked for."""
+    found = release.evaluation
+    assert found is not None
+    reported = f"{found.found:,} of {counted(found.occupied, 'value')} present are reported, and"
+    return Text.assemble(
+        ("NOT PRIVATE, do not publish:", "bold red"),
+        f" compared with the truth, the largest error is {found.largest_error:,.1f} people; all intervals at once hold "
+        f"the truth: {'yes' if found.covered else 'no'}; {reported} {found.phantoms:,} reported that nobody has.",
+    )

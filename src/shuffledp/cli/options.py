@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,14 @@ from shuffledp.errors import ParameterError
 
 # the panels of the help; what has none is essential and stands first
 ROWS, PROTOCOL, RESULT, PLACE = "Rows and values", "Protocol", "Result", "Where it runs"
+
+
+def whole_number(text: str | int) -> int:
+    """A whole number of an option as people write it; its range is checked where it is used."""
+    number = text if isinstance(text, int) else read_whole(text)
+    if number is None:
+        raise typer.BadParameter(f"a whole number is needed, such as 1000000, 1e6 or 2^20; got {shortened(str(text))}")
+    return number
 
 
 def option(kind: str, help: str, *, name: str | None = None, panel: str | None = None, **more: Any) -> Any:
@@ -32,7 +41,7 @@ Column = Annotated[str, option("COLUMN", "The column whose values are counted.")
 Epsilon = Annotated[float, option("NUMBER", "Privacy loss of the whole release.")]
 Delta = Annotated[float, option("NUMBER", "Chance that the privacy loss is larger; well below 1 / people.")]
 Beta = Annotated[float, option("NUMBER", "Chance that an interval or error bound may fail.")]
-Seed = Annotated[int, option("NUMBER", "The same seed gives the same trials.")]
+Seed = Annotated[int, option("NUMBER", "The same seed gives the same trials.", parser=whole_number)]
 
 User = Annotated[
     str | None,
@@ -55,14 +64,19 @@ Format = Annotated[
 
 ProtocolName = Annotated[
     str | None,
-    option("NAME", "{advised}, the best unless given; or another one: {others}.", panel=PROTOCOL),
+    option("NAME", "The best of {advised} unless given; `shuffledp protocols` lists all.", panel=PROTOCOL),
 ]
 Estimator = Annotated[
     str | None,
-    option("truncated|unbiased", "truncated: no phantom values; unbiased: needs --domain.", panel=PROTOCOL),
+    option(
+        "truncated|unbiased",
+        "truncated: shows no value that nobody holds; unbiased: shows all, needs --domain.",
+        panel=PROTOCOL,
+    ),
 ]
 
-Top = Annotated[int, option("NUMBER", "How many of the largest values to show.", panel=RESULT, min=1)]
+Top = Annotated[int, option("NUMBER", "How many of the largest values to show.", panel=RESULT, parser=whole_number)]
+Force = Annotated[bool, flag("--force", "Overwrite files that exist.", panel=RESULT)]
 Json = Annotated[bool, flag("--json", "Print the whole result as JSON.", panel=RESULT)]
 Figure = Annotated[Path | None, option("FILE", "Draw the result: .svg, .png or .pdf.", panel=RESULT)]
 
@@ -75,20 +89,7 @@ def with_names(text: str) -> str:
 def _advised() -> list[str]:
     from shuffledp.protocols.catalogue import CATALOGUE
 
-    # hist-unbiased is hist with --estimator unbiased
-    return [name for name, entry in CATALOGUE.items() if entry.advised and name != "hist-unbiased"]
-
-
-def _others() -> list[str]:
-    from shuffledp.protocols.catalogue import CATALOGUE
-
-    return [name for name, entry in CATALOGUE.items() if entry.model == "shuffled" and not entry.advised]
-
-
-def _compared() -> list[str]:
-    from shuffledp.protocols.catalogue import CATALOGUE
-
-    return list(CATALOGUE)
+    return [name for name, entry in CATALOGUE.items() if entry.advised]
 
 
 def _verified() -> list[str]:
@@ -99,25 +100,54 @@ def _verified() -> list[str]:
 
 _NAMES: dict[str, Callable[[], list[str]]] = {
     "advised": _advised,
-    "others": _others,
-    "compared": _compared,
     "verified": _verified,
 }
 
 
 def parse_whole(text: str, *, name: str) -> int:
-    """A whole number as people write it: 100000, 100_000, 1e6, 2^64 or 2**64."""
-    plain = text.replace("**", "^").replace("_", "").replace(",", "")
-    number = 0
-    if power := re.fullmatch(r"(\d+)\^(\d{1,5})", plain):
-        number = int(power[1]) ** int(power[2])
-    elif re.fullmatch(r"\d+|\d+(\.\d+)?e\d{1,2}", plain):
-        number = int(plain) if plain.isdigit() else round(float(plain))
-    if number < 1:
-        raise ParameterError(f"{name} must be a whole number such as 100000, 1e6 or 2^64, got {text!r}")
+    """A whole number of at least 1 as people write it."""
+    number = read_whole(text)
+    if number is None or number < 1:
+        raise ParameterError(f"{name} must be a whole number such as 100000, 1e6 or 2^64, got {shortened(text)}")
     return number
 
 
 def parse_wholes(text: str, *, name: str) -> list[int]:
     """Whole numbers with commas between them."""
-    return [parse_whole(part, name=name) for part in text.split(",")]
+    parts = text.split(",")
+    if any(part.startswith("0") for part in parts[1:]):
+        raise ParameterError(
+            f"{name} takes numbers with commas between them: write 1000000 or 1e6 for one, got {shortened(text)}"
+        )
+    return [parse_whole(part, name=name) for part in parts]
+
+
+_MOST_DIGITS = 4000
+"""Python reads no longer numbers from text."""
+
+_MOST_POWER = 100_000
+"""Bits of the largest number that is meant: far more than the values of 8,192 bytes need."""
+
+
+def read_whole(text: str) -> int | None:
+    """100000, 100_000, 100,000, 1e6, 1.5e6, 10^6, 2^64 or 2**64; None for anything else."""
+    plain = text.strip().replace("**", "^").replace("_", "")
+    if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", plain):
+        plain = plain.replace(",", "")
+    if power := re.fullmatch(r"(\d{1,20})\^(\d{1,6})", plain, flags=re.ASCII):
+        base, exponent = int(power[1]), int(power[2])
+        return base**exponent if exponent * base.bit_length() <= _MOST_POWER else None
+    if re.fullmatch(r"[+-]?\d+", plain, flags=re.ASCII):
+        return int(plain) if len(plain) <= _MOST_DIGITS else None
+    if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,3}", plain, flags=re.ASCII):
+        number = Decimal(plain)
+        return int(number) if number == number.to_integral_value() else None
+    return None
+
+
+def shortened(text: str) -> str:
+    """What was typed, as an error shows it."""
+    return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "...")
+
+
+_MOST_SHOWN = 40

@@ -1,42 +1,121 @@
-"""What commands print: results on stdout, as tables and sentences or as JSON; notes on stderr."""
+"""What commands print: results on stdout, as tables and sentences or as JSON; notes on stderr.
+
+Tables fit the terminal, or COLUMNS where that is set. A pipe or a file has no edge: nothing is left out there.
+"""
 
 from __future__ import annotations
 
+import math
+import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from shuffledp.plain import to_json
+from shuffledp.words import paragraphs
+
+_READABLE_WIDTH = 100
+"""Longer lines of text are hard to read."""
+
+_UNLIMITED = 10_000
+
+C = TypeVar("C")
 
 
-def new_table(*, title: str | None = None, caption: str | None = None, **more: Any) -> Table:
+def has_edge() -> bool:
+    """Whether lines have a width that they should not exceed."""
+    return Console().is_terminal or "COLUMNS" in os.environ
+
+
+def width() -> float:
+    """Columns that a table may have."""
+    return Console().width if has_edge() else math.inf
+
+
+def new_table(**more: Any) -> Table:
     """An empty table with a line under its head."""
-    return Table(title=title, caption=caption, box=SIMPLE_HEAD, title_justify="left", caption_justify="left", **more)
+    return Table(box=SIMPLE_HEAD, **more)
 
 
-def print_table(table: Table, *, least_width: int = 0) -> None:
-    """A table, which may be wider than a terminal that is too narrow for it."""
-    _console(least_width).print(table)
+def natural_width(table: Table) -> int:
+    """Columns that a table takes where there is no edge."""
+    console = Console(width=_UNLIMITED)
+    return Measurement.get(console, console.options, table).maximum
 
 
-def print_sentence(text: Any) -> None:
-    """A sentence as one line, which the terminal wraps."""
-    Console().print(text, soft_wrap=True, highlight=False)
+def least_width(table: Table) -> int:
+    """Columns that a table takes with every cell wrapped that may be."""
+    console = Console(width=_UNLIMITED)
+    return Measurement.get(console, console.options, table).minimum
 
 
-def print_below(text: str, *, least_width: int = 0) -> None:
-    """A sentence below a table, wrapped where the table ends."""
-    _console(least_width).print(text, highlight=False)
+def print_table(table: Table) -> None:
+    """A table, whose cells are wrapped where it would be too wide."""
+    Console().print(table)
 
 
-def _console(least_width: int) -> Console:
+def print_whole(table: Table) -> None:
+    """A table that may be as wide as it likes where there is no edge."""
     console = Console()
-    console.width = max(console.width, least_width)
-    return console
+    if not has_edge():
+        console.width = max(console.width, natural_width(table))
+    console.print(table)
+
+
+def print_in_parts(make: Callable[[Sequence[C]], Table], columns: Sequence[C]) -> None:
+    """A table with many columns: below each other, as many at a time as fit."""
+    at_once = next(
+        (
+            number
+            for number in range(len(columns), 1, -1)
+            if all(natural_width(make(part)) <= width() for part in _parts(columns, number))
+        ),
+        1,
+    )
+    for part in _parts(columns, at_once):
+        print_whole(make(part))
+
+
+def _parts(columns: Sequence[C], number: int) -> list[Sequence[C]]:
+    return [columns[start : start + number] for start in range(0, len(columns), number)]
+
+
+def print_title(text: str) -> None:
+    """A line above a table."""
+    print_sentence(Text(text, style="bold"))
+
+
+def print_sentence(text: str | Text) -> None:
+    """A sentence, wrapped between words on a terminal."""
+    console = Console()
+    if has_edge():
+        console.width = min(console.width, _READABLE_WIDTH)
+    console.print(text, soft_wrap=not has_edge(), highlight=False, markup=False)
+
+
+def print_paragraphs(text: str) -> None:
+    """Titled paragraphs, with an empty line before each."""
+    for title, body in paragraphs(text).items():
+        print_sentence("")
+        print_sentence(Text.assemble((f"{title}: ", "bold"), body))
+
+
+def print_indented(text: str) -> None:
+    """A sentence below a table, where its first column is."""
+    if has_edge():
+        console = Console()
+        console.width = min(console.width, _READABLE_WIDTH)
+        console.print(Padding(Text(text), (0, 0, 0, 2)), highlight=False)
+    else:
+        print_sentence(f"  {text}")
 
 
 def print_json(result: Any) -> None:

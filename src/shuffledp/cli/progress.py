@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
+import threading
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -14,26 +14,36 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 _MOMENT = 1.0
 
 
-def _is_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
+def _terminal() -> TextIO | None:
+    """A copy of stderr, which stays the terminal whatever becomes of the original; None if it is no terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    return os.fdopen(os.dup(sys.stderr.fileno()), "w")
 
 
 class ProgressBar:
     """Told what is being done and which share of it is done, it shows one bar for each."""
 
     def __init__(self) -> None:
-        # a copy of stderr, which stays the terminal whatever becomes of the original
-        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w") if _is_terminal() else None
+        self._file = _terminal()
+        self._shares: dict[str, float] = {}
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
-        self._started = time.monotonic()
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(_MOMENT, self._begin)  # also work that tells nothing for long gets its bar
+        self._timer.daemon = True
 
     def __call__(self, what: str, share: float) -> None:
         """Moves the bar of what is being done."""
-        waits = share == 0 and what not in self._tasks  # something begins whose share may not be told for long
-        if self._file is None or (time.monotonic() - self._started < _MOMENT and not waits):
-            return
-        if self._bars is None:
+        with self._lock:
+            self._shares[what] = share
+            self._draw()
+
+    def _begin(self) -> None:
+        """The moment is over: what was told meanwhile is shown."""
+        with self._lock:
+            if self._file is None or self._file.closed:
+                return
             self._bars = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -43,18 +53,30 @@ class ProgressBar:
                 transient=True,
             )
             self._bars.start()
-        if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(what, total=1.0)
-        # a bar that only moves to and fro while nothing is known about the share
-        self._bars.update(self._tasks[what], completed=share, total=1.0 if share else None)
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._bars is None:
+            return
+        for what, share in self._shares.items():
+            if what not in self._tasks:
+                if share == 1.0:  # it was done before bars were shown
+                    continue
+                self._tasks[what] = self._bars.add_task(what, total=1.0)
+            # a bar that only moves to and fro while nothing is known about the share
+            self._bars.update(self._tasks[what], completed=share, total=1.0 if share else None)
 
     def __enter__(self) -> Self:
+        if self._file is not None:
+            self._timer.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bars is not None:
-            self._bars.stop()
-        if self._file is not None:
-            self._file.close()
+        self._timer.cancel()
+        with self._lock:
+            if self._bars is not None:
+                self._bars.stop()
+            if self._file is not None:
+                self._file.close()

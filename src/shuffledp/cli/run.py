@@ -29,6 +29,7 @@ def run(
         list[Path] | None,
         option("FILE", "Write the result to a .html, .csv, .parquet or .json file; may be repeated.", panel=RESULT),
     ] = None,
+    force: given.Force = False,
     json: given.Json = False,
     user: given.User = None,
     drop_missing: given.DropMissing = False,
@@ -63,14 +64,17 @@ def run(
     Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
     3 data that cannot be read or written, 130 interrupted.
     """
+    from shuffledp.checks import whole
     from shuffledp.cli.domain import read_domain
     from shuffledp.cli.histogram import publish
+    from shuffledp.cli.overwriting import keep_existing
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.engines import find_files
     from shuffledp.jobs.release import private_histogram
     from shuffledp.report.release_file import check_writable
     from shuffledp.report.whole_file import refuse_same
 
+    whole("top", top)
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     if data.passed_over:
         print_note(f"passed over {counted(len(data.passed_over), 'file')} of no known format")
@@ -78,6 +82,7 @@ def run(
     for path in out or []:
         check_writable(path)
         refuse_same(path, [*inputs, *([] if domain is None else [domain])], "an output")
+    keep_existing(out or [], force=force)
     labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
     with ProgressBar() as progress, _quiet_start() if engine == "spark" else nullcontext():
         release = private_histogram(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option, parse_whole
-from shuffledp.cli.output import new_table, note_written, print_json, print_sentence, print_table
+from shuffledp.cli.options import flag, option, parse_whole, read_whole, shortened
+from shuffledp.cli.output import new_table, note_written, print_in_parts, print_json, print_sentence, print_title
 from shuffledp.errors import ParameterError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from shuffledp.applications.separation import Separation
 
 EXAMPLE = "shuffledp separate --problem support --epsilon 1 --delta 1e-6 --no-local"
@@ -43,12 +46,12 @@ def separate(
     """
     from shuffledp.applications.separation import PROBLEMS
     from shuffledp.applications.separation import separate as separated
+    from shuffledp.checks import one_of
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.report.drawing import check_figure
     from shuffledp.report.separation import draw_separation
 
-    if problem not in PROBLEMS:
-        raise ParameterError(f"problem must be one of {', '.join(PROBLEMS)}; got {problem!r}")
+    one_of("problem", problem, PROBLEMS)
     sizes = _sizes(problem, {"l": length, "h": height, "s": branching, "bins": bins, "alpha": alpha})
     if figure is not None:
         check_figure(figure)
@@ -64,22 +67,29 @@ def separate(
 
 
 def _show(result: Separation) -> None:
-    from shuffledp.report.separation_table import label, notes, people
+    from shuffledp.report.separation_table import notes
+
+    print_title(f"{result.problem}, epsilon {result.epsilon:g}, delta {result.delta:g}: people needed")
+    print_in_parts(partial(_table, result), range(len(result.sizes)))
+    for line in notes(result):
+        print_sentence(line)
+
+
+def _table(result: Separation, chosen: Sequence[int]) -> Table:
+    """A column for each of the chosen sizes."""
+    from shuffledp.report.separation_table import label, people
 
     table = new_table()
-    table.add_column("")
-    for size in result.sizes:
-        table.add_column(f"{result.size_name} = {size:,}", justify="right")
+    table.add_column("", no_wrap=True)
+    for at in chosen:
+        table.add_column(f"{result.size_name} = {result.sizes[at]:,}", justify="right", no_wrap=True)
     previous = "exact"
     for column, cells in zip(result.columns, result.cells, strict=True):
         if column.how == "bound" and previous != "bound":
             table.add_section()
-        table.add_row(label(column), *map(people, cells))
+        table.add_row(label(column), *(people(cells[at]) for at in chosen))
         previous = column.how
-    print_sentence(f"{result.problem}, epsilon {result.epsilon:g}, delta {result.delta:g}: people needed")
-    print_table(table)
-    for line in notes(result):
-        print_sentence(line)
+    return table
 
 
 def _sizes(problem: str, options: dict[str, str | None]) -> dict[str, Any]:
@@ -93,10 +103,7 @@ def _sizes(problem: str, options: dict[str, str | None]) -> dict[str, Any]:
 
 
 def _whole_numbers(name: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise ParameterError(f"{name} must be whole numbers such as 10,100,1000; got {text!r}") from None
+    return tuple(_number(name, part, "whole numbers such as 10,100,1000", text) for part in text.split(","))
 
 
 def _numbers(name: str, text: str) -> tuple[float, ...]:
@@ -109,11 +116,14 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
 def _one_number(name: str, text: str) -> int:
     from shuffledp.checks import whole
 
-    try:
-        number = int(text)
-    except ValueError:
-        raise ParameterError(f"{name} must be one whole number, got {text!r}") from None
-    return whole(name, number)
+    return whole(name, _number(name, text, "one whole number", text))
+
+
+def _number(name: str, part: str, needed: str, text: str) -> int:
+    number = read_whole(part)
+    if number is None:
+        raise ParameterError(f"{name} must be {needed}; got {shortened(text)}")
+    return number
 
 
 def _bins(name: str, text: str) -> int:

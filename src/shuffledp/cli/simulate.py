@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import option
-from shuffledp.cli.output import new_table, print_json, print_sentence, print_table
+from shuffledp.cli.options import option, whole_number
+from shuffledp.cli.output import new_table, print_indented, print_json, print_sentence, print_title, print_whole
 from shuffledp.plain import plain
-from shuffledp.words import readable
+from shuffledp.words import at_most, counted, readable, surely
 
 if TYPE_CHECKING:
     from shuffledp.jobs.simulate import Simulation
@@ -24,7 +24,7 @@ def simulate(
     column: given.Column,
     epsilon: given.Epsilon,
     delta: given.Delta,
-    trials: Annotated[int, option("NUMBER", "How many releases to simulate.")] = 100,
+    trials: Annotated[int, option("NUMBER", "How many releases to simulate.", parser=whole_number)] = 100,
     seed: given.Seed = 0,
     user: given.User = None,
     drop_missing: given.DropMissing = False,
@@ -78,19 +78,31 @@ def simulate(
 
 def _show(result: Simulation) -> None:
     """How the largest error over all values is distributed."""
-    table = new_table(
-        title=f"{len(result.trials):,} simulated releases: {result.title}, {result.people:,} people, "
-        f"epsilon {result.epsilon:g}, delta {result.delta:g}",
-        caption="largest error over all values of one release, in people",
+    trials, people = len(result.trials), counted(result.people, "person", things="people")
+    print_title(
+        f"{counted(trials, 'simulated release')}: {result.title}, {people}, epsilon {result.epsilon:g}, delta "
+        f"{result.delta:g}"
     )
+    table = new_table()
     for name in _SHARES:
         table.add_column(name, justify="right")
     table.add_row(*(f"{error:,.1f}" for error in result.quantiles(list(_SHARES.values()))))
-    print_table(table)
-    found = sum(trial.found for trial in result.trials) / len(result.trials)
+    print_whole(table)
+    print_indented("the largest error over all values of one release, in people: how it is distributed")
+    held = sum(trial.covered for trial in result.trials)
+    found = sum(trial.found for trial in result.trials) / trials
+    present = counted(result.trials[0].occupied, "value")
+    possible = f"; {readable(result.bins)} are possible" if result.bins.bit_length() <= _MOST_BITS else ""
     print_sentence(
-        f"Predicted: at most {result.predicted_error:,.1f} people in {1 - result.beta:.4g} of all releases. All "
-        f"intervals at once held the truth in {result.covered:.4g} of them. On average {found:,.1f} of "
-        f"{result.trials[0].occupied:,} values present were reported, of {readable(result.bins)} possible ones.\n"
-        "Not private: this compares with the true counts."
+        f"Predicted: an error of at most {at_most(result.predicted_error)} people, with probability at least "
+        f"{surely(result.beta)}."
     )
+    print_sentence(
+        f"All intervals at once held the truth in {held:,} of {counted(trials, 'release')}; at least "
+        f"{surely(result.beta)} of all are promised."
+    )
+    print_sentence(f"Of {present} that people hold, {found:,.1f} were reported on average{possible}.")
+    print_sentence("Not private: this compares with the true numbers.")
+
+
+_MOST_BITS = 64  # a larger number of possible values says nothing

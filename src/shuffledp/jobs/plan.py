@@ -182,15 +182,15 @@ def _worth_it(best: PlanRow, reason: str) -> Advice:
 def _nothing_practical(rows: Sequence[PlanRow], possible: Sequence[PlanRow], most: float) -> str:
     """Why nothing is recommended, and what would help."""
     if not possible:
-        fewest = min(row.fewest_users for row in rows)
         return (
-            "no protocol is possible with so few honest people: what each needs is said above; more people, a larger "
-            f"epsilon or a larger delta help (at least {counted(fewest, 'person', things='people')} in any case)"
+            "no protocol is possible with so few honest people: more of them, a larger epsilon or a larger delta help; "
+            + "; ".join(f"{row.title} {row.problem}" for row in rows)
         )
     cheapest = min(possible, key=lambda row: row.messages)
+    fewest = "" if math.isinf(cheapest.messages) else f" ({cheapest.title} the fewest, {magnitude(cheapest.messages)})"
     return (
-        f"every protocol sends more than {counted_messages(most)} per person ({cheapest.title} the fewest, "
-        f"{expected_messages_in_words(cheapest.messages)}): more people, fewer possible values or a larger epsilon help"
+        f"every protocol sends more than {counted_messages(most)} per person{fewest}: more people, fewer possible "
+        "values or a larger epsilon help"
     )
 
 
@@ -211,11 +211,6 @@ def warnings(*, users: int, delta: float, error: float = 0.0) -> Iterator[str]:
 def counted_messages(number: float) -> str:
     """A number of messages per person, which need not be whole."""
     return f"{magnitude(number)} message{'' if number == 1 else 's'}"
-
-
-def expected_messages_in_words(number: float) -> str:
-    """An expected number of messages is finite, but may be too large for a float."""
-    return magnitude(number, infinite="over 1e+308")
 
 
 def users_needed(

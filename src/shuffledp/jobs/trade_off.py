@@ -10,6 +10,7 @@ from typing import NamedTuple
 from shuffledp.brief import Brief
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.plan import Plan, plan
+from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import SparseHistogram
 
 _CHOICES = ("hist", "hist-unbiased", "dummy", "sparse")
@@ -45,10 +46,10 @@ class TradeOff(Brief):
     errors: Mapping[str, tuple[float, ...]]
 
 
-def trade_off(asked: Plan) -> TradeOff:
+def trade_off(asked: Plan, *, progress: Progress = quiet) -> TradeOff:
     """What there is to choose between, for the people and the guarantee of a plan."""
     rows = {name: asked.row(name) for name in _CHOICES}
-    errors = _errors_by_bins(asked)
+    errors = _errors_by_bins(asked, progress)
     return TradeOff(
         asked=asked,
         choices={name: Point(row.messages, row.simultaneous) for name, row in rows.items() if not row.problem},
@@ -77,16 +78,18 @@ def _sparse_budgets(asked: Plan) -> tuple[Point, ...]:
     return tuple(sorted(points))
 
 
-def _errors_by_bins(asked: Plan) -> dict[str, tuple[float, ...]]:
-    plans = [
-        plan(
-            users=asked.users,
-            bins=round(2**power),
-            epsilon=asked.epsilon,
-            delta=asked.delta,
-            beta=asked.beta,
-            honest_users=asked.honest_users,
+def _errors_by_bins(asked: Plan, progress: Progress) -> dict[str, tuple[float, ...]]:
+    plans = []
+    for done, power in enumerate(_BIN_POWERS):
+        progress("planning for other numbers of values", done / len(_BIN_POWERS))
+        plans.append(
+            plan(
+                users=asked.users,
+                bins=round(2**power),
+                epsilon=asked.epsilon,
+                delta=asked.delta,
+                beta=asked.beta,
+                honest_users=asked.honest_users,
+            )
         )
-        for power in _BIN_POWERS
-    ]
     return {name: tuple(found.row(name).simultaneous for found in plans) for name in _GROWING}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shuffledp.jobs.compare import Measurement
-from shuffledp.words import readable
+from shuffledp.words import at_most, counted, share_at_most
 
 CELLS: dict[str, Callable[[Measurement], str]] = {
     "model": lambda m: m.model,
     "protocol": lambda m: m.title,
     "error": lambda m: f"{m.mean:,.1f} ±{m.high - m.mean:,.1f}",
-    "bound": lambda m: f"{m.bound:,.0f}",
+    "bound": lambda m: at_most(m.bound),
     "messages": lambda m: f"{m.messages:,.4g}",
     "bits": lambda m: f"{m.bits:,.4g}",
     "seconds": lambda m: f"{m.seconds:.3g}",
@@ -29,9 +29,10 @@ def by_case(results: Iterable[Measurement]) -> dict[tuple[int, int], list[Measur
 
 def legend(*, beta: float, trials: int, data: str) -> list[str]:
     """What the columns are."""
+    measured = f"mean over {counted(trials, 'trial')} of {data} data, ± its 95 % interval"
     return [
-        f"error: the largest over all values, in people; mean over {trials} trials of {data} data, ± its 95 % interval",
-        f"bound: what is exceeded {beta:.0%} of the time at most, whatever the data",
+        f"error: the largest over all values, in people; {measured}",
+        f"bound: what is exceeded with probability at most {share_at_most(beta, digits=3)}, whatever the data",
         "messages, bits: per person; seconds: one trial",
     ]
 
@@ -43,7 +44,11 @@ def markdown_page(
     about = "; ".join(legend(beta=beta, trials=trials, data=data))
     lines = [f"# Every protocol for epsilon {epsilon:g}, delta {delta:g}", "", f"{about}.", ""]
     for (users, bins), rows in by_case(results).items():
-        lines += [f"### {users:,} people, {readable(bins)} values", "", "| " + " | ".join(CELLS) + " |"]
+        lines += [
+            f"### {counted(users, 'person', things='people')}, {counted(bins, 'value')}",
+            "",
+            "| " + " | ".join(CELLS) + " |",
+        ]
         lines += ["|" + "---|" * len(CELLS)]
         for row in rows:
             cells = [cell(row) for cell in CELLS.values()]

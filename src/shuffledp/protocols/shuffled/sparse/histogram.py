@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import PrivacyCurve
 from shuffledp.accounting.rounding import SCALED_LAWS
+from shuffledp.errors import ParameterError
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.clusters import Clusters
 from shuffledp.pipeline.tally import Tally
@@ -56,7 +57,13 @@ class SparseHistogram(ShuffledHistogram):
         """
         laws = laws_for(target, messages=messages, error=error)
         while True:
-            everyone = laws.scaled(target.users / target.honest)
+            try:
+                everyone = laws.scaled(target.users / target.honest)
+            except ParameterError:
+                raise ParameterError(
+                    f"with only {target.honest:,} honest people among {target.users:,}, all together must make more "
+                    "noise than can be computed: more of them must be honest"
+                ) from None
             protocol = cls(
                 users=target.users,
                 bins=target.bins,

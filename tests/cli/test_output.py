@@ -1,0 +1,177 @@
+"""What every command prints: it fits the terminal, has an end, and loses nothing in a pipe."""
+
+import io
+import os
+import pickle
+import subprocess
+import threading
+from importlib import import_module
+
+import pytest
+from rich.cells import cell_len
+
+from shuffledp.cli import progress
+from tests.cli.commands import GUARANTEE, REAL, command
+
+PEOPLE = ["people.csv", "--column", "page"]
+COMMANDS = {
+    "plan": ["plan", "--users", "1e6", "--bins", "1e5", *GUARANTEE],
+    "plan any": ["plan", "--users", "2e5", "--bins", "any", *GUARANTEE],
+    "run": ["run", *PEOPLE, *GUARANTEE, "--evaluate"],
+    "simulate": ["simulate", *PEOPLE, *GUARANTEE, "--trials", "2"],
+    "compare": ["compare", "--users", "2e4", "--bins", "10", *GUARANTEE, "--trials", "2", "--protocols",
+                "hist,hist-published,laplace,dummy"],
+    "separate": ["separate", "--problem", "support", *GUARANTEE, "--no-local"],
+    "amplify": ["amplify", "--epsilon0", "2", "--users", "1e5", "--delta", "1e-6"],
+    "protocols": ["protocols"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("widths")
+    words = ["a" * 39, "北京" * 15, "b", *(f"page {number}" for number in range(25))]
+    (path / "people.csv").write_text("page\n" + "".join(f"{word}\n" * 300 for word in words), encoding="utf-8")
+    (path / "one.csv").write_text("page\n" + "a\n" * 500)
+    return path
+
+
+JOBS = ("jobs.plan.plan", "jobs.release.private_histogram", "jobs.simulate.simulate", "jobs.compare.compare",
+        "applications.separation.separate")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def done():
+    return {}
+
+
+@pytest.fixture
+def once(monkeypatch, done):
+    """Every job is done once, whatever the width in which its result is shown."""
+
+    def cached(place, job):
+        def asked(*arguments, progress, **options):
+            question = pickle.dumps((place, arguments, options))
+            if question not in done:
+                done[question] = job(*arguments, progress=progress, **options)
+            return done[question]
+
+        return asked
+
+    for place in JOBS:
+        module, _, name = place.rpartition(".")
+        job = getattr(import_module(f"shuffledp.{module}"), name)
+        monkeypatch.setattr(f"shuffledp.{place}", cached(place, job))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("once")
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_lines_fit_the_terminal(name, columns, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    result = command(*COMMANDS[name], cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert max(map(cell_len, result.stdout.splitlines())) <= columns
+
+
+@pytest.mark.usefixtures("once")
+def test_a_table_that_is_too_wide_comes_in_parts(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = command(*COMMANDS["plan"]).stdout
+    monkeypatch.setenv("COLUMNS", "80")
+    assert shown.count("largest error ") == 2 * command(*COMMANDS["plan"]).stdout.count("largest error ")
+    for name in ("hist", "hist-unbiased", "sparse", "sparse-best", "dummy"):
+        assert name in shown.split()
+
+
+@pytest.mark.usefixtures("once")
+def test_what_has_no_room_is_named(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "no room for: seconds, bits" in command(*COMMANDS["compare"]).stdout
+
+
+@pytest.mark.usefixtures("once")
+def test_a_pipe_gets_everything():
+    shown = command(*COMMANDS["compare"]).stdout
+    assert "no room" not in shown
+    (head,) = (line for line in shown.splitlines() if "protocol" in line.split())
+    assert head.split() == ["model", "protocol", "error", "bound", "messages", "bits", "seconds"]
+    (row,) = (line for line in shown.splitlines() if "theorem's constants" in line and "shuffled" in line)
+    assert row.count("±") == 1
+
+
+def test_one_value_is_singular(folder):
+    shown = command("run", "one.csv", "--column", "page", *GUARANTEE, cwd=folder).stdout
+    assert "Result: 1 value shown, for 500 people" in shown
+    assert "1 values" not in shown
+
+
+@pytest.mark.slow
+def test_a_terminal_that_knows_only_ascii_is_no_reason_to_stop(folder):
+    result = subprocess.run(
+        [*REAL, *COMMANDS["run"]], capture_output=True, cwd=folder, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "TERM": "dumb"},
+    )  # fmt: skip
+    assert result.returncode == 0
+    assert b"Traceback" not in result.stderr
+    assert b"#" in result.stdout
+
+
+@pytest.mark.usefixtures("once")
+def test_explanations_are_short_titled_paragraphs(folder):
+    shown = command(*COMMANDS["run"], cwd=folder).stdout
+    paragraphs = shown.split("\n\n")[1:]
+    assert [text.split(":")[0] for text in paragraphs] == [
+        "Result", "How sure", "Guarantee", "Who must be trusted", "Noise", "How people were counted", "Not protected",
+    ]  # fmt: skip
+    assert max(map(len, paragraphs)) < 800
+    for ours in ("2^", " bin", "lone", "phantom", "safe side"):
+        assert ours not in shown
+
+
+class Screen(io.StringIO):
+    """A terminal whose text can be read when it is closed."""
+
+    text = ""
+
+    def close(self):
+        if not self.closed:
+            self.text = self.getvalue()
+        super().close()
+
+
+def test_work_that_tells_nothing_gets_a_bar_after_a_moment(monkeypatch):
+    screen, shown, begin = Screen(), threading.Event(), progress.ProgressBar._begin
+
+    def begun(self):
+        begin(self)
+        shown.set()
+
+    monkeypatch.setattr(progress, "_MOMENT", 0.0)
+    monkeypatch.setattr(progress, "_terminal", lambda: screen)
+    monkeypatch.setattr(progress.ProgressBar, "_begin", begun)
+    with progress.ProgressBar() as told:
+        told("planning", 0.0)
+        assert shown.wait(timeout=60)
+    assert "planning" in screen.text
+
+
+def test_short_work_shows_no_bar(monkeypatch):
+    screen = Screen()
+    monkeypatch.setattr(progress, "_MOMENT", 3600.0)
+    monkeypatch.setattr(progress, "_terminal", lambda: screen)
+    with progress.ProgressBar() as told:
+        told("planning", 0.0)
+        told("planning", 1.0)
+    assert screen.closed
+    assert screen.text == ""
+
+
+@pytest.mark.parametrize("name", ["plan", "amplify", "simulate"])
+def test_every_slow_command_tells_how_far_it_is(name, folder, monkeypatch):
+    told = []
+    monkeypatch.setattr(progress.ProgressBar, "__call__", lambda self, what, share: told.append((what, share)))
+    assert command(*COMMANDS[name], cwd=folder).returncode == 0
+    assert told
+    assert all(0 <= share <= 1 for _, share in told)
