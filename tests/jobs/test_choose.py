@@ -7,7 +7,9 @@ import pytest
 
 from shuffledp import ParameterError, TooFewUsersError, private_histogram
 from shuffledp.accounting import calibration
+from shuffledp.engines.people import EVERYTHING
 from shuffledp.jobs.choose import choose
+from shuffledp.jobs.plan import plan_for
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.shuffled.sparse.laws import LawSearch
 
@@ -114,3 +116,40 @@ def test_a_release_calibrates_each_protocol_once(monkeypatch):
     assert release.title in release.notes[0]
     assert [times for kind, times in calls.items() if kind[0] == "binomial"] == [1]
     assert {times for kind, times in calls.items() if kind[0] == "sparse"} == {1}
+
+
+@pytest.mark.parametrize("practical", [math.inf, 1000.0, 6.0])
+@pytest.mark.parametrize(
+    ("users", "bits", "listed"),
+    [(10**6, 17, True), (2000, 1, True), (1000, 12, True), (60, 2, True), (10**5, 70, False), (10**5, 65536, False)],
+)
+def test_a_plan_says_what_a_release_will_use(users, bits, listed, practical):
+    """One decision for the same numbers, and for the same reason."""
+    target = Target(users=users, bins=2**bits, epsilon=1, delta=1e-6)
+    advice = plan_for(target, beta=0.05, practical_messages=practical)
+    told = (advice.recommended, advice.reason)
+    if math.isinf(practical):
+        assert told == (advice.recommended_for_held_data, advice.reason_for_held_data)
+    if advice.recommended is None:
+        with pytest.raises(ParameterError) as refused:
+            chosen(target, listed=listed, practical_messages=practical)
+        assert str(refused.value) == advice.reason or not listed  # where only some fit, only they are named
+    else:
+        choice = chosen(target, listed=listed, practical_messages=practical)
+        assert (choice.name, choice.reason) == told
+        assert choice.protocol.messages_per_user.expected <= practical
+
+
+def test_an_unlisted_release_is_planned_by_any_large_number_of_values():
+    """Which of them is taken does not depend on how large the universe is."""
+    plans = [plan_for(Target(users=2 * 10**5, bins=bins, epsilon=1, delta=1e-6), beta=0.05, practical_messages=1000)
+             for bins in (2**20, 2**70, 2**1025, EVERYTHING)]  # fmt: skip
+    assert len({plan.recommended_for_held_data for plan in plans}) == 1
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("histogram", "hist"), ("sparse_best", "sparse-best")])
+def test_a_misspelt_name_is_guessed(wrong, meant):
+    with pytest.raises(ParameterError, match=rf"got '{wrong}': did you mean {meant}\?$"):
+        chosen(protocol=wrong)
+    with pytest.raises(ParameterError, match=r"got 'xyz'$"):
+        chosen(protocol="xyz")
