@@ -38,7 +38,7 @@ class Codebook:
         if found.null_count and not self._other:
             raise DataError(
                 "a value is not in the domain (it is not shown, since it may be personal): list every possible value, "
-                "or count all others together with other"
+                "or count all others together: --other, in Python other=True"
             )
         return np.asarray(compute.fill_null(found, len(self._listed)), dtype=np.int64)
 
