@@ -21,6 +21,8 @@ QUOTE, NEWLINE, RETURN = b'"', b"\n", b"\r"
 _QUOTE, _NEWLINE, _RETURN = QUOTE[0], NEWLINE[0], RETURN[0]
 
 NOT_UTF8 = "is not UTF-8"
+_STRAY_QUOTE = "has a quote inside a field without quotes around it, or a quote before it is not closed"
+_AFTER_QUOTE = "has text after a closing quote, or a quote before it is not closed"
 
 
 class MalformedError(Exception):
@@ -120,11 +122,11 @@ def _check_quotes(
     wrong = ~(doubled | (before == delimiter[0]) | (before == _NEWLINE))
     if wrong.any():
         place = opening[wrong.argmax()]
-        raise MalformedError(text.count(NEWLINE, 0, place), "has a quote inside a field that has no quotes around it")
+        raise MalformedError(text.count(NEWLINE, 0, place), _STRAY_QUOTE)
     after = raw[closing + 1]
     wrong = (after != _QUOTE) & (after != delimiter[0]) & (after != _NEWLINE) & (after != _RETURN)
     if wrong.any():
-        raise MalformedError(text.count(NEWLINE, 0, closing[wrong.argmax()]), "has text after a closing quote")
+        raise MalformedError(text.count(NEWLINE, 0, closing[wrong.argmax()]), _AFTER_QUOTE)
     if opening.size > closing.size:
         raise MalformedError(text.count(NEWLINE, 0, opening[-1]), "has a quote that is never closed")
     second: NDArray[np.int64] = opening[doubled]
