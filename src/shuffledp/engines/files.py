@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from glob import glob, has_magic
@@ -50,7 +51,7 @@ class Files:
     delimiter: str = ","
     encoding: str = "utf-8"
     passed_over: tuple[str, ...] = ()
-    spool: Any = field(default=None, repr=False, compare=False)
+    spool: Spool | None = field(default=None, repr=False, compare=False)
 
     @property
     def shown(self) -> str:
@@ -72,16 +73,17 @@ def find_files(
     """
     if format is not None and format not in _NAMES:
         raise ParameterError(f"format must be one of {', '.join(_NAMES)}, got {format!r}")
-    spool, paths, passed_over = None, [], []
+    spool: Spool | None = None
+    paths, passed_over = [], []
     for given in patterns:
         pattern = os.fspath(given)
         if pattern == STANDARD_INPUT:
             if spool is not None:
                 raise DataError("standard input is given twice: it can be read once")
             format = format or "csv"
-            spool = _copy_of_standard_input()
-            paths.append(str(Path(spool.name, "standard-input")))
-            _check_readable(paths[-1])
+            spool = Spool()
+            paths.append(spool.path)
+            _check_readable(spool.path)
         else:
             found, skipped = _expand(pattern, format)
             paths += found
@@ -130,14 +132,17 @@ def _checked_encoding(encoding: str | None, format: str) -> str | None:
     return "utf-8" if found.name in ("ascii", "utf-8-sig") else found.name
 
 
-def _copy_of_standard_input() -> Any:
-    """A temporary folder with what standard input holds, since data is read more than once."""
-    if sys.stdin is None:
-        raise DataError("there is no standard input")
-    folder = tempfile.TemporaryDirectory(prefix="shuffledp-")
-    with Path(folder.name, "standard-input").open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return folder
+class Spool:
+    """A copy of standard input in a temporary file, since data is read more than once; it goes when this does."""
+
+    def __init__(self) -> None:
+        if sys.stdin is None:
+            raise DataError("there is no standard input")
+        folder = tempfile.mkdtemp(prefix="shuffledp-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.path = str(Path(folder, "standard-input"))
+        with Path(self.path).open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
 
 
 def _expand(pattern: str, format: str | None) -> tuple[list[str], list[str]]:

@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.engines import Encode
+from shuffledp.engines.arrow_files import ArrowScan
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files, is_remote
 from shuffledp.engines.json_lines import has_key, values_of_lines, wrong_line
 from shuffledp.engines.schemas import check_schemas
 from shuffledp.engines.sql import quoted_name, quoted_text
-from shuffledp.engines.tables import Scan, scan_arrow_files, scan_memory
+from shuffledp.engines.tables import Scan, scan_memory
 from shuffledp.engines.text_scan import TextScan
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.shuffler import shuffle
@@ -206,7 +207,7 @@ class InProcess:
             return f"SELECT {columns} FROM read_parquet({files}, union_by_name = true, hive_partitioning = false)"
         if data.format == "json":
             self._check_keys(data)
-        self._scan = scan_arrow_files(data) if data.format == "arrow" else TextScan(data, needed)
+        self._scan = ArrowScan(data, needed) if data.format == "arrow" else TextScan(data, needed)
         return values_of_lines(needed) if data.format == "json" else "SELECT * FROM scanned"
 
     def _check_keys(self, files: Files) -> None:

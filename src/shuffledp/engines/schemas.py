@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from shuffledp.engines.arrow_files import arrow_schema, plain_type
 from shuffledp.engines.files import Files
 from shuffledp.errors import DataError
 
@@ -20,7 +21,7 @@ def check_schemas(files: Files, needed: Sequence[str]) -> None:
         schema = _schema(path, files.format)
         check_columns(path if len(files.paths) > 1 else None, schema.names, needed)
         for name in needed:
-            kind = _plain(schema.field(name).type)
+            kind = plain_type(schema.field(name).type)
             if first.setdefault(name, kind) != kind:
                 raise other_type(name, path=path, kind=kind, first_path=files.paths[0], first=first[name])
 
@@ -44,27 +45,10 @@ def other_type(name: str, *, path: str, kind: Any, first_path: str, first: Any) 
 
 def _schema(path: str, format: str) -> Any:
     import pyarrow
-    import pyarrow.ipc as ipc
     import pyarrow.parquet as parquet
 
-    def of_arrow(name: str) -> Any:
-        with pyarrow.OSFile(name) as file:
-            whole = file.read(6) == b"ARROW1"
-            file.seek(0)
-            return (ipc.open_file(file) if whole else ipc.open_stream(file)).schema
-
-    read: Callable[[str], Any] = parquet.read_schema if format == "parquet" else of_arrow
+    read: Callable[[str], Any] = parquet.read_schema if format == "parquet" else arrow_schema
     try:
         return read(path)
     except (pyarrow.ArrowException, OSError):
         raise DataError(f"{path} cannot be read as {format}: damaged, or of another format") from None
-
-
-def _plain(kind: Any) -> Any:
-    """A type without how its values are laid out in memory, which says nothing about them."""
-    import pyarrow
-
-    if pyarrow.types.is_dictionary(kind):
-        kind = kind.value_type
-    text = (pyarrow.types.is_large_string, pyarrow.types.is_string_view)
-    return pyarrow.string() if any(is_text(kind) for is_text in text) else kind

@@ -104,6 +104,8 @@ def header_fields(path: str, files: Files, needed: Sequence[str], header: bytes 
 
 def _advice(names: list[str], header: bytes, delimiter: str) -> str:
     """What may be wrong with the header. Its names are not shown: without a header they are a person's values."""
+    if b"\0" in header:
+        return "its first line has zero bytes, as UTF-16 has: add --encoding utf-16-le (encoding= in Python)"
     for sign, written in _OTHER_DELIMITERS.items():
         if len(names) == 1 and sign != delimiter and sign.encode() in header:
             return f"its first line has no {delimiter!r} but {sign!r}: add --delimiter {written} (delimiter= in Python)"
