@@ -260,8 +260,8 @@ def test_missing_files_and_mixed_formats(tmp_path):
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ([1, SECRET], "different or unusual kinds"),
-        (["\ud800"], "different or unusual kinds"),
+        ([1, [SECRET]], "nested or has no text"),
+        ([SECRET, object()], "nested or has no text"),
         ({"value": [[1], [2]]}, "choose one of text"),
         (np.zeros((2, 2)), "flat array"),
         (7, "a table, an array"),

@@ -2,70 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.engines.kinds import Finder, Kind
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.labels import label
 
 OTHER = "(other)"
 """The label of all values outside the domain together."""
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,4})?", re.IGNORECASE | re.ASCII)
+_LONGEST_NUMBER = 400
+"""Characters of a label that are read as a number: a float has at most 309 digits before its point."""
 
 
 class Codebook:
     """A listed domain for a column: its labels, then missing (unless dropped), then all other values (if wanted).
 
-    The extra bins are there whether or not anybody needs them, so that they say nothing about the data.
+    The extra bins are there whether or not anybody needs them, so that they say nothing about the data. Which bin a
+    value has depends on that value and on the list alone: the bin of its own label, else of a label that reads like it,
+    such as the text "7" for the number 7.
     """
 
     def __init__(self, labels: Sequence[Any], *, label_type: Any, missing: bool, other: bool) -> None:
-        listed = _of_type(list(labels), label_type)
-        if missing and not listed.null_count:
-            listed = _joined(listed, [None])
-        if other and OTHER in (known := listed.to_pylist()):
+        kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
+        listed = [_label(one) for one in labels]
+        alike = [(one, at) for at, first in enumerate(listed) for one in _readings(first, kind)]
+        if kind.declared and not all(map(kind.can_have, listed)):
+            fitting = {at for one, at in alike if kind.can_have(one)}
+            if not all(kind.can_have(one) or at in fitting for at, one in enumerate(listed)):
+                raise ParameterError(f"a label of the domain does not fit the column, whose values are {kind.type}")
+        if missing and None not in listed:
+            listed.append(None)
+        if other and OTHER in listed:
             raise ParameterError(f"the domain has a label {OTHER!r} of its own: rename it, or leave out other")
-        self._listed, self._other = listed, other
-        self.domain = Domain.of([*known, OTHER] if other else listed.to_pylist())
+        self.domain = Domain.of([*listed, OTHER] if other else listed)
+        self._rest = len(listed) if other else None
+        self._find = Finder(kind, chain(zip(listed, range(len(listed)), strict=True), alike))
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
         """The bin of every value of an Arrow array."""
-        import pyarrow.compute as compute
-
-        found = compute.index_in(values, value_set=self._listed)
-        if found.null_count and not self._other:
+        found = self._find(values)
+        if self._rest is not None:
+            found[found < 0] = self._rest
+        elif found.size and found.min() < 0:
             raise DataError(
                 "a value is not in the domain (it is not shown, since it may be personal): list every possible value, "
-                "or count all others together: --other, in Python other=True"
+                "or count all others together (other=True in Python, --other on the command line)"
             )
-        return np.asarray(compute.fill_null(found, len(self._listed)), dtype=np.int64)
+        return found
 
 
-def _of_type(labels: list[Any], label_type: Any) -> Any:
-    """Labels as an Arrow array of the column's type; text is read as numbers or dates where the column has those."""
-    import pyarrow
-
+def _label(one: Any) -> Any:
     try:
-        if labels and all(isinstance(label, str) for label in labels):
-            listed = pyarrow.array(labels, pyarrow.string()).cast(label_type)
-        else:
-            listed = pyarrow.array(labels, label_type)
-        if pyarrow.types.is_floating(label_type):
-            listed = pyarrow.array([None if x is None else x + 0.0 for x in listed.to_pylist()], label_type)
-        return listed
-    except (
-        pyarrow.ArrowInvalid,
-        pyarrow.ArrowTypeError,
-        pyarrow.ArrowNotImplementedError,
-        OverflowError,
-        UnicodeError,
-    ):
-        raise ParameterError(f"a label of the domain does not fit the column, whose values are {label_type}") from None
+        return label(one)
+    except DataError:
+        raise ParameterError(
+            "a label of the domain is nested or has no text of its own: list text, numbers, truth values, dates or "
+            "times"
+        ) from None
 
 
-def _joined(listed: Any, more: list[Any]) -> Any:
-    import pyarrow
+def _readings(one: Any, kind: Kind) -> Iterator[Any]:
+    """The other labels that one of the domain stands for, where they have no bin of their own.
 
-    return pyarrow.concat_arrays([listed, pyarrow.array(more, listed.type)])
+    Those that no entry of the column can have need not be listed.
+    """
+    if one is None or (kind.type is not None and kind.own in (str, bool, int) and kind.can_have(one)):
+        return
+    if isinstance(one, str):
+        yield from _read(one)
+        return
+    if not isinstance(one, int) or one.bit_length() <= _LONGEST_NUMBER:
+        yield str(one)
+    if isinstance(one, bool):
+        yield int(one)
+    elif one in (0, 1):
+        yield bool(one)
+    if isinstance(one, float):
+        yield label(Decimal(repr(one)))
+    if isinstance(one, Decimal):
+        yield label(float(one))
+    if isinstance(one, date) and not isinstance(one, datetime):
+        yield datetime(one.year, one.month, one.day)
+
+
+def _read(text: str) -> Iterator[Any]:
+    """What a text can be read as, but for itself."""
+    if text.lower() in ("true", "false"):
+        yield text.lower() == "true"
+    if len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text):
+        yield label(Decimal(text))
+        if math.isfinite(near := float(text)):
+            yield label(near)
+        if near in (0, 1):
+            yield bool(near)
+    kinds: tuple[Callable[[str], Any], ...] = (date.fromisoformat, datetime.fromisoformat, time.fromisoformat)
+    for read in kinds:
+        try:
+            yield label(read(text))
+        except ValueError:
+            continue

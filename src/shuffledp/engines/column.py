@@ -27,11 +27,15 @@ class Column:
             value = getattr(self, field)
             if not (isinstance(value, str) and value) and not (field == "user" and value is None):
                 raise ParameterError(f"{'column' if field == 'name' else field} must be the name of a column")
+        if self.user == self.name:  # each value would be one person, and their number that of the different values
+            raise ParameterError(
+                "user and column are the same column: user says whose row it is, column what they hold"
+            )
 
     @property
     def needed(self) -> list[str]:
         """The columns to read."""
-        return [self.name] if self.user in (None, self.name) else [self.name, str(self.user)]
+        return [self.name] if self.user is None else [self.name, self.user]
 
     def check(self, present: list[str], *, listed: bool = True) -> None:
         """Refuses a column that is not there; the present ones are listed where they cannot be a person's values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from shuffledp.engines import Column, Files, find_files, open_engine
 from shuffledp.engines.codebook import Codebook
-from shuffledp.engines.tables import has_columns
+from shuffledp.engines.kinds import Finder, Kind
+from shuffledp.engines.tables import Memory, read_memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.tally import Tally
+from shuffledp.pipeline.labels import LONGEST_NUMBER
+from shuffledp.pipeline.tally import Tally, as_symbols
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
 
@@ -33,8 +35,8 @@ class People:
         self,
         data: Any,
         *,
-        column: str | None,
-        user: str | None,
+        column: Hashable | None,
+        user: Hashable | None,
         drop_missing: bool,
         domain: Domain | Iterable[Any] | None,
         other: bool,
@@ -51,14 +53,14 @@ class People:
         self._engine = open_engine(self.column, engine=engine, master=master, progress=progress, rng=rng)
         self._codebook: Codebook | None = None
         self.domain = domain if isinstance(domain, Domain) else Domain.implicit(EVERYTHING)
-        if labels is not None:
-            try:
-                kind = self._engine.label_type
-                self._codebook = Codebook(labels, label_type=kind, missing=not drop_missing, other=other)
-            except BaseException:
-                self._engine.close()
-                raise
-            self.domain = self._codebook.domain
+        try:
+            self._kind = self._kind_of_values()
+            if labels is not None:
+                self._codebook = Codebook(labels, label_type=self._kind, missing=not drop_missing, other=other)
+                self.domain = self._codebook.domain
+        except BaseException:
+            self._engine.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -101,7 +103,7 @@ class People:
         for labels, people in self._engine.counts():
             drawn = protocol.sample_tally(Tally(np.arange(people.size), people), part=True)
             reported = protocol.reading.evidence(drawn)
-            seen.append(reported.renamed(_names(labels, reported.symbols)))
+            seen.append(reported.renamed(_names(self._kind, labels.take(reported.symbols))))
             done += int(people.sum())
             self._progress("drawing noise", done / protocol.users)
         return Tally.join(seen)
@@ -117,12 +119,9 @@ class People:
             dense = self._dense(self._codebook)
             yield places(symbols, np.arange(dense.size)), dense
             return
-        import pyarrow
-        import pyarrow.compute as compute
-
-        reported = pyarrow.array(labels.tolist(), self._engine.label_type)
+        find = Finder(self._kind, ((label, at) for at, label in enumerate(labels.tolist())))
         for batch, people in self._engine.counts():
-            yield np.asarray(compute.fill_null(compute.index_in(batch, reported), -1), dtype=np.int64), people
+            yield find(batch), people
 
     def numbered(self) -> Tally:
         """The true counts of numbered bins; of the universe, those of occupied ones, whose names do not matter."""
@@ -132,6 +131,13 @@ class People:
         counts = np.sort(np.concatenate([people for _, people in self._engine.counts()]))
         return Tally(np.arange(counts.size), counts)
 
+    def _kind_of_values(self) -> Kind:
+        """How the engine's entries are read."""
+        data = self.column.data
+        if not isinstance(data, Memory):
+            return Kind(self._engine.label_type)
+        return data.kind or Kind(self._engine.label_type, declared=data.declared)
+
     def _dense(self, codebook: Codebook) -> NDArray[np.int64]:
         """The true count of every bin of the listed domain."""
         counts = np.zeros(self.domain.size, dtype=np.int64)
@@ -140,18 +146,26 @@ class People:
         return counts
 
 
-def _column(data: Any, column: str | None, *, user: str | None, drop_missing: bool) -> Column:
+def _column(data: Any, column: Hashable | None, *, user: Hashable | None, drop_missing: bool) -> Column:
     """The column of whatever data is; names of files are looked up."""
+    if isinstance(data, Iterator) and not hasattr(data, "schema"):
+        data = list(data)
     if isinstance(data, str | os.PathLike):
         data = find_files([data])
     elif isinstance(data, list | tuple) and data and all(isinstance(part, _name_of_file(column)) for part in data):
         data = find_files(data)
-    if column is None and (isinstance(data, Files) or has_columns(data)):
+    on_spark = type(data).__module__.startswith("pyspark.")
+    if on_spark and column is None and len(data.columns) == 1:
+        column = data.columns[0]
+    if not on_spark and not isinstance(data, Files):
+        data = read_memory(data, column=column, user=user)
+        column, user = data.name, data.user
+    if column is None:
         raise ParameterError("column must be the name of a column: it says which values to count")
-    return Column(data=data, name="value" if column is None else column, user=user, drop_missing=drop_missing)
+    return Column(data=data, name=column, user=user, drop_missing=drop_missing)  # type: ignore[arg-type]
 
 
-def _name_of_file(column: str | None) -> Any:
+def _name_of_file(column: Hashable | None) -> Any:
     """What the entries of a list must be to be names of files: text could be values, unless a column is named."""
     return os.PathLike if column is None else str | os.PathLike
 
@@ -160,20 +174,26 @@ def _labels(domain: Domain | Iterable[Any] | None) -> list[Any] | None:
     """The labels of a listed domain; None for a universe."""
     if isinstance(domain, Domain):
         return domain.decode(np.arange(domain.size)).tolist() if domain.can_list else None
+    # the categories of pandas, also where they are given by a column or its type, are a list of possible values
+    domain = getattr(getattr(domain, "dtype", domain), "categories", domain)
     if isinstance(domain, str | bytes) or not isinstance(domain, Iterable | None):
         raise ParameterError(f"domain must be a list of labels or a Domain, got {type(domain).__name__}")
     return None if domain is None else list(domain)
 
 
-def _names(labels: Any, at: NDArray[np.int64]) -> NDArray[Any]:
-    """Some of the labels of an Arrow array as symbols."""
-    chosen = labels.take(at)
-    if str(chosen.type).startswith("int") and not chosen.null_count:
-        return np.asarray(chosen, dtype=np.int64)
-    named: list[Any] = chosen.to_pylist()
-    if any(isinstance(name, str) and len(name.encode("utf-8", "surrogatepass")) > LONGEST_VALUE for name in named):
+def _names(kind: Kind, entries: Any) -> NDArray[Any]:
+    """The labels of some entries as symbols."""
+    named = as_symbols(kind.labels(entries))
+    if named.dtype == object and any(map(_too_long, named)):
         raise DataError(f"a value is longer than {LONGEST_VALUE:,} bytes: shorten the values before they are counted")
-    return np.fromiter(named, dtype=object, count=len(named))
+    return named
+
+
+def _too_long(label: Any) -> bool:
+    """Whether a label is none of the values that EVERYTHING counts, or too long to be written."""
+    if isinstance(label, int):
+        return label.bit_length() > LONGEST_NUMBER
+    return isinstance(label, str) and len(label.encode()) > LONGEST_VALUE
 
 
 def places(symbols: NDArray[Any], bins: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,61 +2,259 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files
-from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.engines.kinds import Kind
+from shuffledp.engines.stored import Stored, arrow, converted, library_of, store, store_one_by_one
+from shuffledp.errors import DataError, ParameterError, ShuffledpError
 
 Scan = Callable[[], Any]
 """Makes an Arrow table, dataset or stream; called once for each time the data is read."""
 
+_ROWS_AT_ONCE = 1 << 18
+"""Rows that a table of counts is written out as at a time."""
+
+_WIDER_THAN_64_BITS = ("HUGEINT", "UHUGEINT", "BIGNUM")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Data in memory, of which the needed columns can be scanned.
+
+    `name` and `user` are the names of those columns in the scan; `kind` says how the values are read, None if as what
+    DuckDB makes of them, and `declared` is for that case.
+    """
+
+    scan: Scan
+    name: str
+    user: str | None = None
+    kind: Kind | None = None
+    declared: bool = False
+
 
 def scan_memory(column: Column) -> Scan:
-    """A table (pandas, polars, Arrow, DuckDB, a dictionary) or a flat array of values as an Arrow source."""
-    arrow, data = _arrow(), column.data
-    if type(data).__module__.split(".")[0] in ("duckdb", "_duckdb"):
-        column.check(list(data.columns))
-        return lambda: data.to_arrow_reader()
-    if _is_lazy(data):
-        data = data.collect()
+    """The columns of data in memory as an Arrow source."""
+    data = column.data
+    return (data if isinstance(data, Memory) else read_memory(data, column=column.name, user=column.user)).scan
+
+
+def read_memory(data: Any, *, column: Hashable | None, user: Hashable | None = None) -> Memory:
+    """A table, rows, counts or a flat array of values; a table of one column needs no name of it.
+
+    Only needed columns are touched, and how a value is read does not depend on other values.
+    """
+    if isinstance(data, Iterator) and not hasattr(data, "schema"):
+        data = list(data)
     try:
-        if isinstance(data, dict):
-            table = arrow.table(data)
-        elif hasattr(data, "columns") or hasattr(data, "column_names"):
-            names = getattr(data, "column_names", None) or list(data.columns)
-            column.check([str(name) for name in names])
-            table = arrow.table(data)
-        else:
-            table = arrow.table({column.name: _flat(data)})
-    except (arrow.ArrowException, UnicodeError, OverflowError):
-        raise DataError("the values are of different or unusual kinds: make them all text, or all numbers") from None
-    column.check(table.column_names)
-    table = table.select(column.needed)
-    return lambda: table
+        return _read_memory(data, column, user)
+    except ShuffledpError:
+        raise
+    except Exception as error:  # messages of the libraries can quote the data
+        raise DataError(f"the data cannot be read ({type(error).__name__})") from None
 
 
-def has_columns(data: Any) -> bool:
-    """Whether the data is a table, not a flat array."""
-    return _is_lazy(data) or isinstance(data, dict) or hasattr(data, "columns") or hasattr(data, "column_names")
+def _read_memory(data: Any, column: Hashable | None, user: Hashable | None) -> Memory:
+    table = _table(data)
+    if table is None:
+        if user is not None:
+            raise ParameterError("user must be the name of a column, which needs a table: this data has no columns")
+        name = "value" if column is None else str(column)
+        if isinstance(data, Counter):
+            return _people_per_value(data, name)
+        return _memory({name: store(data)}, name, None)
+    value = table.find(column, "column")
+    person = None if user is None else table.find(user, "user")
+    if person is not None and person == value:
+        raise ParameterError("user and column are the same column: user says whose row it is, column what they hold")
+    name, of_whom = str(value), None if person is None else str(person)
+    if of_whom is not None and of_whom.lower() == name.lower():  # DuckDB does not tell them apart
+        of_whom += " (user)"
+    return table.read({name: value} | ({} if of_whom is None else {of_whom: person}), name, of_whom)
 
 
-def _is_lazy(data: Any) -> bool:
-    """Whether this is a polars LazyFrame."""
-    return hasattr(data, "collect_schema") and hasattr(data, "collect")
+# tables -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table whose columns are taken one by one; `listed` says whether their names may be shown."""
+
+    names: list[Any]
+    take: Callable[[Any], Any]
+    listed: bool = True
+
+    def find(self, wanted: Hashable | None, what: str) -> Any:
+        """The name of a column as the table has it; text also finds a name that is not text, such as 0."""
+        if wanted is None:
+            if len(self.names) != 1 or not self.listed:
+                raise ParameterError("column must be the name of a column: it says which values to count")
+            return self.names[0]
+        found = [name for name in self.names if _same(name, wanted)]
+        found = found or [name for name in self.names if str(name) == wanted]
+        if not found:
+            options = f"there are {', '.join(map(str, self.names))}" if self.listed else "no row has it"
+            raise DataError(f"there is no column {wanted!r}: {options}")
+        if len(found) > 1:
+            raise DataError(
+                f"there are several columns {wanted!r}: rename them, so that {what} says which one is meant"
+            )
+        return found[0]
+
+    def read(self, names: dict[str, Any], name: str, user: str | None) -> Memory:
+        """The needed columns, under new names."""
+        return _memory({new: store(self.take(old)) for new, old in names.items()}, name, user)
+
+
+@dataclass(frozen=True)
+class _Stream(_Table):
+    """A table that is read piece by piece: `take` makes a reader of some columns, `schema` has their Arrow types.
+
+    The entries of `keyed` columns are keys of labels already.
+    """
+
+    schema: Any = None
+    keyed: frozenset[str] = frozenset()
+
+    def read(self, names: dict[str, Any], name: str, user: str | None) -> Memory:
+        """The needed columns, under new names."""
+        pa, wanted = arrow(), list(names.values())
+        conversions = [converted(self.schema.field(old).type) for old in wanted]
+
+        def ready(columns: list[Any]) -> Any:
+            found = [convert(entries) for entries, (_, convert) in zip(columns, conversions, strict=True)]
+            return pa.RecordBatch.from_arrays([found[0], *map(_nobody_is_nan, found[1:])], names=list(names))
+
+        schema = ready([pa.array([], self.schema.field(old).type) for old in wanted]).schema
+
+        def scan() -> Any:
+            batches = (ready(batch.columns) for batch in self.take(wanted))
+            return pa.RecordBatchReader.from_batches(schema, batches)
+
+        kind = Kind() if wanted[0] in self.keyed else conversions[0][0]
+        return Memory(scan, name, user, kind, declared=True)
+
+
+def _table(data: Any) -> _Table | None:
+    """The data as a table; None if it is no table."""
+    pa, library = arrow(), library_of(data)
+    if library == "duckdb" and hasattr(data, "to_arrow_reader"):
+        return _relation(data)
+    if library == "pandas" and hasattr(data, "columns"):
+        return _Table(list(data.columns), lambda name: data.iloc[:, list(data.columns).index(name)])
+    if library == "polars" and hasattr(data, "collect_schema"):
+        lazy = data.lazy()
+        return _Table(data.collect_schema().names(), lambda name: lazy.select(name).collect().get_column(name))
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return _Table(data.schema.names, data.column)
+    if isinstance(data, pa.RecordBatchReader):
+        return _table(data.read_all())
+    if library == "pyarrow" and hasattr(data, "scanner"):  # a dataset
+        return _Stream(data.schema.names, lambda names: data.scanner(columns=names).to_batches(), schema=data.schema)
+    if isinstance(data, np.ndarray) and data.dtype.names:
+        return _Table(list(data.dtype.names), lambda name: data[name])
+    if isinstance(data, Mapping) and not isinstance(data, Counter):
+        return _columns(data)
+    if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
+        names = list(dict.fromkeys(name for row in data for name in row))
+        return _Table(names, lambda name: [row.get(name) for row in data], listed=False)
+    if hasattr(data, "__arrow_c_stream__") and (hasattr(data, "columns") or hasattr(data, "column_names")):
+        return _table(pa.table(data))
+    return None
+
+
+def _columns(data: Mapping[Any, Any]) -> _Table:
+    """A dictionary from the name of a column to its values."""
+    if any(isinstance(values, str | bytes) or not hasattr(values, "__iter__") for values in data.values()):
+        raise DataError(
+            "a dictionary must have the values of a column under each name; if it says how many people hold each "
+            "value, make it a Counter"
+        )
+    return _Table(list(data), data.__getitem__)
+
+
+def _relation(data: Any) -> _Stream:
+    """A relation of DuckDB; whole numbers too wide for Arrow are read as their keys."""
+    wide = frozenset(n for n, kind in zip(data.columns, data.types, strict=True) if str(kind) in _WIDER_THAN_64_BITS)
+
+    def needed(names: list[str]) -> Any:
+        quoted = {name: '"' + name.replace('"', '""') + '"' for name in names}
+        return data.project(
+            ", ".join(f"'n' || CAST({q} AS VARCHAR) AS {q}" if n in wide else q for n, q in quoted.items())
+        )
+
+    opened: list[Any] = []
+
+    def reader(names: list[str]) -> Any:
+        while opened:  # a connection of DuckDB has one open result at a time
+            opened.pop().close()
+        opened.append(needed(names).to_arrow_reader())
+        return opened[0]
+
+    return _Stream(list(data.columns), reader, schema=reader(data.columns).schema, keyed=wide)
+
+
+def _memory(columns: dict[str, Stored], name: str, user: str | None) -> Memory:
+    pa = arrow()
+    entries = {new: column.entries for new, column in columns.items()}
+    if user is not None:
+        entries[user] = _nobody_is_nan(entries[user])
+        if len(entries[user]) != len(entries[name]):
+            raise DataError("the columns differ in length: one entry for each row is needed in both")
+    table = pa.table(entries)
+    return Memory(lambda: table, name, user, columns[name].kind, declared=columns[name].declared)
+
+
+def _nobody_is_nan(entries: Any) -> Any:
+    """Whose rows they are; what is no number names nobody."""
+    pa = arrow()
+    if not pa.types.is_floating(entries.type):
+        return entries
+    import pyarrow.compute as compute
+
+    return compute.if_else(compute.is_nan(entries), pa.scalar(None, entries.type), entries)
+
+
+def _people_per_value(counts: Counter[Any], name: str) -> Memory:
+    """A Counter says how many people hold each value; they are written out as rows, some at a time."""
+    pa, people = arrow(), list(counts.values())
+    if not all(isinstance(number, int | np.integer) and number >= 0 for number in people):
+        raise DataError("a Counter must say how many people hold each value: a whole number, at least 0, for each")
+    held = store_one_by_one(list(counts))
+    ends = np.cumsum(np.array(people, dtype=np.int64))
+    total = int(ends[-1]) if people else 0
+
+    def pieces() -> Iterator[Any]:
+        for start in range(0, total, _ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + _ROWS_AT_ONCE, total))
+            chosen = held.entries.take(pa.array(np.searchsorted(ends, rows, side="right")))
+            yield pa.RecordBatch.from_arrays([chosen], names=[name])
+
+    schema = pa.schema([(name, held.entries.type)])
+    return Memory(lambda: pa.RecordBatchReader.from_batches(schema, pieces()), name, kind=held.kind)
+
+
+def _same(name: Any, wanted: Any) -> bool:
+    return isinstance(name, bool) == isinstance(wanted, bool) and bool(name == wanted)
+
+
+# Arrow files ------------------------------------------------------------------------------------------------------
 
 
 def scan_arrow_files(files: Files) -> Scan:
     """Arrow files, whole or as streams, as an Arrow source that is read piece by piece."""
-    arrow = _arrow()
+    pa = arrow()
     import pyarrow.dataset as dataset
     import pyarrow.ipc as ipc
 
     def is_whole(path: str) -> bool:
-        with arrow.OSFile(path) as file:
+        with pa.OSFile(path) as file:
             return bool(file.read(6) == b"ARROW1")
 
     if all(map(is_whole, files.paths)):
@@ -64,29 +262,12 @@ def scan_arrow_files(files: Files) -> Scan:
 
     def pieces() -> Iterator[Any]:
         for path in files.paths:
-            with arrow.input_stream(path) as file:
+            with pa.input_stream(path) as file:
                 yield from ipc.open_stream(file)
 
     def stream() -> Any:
-        with arrow.input_stream(files.paths[0]) as file:
+        with pa.input_stream(files.paths[0]) as file:
             schema = ipc.open_stream(file).schema
-        return arrow.RecordBatchReader.from_batches(schema, pieces())
+        return pa.RecordBatchReader.from_batches(schema, pieces())
 
     return stream
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingExtraError("pyarrow", extra="files") from None
-    return pyarrow
-
-
-def _flat(values: Any) -> Any:
-    """One array of values, from a list, a numpy array or a series."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-        raise DataError(f"a table, an array of values or names of files are needed, got {type(values).__name__}")
-    if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise DataError(f"one value per person in a flat array is needed, got {values.ndim} dimensions")
-    return values.to_arrow() if hasattr(values, "to_arrow") else _arrow().array(values, from_pandas=True)

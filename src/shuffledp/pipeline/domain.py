@@ -2,7 +2,7 @@
 
 A listed or a range domain numbers its labels 0 .. size - 1, and protocols work on those numbers. An implicit domain
 (all strings up to some length, all permutations) is too large for that, and does not need it: its labels are their
-own bins.
+own bins, in one spelling for all that are equal.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.brief import brief
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.pipeline.labels import symbol
 from shuffledp.pipeline.tally import as_symbols
 
 
@@ -39,7 +40,10 @@ class Domain(ABC):
 
     @staticmethod
     def implicit(size: int) -> Domain:
-        """Any hashable labels of a universe with `size` members, which is never listed."""
+        """Any hashable labels of a universe with `size` members, which is never listed.
+
+        Equal labels, such as True, 1 and 1.0, are one member, spelled in one way (1), whoever holds it first.
+        """
         return _Implicit(size)
 
     @abstractmethod
@@ -65,7 +69,7 @@ class _Listed(Domain):
     def __init__(self, labels: Iterable[Hashable]) -> None:
         self._labels = as_symbols(_listed(labels))
         try:
-            self._bins = {label: i for i, label in enumerate(self._labels.tolist())}
+            self._bins = {symbol(label): i for i, label in enumerate(self._labels.tolist())}
         except TypeError:
             raise ParameterError(
                 "the labels of a domain must be hashable, such as strings, numbers or tuples"
@@ -78,7 +82,7 @@ class _Listed(Domain):
 
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
         try:
-            return np.array([self._bins[value] for value in _listed(values)], dtype=np.int64)
+            return np.array([self._bin(value) for value in _listed(values)], dtype=np.int64)
         except (KeyError, TypeError):
             raise _outside() from None
 
@@ -88,8 +92,12 @@ class _Listed(Domain):
             raise DataError("counts of labels need an implicit domain: encode the labels of a listed one first")
         return self._labels[numbers.astype(np.int64)]
 
+    def _bin(self, value: Any) -> int:
+        found = self._bins.get(value)
+        return self._bins[symbol(value)] if found is None else found
+
     def __contains__(self, label: object) -> bool:
-        return label in self._bins
+        return symbol(label) in self._bins
 
     def __repr__(self) -> str:
         return f"Domain.of(<{self.size} labels>)"
@@ -128,7 +136,7 @@ class _Implicit(Domain):
         self.size = whole("size", size)
 
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
-        return as_symbols(_listed(values))
+        return as_symbols([symbol(value) for value in _listed(values)])
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
         return bins if isinstance(bins, np.ndarray) else as_symbols(_listed(bins))
@@ -144,4 +152,6 @@ def _listed(values: Any) -> list[Any]:
     """Values as a list of plain Python objects."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise DataError(f"many values are needed, in a list or an array; got a single {type(values).__name__}")
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "Mm":
+        return values.tolist()  # type: ignore[no-any-return]
+    return list(values)

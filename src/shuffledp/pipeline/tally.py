@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.brief import Brief
 from shuffledp.errors import DataError
+from shuffledp.pipeline.labels import symbol
 
 _AT_ONCE = 1 << 20
 """Messages counted at a time, so that widening them to machine integers stays in the cache."""
@@ -43,10 +44,12 @@ class Tally(Brief):
 
     @classmethod
     def of(cls, values: ArrayLike | Iterable[Hashable]) -> Tally:
-        """Counts values or messages of any hashable kind."""
+        """Counts values or messages of any hashable kind; equal ones are one symbol, with one spelling."""
         array = values if isinstance(values, np.ndarray) else as_symbols(list(values))  # type: ignore[arg-type]
-        if array.dtype == object:
-            return replace(cls.from_mapping(Counter(array.tolist())), messages=array.size)
+        if array.dtype.kind not in "iuU":
+            # dates of numpy stay its own, since as Python objects some are plain numbers
+            listed = list(array) if array.dtype.kind in "Mm" else array.tolist()
+            return replace(cls.from_mapping(Counter(listed)), messages=array.size)
         if array.size and array.dtype.kind in "iu" and array.min() >= 0 and array.max() < _BINS_PER_VALUE * array.size:
             everything = cls.of_bins(array, bins=int(array.max()) + 1).counts
             symbols = np.flatnonzero(everything)
@@ -73,11 +76,14 @@ class Tally(Brief):
 
     @classmethod
     def from_mapping(cls, counts: Mapping[Any, int], *, complete: bool = True) -> Tally:
-        """The tally of a dictionary from symbol to count."""
-        numbers = list(counts.values())
-        if not all(isinstance(number, int | np.integer) for number in numbers):
+        """The tally of a dictionary from symbol to count; symbols with one spelling are counted together."""
+        if not all(isinstance(number, int | np.integer) for number in counts.values()):
             raise DataError("counts must be whole numbers")
-        return cls(as_symbols(list(counts)), np.array(numbers, dtype=np.int64), complete)
+        together: dict[Any, int] = {}
+        for name, number in counts.items():
+            spelled = symbol(name)
+            together[spelled] = together.get(spelled, 0) + int(number)
+        return cls(as_symbols(list(together)), np.array(list(together.values()), dtype=np.int64), complete)
 
     def __add__(self, other: Tally) -> Tally:
         """The tally of both sets of messages together."""
@@ -165,19 +171,19 @@ def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
     if symbols.dtype != object:
         return np.argsort(symbols, kind="stable")
     keys = symbols.tolist()
-    if {type(symbol) for symbol in keys} != {str}:
-        keys = [(type(symbol).__name__, repr(symbol)) for symbol in keys]
+    if {type(name) for name in keys} != {str}:
+        keys = [(type(name).__name__, repr(name)) for name in keys]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
 def _distinct(one: NDArray[Any], other: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The different symbols of two arrays, and where each entry of both, one after the other, is among them."""
-    if object not in (one.dtype, other.dtype):
+    if one.dtype.kind == other.dtype.kind != "O":  # of different kinds, numpy would make other numbers or text of them
         return np.unique(np.concatenate([one, other]), return_inverse=True)
     places: dict[Any, int] = {}
-    where = [places.setdefault(symbol, len(places)) for symbol in (*one.tolist(), *other.tolist())]
+    where = [places.setdefault(symbol(name), len(places)) for name in (*one.tolist(), *other.tolist())]
     return as_symbols(list(places)), np.array(where, dtype=np.int64)
 
 
 def _without_zeros(tally: Tally) -> dict[Any, Any]:
-    return {symbol: count for symbol, count in tally.as_dict().items() if np.any(count)}
+    return {name: count for name, count in tally.as_dict().items() if np.any(count)}

@@ -1,0 +1,203 @@
+"""One column in memory as an Arrow array that can be counted, and what its entries stand for.
+
+Data with a type of its own (Arrow, polars, numpy and pandas but for their objects) keeps that type. Data without one,
+such as a list, is taken value by value: its type is never inferred from all values together, where one of them would
+change how all others are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.engines.kinds import Kind, as_ticks
+from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.pipeline.labels import key, label
+
+_EQUAL_IN_EVERY_WAY = frozenset((str, int, bool, float, Decimal, date, datetime))
+"""Types whose equal values have equal labels, so that each value need be spelled only once."""
+
+_AT_ONCE = 1 << 20
+"""Fixed-width texts that are Python objects at the same time."""
+
+_UNITS = ("D", "s", "ms", "us", "ns")
+"""Units of numpy's dates and times that Arrow has."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Values as an Arrow array. `kind` says how entries are read, None if as what DuckDB makes of their type.
+
+    `declared` is that of the kind: the type was chosen by whoever made the data, and not found from the values.
+    """
+
+    entries: Any
+    kind: Kind | None = None
+    declared: bool = False
+
+
+def arrow() -> Any:
+    """The pyarrow package."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtraError("pyarrow", extra="files") from None
+    return pyarrow
+
+
+def library_of(data: Any) -> str:
+    """The name of the package that a value's type comes from."""
+    return type(data).__module__.split(".")[0].lstrip("_")
+
+
+def store(values: Any) -> Stored:
+    """The values of a list, an iterator, an array or a series."""
+    pa, library = arrow(), library_of(values)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return store_arrow(values)
+    if library == "polars":
+        return _store_polars(values)
+    if library == "pandas" and hasattr(values, "dtype"):
+        return _store_pandas(values)
+    if isinstance(values, np.ndarray):
+        return _store_numpy(values)
+    if hasattr(values, "__arrow_c_stream__"):
+        return store_arrow(pa.chunked_array(values))
+    if isinstance(values, AbstractSet | Mapping):
+        raise DataError("one value for each person is needed: a set or a dictionary holds each value only once")
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise DataError(f"a table, an array of values or names of files are needed, got {type(values).__name__}")
+    return store_one_by_one(list(values))
+
+
+# data with a type -------------------------------------------------------------------------------------------------
+
+
+def store_arrow(entries: Any) -> Stored:
+    """An Arrow array, with its type."""
+    kind, convert = converted(entries.type)
+    return Stored(convert(entries), kind, declared=True)
+
+
+def converted(kind: Any) -> tuple[Kind | None, Callable[[Any], Any]]:
+    """How entries of an Arrow type are read, and what makes them countable for DuckDB; by the type alone."""
+    pa = arrow()
+    types = pa.types
+    if types.is_dictionary(kind):
+        inner, convert = converted(kind.value_type)
+        return inner, lambda entries: convert(entries.cast(kind.value_type))
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        return Kind(kind), as_ticks
+    if types.is_float16(kind):
+        return Kind(kind), lambda entries: entries.cast(pa.float32())
+    if types.is_null(kind):
+        return None, lambda entries: entries.cast(pa.string())
+    if types.is_decimal256(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+        return Kind(), lambda entries: _keys(entries.to_pylist())
+    return None, lambda entries: entries
+
+
+def _store_polars(values: Any) -> Stored:
+    if str(values.dtype) in ("Object", "Int128", "UInt128"):  # kinds that Arrow has not
+        return Stored(_keys(values.to_list()), Kind(), declared=True)
+    return store_arrow(values.to_arrow())
+
+
+def _store_pandas(values: Any) -> Stored:
+    """A series, an index or an array of pandas."""
+    pa, kind = arrow(), type(values.dtype).__name__
+    if kind == "CategoricalDtype":
+        codes = getattr(values, "cat", values).codes
+        return _taken(store(values.dtype.categories), np.asarray(codes))
+    if kind in ("IntervalDtype", "PeriodDtype"):
+        codes, different = values.factorize()
+        return _taken(store_one_by_one(list(different)), codes)
+    if isinstance(values.dtype, np.dtype) or kind == "SparseDtype":
+        return _store_numpy(np.asarray(values))
+    try:
+        found = store_arrow(pa.array(values, from_pandas=True))
+    except pa.ArrowException:
+        return store_one_by_one(list(values))
+    return Stored(found.entries, found.kind)
+
+
+def _taken(different: Stored, codes: NDArray[Any]) -> Stored:
+    """Values from a list of different ones; a code below 0 is a missing value."""
+    at = arrow().array(codes, mask=codes < 0)
+    return Stored(different.entries.take(at), different.kind)
+
+
+def _store_numpy(values: NDArray[Any]) -> Stored:
+    pa = arrow()
+    if values.ndim != 1:
+        raise DataError(f"one value per person in a flat array is needed, got {values.ndim} dimensions")
+    if isinstance(values, np.ma.MaskedArray):
+        found = _store_numpy(values.data)
+        missing = pa.scalar(None, found.entries.type)
+        entries = pa.compute.if_else(pa.array(np.ma.getmaskarray(values)), missing, found.entries)
+        return Stored(entries, found.kind)
+    kind = values.dtype.kind
+    if kind == "U":  # not all at once: as Python objects, they take a multiple of their memory
+        parts = [values[at : at + _AT_ONCE].tolist() for at in range(0, max(values.size, 1), _AT_ONCE)]
+        return Stored(pa.chunked_array([pa.array(map(_text, part), pa.string()) for part in parts]))
+    if kind in "OST":
+        return store_one_by_one(values.tolist())
+    if kind in "Mm":
+        unit, steps = np.datetime_data(values.dtype)
+        direct = unit in _UNITS[kind == "m" :] and steps == 1
+    else:
+        direct = kind in "biuf" and values.dtype.itemsize <= 8
+    if not direct:
+        different, codes = np.unique(values, return_inverse=True)
+        return _taken(Stored(_keys(list(different)), Kind()), codes)
+    found = store_arrow(pa.array(values.astype(values.dtype.newbyteorder("="), copy=False)))
+    return Stored(found.entries, found.kind)
+
+
+# data without a type ----------------------------------------------------------------------------------------------
+
+
+def store_one_by_one(values: list[Any]) -> Stored:
+    """Values of any kinds. Where all are of one kind that Arrow keeps as it is, it does, which is faster.
+
+    Both ways give each value the same label, so which one is taken makes no difference to what is published.
+    """
+    pa, kinds = arrow(), set(map(type, values)) - {type(None)}
+    text: tuple[set[type], Any] = ({str, float}, pa.string())
+    for own, kind in (text, ({int}, pa.int64()), ({bool}, pa.bool_()), ({int, float}, pa.float64())):
+        if kinds <= own and (kind != pa.string() or kinds != {float}):
+            try:
+                # nan is missing; any other number among texts is refused here, and so is an integer that is too large
+                return Stored(pa.array(values, kind, from_pandas=True))
+            except (pa.ArrowException, OverflowError, UnicodeError):
+                break
+    return Stored(_keys(values), Kind())
+
+
+def _keys(values: list[Any]) -> Any:
+    """The keys of the labels of values of any kind; no key for a missing value."""
+    known: dict[Any, str | None] = {}
+
+    def spelled(value: Any) -> str | None:
+        return None if (found := label(value)) is None else key(found)
+
+    def looked_up(value: Any) -> str | None:
+        if type(value) not in _EQUAL_IN_EVERY_WAY:
+            return spelled(value)
+        pair = (type(value), value)
+        if pair not in known:
+            known[pair] = spelled(value)
+        return known[pair]
+
+    return arrow().array(map(looked_up, values), arrow().string())
+
+
+def _text(value: str) -> str:
+    return value if value.isascii() else str(label(value))

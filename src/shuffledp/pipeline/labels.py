@@ -1,0 +1,297 @@
+"""One spelling for every value: the label of a value is a function of that value alone.
+
+Nothing here looks at a second value. So one person cannot change how the values of others are named, whatever they
+hold: a text among numbers, a fraction among whole numbers, a date that no calendar has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Context, Decimal
+from enum import Enum
+from fractions import Fraction
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from shuffledp.errors import DataError
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9, "ps": 10**12, "fs": 10**15, "as": 10**18}
+_SECONDS = {"h": 3600, "m": 60}
+_WHOLE_DAYS = ("Y", "M", "W", "D")
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+_EPOCH = datetime(1970, 1, 1)
+_FIRST_SECOND = int((datetime.min - _EPOCH).total_seconds())
+_LAST_SECOND = int((datetime.max - _EPOCH).total_seconds())
+_MOST_SECONDS = int(timedelta.max.total_seconds())
+
+LONGEST_NUMBER = 14_000
+"""Bits of a whole number that Python writes in base 10, of at most 4,300 digits; a longer one is kept in base 16."""
+
+_FAR = 4_000
+"""Digits before or after the point beyond which a decimal number stays as it is written."""
+
+
+def label(value: Any) -> Any:
+    """The one label of a value: text, a number, a truth value, a date or a time; None where it is missing.
+
+    Equal numbers have one label whatever their type: 1.0, Decimal("1.00") and 1 are 1, and -0.0 is 0. What Python has
+    no such value for, such as a date after the year 9999 or an interval, is its text.
+    """
+    if value is None or type(value) is int or type(value) is bool:
+        return value
+    if isinstance(value, Enum):
+        return label(value.value)
+    if isinstance(value, str):
+        return _text(str(value))
+    if isinstance(value, np.datetime64):
+        return moment(value)
+    if isinstance(value, np.timedelta64):
+        return _step(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Number):
+        return number(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    if type(value).__name__ in ("NAType", "NaTType"):  # the missing values of pandas
+        return None
+    if isinstance(value, date | time | timedelta):
+        return _calendar(value)
+    if hasattr(value, "as_py"):  # a value of Arrow
+        return label(value.as_py())
+    return _own_text(value)
+
+
+def number(value: Any) -> Any:
+    """A number as an int where it is whole, else as a float where that is exact, else as a Decimal or as text."""
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, np.floating) and not isinstance(value, float):
+        return _narrow(value)
+    if isinstance(value, complex | np.complexfloating):
+        if value != value:
+            return None
+        return number(float(value.real)) if value.imag == 0 else str(complex(value))
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    if isinstance(value, Fraction):
+        return _fraction(value)
+    if not isinstance(value, float):
+        return _own_text(value)
+    if value != value:
+        return None
+    return int(value) if value.is_integer() else float(value)
+
+
+def moment(value: np.datetime64, *, aware: bool = False) -> Any:
+    """A date or a moment; `aware` says that it counts from a moment in UTC, and not on some clock."""
+    if np.isnat(value):
+        return None
+    unit, steps = np.datetime_data(value.dtype)
+    if unit in _WHOLE_DAYS:
+        try:
+            days = int(value.astype("datetime64[D]").astype(np.int64))
+        except OverflowError:
+            return str(value)
+        if 1 <= days + _EPOCH_DAY <= date.max.toordinal():
+            return date.fromordinal(days + _EPOCH_DAY)
+        return str(np.datetime64(days, "D"))
+    ticks = int(value.astype(np.int64)) * steps * _SECONDS.get(unit, 1)
+    seconds, rest = divmod(ticks, _PER_SECOND.get(unit, 1))
+    micro, finer = divmod(rest * 10**6, _PER_SECOND.get(unit, 1))
+    zone = UTC if aware else None
+    if not finer and _FIRST_SECOND <= seconds <= _LAST_SECOND:
+        return (_EPOCH + timedelta(seconds=seconds, microseconds=micro)).replace(tzinfo=zone)
+    day = np.datetime64(seconds // 86400, "D")
+    return f"{day} {_clock(seconds % 86400)}{_after_the_point(rest, _PER_SECOND.get(unit, 1))}{'+00:00' * aware}"
+
+
+def time_of_day(ticks: int, unit: str) -> Any:
+    """A time of the day, from the ticks since midnight."""
+    seconds, rest = divmod(ticks, _PER_SECOND[unit])
+    micro, finer = divmod(rest * 10**6, _PER_SECOND[unit])
+    if not finer and 0 <= seconds < 86400:
+        return time.fromisoformat(_clock(seconds)).replace(microsecond=micro)
+    return _clock(seconds) + _after_the_point(rest, _PER_SECOND[unit])
+
+
+def duration(ticks: int, unit: str) -> Any:
+    """A length of time."""
+    seconds, rest = divmod(ticks * _SECONDS.get(unit, 1), _PER_SECOND.get(unit, 1))
+    micro, finer = divmod(rest * 10**6, _PER_SECOND.get(unit, 1))
+    if not finer and abs(seconds) < _MOST_SECONDS:
+        return timedelta(seconds=seconds, microseconds=micro)
+    return f"{seconds}{_after_the_point(rest, _PER_SECOND.get(unit, 1))} seconds"
+
+
+def symbol(value: Any) -> Any:
+    """One spelling for all hashable values that Python takes for equal, such as True, 1 and 1.0, which are 1.
+
+    Unlike `label`, it keeps values of kinds that it does not know, so that anything can be counted.
+    """
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, tuple):
+        return tuple(map(symbol, value))
+    if isinstance(value, frozenset):
+        return frozenset(map(symbol, value))
+    if isinstance(value, Enum):
+        return symbol(value.value) if isinstance(value, str | Number) else value
+    if isinstance(value, str):
+        return str(value)
+    known = np.datetime64 | np.timedelta64 | Number | date | time | timedelta
+    return label(value) if isinstance(value, known) else value
+
+
+# labels as text, which keeps them apart by their kind --------------------------------------------------------------
+
+
+def key(known: Any) -> str:
+    """A label as text, different for any two labels: 1, "1" and True differ."""
+    if known is None:
+        return ""
+    if isinstance(known, str):
+        return "t" + known
+    if isinstance(known, bool):
+        return "b1" if known else "b"
+    if isinstance(known, int):
+        return f"n{known}" if known.bit_length() <= LONGEST_NUMBER else f"x{known:x}"
+    if isinstance(known, float):
+        return f"f{known!r}"
+    if isinstance(known, Decimal):
+        return f"d{known}"
+    if isinstance(known, datetime):
+        return ("z" if known.tzinfo else "m") + known.replace(tzinfo=None).isoformat()
+    if isinstance(known, date):
+        return "D" + known.isoformat()
+    if isinstance(known, time):
+        return "h" + known.isoformat()
+    return f"l{known // timedelta(microseconds=1)}"
+
+
+def from_key(text: str) -> Any:
+    """The label of a key."""
+    return _FROM_KEY[text[:1]](text[1:])
+
+
+_FROM_KEY: dict[str, Any] = {
+    "": lambda text: None,
+    "t": str,
+    "b": bool,
+    "n": int,
+    "x": lambda text: int(text, 16),
+    "f": float,
+    "d": Decimal,
+    "m": datetime.fromisoformat,
+    "z": lambda text: datetime.fromisoformat(text).replace(tzinfo=UTC),
+    "D": date.fromisoformat,
+    "h": time.fromisoformat,
+    "l": lambda text: timedelta(microseconds=int(text)),
+}
+
+
+# kinds of values --------------------------------------------------------------------------------------------------
+
+
+def _text(value: str) -> str:
+    """Text as it is; halves of a character, which no file can hold, are written out."""
+    if value.isascii():
+        return value
+    return value.encode("utf-8", "backslashreplace").decode()
+
+
+def _own_text(value: Any) -> str:
+    """Whatever else has a text of its own, such as an interval."""
+    nested = isinstance(value, list | tuple | Mapping | AbstractSet | np.ndarray | np.void)
+    kind: Any = type(value)
+    if nested or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__):
+        raise DataError(
+            "a value is nested or has no text of its own (it is not shown, since it may be personal): choose one of "
+            "text, numbers, truth values, dates or times for each person"
+        )
+    try:
+        return _text(str(value))
+    except Exception:  # whatever its class raises could quote it
+        raise DataError("a value cannot be written as text (it is not shown, since it may be personal)") from None
+
+
+def _narrow(value: Any) -> Any:
+    """A float of another width: whole as it is, else with as many digits as its width needs."""
+    wide = float(value)
+    if wide != wide or wide.is_integer() or wide in (float("inf"), float("-inf")):
+        return number(wide)
+    return number(float(str(value)))
+
+
+def _decimal(value: Decimal) -> Any:
+    if value.is_nan():
+        return None
+    if value.is_infinite():
+        return float(value)
+    if not value:
+        return 0
+    digits = value.as_tuple().digits
+    value = value.normalize(Context(prec=len(digits), Emax=10**18 - 1, Emin=-(10**18) + 1))  # no trailing zeros
+    exponent = value.as_tuple().exponent
+    if abs(value.adjusted()) > _FAR:
+        return str(value)
+    if isinstance(exponent, int) and exponent >= 0:
+        return int(value)
+    near = float(value)
+    return near if Decimal(near) == value else value
+
+
+def _fraction(value: Fraction) -> Any:
+    if value.denominator == 1:
+        return value.numerator
+    try:
+        near = float(value)
+    except OverflowError:
+        return str(value)
+    return near if Fraction(near) == value else str(value)
+
+
+def _calendar(value: Any) -> Any:
+    """A date, a time or a length of time of Python, or one of pandas, which counts nanoseconds."""
+    if hasattr(value, "asm8"):
+        exact = value.asm8
+        return moment(exact, aware=value.tzinfo is not None) if isinstance(exact, np.datetime64) else _step(exact)
+    if isinstance(value, timedelta):
+        return timedelta(value.days, value.seconds, value.microseconds)
+    if isinstance(value, time):
+        clock = time(value.hour, value.minute, value.second, value.microsecond)
+        return clock if value.tzinfo is None else value.isoformat()
+    if not isinstance(value, datetime):
+        return date(value.year, value.month, value.day)
+    try:
+        there = value if value.utcoffset() is None else value.astimezone(UTC)
+    except Exception:  # a moment before the year 1 or after 9999 in UTC, or a broken time zone
+        return value.replace(tzinfo=None).isoformat(" ") + " in its time zone"
+    zone = None if value.utcoffset() is None else UTC
+    parts = (there.year, there.month, there.day, there.hour, there.minute, there.second, there.microsecond)
+    return datetime(*parts, tzinfo=zone)
+
+
+def _step(value: np.timedelta64) -> Any:
+    if np.isnat(value):
+        return None
+    unit, steps = np.datetime_data(value.dtype)
+    if unit in ("W", "D"):
+        return duration(int(value.astype("timedelta64[D]").astype(np.int64)) * 24, "h")
+    if unit not in _PER_SECOND and unit not in _SECONDS:
+        return str(value)  # months have no one length
+    return duration(int(value.astype(np.int64)) * steps, unit)
+
+
+def _clock(seconds: int) -> str:
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _after_the_point(rest: int, per_second: int) -> str:
+    """The part of a second, without trailing zeros."""
+    digits = str(per_second + rest)[1:].rstrip("0")
+    return f".{digits}" if digits else ""

@@ -1,0 +1,54 @@
+"""How data in memory is read: everybody's label, told apart by its spelling, without any noise."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+
+from shuffledp.engines.kinds import Kind
+from shuffledp.engines.people import People
+from shuffledp.engines.tables import read_memory
+
+NO_NOISE = SimpleNamespace(
+    draws_its_law=True,
+    users=1,
+    sample_tally=lambda tally, **options: tally,
+    reading=SimpleNamespace(evidence=lambda tally: tally),
+)
+"""What a release asks of a protocol, of one that publishes the truth."""
+
+
+def spelled(label):
+    """A label with its type, since 1, 1.0, True and "1" are four spellings."""
+    return type(label).__name__, repr(label)
+
+
+def published(data, *, column=None, **options):
+    """How many people each published label has, on the whole path of a release."""
+    options = {"user": None, "drop_missing": False, "domain": None, "other": False, **options}
+    with People(data, column=column, **options) as people:
+        number = people.number(count=True)
+        tally = people.draw(NO_NOISE)
+        if people.listed:
+            labels, counts = people.domain.decode(np.arange(people.domain.size)), tally
+        else:
+            labels, counts = tally.symbols, tally.counts
+    found = Counter()
+    for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
+        assert spelled(label) not in found, "two bins have one label"
+        found[spelled(label)] = count
+    assert found.total() == number
+    return found
+
+
+def read(data, *, column=None):
+    """The same without an engine, which only counts equal entries: cheap enough for many examples."""
+    memory = read_memory(data, column=column)
+    scanned = memory.scan()
+    entries = (scanned.read_all() if hasattr(scanned, "read_all") else scanned).column(memory.name).combine_chunks()
+    return Counter(map(spelled, (memory.kind or Kind(entries.type)).labels(entries)))
+
+
+def others_stay(first, second):
+    """Whether two readings have as many people and differ in the label of at most one of them."""
+    return first.total() == second.total() and (first - second).total() <= 1
