@@ -132,7 +132,7 @@ def test_wrong_parameters(changes, reason):
 
 def test_wrong_data(tmp_path):
     with pytest.raises(ParameterError, match="column must be"):
-        private_histogram(pd.DataFrame({"a": [1]}), **GUARANTEE)
+        private_histogram(pd.DataFrame({"a": [1], "b": [2]}), **GUARANTEE)
     with pytest.raises(DataError, match="no row"):
         private_histogram(np.array([], dtype=np.int64), **GUARANTEE)
     with pytest.raises(DataError, match="no row with a value"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -134,8 +134,8 @@ def private_histogram(
     *,
     epsilon: float,
     delta: float,
-    column: str | None = None,
-    user: str | None = None,
+    column: Hashable | None = None,
+    user: Hashable | None = None,
     drop_missing: bool = False,
     domain: Domain | Iterable[Any] | None = None,
     other: bool = False,
@@ -150,8 +150,10 @@ def private_histogram(
 ) -> Release:
     """How many people hold each value, with (epsilon, delta)-differential privacy for the whole release.
 
-    data          names of files, a pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame, or an array
-    column        the column with the values; not needed for an array
+    data          names of files; a pandas, polars or Arrow table or dataset, a DuckDB relation, a Spark DataFrame; a list
+                  of dictionaries, a dictionary of lists; a list, an iterator, an array or a series of values; or a
+                  Counter, which says how many people hold each value
+    column        the column with the values; not needed where there is only one
     user          the column that says whose row it is; without it each row is one person
     drop_missing  leave out missing values instead of counting them as a value
     domain        the values that are possible, if they are publicly known; by default anything is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,8 +50,8 @@ def simulate(
     delta: float,
     trials: int,
     seed: int,
-    column: str | None = None,
-    user: str | None = None,
+    column: Hashable | None = None,
+    user: Hashable | None = None,
     drop_missing: bool = False,
     domain: Domain | Iterable[Any] | None = None,
     other: bool = False,
