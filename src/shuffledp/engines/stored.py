@@ -27,6 +27,9 @@ _EQUAL_IN_EVERY_WAY = frozenset((str, int, bool, float, Decimal, date, datetime)
 _AT_ONCE = 1 << 20
 """Fixed-width texts that are Python objects at the same time."""
 
+_MAYBE_MISSING = (type(None), float)
+"""Types of what stands for a missing value among text."""
+
 _UNITS = ("D", "s", "ms", "us", "ns")
 """Units of numpy's dates and times that Arrow has."""
 
@@ -145,9 +148,11 @@ def _store_numpy(values: NDArray[Any]) -> Stored:
         return Stored(entries, found.kind)
     kind = values.dtype.kind
     if kind == "U":  # not all at once: as Python objects, they take a multiple of their memory
-        parts = [values[at : at + _AT_ONCE].tolist() for at in range(0, max(values.size, 1), _AT_ONCE)]
-        return Stored(pa.chunked_array([pa.array(map(_text, part), pa.string()) for part in parts]))
-    if kind in "OST":
+        starts = range(0, max(values.size, 1), _AT_ONCE)
+        return Stored(pa.chunked_array([_texts(values[at : at + _AT_ONCE].tolist()) for at in starts]))
+    if kind == "O":
+        return store_one_by_one(values)
+    if kind in "ST":
         return store_one_by_one(values.tolist())
     if kind in "Mm":
         unit, steps = np.datetime_data(values.dtype)
@@ -164,24 +169,28 @@ def _store_numpy(values: NDArray[Any]) -> Stored:
 # data without a type ----------------------------------------------------------------------------------------------
 
 
-def store_one_by_one(values: list[Any]) -> Stored:
-    """Values of any kinds. Where all are of one kind that Arrow keeps as it is, it does, which is faster.
+def store_one_by_one(values: Any) -> Stored:
+    """Values of any kinds, in a list or an array of objects.
 
-    Both ways give each value the same label, so which one is taken makes no difference to what is published.
+    Where all are of one kind that Arrow keeps as it is, it does, which is faster. Both ways give each value the same
+    label, so which one is taken makes no difference to what is published.
     """
-    pa, kinds = arrow(), set(map(type, values)) - {type(None)}
-    text: tuple[set[type], Any] = ({str, float}, pa.string())
-    for own, kind in (text, ({int}, pa.int64()), ({bool}, pa.bool_()), ({int, float}, pa.float64())):
-        if kinds <= own and (kind != pa.string() or kinds != {float}):
-            try:
-                # nan is missing; any other number among texts is refused here, and so is an integer that is too large
-                return Stored(pa.array(values, kind, from_pandas=True))
-            except (pa.ArrowException, OverflowError, UnicodeError):
-                break
+    pa = arrow()
+    if type(next((value for value in values if type(value) not in _MAYBE_MISSING), None)) is str:
+        kind = pa.string()  # for which Arrow refuses whatever is not text, bytes or missing
+    else:
+        kinds = set(map(type, values)) - {type(None)}
+        fitting = (({int}, pa.int64()), ({bool}, pa.bool_()), ({int, float}, pa.float64()))
+        kind = next((fit for own, fit in fitting if kinds <= own), None)
+    if kind is not None:
+        try:
+            return Stored(pa.array(values, kind, from_pandas=True))
+        except (pa.ArrowException, OverflowError, UnicodeError):  # a number too large, half a character, another kind
+            pass
     return Stored(_keys(values), Kind())
 
 
-def _keys(values: list[Any]) -> Any:
+def _keys(values: Iterable[Any]) -> Any:
     """The keys of the labels of values of any kind; no key for a missing value."""
     known: dict[Any, str | None] = {}
 
@@ -199,5 +208,9 @@ def _keys(values: list[Any]) -> Any:
     return arrow().array(map(looked_up, values), arrow().string())
 
 
-def _text(value: str) -> str:
-    return value if value.isascii() else str(label(value))
+def _texts(values: list[str]) -> Any:
+    pa = arrow()
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeError:
+        return pa.array(map(label, values), pa.string())

@@ -150,8 +150,8 @@ def private_histogram(
 ) -> Release:
     """How many people hold each value, with (epsilon, delta)-differential privacy for the whole release.
 
-    data          names of files; a pandas, polars or Arrow table or dataset, a DuckDB relation, a Spark DataFrame; a list
-                  of dictionaries, a dictionary of lists; a list, an iterator, an array or a series of values; or a
+    data          names of files; a pandas, polars or Arrow table or dataset, a DuckDB relation, a Spark DataFrame; a
+                  list of dictionaries, a dictionary of lists; a list, an iterator, an array or a series of values; or a
                   Counter, which says how many people hold each value
     column        the column with the values; not needed where there is only one
     user          the column that says whose row it is; without it each row is one person

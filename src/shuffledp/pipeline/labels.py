@@ -24,9 +24,9 @@ _SECONDS = {"h": 3600, "m": 60}
 _WHOLE_DAYS = ("Y", "M", "W", "D")
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _EPOCH = datetime(1970, 1, 1)
-_FIRST_SECOND = int((datetime.min - _EPOCH).total_seconds())
-_LAST_SECOND = int((datetime.max - _EPOCH).total_seconds())
-_MOST_SECONDS = int(timedelta.max.total_seconds())
+_FIRST_SECOND = (datetime.min - _EPOCH) // timedelta(seconds=1)
+_LAST_SECOND = (datetime.max - _EPOCH) // timedelta(seconds=1)
+_MOST_SECONDS = timedelta.max // timedelta(seconds=1)
 
 LONGEST_NUMBER = 14_000
 """Bits of a whole number that Python writes in base 10, of at most 4,300 digits; a longer one is kept in base 16."""
@@ -43,10 +43,8 @@ def label(value: Any) -> Any:
     """
     if value is None or type(value) is int or type(value) is bool:
         return value
-    if isinstance(value, Enum):
-        return label(value.value)
     if isinstance(value, str):
-        return _text(str(value))
+        return _text(str.__str__(value))
     if isinstance(value, np.datetime64):
         return moment(value)
     if isinstance(value, np.timedelta64):
@@ -55,6 +53,8 @@ def label(value: Any) -> Any:
         return bool(value)
     if isinstance(value, Number):
         return number(value)
+    if isinstance(value, Enum):
+        return label(value.value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).decode("utf-8", "backslashreplace")
     if type(value).__name__ in ("NAType", "NaTType"):  # the missing values of pandas
@@ -139,10 +139,8 @@ def symbol(value: Any) -> Any:
         return tuple(map(symbol, value))
     if isinstance(value, frozenset):
         return frozenset(map(symbol, value))
-    if isinstance(value, Enum):
-        return symbol(value.value) if isinstance(value, str | Number) else value
     if isinstance(value, str):
-        return str(value)
+        return str.__str__(value)
     known = np.datetime64 | np.timedelta64 | Number | date | time | timedelta
     return label(value) if isinstance(value, known) else value
 
