@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.documents import ROOT
-from shuffledp.report.drawing import new_figure, save_figure
+from shuffledp.report.drawing import in_our_style, names_at_ends, new_figure, save_figure
 from shuffledp.verification.exact.gap import Gap, best_gap
 from shuffledp.verification.exact.pure import removal_cost, response
 
@@ -25,7 +25,7 @@ REMOVAL_USERS = (1, 2, 3, 5, 8, 12, 20, 30, 40)
 REMOVAL_DELTA = Fraction(1, 1000)
 RESTARTS = 6  # of the search, after which no better probabilities were found
 _SEED = 0
-_HOLES = {Fraction(1, 20): "#66ccee", Fraction(3, 8): "#4477aa", Fraction(3, 4): "#aa3377"}
+_HOLES = {Fraction(1, 20): "#92c5de", Fraction(3, 8): "#2166ac", Fraction(3, 4): "#c51b8a"}
 
 
 def main(
@@ -36,43 +36,49 @@ def main(
     restarts: int = RESTARTS,
 ) -> None:
     """Computes and draws both panels."""
-    figure = new_figure(11, 4.6)
-    left, right = figure.subplots(1, 2)
-    _draw_gap(left, gap_users, restarts)
-    _draw_removal(right, removal_users)
-    save_figure(figure, path)
+    with in_our_style():
+        figure = new_figure(11.5, 4.4)
+        left, right = figure.subplots(1, 2)
+        _draw_gap(left, gap_users, restarts)
+        _draw_removal(right, removal_users)
+        save_figure(figure, path)
     print(f"wrote {path}", file=sys.stderr)
 
 
 def _draw_gap(axes: Any, users: Sequence[int], restarts: int) -> None:
-    uniform = [Gap.uniform().privacy(users=n).epsilon for n in users]
-    axes.plot(users, uniform, "k--o", markersize=4, label="hole 3/8, uniform over vectors")
+    lines = [("uniform over vectors", "#555555", "--", [Gap.uniform().privacy(users=n).epsilon for n in users])]
     for hole, colour in _HOLES.items():
         best = [
             best_gap(users=n, hole=hole, rng=np.random.default_rng(_SEED), restarts=restarts).privacy(users=n).epsilon
             for n in users
         ]
-        axes.plot(users, best, "-o", color=colour, markersize=5, label=f"hole {hole}, best found")
-    axes.set(xscale="log", yscale="log", ylim=(5e-3, 20), xlabel="people", ylabel="exact pure epsilon, shuffled")
+        lines.append((f"best, hole {hole}", colour, "-", best))
+    axes.set(xscale="log", yscale="log", ylim=(5e-3, 5), xlabel="people", ylabel="exact pure epsilon, shuffled")
     axes.set_title("R^gap: infinite for one person, finite from two on")
-    _finish(axes, users, legend_at="upper right")
+    _draw(axes, users, lines)
 
 
 def _draw_removal(axes: Any, users: Sequence[int]) -> None:
     costs = [removal_cost(response(epsilon=1.0), users=n, delta=REMOVAL_DELTA) for n in users]
-    axes.plot(users, [cost.promised for cost in costs], "-s", color="#aa3377", label="local, promised: epsilon + ln n")
-    axes.plot(users, [cost.local.epsilon for cost in costs], "-", color="#ccbb44", linewidth=3, label="local, exact")
-    axes.plot(users, [cost.shuffled.epsilon for cost in costs], "-o", color="#4477aa", label="shuffled, exact")
-    axes.set(xscale="log", ylim=(0, None), xlabel="people", ylabel=f"epsilon at delta = {float(REMOVAL_DELTA):g}")
+    lines = [
+        ("local, promised:\nepsilon + ln n", "#b2182b", ":", [float(cost.promised) for cost in costs]),
+        ("local, exact", "#b2182b", "-", [float(cost.local.epsilon) for cost in costs]),
+        ("shuffled, exact", "#2166ac", "-", [float(cost.shuffled.epsilon) for cost in costs]),
+    ]
+    axes.set(xscale="log", xlabel="people", ylabel=f"epsilon at delta {float(REMOVAL_DELTA):g}")
+    axes.set_ylim(0, 1.1 * max(lines[0][3]))
     axes.set_title("Randomized response, epsilon 1: removing the shuffler")
-    _finish(axes, users, legend_at="best")
+    _draw(axes, users, lines)
 
 
-def _finish(axes: Any, users: Sequence[int], *, legend_at: str) -> None:
+def _draw(axes: Any, users: Sequence[int], lines: Sequence[tuple[str, str, str, Sequence[float]]]) -> None:
+    """Lines with their names at their ends."""
+    for _, colour, style, values in lines:
+        axes.plot(users, values, style, marker="o", color=colour, markersize=4, linewidth=2)
     axes.set_xticks(users, [str(n) for n in users])
     axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    axes.legend(loc=legend_at)
+    axes.grid(axis="y", alpha=0.25)
+    names_at_ends(axes, [(users[-1], values[-1], name, colour) for name, colour, _, values in lines])
 
 
 if __name__ == "__main__":

@@ -12,13 +12,14 @@ from typing import Any
 
 from experiments.documents import ROOT
 from shuffledp import Release, private_histogram
+from shuffledp.bars.axes import draw_bars
 from shuffledp.cli.demo import population
-from shuffledp.report.drawing import new_figure, save_figure
-from shuffledp.report.figures import MOST_BARS, STYLE, draw_largest_bins, largest_bins_height
+from shuffledp.report.drawing import in_our_style, new_figure, save_figure
 from shuffledp.report.page import headline
 
 PATH = ROOT / "docs" / "figures" / "report.png"
 _WIDTH, _TOP = 9.4, 2.3  # inches: of the page, as in the report, and of all that stands above the bars
+_BARS = 12  # enough to see what it is, small enough for the top of a page
 _INK, _SOFT, _CARD = "#1f2933", "#5f6c7b", "#f5f7fa"  # the colours of the page
 
 
@@ -33,38 +34,39 @@ def main(path: Path = PATH, *, people: int = 200_000, epsilon: float = 1.0, delt
 
 def draw_report(release: Release, path: Path) -> None:
     """Title, the numbers that matter most, and the largest values."""
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE):
-        bars = largest_bins_height(release)
+    rows = release.estimate.top(_BARS)
+    with in_our_style():
+        bars = 0.7 + 0.27 * len(rows)
         figure = new_figure(_WIDTH, _TOP + bars)
         top, below = figure.subfigures(2, 1, height_ratios=[_TOP, bars])
-        _draw_top(top.add_axes((0.02, 0, 0.96, 1)), release)
-        draw_largest_bins(below.subplots(), release=release)
+        _draw_top(top.add_axes((0.02, 0, 0.96, 1)), release, len(rows))
+        draw_bars(below.subplots(), rows)
         save_figure(figure, path)
 
 
-def _draw_top(axes: Any, release: Release) -> None:
+def _draw_top(axes: Any, release: Release, bars: int) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     estimate = release.estimate
     axes.set(xlim=(0, _WIDTH), ylim=(0, _TOP))
     axes.set_axis_off()
-    axes.text(0, 2.15, f"{release.column}: how many people hold each value", size=17, weight="bold", va="top")
-    under = f"A private histogram of {estimate.people:,} people, with {estimate.guarantee}."
-    axes.text(0, 1.78, under, size=10, color=_SOFT, va="top")
+    axes.text(0, 2.2, f"{release.column}: how many people hold each value", size=17, weight="bold", va="top")
+    promise = estimate.guarantee
+    assert promise is not None
+    under = f"A private histogram of {estimate.people:,} people: epsilon {promise.epsilon:g}, delta {promise.delta:g}."
+    axes.text(0, 1.83, under, size=10, color=_SOFT, va="top")
     cards = headline(release)
     width = _WIDTH / len(cards)
     for place, (number, words) in enumerate(cards.items()):
         left = place * width
         box = FancyBboxPatch(
-            (left + 0.05, 0.55), width - 0.25, 0.85, boxstyle="round,pad=0.05", facecolor=_CARD, edgecolor="none"
+            (left + 0.05, 0.5), width - 0.25, 0.97, boxstyle="round,pad=0.05", facecolor=_CARD, edgecolor="none"
         )
         axes.add_patch(box)
-        axes.text(left + 0.15, 1.34, number, size=14, weight="bold", color=_INK, va="top")
-        axes.text(left + 0.15, 1.02, textwrap.fill(words, 28), size=8.5, color=_SOFT, va="top", linespacing=1.4)
-    title = f"The {min(MOST_BARS, len(estimate)):,} most frequent of {len(estimate):,} reported values"
-    axes.text(0, 0.2, title, size=12, weight="bold", va="center")
+        axes.text(left + 0.12, 1.42, number, size=14, weight="bold", color=_INK, va="top")
+        axes.text(left + 0.12, 1.1, textwrap.fill(words, 29), size=8.5, color=_SOFT, va="top", linespacing=1.35)
+    title = f"The {bars:,} most frequent of {len(estimate):,} listed values"
+    axes.text(0, 0.17, title, size=12, weight="bold", va="center")
 
 
 if __name__ == "__main__":

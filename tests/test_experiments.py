@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from experiments import documents, gap, report_figure, table1, table2, trade_off
+from experiments import documents, gap, report_figure, table1, table1_figures, table2, table2_figure, trade_off
 
 from shuffledp.errors import DataError
 from shuffledp.jobs.compare import Measurement
 from shuffledp.protocols import CATALOGUE
+from shuffledp.report.separation_table import people
 
 ROOT = Path(__file__).parent.parent
 README = "# Title\n\nA sentence about `<!-- table1 -->`.\n\n<!-- table1 -->\nold\n<!-- /table1 -->\n\nThe end.\n"
@@ -45,6 +46,33 @@ def test_table_1_is_written(root):
     for name in ("error-against-values.svg", "error-against-people.svg"):
         assert "<svg" in (root / "docs" / "figures" / name).read_text()
     assert (root / "docs" / "comparison.md").read_text() == "no markers"
+
+
+@pytest.mark.slow
+def test_figures_of_table_1_are_drawn_from_what_was_kept(root):
+    for name in table1_figures.FIGURES:
+        kept = table1_figures.kept(table1_figures.data_file(name))
+        assert {result.name for result in kept} == set(CATALOGUE)
+        table1_figures.keep(kept, table1_figures.data_file(name, root))
+        again = table1_figures.kept(table1_figures.data_file(name, root))
+        assert list(map(repr, again)) == list(map(repr, kept))
+    table1_figures.main(root)
+    for name in table1_figures.FIGURES:
+        drawn = (root / "docs" / "figures" / f"{name}.svg").read_bytes()
+        assert len(drawn) < 200_000
+    with pytest.raises(DataError, match="make table1 measures it"):
+        table1_figures.kept(root / "nowhere.json")
+
+
+def test_the_figure_of_table_2_shows_the_numbers_of_its_page():
+    page = (ROOT / "docs" / "reference" / "table2.md").read_text()
+    for result in table2_figure.kept()[: table2_figure.DRAWN]:
+        for column, cells in zip(result.columns, result.cells, strict=True):
+            if column.how != "bound":
+                row = " | ".join(people(cell) for cell in cells)
+                assert f"| {column.title} | {row} |" in page
+    with pytest.raises(DataError, match="make table2 measures it"):
+        table2_figure.kept(ROOT / "tests")
 
 
 def measurement(name, bins, **more):
@@ -84,7 +112,7 @@ def test_table_2_is_written(root):
         ("pointer-jumping", {"epsilon": 1, "sizes": (2,), "local": False}),
         ("bernoulli", {"epsilon": 1, "sizes": (0.2,)}),
     )
-    table2.main(root / "docs", runs=runs)
+    table2.main(root, runs=runs)
     page = (root / "docs" / "reference" / "table2.md").read_text()
     assert "## Pointer jumping, epsilon 1" in page
     assert "| shuffled, exact | 163 |" in page
@@ -118,7 +146,7 @@ def test_every_figure_of_the_documents_has_an_experiment():
 def test_every_experiment_has_a_make_target():
     makefile = (ROOT / "Makefile").read_text()
     modules = {path.stem for path in (ROOT / "experiments").glob("*.py")} - {"__init__", "documents"}
-    assert len(modules) == 5
+    assert len(modules) == 7
     for module in modules:
         target = module.replace("_", "-")
         assert re.search(rf"^{target}:.*\n\t\$\(BIN\)/python -m experiments\.{module}$", makefile, flags=re.MULTILINE)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.jobs.compare import Measurement
-from shuffledp.report.drawing import STYLE_OF_FIGURES, names_at_ends, new_figure, save_figure
+from shuffledp.report.drawing import in_our_style, names_at_ends, new_figure, save_figure
 from shuffledp.words import readable
 
 _PANELS = {
@@ -46,14 +46,12 @@ _ROOM_ABOVE = 3.0
 
 def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, delta: float) -> None:
     """Saves a figure as SVG, PNG or PDF, by the ending of the path; published parameters are dotted."""
-    import matplotlib
-
     by_users = len({result.users for result in results}) > 1
     places = sorted({result.users if by_users else result.bins for result in results})
     measured = [result for result in results if not result.problem]
     models = [model for model in _PANELS if any(result.model == model for result in measured)]
     strong = _strong(measured)
-    with matplotlib.rc_context(STYLE_OF_FIGURES):
+    with in_our_style():
         figure = new_figure(3.4 * sum(_PANELS[model][2] for model in models) + 0.6, 4.8)
         widths = [_PANELS[model][2] for model in models] or [1.0]
         panels = figure.subplots(1, max(len(models), 1), sharey=True, width_ratios=widths, squeeze=False)[0]

@@ -17,7 +17,7 @@ _DOTS_PER_INCH = 130  # a picture of eleven inches is as wide as a page on most 
 _SHARE_OF_AXES = 0.75
 """Of the height of a picture, which the axes take beside titles and labels, about."""
 
-STYLE_OF_FIGURES: Any = {
+_STYLE: Any = {
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
@@ -33,6 +33,15 @@ STYLE_OF_FIGURES: Any = {
     "ytick.minor.visible": False,
     "svg.hashsalt": "shuffledp",  # the same picture is the same file
 }
+
+
+def in_our_style() -> Any:
+    """What pictures are drawn within: `with in_our_style():`."""
+    try:
+        from matplotlib import rc_context
+    except ImportError:
+        raise MissingExtraError("matplotlib", extra="plot") from None
+    return rc_context(_STYLE)
 
 
 def check_figure(path: Path) -> None:

@@ -1,0 +1,56 @@
+"""The figure of docs/reference/table2.md, drawn from what `make table2` measured: experiments/data/table2.json."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from experiments.documents import ROOT
+from shuffledp.applications.separation import Approach, Cell, Separation
+from shuffledp.errors import DataError
+from shuffledp.report.separation import draw_separation
+from shuffledp.report.whole_file import write_whole
+
+DRAWN = 2
+"""The figure shows the first runs: the two problems by which the paper separates the models."""
+
+
+def main(root: Path = ROOT) -> None:
+    """Draws what was measured."""
+    path = root / "docs" / "figures" / "table2.png"
+    draw_separation(kept(root)[:DRAWN], path)
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def keep(results: Sequence[Separation], root: Path) -> None:
+    """Keeps the runs, one on a line."""
+    path = _data_file(root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, ("[\n" + ",\n".join(json.dumps(asdict(result)) for result in results) + "\n]\n").encode())
+
+
+def kept(root: Path = ROOT) -> list[Separation]:
+    """Runs that were kept."""
+    try:
+        rows = json.loads(_data_file(root).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{_data_file(root)} is missing: make table2 measures it") from None
+    return [_separation(row) for row in rows]
+
+
+def _separation(row: dict[str, Any]) -> Separation:
+    columns = tuple(Approach(**column) for column in row.pop("columns"))
+    cells = tuple(tuple(Cell(**cell) for cell in cells) for cells in row.pop("cells"))
+    return Separation(**{**row, "sizes": tuple(row["sizes"])}, columns=columns, cells=cells)
+
+
+def _data_file(root: Path) -> Path:
+    return root / "experiments" / "data" / "table2.json"
+
+
+if __name__ == "__main__":
+    main()
