@@ -8,8 +8,8 @@ import pytest
 from shuffledp.jobs.compare import compare
 from shuffledp.jobs.plan import plan
 from shuffledp.jobs.release import private_histogram
-from shuffledp.protocols import CATALOGUE, Entry
-from shuffledp.verification.statements.promises import of_entry
+from shuffledp.protocols import CATALOGUE, DummyHistogram, Entry
+from shuffledp.verification.statements import calibrations
 from tests.protocols import test_contract
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-protocol.md"
@@ -17,6 +17,7 @@ NOT_OF_ONE = {
     "test_an_error_about_honest_people_names_them",
     "test_published_parameters_count_on_everybody",
     "test_every_class_has_a_curve_that_is_compared_with_an_enumeration",  # the page says where that goes
+    "test_every_class_is_run_and_calibrated_against_an_independent_law",  # and that
 }
 CONTRACT = {
     name: check for name, check in vars(test_contract).items() if name.startswith("test_") and name not in NOT_OF_ONE
@@ -47,8 +48,16 @@ def test_every_command_knows_it(added):
     assert release.estimate["dark"] == pytest.approx(1200, abs=release.protocol.error(1e-6).simultaneous)
     (row,) = compare(users=[1900], bins=[2], epsilon=1, delta=1e-6, trials=2, protocols=[added])
     assert not row.problem
-    assert [verdict.holds for verdict in of_entry(added, CATALOGUE[added])] == [True]
     assert added not in {row.name for row in plan(users=1900, bins=2, epsilon=1, delta=1e-6).rows}
+
+
+def test_it_is_verified_once_there_is_something_to_compare_it_with(added, monkeypatch):
+    (verdict,) = calibrations.of_entry(added)
+    assert not verdict.holds
+    assert "nothing to compare with" in verdict.claim
+    kind = CATALOGUE[added].kind
+    monkeypatch.setitem(calibrations.ORACLES, kind, calibrations.ORACLES[DummyHistogram])
+    assert [verdict.holds for verdict in calibrations.of_entry(added)] == [True]
 
 
 def test_advised_it_is_planned(added, monkeypatch):

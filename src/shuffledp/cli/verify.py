@@ -1,4 +1,7 @@
-"""`shuffledp verify`: the paper's statements and the protocols' promises as a table one can run again."""
+"""`shuffledp verify`: the paper's statements and the protocols' promises as a table one can run again.
+
+The shipped samplers are run as well as the formulas, with fresh randomness each time.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,13 @@ def verify(
 ) -> None:
     """The paper's statements and every protocol's promise, each beside the truth.
 
+    Protocols are calibrated and run as they are deployed: for one person at a
+    time, for many at once, and drawn. Everything takes less than a minute.
+
     The basis says how the truth is known: enumerated (all outcomes, listed),
-    own curve or own law (the protocol's exact accounting, evaluated again)
-    or bound (the protocol's upper bound).
+    recomputed (the laws that a theorem compares, summed anew), counted (what
+    was drawn, against its law), own law (the exact law of the noise) or bound
+    (an upper bound, computed anew). A run fails by bad luck once in a million.
 
     Exit codes: 0 every statement holds, 2 a wrong parameter, 4 a statement fails.
     """

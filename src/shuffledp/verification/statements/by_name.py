@@ -7,10 +7,24 @@ from collections.abc import Callable, Iterator
 from shuffledp.errors import ParameterError
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.verification.statements import histograms, promises, pure_privacy, support
+from shuffledp.verification.drawn.specimens import SPECIMENS
+from shuffledp.verification.statements import (
+    calibrations,
+    central_releases,
+    curves,
+    histograms,
+    noise_laws,
+    pure_privacy,
+    randomizers,
+    readings,
+    shuffling,
+    support,
+)
 from shuffledp.verification.statements.verdict import Verdict
 
-PAPER: dict[str, Callable[[], Iterator[Verdict]]] = {
+Statements = Callable[[], Iterator[Verdict]]
+
+PAPER: dict[str, Statements] = {
     "zsum": histograms.binary_sum,
     "hist": histograms.histogram,
     "smooth": histograms.smoothness,
@@ -18,12 +32,26 @@ PAPER: dict[str, Callable[[], Iterator[Verdict]]] = {
     "single-message": pure_privacy.single_message,
     "r-infinity": pure_privacy.r_infinity,
     "r-gap": pure_privacy.r_gap,
-    "real-sum": promises.real_sum,
 }
-"""Statements that are not about one entry of the catalogue of protocols, or more than its promise."""
+"""What the paper states."""
 
-NAMES = tuple(dict.fromkeys([*PAPER, *CATALOGUE]))
-"""What can be checked: the paper's statements, and every protocol of the catalogue."""
+MACHINERY: dict[str, Statements] = {
+    "randomness": shuffling.randomness,
+    "shuffler": shuffling.shuffler,
+    "noise": noise_laws.noise,
+    "accounting": curves.accounting,
+}
+"""What every protocol rests on."""
+
+SUMS: dict[str, Statements] = {
+    "zsum": calibrations.binary_sum,
+    "blanket-sum": calibrations.blanket_sum,
+    "real-sum": calibrations.real_sum,
+}
+"""Protocols that are not in the catalogue of histograms."""
+
+NAMES = tuple(dict.fromkeys([*PAPER, *MACHINERY, *SUMS, *CATALOGUE]))
+"""What can be checked: the paper's statements, what protocols rest on, and every protocol."""
 
 
 def check(name: str | None = None, *, progress: Progress = quiet) -> Iterator[tuple[str, Verdict]]:
@@ -33,13 +61,22 @@ def check(name: str | None = None, *, progress: Progress = quiet) -> Iterator[tu
     chosen = [name] if name is not None else NAMES
     for at, one in enumerate(chosen):
         progress("checking", at / len(chosen))
-        for verdict in _verdicts(one):
-            yield one, verdict
+        try:
+            for verdict in _verdicts(one):
+                yield one, verdict
+        except Exception as error:
+            yield one, Verdict.not_checked(error)
 
 
 def _verdicts(name: str) -> Iterator[Verdict]:
-    """What the paper states under this name, then what the protocol of this name promises."""
-    if name in PAPER:
-        yield from PAPER[name]()
+    """What is stated under this name; of a protocol also its calibration, curve, samplers and reading."""
+    for stated in (PAPER, MACHINERY, SUMS):
+        if name in stated:
+            yield from stated[name]()
     if name in CATALOGUE:
-        yield from promises.of_entry(name, CATALOGUE[name])
+        yield from calibrations.of_entry(name)
+    yield from curves.of_name(name)
+    if name in SPECIMENS:
+        yield from randomizers.of_specimen(name)
+        yield from readings.of_specimen(name)
+    yield from central_releases.of_name(name)

@@ -16,6 +16,7 @@ from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols import SparseHistogram
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols.target import Target
 from shuffledp.verification.exact.enumeration import exact_delta
 from shuffledp.verification.exact.laws import Law
 
@@ -23,14 +24,21 @@ _REACH = 14
 _PAIR_RATE, _LONE_RATE = Fraction(3, 8), Fraction(1, 4)
 
 
+TARGETS = {
+    "laplace": Target(users=4, bins=2, epsilon=0.5, delta=0.05),
+    "stability": Target(users=18, bins=2, epsilon=0.5, delta=0.05),
+}
+"""Four people; and as many as it takes for both bins to be large."""
+
+
 def laplace_histogram() -> LaplaceHistogram:
-    """Four people, two bins."""
-    return LaplaceHistogram.calibrate(users=4, bins=2, epsilon=0.5, delta=0.05)
+    """Calibrated for its target."""
+    return LaplaceHistogram.for_target(TARGETS["laplace"])
 
 
 def stability_histogram() -> StabilityHistogram:
-    """Two bins, and so many people that both can be large."""
-    return StabilityHistogram.calibrate(users=18, bins=2, epsilon=0.5, delta=0.05)
+    """Calibrated for its target."""
+    return StabilityHistogram.for_target(TARGETS["stability"])
 
 
 def laplace_delta(protocol: LaplaceHistogram, *, ratio: Fraction) -> Fraction:
