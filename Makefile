@@ -10,7 +10,7 @@ endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
-.PHONY: help demo check test dist versions lint format docs bench lock clean
+.PHONY: help demo check test mutants dist versions lint format docs bench lock clean
 .PHONY: table1 table1-figures table2 table2-figure gap trade-off report-figure
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
@@ -64,7 +64,12 @@ format: .venv/test.stamp
 ## docs: the site in .site, with the pages that are written from the code; any warning is an error
 docs: .venv/test.stamp
 	$(BIN)/python scripts/write_commands.py docs/reference/commands.md
+	$(BIN)/python -m mutants --page docs/reference/planted-faults.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+## mutants: plants small privacy faults in a copy of the package, one at a time: does a test notice each?
+mutants: .venv/test.stamp
+	$(BIN)/python -m mutants
 
 ## table1: the paper's comparison table, measured, in about ten minutes
 ## table1-figures: its figures, drawn anew from the measurements in experiments/data

@@ -1,0 +1,473 @@
+"""Faults of the curves from epsilon to delta, and of the margins for rounding."""
+
+from mutants.fault import Fault
+
+_CURVE = "tests/accounting/test_curve.py"
+_LOSS = "tests/accounting/test_loss.py"
+_COMPOSITION = "tests/accounting/test_composition.py"
+_ROUNDING = "tests/accounting/test_rounding.py"
+_SEARCH = "tests/accounting/test_search.py"
+_AMPLIFICATION = "tests/accounting/test_amplification.py"
+_BLOCKS = "tests/accounting/test_blocks.py"
+_CONFIDENCE = "tests/accounting/test_confidence.py"
+_BLANKET = "tests/protocols/shuffled/test_blanket.py"
+_CENTRAL = "tests/protocols/central/test_central.py"
+_LOCAL = "tests/protocols/local/test_local.py"
+_PRIVATE = "tests/protocols/shuffled/test_private_coin.py"
+_PUBLIC = "tests/protocols/shuffled/test_public_coin.py"
+_REAL = "tests/protocols/sums/test_real_sum.py"
+_SPARSE = "tests/protocols/shuffled/test_sparse_histogram.py"
+_ENUMERATED = f"{_CURVE}::test_histogram_matches_enumeration_of_messages"
+_SMOOTH = "tests/accounting/test_smoothness.py"
+
+
+def _margin(name: str, old: str, new: str, tests: tuple[str, ...], harm: str) -> Fault:
+    """A margin for rounding that is too small for what it covers."""
+    return Fault(name=name, harm=harm, file="accounting/rounding.py", old=old, new=new, tests=tests)
+
+
+MARGINS = (
+    _margin(
+        "margin-of-several-operations",
+        "SEVERAL_OPERATIONS = 1e-12",
+        "SEVERAL_OPERATIONS = 1e-17",
+        (f"{_ROUNDING}::test_several_operations_are_covered",),
+        "Rates and probabilities of amplification can be rounded to the wrong side.",
+    ),
+    _margin(
+        "margin-of-privacy-losses",
+        "PRIVACY_LOSS = 2.0**-40",
+        "PRIVACY_LOSS = 2.0**-52",
+        (f"{_ROUNDING}::test_a_delta_over_losses_is_covered_and_would_not_be_without_a_margin",),
+        "A printed delta can lie below the true one by what its sum was rounded.",
+    ),
+    _margin(
+        "margin-of-fair-coins",
+        "\nHALF_BINOMIAL = 1e-10",
+        "\nHALF_BINOMIAL = 1e-13",
+        (
+            f"{_ROUNDING}::test_the_margin_of_fair_coins_grows_with_their_number",
+            f"{_ROUNDING}::test_fair_coins_are_covered[100000000]",
+        ),
+        "The amplified delta of very many people can lie below the true one.",
+    ),
+    _margin(
+        "margin-of-very-many-fair-coins",
+        "HALF_BINOMIAL_GROWTH = 1e-14",
+        "HALF_BINOMIAL_GROWTH = 1e-16",
+        (f"{_ROUNDING}::test_the_margin_of_fair_coins_grows_with_their_number",),
+        "The amplified delta of more than 10^8 people can lie below the true one.",
+    ),
+    _margin(
+        "margin-of-sums-over-windows",
+        "WINDOW_SUM = 1e-10",
+        "WINDOW_SUM = 1e-17",
+        (f"{_ROUNDING}::test_the_sum_of_the_support_curve_is_covered",),
+        "The delta of the private coin protocol can lie below the true one.",
+    ),
+    _margin(
+        "margin-of-log-ratios",
+        "LOG_RATIO = 1e-12",
+        "LOG_RATIO = 1e-18",
+        (f"{_ROUNDING}::test_probabilities_of_a_window_are_covered",),
+        "An outcome on the edge of what smoothness allows is counted as allowed.",
+    ),
+    _margin(
+        "margin-of-counts-against-means",
+        "COUNT_AGAINST_MEAN = 1e-9",
+        "COUNT_AGAINST_MEAN = 1e-16",
+        (f"{_ROUNDING}::test_means_that_are_compared_with_counts_are_covered",),
+        "A promised error leaves out the counts that lie exactly on its edge.",
+    ),
+    _margin(
+        "margin-of-supports-against-means",
+        "SUPPORTS_AGAINST_MEAN = 1e-7",
+        "SUPPORTS_AGAINST_MEAN = 1e-14",
+        (f"{_ROUNDING}::test_means_that_are_compared_with_counts_are_covered",),
+        "A promised error of the private coin protocol leaves out what lies exactly on its edge.",
+    ),
+    _margin(
+        "margin-of-shared-rates",
+        "SHARE_OF_A_RATE = 1e-12",
+        "SHARE_OF_A_RATE = 1e-17",
+        (f"{_ROUNDING}::test_a_rate_scaled_up_and_back_down_is_never_less",),
+        "The honest people's share of Poisson noise is a little less than was calibrated.",
+    ),
+    _margin(
+        "margin-of-large-logarithms",
+        "LARGE_LOGARITHMS = 2.0**-30",
+        "LARGE_LOGARITHMS = 2.0**-60",
+        (f"{_ROUNDING}::test_a_difference_of_large_logarithms_is_covered",),
+        "An exact epsilon is printed below the truth where its ratio is too large for a float.",
+    ),
+    _margin(
+        "margin-of-clopper-and-pearson",
+        "CLOPPER_PEARSON_TAIL = 5e-7",
+        "CLOPPER_PEARSON_TAIL = 5e-12",
+        (f"{_CONFIDENCE}::test_the_margin_is_more_than_twice_what_scipy_is_off",),
+        "An audit accuses an honest protocol more often than its confidence says.",
+    ),
+)
+
+CURVES = (
+    Fault(
+        name="one-direction-only",
+        harm="Only one way round of two neighbouring datasets is looked at, and the other may tell more.",
+        file="accounting/curve.py",
+        old="frozenset([comparison, comparison.reversed])",
+        new="frozenset([comparison])",
+        tests=(
+            f"{_CURVE}::test_binary_sum_matches_enumeration_of_messages",
+            f"{_CURVE}::test_each_direction_of_the_binary_sum_is_the_larger_one_somewhere",
+        ),
+    ),
+    Fault(
+        name="one-moved-bin-instead-of-two",
+        harm="A replaced value leaves one bin and enters another; only one of them is accounted.",
+        file="accounting/curve.py",
+        old="PrivacyCurve.of_shifts(Shift(law=noise, by=1), Shift(law=noise, by=-1))",
+        new="PrivacyCurve.of_shifts(Shift(law=noise, by=1))",
+        tests=(_ENUMERATED,),
+    ),
+    Fault(
+        name="moved-bins-in-the-same-direction",
+        harm="Both bins that a replaced value moves are accounted as if they moved the same way.",
+        file="accounting/curve.py",
+        old="Shift(law=noise, by=1), Shift(law=noise, by=-1))",
+        new="Shift(law=noise, by=1), Shift(law=noise, by=1))",
+        tests=(_ENUMERATED,),
+    ),
+    Fault(
+        name="unreachable-outcomes-are-forgotten",
+        harm="Outcomes that only one of two datasets can have, which reveal a person, are not counted in delta.",
+        file="accounting/loss.py",
+        old="revealing = unreachable.sum() + ",
+        new="revealing = ",
+        tests=(_ENUMERATED,),
+    ),
+    Fault(
+        name="impossible-outcomes-inside-are-forgotten",
+        harm="Outcomes inside the range of the noise that only one dataset can have are not counted in delta.",
+        file="accounting/loss.py",
+        old=" + masses[possible & ~shared].sum()",
+        new="",
+        tests=(f"{_LOSS}", f"{_COMPOSITION}::test_degenerate_laws_compose", "tests/accounting/test_gaps_in_noise.py"),
+    ),
+    Fault(
+        name="infinite-losses-are-forgotten",
+        harm="The probability of outcomes that reveal a person outright is left out of delta.",
+        file="accounting/loss.py",
+        old="return np.maximum(gain, 0) + PRIVACY_LOSS * mass + self.infinity",
+        new="return np.maximum(gain, 0) + PRIVACY_LOSS * mass",
+        tests=(f"{_CURVE}::test_binary_sum_matches_enumeration_of_messages",),
+    ),
+    Fault(
+        name="infinite-losses-of-the-second-bin-are-forgotten",
+        harm="Outcomes of one of two moved bins that reveal a person outright are left out of delta.",
+        file="accounting/loss.py",
+        old="* (1 + PRIVACY_LOSS) + self.infinity",
+        new="* (1 + PRIVACY_LOSS)",
+        tests=(_ENUMERATED,),
+    ),
+    Fault(
+        name="losses-rounded-to-the-wrong-side",
+        harm="The allowance for rounding is taken off delta instead of added.",
+        file="accounting/loss.py",
+        old="np.maximum(gain, 0) + PRIVACY_LOSS * mass",
+        new="np.maximum(gain, 0) - PRIVACY_LOSS * mass",
+        tests=(f"{_ROUNDING}::test_a_delta_over_losses_is_covered_and_would_not_be_without_a_margin",),
+    ),
+    Fault(
+        name="largest-losses-cut-off",
+        harm="Where a composition is shortened, its most telling outcomes disappear instead of counting as revealed.",
+        file="accounting/loss.py",
+        old="self.infinity + float(self.masses[high:].sum())",
+        new="self.infinity",
+        tests=(f"{_LOSS}::test_shortening_only_raises_delta",),
+    ),
+    Fault(
+        name="smallest-losses-cut-off",
+        harm="Where a composition is shortened, outcomes disappear from delta.",
+        file="accounting/loss.py",
+        old="masses[0] += self.masses[:low].sum()",
+        new="masses[0] += 0.0",
+        tests=(f"{_LOSS}::test_shortening_only_raises_delta",),
+    ),
+    Fault(
+        name="losses-rounded-down-to-the-grid",
+        harm="Composed releases are accounted as less telling than they are.",
+        file="accounting/loss.py",
+        old="np.clip(share * (1 + PRIVACY_LOSS), 0, 1)",
+        new="np.clip(share * (1 + PRIVACY_LOSS), 0, 0)",
+        tests=(f"{_LOSS}::test_splitting_onto_a_grid_keeps_both_masses_and_never_lowers_delta",),
+    ),
+    Fault(
+        name="one-release-fewer",
+        harm="Several releases are accounted as one fewer.",
+        file="accounting/loss.py",
+        old='            if digit == "1":\n                total = total + self\n',
+        new="",
+        tests=(f"{_COMPOSITION}::test_k_fold_equals_k_single_compositions",),
+    ),
+    Fault(
+        name="revealed-once-is-forgotten-by-the-next-release",
+        harm="What several releases reveal outright counts once instead of for each.",
+        file="accounting/loss.py",
+        old="self.infinity + other.infinity - self.infinity * other.infinity",
+        new="max(self.infinity, other.infinity)",
+        tests=(
+            f"{_COMPOSITION}::test_degenerate_laws_compose",
+            f"{_COMPOSITION}::test_composition_matches_dp_accounting",
+        ),
+    ),
+    Fault(
+        name="the-unsafe-end-of-a-search",
+        harm="Every calibration and every printed epsilon ends just short of what was asked.",
+        file="accounting/search.py",
+        old="            high, at_high = guess, value\n    return high",
+        new="            high, at_high = guess, value\n    return low",
+        tests=(f"{_SEARCH}::test_the_answer_is_safe_and_close_wherever_one_starts",),
+    ),
+    Fault(
+        name="epsilon-rounded-down",
+        harm="A printed epsilon is one per cent smaller than the true one.",
+        file="accounting/search.py",
+        old="return math.inf if found is None else found",
+        new="return math.inf if found is None else found / 1.01",
+        tests=(f"{_CURVE}::test_epsilon_inverts_delta",),
+    ),
+    Fault(
+        name="no-epsilon-is-called-the-largest",
+        harm="A release without any guarantee is called private with a finite epsilon.",
+        file="accounting/search.py",
+        old="return math.inf if found is None else found",
+        new="return _MOST_EPSILON if found is None else found",
+        tests=(f"{_CURVE}::test_epsilon_is_infinite_below_the_mass_that_is_always_revealed",),
+    ),
+    Fault(
+        name="coins-of-everybody-but-one-more",
+        harm="A person hides among their own coin too: the bound for flipped bits is too small.",
+        file="accounting/blanket_curve.py",
+        old="coins, _, mass = blocks(self.users - 1, 2 * flip, most=most)",
+        new="coins, _, mass = blocks(self.users, 2 * flip, most=most)",
+        tests=(f"{_BLANKET}::test_the_upper_bound_is_its_definition",),
+    ),
+    Fault(
+        name="optimistic-blocks-of-coins",
+        harm="Numbers of coins are taken together at the largest of them, as if there were more to hide among.",
+        file="accounting/blanket_curve.py",
+        old="coins, _, mass = blocks(",
+        new="_, coins, mass = blocks(",
+        tests=(f"{_BLOCKS}::test_wider_blocks_of_coins_never_lower_delta",),
+    ),
+    Fault(
+        name="one-flipped-bit-instead-of-two",
+        harm="A replaced value changes two bits of a histogram; only one of them is accounted.",
+        file="accounting/blanket_curve.py",
+        old="float(one.delta(epsilon)) if self.shifts == 1 else one.delta_with(one, epsilon))",
+        new="float(one.delta(epsilon)))",
+        tests=(f"{_BLANKET}::test_the_upper_bound_is_its_definition",),
+    ),
+    Fault(
+        name="twice-the-copies",
+        harm="Amplification counts on twice as many people who send the same as a given person by chance.",
+        file="accounting/amplification.py",
+        old="return 2 / (1 + math.exp(local_epsilon))",
+        new="return min(1.0, 4 / (1 + math.exp(local_epsilon)))",
+        tests=(f"{_AMPLIFICATION}::test_the_tight_bound_is_its_definition",),
+    ),
+    Fault(
+        name="a-person-hides-behind-themselves",
+        harm="Amplification counts a person among the others who hide them.",
+        file="accounting/amplification.py",
+        old="blocks(self.users - 1, rounded, most=most",
+        new="blocks(self.users, rounded, most=most",
+        tests=(f"{_AMPLIFICATION}::test_the_tight_bound_is_its_definition",),
+    ),
+    Fault(
+        name="optimistic-blocks-of-copies",
+        harm="Numbers of copies are taken together at the largest of them, as if there were more to hide among.",
+        file="accounting/amplification.py",
+        old="total = (first if upper else last) + 1",
+        new="total = (last if upper else first) + 1",
+        tests=(f"{_BLOCKS}::test_wider_blocks_of_copies_never_lower_delta",),
+    ),
+    Fault(
+        name="optimistic-blocks-of-telling-copies",
+        harm="The same for randomizers whose messages tell little.",
+        file="accounting/amplification.py",
+        old="zip(self._copies[0].tolist(), self._copies[2].tolist()",
+        new="zip(self._copies[1].tolist(), self._copies[2].tolist()",
+        tests=(f"{_BLOCKS}::test_wider_blocks_of_copies_never_lower_delta",),
+    ),
+    Fault(
+        name="copies-rounded-up",
+        harm="A rounding error makes others hide a person a little more than they do.",
+        file="accounting/amplification.py",
+        old="rounded = max(round_up_to_grid(copied) - 2.0**-GRID_BITS, 0.0)",
+        new="rounded = round_up_to_grid(min(copied * (1 + 1e-6), 1.0))",
+        tests=(f"{_BLOCKS}::test_copies_are_never_more_than_there_are",),
+    ),
+    Fault(
+        name="only-one-event-is-tried",
+        harm="Amplification looks at one event only, and rounding may have put it past the most telling one.",
+        file="accounting/hidden_message.py",
+        old="for k in (first - 1, first):",
+        new="for k in (first + 1,):",
+        tests=(f"{_AMPLIFICATION}::test_the_tight_bound_is_its_definition",),
+    ),
+    Fault(
+        name="amplification-rounded-to-the-wrong-side",
+        harm="The allowance for rounding is taken off the amplified delta instead of added.",
+        file="accounting/hidden_message.py",
+        old="np.maximum(upper, gained - lost + off)",
+        new="np.maximum(upper, gained - lost - off)",
+        tests=(f"{_BLOCKS}::test_the_amplified_bounds_leave_room_for_rounding",),
+    ),
+    Fault(
+        name="local-guarantee-a-little-early",
+        harm="A message is called perfectly private from an epsilon on that is below the local one.",
+        file="accounting/pure_curve.py",
+        old="if epsilon >= self.pure_epsilon:",
+        new="if epsilon >= 0.95 * self.pure_epsilon:",
+        tests=("tests/accounting/test_pure_curve.py",),
+    ),
+    Fault(
+        name="local-delta-rounded-down",
+        harm="The delta of a message by itself can lie below the true one by a rounding error.",
+        file="accounting/pure_curve.py",
+        old="bound * (1 + SEVERAL_OPERATIONS)",
+        new="bound * (1 - SEVERAL_OPERATIONS)",
+        tests=("tests/accounting/test_pure_curve.py",),
+    ),
+    Fault(
+        name="shares-tell-too-little",
+        harm="What shares tell beyond their sum is counted for one of two datasets only.",
+        file="accounting/split_and_mix_curve.py",
+        old="told = (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * 2.0**-self.security_bits",
+        new="told = 2.0**-self.security_bits",
+        tests=("tests/protocols/sums/test_split_and_mix.py::test_shares_cost_both_datasets",),
+    ),
+    Fault(
+        name="real-message-not-among-its-own",
+        harm="The private coin protocol is accounted without the message that surely supports a person's value.",
+        file="accounting/support_curve.py",
+        old="supporting = np.arange(own.first, own.last + 1) + 1.0",
+        new="supporting = np.arange(own.first, own.last + 1) + 0.5",
+        tests=(f"{_PRIVATE}::test_the_formula_against_fractions",),
+    ),
+    Fault(
+        name="support-curve-without-its-margin",
+        harm="The delta of the private coin protocol is rounded down.",
+        file="accounting/support_curve.py",
+        old="gained + WINDOW_SUM * mass + outside",
+        new="gained - WINDOW_SUM * mass",
+        tests=(f"{_PRIVATE}::test_one_honest_person_is_exactly_as_private_as_enumeration_says",),
+    ),
+    Fault(
+        name="threshold-curve-one-lower",
+        harm="How likely a single person's value is published is computed for a higher threshold than is used.",
+        file="accounting/threshold_curve.py",
+        old="seen = self.noise.window.above(self.threshold - 2)",
+        new="seen = self.noise.window.above(self.threshold - 1)",
+        tests=(f"{_CENTRAL}::test_stability_is_exact_over_all_small_neighbours",),
+    ),
+    Fault(
+        name="threshold-curve-forgets-values-that-become-empty",
+        harm="That the only holder of a value leaves it is not accounted together with where they go.",
+        file="accounting/threshold_curve.py",
+        old="seen + (1 - seen) * self._moved_by_one(epsilon - hidden),",
+        new="seen,",
+        tests=(f"{_CENTRAL}::test_stability_is_exact_over_all_small_neighbours",),
+    ),
+    Fault(
+        name="threshold-curve-forgets-values-that-are-new",
+        harm="That somebody is the first to hold a value is not accounted.",
+        file="accounting/threshold_curve.py",
+        old="self._moved_by_one(epsilon + hidden),",
+        new="0.0,",
+        tests=(f"{_CENTRAL}::test_stability_is_exact_over_all_small_neighbours",),
+    ),
+    Fault(
+        name="sparse-curve-of-one-bin",
+        harm="A replaced value moves both counts of two bins; only those of one are accounted.",
+        file="protocols/shuffled/sparse/laws.py",
+        old="for law in (self.pairs, self.lone) for by in (1, -1)]",
+        new="for law in (self.pairs, self.lone) for by in (1,)]",
+        tests=(f"{_SPARSE}::test_privacy_matches_enumeration_of_messages_in_fractions",),
+    ),
+    Fault(
+        name="sparse-curve-without-pairs",
+        harm="Only the lone messages are accounted, and what the pairs tell is forgotten.",
+        file="protocols/shuffled/sparse/laws.py",
+        old="for law in (self.pairs, self.lone) for by in (1, -1)]",
+        new="for law in (self.lone,) for by in (1, -1)]",
+        tests=(f"{_SPARSE}::test_privacy_matches_enumeration_of_messages_in_fractions",),
+    ),
+    Fault(
+        name="one-row-of-cells-is-accounted",
+        harm="A value is hashed into several rows, each of which tells; only one is accounted.",
+        file="protocols/shuffled/public_coin.py",
+        old="for by in (1, -1) for _ in range(rows)]",
+        new="for by in (1, -1) for _ in range(1)]",
+        tests=(f"{_PUBLIC}::test_a_value_moves_two_cells_of_every_row",),
+    ),
+    Fault(
+        name="a-number-moves-the-sum-by-one-step",
+        harm="A number between 0 and 1 moves the sum by all its steps; only one is accounted.",
+        file="protocols/sums/real_sum.py",
+        old="Shift(law=self.noise, by=self.scale)",
+        new="Shift(law=self.noise, by=1)",
+        tests=(f"{_REAL}::test_calibration_reaches_its_guarantee", "tests/protocols/sums/test_split_and_mix.py"),
+    ),
+    Fault(
+        name="one-share-fewer",
+        harm="Mixed shares tell more about a person's number than delta allows.",
+        file="protocols/sums/real_sum.py",
+        old="return math.ceil(2 + (2 * self.security_bits",
+        new="return math.ceil(1 + (2 * self.security_bits",
+        tests=(f"{_REAL}::test_the_published_example_needs_twelve_shares",),
+    ),
+    Fault(
+        name="hashes-that-never-collide",
+        harm="Shuffled local hashing is accounted as if its reports told less than they do.",
+        file="protocols/local/local_hashing.py",
+        old="return self._response.telling * (1 - self.false_support)",
+        new="return self._response.telling * (1 - self.false_support) ** 4",
+        tests=("tests/protocols/local/test_telling.py",),
+    ),
+    Fault(
+        name="response-tells-less",
+        harm="Shuffled randomized response is accounted as if reports of a third value told nothing.",
+        file="protocols/local/randomized_response.py",
+        old="(self.true_support + self.false_support) * (1 + SEVERAL_OPERATIONS)",
+        new="self.true_support * (1 + SEVERAL_OPERATIONS)",
+        tests=("tests/protocols/local/test_telling.py",),
+    ),
+    Fault(
+        name="unary-reports-tell-less",
+        harm="Shuffled unary encoding is accounted as if only one of its two bits told.",
+        file="protocols/local/unary_encoding.py",
+        old="(p * (1 - q) + (1 - p) * q) * (1 + SEVERAL_OPERATIONS)",
+        new="(p * (1 - q)) * (1 + SEVERAL_OPERATIONS)",
+        tests=("tests/protocols/local/test_telling.py",),
+    ),
+    Fault(
+        name="hadamard-tells-less",
+        harm="Shuffled Hadamard response is accounted as if a quarter of its symbols told, and not half.",
+        file="protocols/local/hadamard_response.py",
+        old='        """Half of the symbols lie in one of two given sets and not in the other."""\n        return 0.5',
+        new='        """Half of the symbols lie in one of two given sets and not in the other."""\n        return 0.25',
+        tests=("tests/protocols/local/test_telling.py",),
+    ),
+    Fault(
+        name="smoothness-in-one-direction",
+        harm="A law is called smooth because of shifts up, while shifts down tell more.",
+        file="accounting/smoothness.py",
+        old="for sign in (1, -1)",
+        new="for sign in (-1,)",
+        tests=(f"{_SMOOTH}::test_smoothness_matches_its_definition_in_fractions",),
+    ),
+)
+
+FAULTS = CURVES + MARGINS

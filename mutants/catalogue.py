@@ -1,0 +1,21 @@
+"""All planted faults, by the stage of the pipeline that they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mutants import accounting, audit, calibration, noise, randomizers, randomness, readings, shuffler
+from mutants.fault import Fault
+
+STAGES: Mapping[str, tuple[Fault, ...]] = {
+    "Randomness": randomness.FAULTS,
+    "Noise": noise.FAULTS,
+    "What a person sends": randomizers.FAULTS,
+    "The shuffler": shuffler.FAULTS,
+    "Accounting": accounting.FAULTS,
+    "Calibration": calibration.FAULTS,
+    "Reading a tally": readings.FAULTS,
+    "Checks": audit.FAULTS,
+}
+
+FAULTS: tuple[Fault, ...] = tuple(fault for stage in STAGES.values() for fault in stage)

@@ -1,0 +1,40 @@
+"""What a curator publishes follows the accounted noise and threshold.
+
+Each statistical assertion fails on correct code with a probability of at most 1e-6, under fixed seeds.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
+from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law
+
+
+def test_a_release_has_the_noise_of_one_draw():
+    protocol, rng = LaplaceHistogram.calibrate(users=40, bins=8, epsilon=1, delta=1e-6), np.random.default_rng(85)
+    values = np.repeat(np.arange(4), 10)
+    truth = np.bincount(values, minlength=8)
+    noise = np.concatenate([protocol.release(values, rng=rng).counts - truth for _ in range(400)]).astype(np.int64)
+    assert_law(noise, protocol.noise.window.first, protocol.noise.window.pmf)
+
+
+@pytest.mark.parametrize("below", [0, 1, 3])
+def test_values_are_published_exactly_from_the_threshold_on(below):
+    bins, threshold = 4000, 9
+    count = threshold - below
+    protocol = StabilityHistogram(users=bins * count, bins=bins, noise=DiscreteLaplace(decay=0.5), threshold=threshold)
+    published = protocol.sample_tally(np.full(bins, count), rng=np.random.default_rng(86)).counts
+    assert published.min() == threshold
+    chance = 0.5**below / 1.5 if below else 1 / 1.5  # P(Z >= below)
+    assert binomtest(published.size, bins, chance).pvalue > FALSE_FAILURE_RATE
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.5, 1e-4), (2.0, 1e-9)])
+def test_published_parameters_are_the_published_ones(epsilon, delta):
+    protocol = StabilityHistogram.published(users=10**5, bins=10, epsilon=epsilon, delta=delta)
+    assert protocol.threshold == math.ceil(1 + 2 * math.log(2 / delta) / epsilon)
+    assert protocol.privacy.delta(epsilon) <= delta

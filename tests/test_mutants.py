@@ -1,0 +1,105 @@
+"""The planted faults still fit the code, and the runner tells a caught one from one that survives."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from mutants.__main__ import main
+from mutants.catalogue import FAULTS, STAGES
+from mutants.fault import Fault, FaultError
+from mutants.page import page
+from mutants.runner import PACKAGE, ROOT, SOURCE
+
+FEWEST = 100
+PAGE = Path("docs/reference/planted-faults.md")
+
+CAUGHT = Fault(
+    name="caught",
+    harm="An upper bound is printed rounded to the nearest number.",
+    file="words.py",
+    old="math.ceil(bound)",
+    new="round(bound)",
+    tests=("tests/test_words.py::test_a_printed_number_of_people_is_an_upper_bound",),
+)
+NOTHING = Fault(
+    name="nothing",
+    harm="Nothing goes wrong: only a sentence is another one.",
+    file="words.py",
+    old='"""Numbers and labels as a person reads them."""',
+    new='"""Numbers and labels."""',
+    tests=CAUGHT.tests,
+)
+BROKEN = Fault(
+    name="broken",
+    harm="The package cannot be imported.",
+    file="words.py",
+    old="import math\n",
+    new="import maths\n",
+    tests=CAUGHT.tests,
+)
+
+
+def test_there_are_many_and_each_has_its_own_name():
+    assert len(FAULTS) >= FEWEST
+    assert max(Counter(fault.name for fault in FAULTS).values()) == 1
+    assert all(STAGES.values())
+    for fault in FAULTS:
+        assert fault.name == fault.name.lower().replace(" ", "-")
+        assert fault.harm[0].isupper()
+        assert fault.harm.endswith(".")
+        assert bool(fault.tests) != bool(fault.equivalent)
+    assert sum(bool(fault.equivalent) for fault in FAULTS) <= len(FAULTS) // 20
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_every_fault_still_fits_the_code(fault):
+    """Its text is there exactly once, and what comes out is another program that Python can read."""
+    text = (SOURCE / PACKAGE / fault.file).read_text(encoding="utf-8")
+    planted = fault.plant(text)
+    assert planted != text
+    assert ast.dump(ast.parse(planted)) != ast.dump(ast.parse(text))
+
+
+def test_text_that_is_not_there_once_is_an_error():
+    for text in ("", "math.ceil(bound) math.ceil(bound)"):
+        with pytest.raises(FaultError, match="times in words"):
+            CAUGHT.plant(text)
+
+
+@pytest.mark.slow
+def test_the_named_tests_exist():
+    files = sorted({test.split("::")[0] for fault in FAULTS for test in fault.tests})
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
+    collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    known = {*collected, *(line.split("[")[0] for line in collected), *(line.split("::")[0] for line in collected)}
+    assert not {test for fault in FAULTS for test in fault.tests} - known
+
+
+def test_the_page_lists_them():
+    assert (ROOT / PAGE).read_text(encoding="utf-8") == page(STAGES), "run python -m mutants --page " + str(PAGE)
+
+
+def test_the_runner_tells_what_is_caught_from_what_survives(capsys):
+    """In one run: nothing survives because it was not run, and an import that fails is not a test that noticed."""
+    assert main(["--json", "--jobs", "1"], known=[CAUGHT, NOTHING, BROKEN]) == 1
+    caught, nothing, broken = json.loads(capsys.readouterr().out)
+    assert (caught["outcome"], caught["by"]) == ("caught", CAUGHT.tests[0])
+    assert (nothing["outcome"], nothing["by"]) == ("survived", "")
+    assert broken["outcome"] == "error"
+
+
+def test_tests_that_fail_anyway_say_nothing(capsys):
+    wrong = Fault(**{**vars(CAUGHT), "tests": ("tests/test_words.py::test_that_is_not_there",)})
+    assert main(["--jobs", "1"], known=[wrong]) == 2
+    assert "unchanged package" in capsys.readouterr().err
+
+
+def test_unknown_names_are_refused(capsys):
+    assert main(["no-such-fault"]) == 2
+    assert "no-such-fault" in capsys.readouterr().err
+    assert main(["--list", FAULTS[0].name]) == 0
+    assert capsys.readouterr().out == f"{FAULTS[0].name}: {FAULTS[0].harm}\n"
