@@ -191,7 +191,7 @@ CURVES = (
         file="accounting/loss.py",
         old="masses[0] += self.masses[:low].sum()",
         new="masses[0] += 0.0",
-        tests=(f"{_LOSS}::test_shortening_only_raises_delta",),
+        tests=("tests/accounting/test_losses_kept.py::test_shortening_keeps_all_mass",),
     ),
     Fault(
         name="losses-rounded-down-to-the-grid",
@@ -207,7 +207,7 @@ CURVES = (
         file="accounting/loss.py",
         old='            if digit == "1":\n                total = total + self\n',
         new="",
-        tests=(f"{_COMPOSITION}::test_k_fold_equals_k_single_compositions",),
+        tests=("tests/accounting/test_losses_kept.py::test_a_multiple_is_a_sum",),
     ),
     Fault(
         name="revealed-once-is-forgotten-by-the-next-release",
