@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from shuffledp.errors import ParameterError
+from shuffledp.words import readable
 
 MOST_USERS = 10**12
 LEAST_EPSILON, MOST_EPSILON = 1e-3, 50.0
@@ -43,7 +44,7 @@ def head_count(name: str, value: Any) -> int:
     """A number of people."""
     number = whole(name, value)
     if number > MOST_USERS:
-        raise ParameterError(f"{name} must be at most {MOST_USERS:g}, got {number:g}")
+        raise ParameterError(f"{name} must be at most {MOST_USERS:,}, got {readable(number)}")
     return number
 
 

@@ -136,7 +136,7 @@ def _show(results: list[Measurement], *, epsilon: float, delta: float, beta: flo
             if row.problem:
                 print_sentence(f"{row.title}: {row.problem}.")
         print_sentence("")
-    print_sentence("Not private: this compares with the true numbers.")
+    print_sentence("Not private: this compares with the true counts.")
 
 
 def _left_out(rows: list[Measurement]) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def _show(result: Simulation) -> None:
         f"{surely(result.beta)} of all are promised."
     )
     print_sentence(f"Of {present} that people hold, {found:,.1f} were reported on average{possible}.")
-    print_sentence("Not private: this compares with the true numbers.")
+    print_sentence("Not private: this compares with the true counts.")
 
 
 _MOST_BITS = 64  # a larger number of possible values says nothing
