@@ -147,7 +147,7 @@ def test_a_budget_of_messages_is_kept():
         assert (row is None) == (budget == "3")
         assert row is None or row["messages"] <= float(budget)
     assert command("plan", *asked, "0.5").stderr == (
-        "shuffledp plan: --max-messages must be at least 1, the message for the value; got 0.5\n"
+        "shuffledp plan: --max-messages must be a number from 1, the message for the value; got 0.5\n"
     )
 
 

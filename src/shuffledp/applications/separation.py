@@ -33,6 +33,7 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import BinarySum, BlanketSum, Histogram, SparseHistogram
 from shuffledp.protocols.central import StabilityHistogram
 from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.words import readable
 
 LONGEST_PERMUTATION = 100_000
 """There the local baseline takes a quarter of an hour: 0.15 s for each of some 5,000 trials."""
@@ -197,7 +198,7 @@ class Problem:
 def _chasing_cells(asked: _Question, size: float) -> dict[str, Callable[[], Cell]]:
     length = whole("l", size)
     if length > LONGEST_PERMUTATION:
-        raise ParameterError(f"l must be at most {LONGEST_PERMUTATION}, got {length}")
+        raise ParameterError(f"l must be at most {LONGEST_PERMUTATION:,}, got {readable(length)}")
     problem, epsilon = PointerChasing(steps=2, length=length), asked.epsilon
 
     return {
@@ -236,7 +237,7 @@ def _jumping_cells(asked: _Question, size: float, branching: int | None = None) 
 def _items(size: float, minimum: int = 1) -> int:
     items = whole("h", size, minimum=minimum)
     if items > MOST_ITEMS:
-        raise ParameterError(f"h must be at most {MOST_ITEMS}, got {size:g}")
+        raise ParameterError(f"h must be at most {MOST_ITEMS:,}, got {readable(items)}")
     return items
 
 

@@ -57,7 +57,7 @@ def plan(
     """Error, messages and feasibility of every protocol, before anybody is asked."""
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.engines.people import EVERYTHING
-    from shuffledp.jobs.plan import PRACTICAL_MESSAGES
+    from shuffledp.jobs.plan import PRACTICAL_MESSAGES, counted_messages
     from shuffledp.jobs.plan import plan as planned
     from shuffledp.jobs.trade_off import trade_off
     from shuffledp.report.drawing import check_figure
@@ -67,8 +67,8 @@ def plan(
         check_figure(figure)
     if target_error is not None and not 0 < target_error < users:
         raise ParameterError(f"--target-error must lie between 0 and {users:,} people, got {target_error:g}")
-    if max_messages is not None and not max_messages >= 1:
-        raise ParameterError(f"--max-messages must be at least 1, the message for the value; got {max_messages:g}")
+    if max_messages is not None and not 1 <= max_messages < math.inf:
+        raise ParameterError(f"--max-messages must be a number from 1, the message for the value; got {max_messages:g}")
     with ProgressBar() as progress:
         answer = planned(
             users=users,
@@ -91,12 +91,9 @@ def plan(
     else:
         _show(answer, needs, possible="any value" if bins == _ANYTHING else counted(answer.bins, "possible value"))
         for title, most in budget.items():
-            print_sentence(
-                f"{title}: at most {counted(most, 'possible value')} for {share_at_most(max_messages or 0, digits=4)} "
-                "messages."
-                if most
-                else f"{title}: not possible with {share_at_most(max_messages or 0, digits=4)} messages."
-            )
+            allowed = counted_messages(max_messages or 0)
+            fits = f"at most {counted(most, 'possible value')} for" if most else "not possible with"
+            print_sentence(f"{title}: {fits} {allowed}.")
     if figure is not None and drawn is not None:
         draw_trade_off(drawn, figure)
         note_written(figure)
