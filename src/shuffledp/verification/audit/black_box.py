@@ -28,6 +28,7 @@ from shuffledp.pipeline.shuffler import shuffle
 from shuffledp.randomness import generator
 from shuffledp.verification.audit.observations import Observer
 from shuffledp.verification.audit.scores import SCORES, learn
+from shuffledp.words import share_at_least, share_at_most
 
 Output = ArrayLike | Mapping[Any, float]
 """Messages in the order seen, or a mapping from names to numbers."""
@@ -69,9 +70,9 @@ class Audit:
 
     def __str__(self) -> str:
         return (
-            f"epsilon >= {self.epsilon:.3g} at delta={self.delta:g}, with confidence {self.confidence:.10g}: "
-            f"{self.event} has probability at least {self.likely:.3g} on one dataset and at most "
-            f"{self.unlikely:.3g} on the other ({self.trials} runs of each)"
+            f"epsilon >= {share_at_least(self.epsilon, digits=3)} at delta={self.delta:g}, with confidence {self.confidence:.10g}: "
+            f"{self.event} has probability at least {share_at_least(self.likely, digits=3)} on one dataset and at most "
+            f"{share_at_most(self.unlikely, digits=3)} on the other ({self.trials} runs of each)"
         )
 
 
