@@ -69,10 +69,11 @@ class Audit:
         return self.epsilon > epsilon
 
     def __str__(self) -> str:
+        least, likely = (share_at_least(bound, digits=3) for bound in (self.epsilon, self.likely))
         return (
-            f"epsilon >= {share_at_least(self.epsilon, digits=3)} at delta={self.delta:g}, with confidence {self.confidence:.10g}: "
-            f"{self.event} has probability at least {share_at_least(self.likely, digits=3)} on one dataset and at most "
-            f"{share_at_most(self.unlikely, digits=3)} on the other ({self.trials} runs of each)"
+            f"epsilon >= {least} at delta={self.delta:g}, with confidence {self.confidence:.10g}: {self.event} has "
+            f"probability at least {likely} on one dataset and at most {share_at_most(self.unlikely, digits=3)} on the "
+            f"other ({self.trials} runs of each)"
         )
 
 
