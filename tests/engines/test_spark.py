@@ -13,9 +13,13 @@ import pytest
 from shuffledp import Histogram, SparseHistogram, private_histogram
 from shuffledp.engines import Column, find_files, open_engine
 from shuffledp.engines.codebook import Codebook
+from shuffledp.engines.spark_files import read_json_lines, read_separated_text
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.protocols import MessageCount
 from tests.engines.test_engines import EXPECTED, SECRET, TABLE, WRITERS, write_csv
+from tests.engines.test_files import write
+from tests.engines.test_neighbouring_files import AFTER, ALL_TEXTS, BEFORE, label, lines_with
+from tests.engines.test_neighbouring_files import WRITERS as FILE_WRITERS
 from tests.oracles.goodness import assert_law
 
 CLUSTER = "local-cluster[2,1,1024]"
@@ -260,3 +264,110 @@ def test_without_java_one_sentence_says_what_to_do(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(DataError, match="Spark needs Java 17"):
         _check_java()
+
+
+# files --------------------------------------------------------------------------------------------------------------
+
+LINES_ONLY = [text for text in ALL_TEXTS if "\n" not in text]
+
+
+@ON_ONE_MACHINE
+@pytest.mark.parametrize("name", ["minimal.csv", "people.jsonl"])
+def test_whatever_one_person_holds_others_are_read_alike(spark, tmp_path, name):
+    """A file for every hostile text, at every place among others like it, all in one job."""
+    expected = Counter()
+    for at, text in enumerate(LINES_ONLY):
+        values = [LINES_ONLY[at - 1], "plain", LINES_ONLY[at - 1]]
+        values.insert(at % 4, text)
+        FILE_WRITERS[name](tmp_path / f"{at}-{name}", values)
+        expected.update((str(user), label(name, value)) for user, value in enumerate(values))
+    read = read_json_lines if name.endswith("jsonl") else read_separated_text
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        table = read(spark, find_files([tmp_path]), ["user", "value"])
+        assert Counter(map(tuple, table.collect())) == expected
+
+
+@ON_ONE_MACHINE
+def test_sparks_own_readers_are_found_out(spark, tmp_path):
+    """The control: an open quote takes other people's lines along, a blank line is nobody."""
+    path = tmp_path / "people.csv"
+    path.write_bytes(lines_with(b'"open,1', "csv", b"\n").replace(b"shut,7", b'shut",7'))
+    assert spark.read.csv(str(path), header=True, multiLine=True, escape='"').count() < len(BEFORE) + 1 + len(AFTER)
+    path.write_bytes(lines_with(b"", "csv", b"\n"))
+    assert spark.read.csv(str(path), header=True).count() < len(BEFORE) + 1 + len(AFTER)
+    with pytest.raises(DataError, match="cannot be read as csv: a line is blank"):
+        count(find_files([path]))
+
+
+@ON_ONE_MACHINE
+def test_a_file_that_is_read_in_parts_and_files_that_are_read_together(spark, tmp_path):
+    """The header is the first line of a file, not of a part of it, and not a line that is spelled like it."""
+    rows = "".join(f"{number % 7},value\n" for number in range(3000)) + "user,value\n"
+    (tmp_path / "large.csv").write_text("value,user\n" + rows)
+    (tmp_path / "small.csv").write_text("user,value\r\nuser,value\r\nx,y\r\n")
+    (tmp_path / "tiny.csv").write_text("\ufeffvalue,user\nz,1")
+    expected = Counter(str(number % 7) for number in range(3000)) + Counter(["user", "value", "y", "z"])
+    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    try:
+        for size in ("1000", before):
+            spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+            assert count(find_files([tmp_path])) == expected
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", before)
+    assert count(find_files([f"file://{tmp_path}/*.csv"])) == expected
+
+
+@ON_ONE_MACHINE
+@pytest.mark.parametrize(
+    ("ending", "scheme"), [("csv", "file://"), ("jsonl", ""), ("parquet", ""), ("parquet", "file://")]
+)
+def test_a_file_without_the_column_is_refused_by_name(spark, tmp_path, ending, scheme):
+    write(tmp_path / f"a.{ending}", pa.table({"value": ["x", "y"]}))
+    write(tmp_path / f"b.{ending}", pa.table({"valu": ["x", SECRET]}))
+    with pytest.raises(DataError, match=rf"no column 'value' in .*b\.{ending}") as error:
+        count(find_files([f"{scheme}{tmp_path}/*.{ending}"]))
+    assert SECRET not in str(error.value)
+
+
+@ON_ONE_MACHINE
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_column_of_another_type_is_refused_by_name(spark, tmp_path, scheme):
+    write(tmp_path / "a.parquet", pa.table({"value": [1, 2]}))
+    write(tmp_path / "b.parquet", pa.table({"value": [1.0, None]}))
+    with pytest.raises(DataError, match=r"'value' holds double in .*b\.parquet and (int64|bigint) in .*a\.parquet"):
+        count(find_files([f"{scheme}{tmp_path}/*.parquet"]))
+
+
+@ON_ONE_MACHINE
+def test_a_column_is_counted_by_its_spelling_whatever_its_collation(spark):
+    """Which of two spellings is published would depend on who came first."""
+    rows = spark.createDataFrame([("A", "u"), ("a", "U"), ("a ", "v"), ("a", "u ")], ["value", "user"])
+    collated = rows.selectExpr("value COLLATE UNICODE_CI_RTRIM AS value", "user COLLATE UNICODE_CI_RTRIM AS user")
+    assert collated.groupBy("value").count().count() == 1  # the control
+    assert count(collated) == {"A": 1, "a": 2, "a ": 1}
+    assert count(collated, user="user").total() == 4
+
+
+@ON_ONE_MACHINE
+def test_encodings(spark, tmp_path):
+    (tmp_path / "people.csv").write_bytes("value\nMünchen\n".encode("latin-1"))
+    assert count(find_files([tmp_path], encoding="latin-1")) == {"München": 1}
+    with pytest.raises(DataError, match="a line is not UTF-8: say in which encoding"):
+        count(find_files([tmp_path]))
+    for encoding in ("utf-16", "gbk"):
+        with pytest.raises(DataError, match="one byte per character"):
+            count(find_files([tmp_path], encoding=encoding))
+
+
+@ON_ONE_MACHINE
+def test_nested_values_and_arrays_in_json_are_refused(spark, tmp_path):
+    path = tmp_path / "people.jsonl"
+    for line, reason in (
+        ('{"value": {"a": 1}}', "a nested value"),
+        ('[{"value": 1}]', "not a JSON object"),
+        ("", "object"),
+    ):
+        path.write_text('{"value": "x"}\n' + line + "\n")
+        with pytest.raises(DataError, match=reason):
+            count(find_files([path]))

@@ -36,26 +36,27 @@ def read_parquet(session: Any, files: Files, needed: Sequence[str]) -> Any:
         first: dict[str, Any] = {}
         paths = _listed(session, files)
         for path in paths:
-            schema = _reader(session).parquet(path).schema
+            schema = _reader(session).parquet(_escaped(path)).schema
             check_columns(path, schema.names, needed)
             for name in needed:
                 kind = schema[name].dataType.simpleString()
                 if first.setdefault(name, kind) != kind:
                     raise other_type(name, path=path, kind=kind, first_path=paths[0], first=first[name])
-    return _reader(session).option("mergeSchema", len(files.paths) > 1).parquet(*map(_escaped, files.paths))
+    return _reader(session).option("mergeSchema", len(files.paths) > 1).parquet(*_patterns(files))
 
 
 def read_separated_text(session: Any, files: Files, needed: Sequence[str]) -> Any:
     """CSV and TSV files: the needed columns as text."""
     _check_encoding(files)
     alike = defaultdict(list)  # files whose headers have the needed columns at the same places
-    for path in _listed(session, files) if any(map(is_remote, files.paths)) else files.paths:
-        header = _first_line(session, path) if is_remote(path) else None
+    remote = any(map(is_remote, files.paths))
+    for path in _listed(session, files) if remote else files.paths:
+        header = _first_line(session, path) if remote else None
         fields, wanted = header_fields(path, files, needed, header)
         alike[fields, tuple(wanted)].append(path)
     tables = [
         _mapped(
-            _lines(session, paths, "xxhash64(_metadata.file_path) AS file"),
+            _lines(session, [_escaped(path) for path in paths], "xxhash64(_metadata.file_path) AS file"),
             partial(_parse_csv, files=files, fields=fields, wanted=wanted, names=list(needed)),
             needed,
         )
@@ -70,7 +71,7 @@ def read_separated_text(session: Any, files: Files, needed: Sequence[str]) -> An
 def read_json_lines(session: Any, files: Files, needed: Sequence[str]) -> Any:
     """Files with a JSON object per line: the needed columns as text."""
     _check_encoding(files)
-    lines = _lines(session, files.paths, "_metadata.file_path AS file")
+    lines = _lines(session, _patterns(files), "_metadata.file_path AS file")
     keys = lines.mapInArrow(partial(_find_keys, files=files, names=list(needed)), "file string, key int").distinct()
     found = defaultdict(set)
     for file, key in keys.collect():
@@ -92,23 +93,28 @@ def _reader(session: Any) -> Any:
 
 def _escaped(path: str) -> str:
     """Spark would take marks such as * in a name for a pattern."""
-    return path if is_remote(path) else re.sub(r"([][*?{}\\])", r"\\\1", path)
+    return re.sub(r"([][*?{}\\])", r"\\\1", path)
 
 
 def _listed(session: Any, files: Files) -> list[str]:
     """The files that patterns on other file systems stand for; what is in them is not read."""
-    found = _reader(session).format("binaryFile").load([_escaped(path) for path in files.paths]).select("path")
+    found = _reader(session).format("binaryFile").load(_patterns(files)).select("path")
     return sorted(row.path for row in found.collect())
+
+
+def _patterns(files: Files) -> list[str]:
+    """What was given, as Spark understands it: on other file systems a name may be a pattern."""
+    return [path if is_remote(path) else _escaped(path) for path in files.paths]
 
 
 def _lines(session: Any, paths: Sequence[str], file: str) -> Any:
     """[line: bytes, file, start: where the part of the file begins that the line is read with]."""
-    table = _reader(session).text([_escaped(path) for path in paths], lineSep="\n")
+    table = _reader(session).text(list(paths), lineSep="\n")
     return table.selectExpr("CAST(value AS BINARY) AS line", file, "_metadata.file_block_start AS start")
 
 
 def _first_line(session: Any, path: str) -> bytes:
-    lines = _lines(session, [path], "0 AS file")
+    lines = _lines(session, [_escaped(path)], "0 AS file")
     first = lines.filter("start = 0").head()
     return b"" if first is None else bytes(first.line).removeprefix(codecs.BOM_UTF8) + NEWLINE
 
