@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shuffledp.engines import Column, find_files, open_engine, text_blocks
+from shuffledp.engines import Column, Files, find_files, open_engine, spark_files, text_blocks
 from shuffledp.engines.separated_text import MalformedError, parse_header, parse_records
 from shuffledp.engines.text_scan import TextScan
 from shuffledp.errors import DataError
@@ -317,3 +317,50 @@ def _until_error(path):
         yield from text_blocks.read_blocks(str(path), encoding="utf-8", quotes=True)
     except MalformedError:
         return
+
+
+# what runs in Spark's executors ------------------------------------------------------------------------------------
+
+
+def in_executor(lines, format):
+    """What an executor makes of lines, the first of which is the header of a CSV file."""
+    files = Files(paths=("people",), format=format)
+    batch = pa.RecordBatch.from_pydict(
+        {"line": pa.array(lines, pa.binary()), "file": [1] * len(lines), "start": [0] * len(lines)}
+    )
+    if format == "json":
+        made = spark_files._parse_json(iter([batch]), files=files, names=["value"])
+    else:
+        made = spark_files._parse_csv(iter([batch]), files=files, fields=2, wanted=[0], names=["value"])
+    return [value for batch in made for value in batch.column(0).to_pylist()]
+
+
+@settings(max_examples=200)
+@given(line=raw_lines)
+@example(line=b'"open,1')
+@example(line=b"")
+def test_an_executor_refuses_a_line_or_makes_one_value_of_it(line):
+    for format, before, after in (
+        ("csv", [b"value,user", *BEFORE], AFTER),
+        ("json", OBJECTS_BEFORE, OBJECTS_AFTER),
+    ):
+        others = in_executor([*before, *after], format)
+        try:
+            found = in_executor([*before, line, *after], format)
+        except DataError as error:
+            message = str(error)
+            found = None
+        if found is None:
+            assert re.fullmatch(rf"people cannot be read as {format}: a line [^\n]+", message)
+        else:
+            place = len(before) - (format == "csv")
+            assert found[:place] + found[place + 1 :] == others
+
+
+def test_both_engines_read_odd_lines_alike(tmp_path):
+    """Numbers of JSON lines are spelled by their own rules on each engine; all else is the same."""
+    for format, kinds in READ.items():
+        path = tmp_path / f"people.{format}"
+        for kind in kinds:
+            path.write_bytes(lines_with(LINES[kind], format, b"\n"))
+            assert count(path) == Counter(in_executor(path.read_bytes().split(b"\n")[:-1], format.removesuffix("l")))
