@@ -1,4 +1,4 @@
-"""Tables and arrays in memory, and Arrow files, as something that DuckDB can scan."""
+"""Tables and arrays in memory as something that DuckDB can scan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from shuffledp.engines.column import Column
-from shuffledp.engines.files import Files
 from shuffledp.engines.kinds import Kind
 from shuffledp.engines.stored import Stored, arrow, converted, library_of, store, store_one_by_one
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
@@ -242,32 +241,3 @@ def _people_per_value(counts: Counter[Any], name: str) -> Memory:
 
 def _same(name: Any, wanted: Any) -> bool:
     return isinstance(name, bool) == isinstance(wanted, bool) and bool(name == wanted)
-
-
-# Arrow files ------------------------------------------------------------------------------------------------------
-
-
-def scan_arrow_files(files: Files) -> Scan:
-    """Arrow files, whole or as streams, as an Arrow source that is read piece by piece."""
-    pa = arrow()
-    import pyarrow.dataset as dataset
-    import pyarrow.ipc as ipc
-
-    def is_whole(path: str) -> bool:
-        with pa.OSFile(path) as file:
-            return bool(file.read(6) == b"ARROW1")
-
-    if all(map(is_whole, files.paths)):
-        return lambda: dataset.dataset(list(files.paths), format="ipc")
-
-    def pieces() -> Iterator[Any]:
-        for path in files.paths:
-            with pa.input_stream(path) as file:
-                yield from ipc.open_stream(file)
-
-    def stream() -> Any:
-        with pa.input_stream(files.paths[0]) as file:
-            schema = ipc.open_stream(file).schema
-        return pa.RecordBatchReader.from_batches(schema, pieces())
-
-    return stream
