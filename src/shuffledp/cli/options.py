@@ -59,7 +59,7 @@ Encoding = Annotated[
 ]
 Format = Annotated[
     str | None,
-    option("csv|tsv|jsonl|parquet|arrow", "Of the files, if their names do not say; - is csv.", panel=ROWS),
+    option("NAME", "csv, tsv, jsonl, parquet or arrow, where the name of a file does not say; - is csv.", panel=ROWS),
 ]
 
 ProtocolName = Annotated[
