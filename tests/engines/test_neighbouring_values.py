@@ -88,7 +88,7 @@ UNTYPED = {
 }
 TYPED = {
     "pandas, any type": (of_mixed_kinds, exact),
-    "pandas categories": (in_category, exact),
+    "pandas categories": (in_category, exact.filter(lambda value: not isinstance(value, bool))),  # pandas: True is 1
     "pandas text": (lambda values: pd.Series(values, dtype="str"), st.one_of(texts(), st.none())),
     "pandas Int64": (lambda values: pd.Series(values, dtype="Int64"), maybe),
     "pandas Float64": (lambda values: pd.Series(values, dtype="Float64"), st.floats()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
@@ -36,11 +36,14 @@ class Codebook:
 
     def __init__(self, labels: Sequence[Any], *, label_type: Any, missing: bool, other: bool) -> None:
         kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
-        listed = [_label(one) for one in labels]
-        alike = [(one, at) for at, first in enumerate(listed) for one in _readings(first, kind)]
-        if kind.declared and not all(map(kind.can_have, listed)):
-            fitting = {at for one, at in alike if kind.can_have(one)}
-            if not all(kind.can_have(one) or at in fitting for at, one in enumerate(listed)):
+        listed = _labels(labels)
+        fits = [kind.can_have(one) for one in listed]
+        # where all entries are of one kind, a label of that kind need not stand for others
+        unread = [at for at, fit in enumerate(fits) if not (fit and kind.is_plain)]
+        alike = [(one, at) for at in unread for one in _readings(listed[at])]
+        if kind.declared and not all(fits):
+            readable = {at for one, at in alike if kind.can_have(one)}
+            if not all(fit or at in readable for at, fit in enumerate(fits)):
                 raise ParameterError(f"a label of the domain does not fit the column, whose values are {kind.type}")
         if missing and None not in listed:
             listed.append(None)
@@ -63,9 +66,9 @@ class Codebook:
         return found
 
 
-def _label(one: Any) -> Any:
+def _labels(given: Iterable[Any]) -> list[Any]:
     try:
-        return label(one)
+        return [label(one) for one in given]
     except DataError:
         raise ParameterError(
             "a label of the domain is nested or has no text of its own: list text, numbers, truth values, dates or "
@@ -73,12 +76,9 @@ def _label(one: Any) -> Any:
         ) from None
 
 
-def _readings(one: Any, kind: Kind) -> Iterator[Any]:
-    """The other labels that one of the domain stands for, where they have no bin of their own.
-
-    Those that no entry of the column can have need not be listed.
-    """
-    if one is None or (kind.type is not None and kind.own in (str, bool, int) and kind.can_have(one)):
+def _readings(one: Any) -> Iterator[Any]:
+    """The other labels that one of the domain stands for, where they have no bin of their own."""
+    if one is None:
         return
     if isinstance(one, str):
         yield from _read(one)

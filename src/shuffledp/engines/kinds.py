@@ -45,7 +45,7 @@ class Kind:
 
     def can_have(self, known: Any) -> bool:
         """Whether an entry could have this label."""
-        if known is None or self.type is None:
+        if known is None or self.type is None or (type(known) is str and self.own is str):
             return True
         if not isinstance(known, self.own) or (isinstance(known, bool) and self.own is not bool):
             return False
@@ -79,6 +79,11 @@ class Kind:
     def is_direct(self) -> bool:
         """Whether entries are the labels themselves, or their keys, so that Arrow can look them up."""
         return self.type is None or self.own in (str, bool, int)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether entries are the labels themselves, all of one type of Python."""
+        return self.is_direct and self.type is not None
 
     @cached_property
     def _is_integer(self) -> bool:
@@ -125,7 +130,7 @@ class Finder:
         self._numbers: dict[Any, int] = {}
         for one, at in known:
             if kind.can_have(one):
-                self._numbers.setdefault(one if kind.is_direct and kind.type is not None else _key(one), at)
+                self._numbers.setdefault(one if kind.is_plain else _key(one), at)
         self._listed, self._at = None, np.array([*self._numbers.values(), -1], dtype=np.int64)
         if kind.is_direct:
             self._listed = pyarrow.array(list(self._numbers), kind.type or pyarrow.string())

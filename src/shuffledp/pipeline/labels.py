@@ -6,7 +6,7 @@ hold: a text among numbers, a fraction among whole numbers, a date that no calen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
@@ -30,6 +30,9 @@ _MOST_SECONDS = timedelta.max // timedelta(seconds=1)
 
 LONGEST_NUMBER = 14_000
 """Bits of a whole number that Python writes in base 10, of at most 4,300 digits; a longer one is kept in base 16."""
+
+_EQUAL_ACROSS_TYPES = (np.datetime64, np.timedelta64, Number, date, time, timedelta)
+"""Types whose values Python takes for equal to some of other types, or to others of another spelling."""
 
 _FAR = 4_000
 """Digits before or after the point beyond which a decimal number stays as it is written."""
@@ -133,6 +136,8 @@ def symbol(value: Any) -> Any:
 
     Unlike `label`, it keeps values of kinds that it does not know, so that anything can be counted.
     """
+    if type(value) is str or type(value) is int:
+        return value
     if isinstance(value, bool | np.bool_):
         return int(value)
     if isinstance(value, tuple):
@@ -141,8 +146,32 @@ def symbol(value: Any) -> Any:
         return frozenset(map(symbol, value))
     if isinstance(value, str):
         return str.__str__(value)
-    known = np.datetime64 | np.timedelta64 | Number | date | time | timedelta
-    return label(value) if isinstance(value, known) else value
+    return label(value) if isinstance(value, _EQUAL_ACROSS_TYPES) else value
+
+
+class Places:
+    """Where labels are in a list: the number 1 and the truth value True are told apart, unless only one of them is there.
+
+    A value of another type is found under its label.
+    """
+
+    def __init__(self, labels: Iterable[Any]) -> None:
+        self._places = {(isinstance(one, bool), one): at for at, one in enumerate(labels)}
+
+    def __contains__(self, wanted: object) -> bool:
+        return self.find(wanted) is not None
+
+    def find(self, wanted: Any) -> int | None:
+        """Where a value's label is; None if it is not there."""
+        found = self._find(wanted)
+        if found is None and not isinstance(wanted, tuple):
+            found = self._find(label(wanted))
+        return found
+
+    def _find(self, wanted: Any) -> int | None:
+        truth = isinstance(wanted, bool)
+        found = self._places.get((truth, wanted))
+        return self._places.get((not truth, wanted)) if found is None else found
 
 
 # labels as text, which keeps them apart by their kind --------------------------------------------------------------
