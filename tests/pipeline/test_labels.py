@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 
 from shuffledp import DataError, Domain, Tally
-from shuffledp.pipeline.labels import duration, from_key, key, label, moment, symbol, time_of_day
+from shuffledp.pipeline.labels import Places, duration, from_key, key, label, moment, symbol, time_of_day
 from tests.oracles.hostile_rows import objects
 from tests.oracles.readings import spelled
 
@@ -200,3 +200,14 @@ def test_missing_values_are_one_label_of_a_listed_domain():
     assert domain.encode([None, math.nan, float("nan"), "a"]).tolist() == [1, 1, 1, 0]
     assert math.nan in domain
     assert Domain.of(np.array(["2026-01-02"], dtype="M8[ns]")).encode([datetime(2026, 1, 2)]).tolist() == [0]
+
+
+def test_labels_are_found_by_any_value_that_has_them():
+    places = Places([True, 1, "red", datetime(2026, 1, 2), ("a", 1), None])
+    for at, values in enumerate(
+        [[True], [1, 1.0, Level.LOW], ["red", Colour.RED], [pd.Timestamp("2026-01-02")], [("a", 1)], [None, math.nan]]
+    ):
+        assert [places.find(value) for value in values] == [at] * len(values)
+    assert False not in places
+    assert object() not in places
+    assert Places([0, 1]).find(True) == 1

@@ -29,6 +29,7 @@ from shuffledp.brief import Brief
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.labels import Places
 from shuffledp.plain import label_kind, plain, plain_label
 from shuffledp.words import at_most, counted, in_paragraphs, paragraphs, percent_at_most, readable, shown, surely
 
@@ -312,12 +313,12 @@ class Estimate:
         return library.DataFrame(_exportable(self.to_columns()))
 
     @cached_property
-    def _positions(self) -> dict[Any, int]:
-        return {label: i for i, label in enumerate(self.labels.tolist())}
+    def _positions(self) -> Places:
+        return Places(self.labels.tolist())
 
     def _find(self, label: Any) -> int | None:
         """Where a label is stored; None if it was not reported."""
-        at = self._positions.get(label)
+        at = self._positions.find(label)
         if at is None and self.domain is None and not (isinstance(label, int) and 0 <= label < self.bins):
             raise DataError(
                 f"that is not a bin between 0 and {readable(self.bins - 1)}; give estimate a domain to look up labels"

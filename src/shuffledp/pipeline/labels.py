@@ -150,9 +150,9 @@ def symbol(value: Any) -> Any:
 
 
 class Places:
-    """Where labels are in a list: the number 1 and the truth value True are told apart, unless only one of them is there.
+    """Where labels are in a list. A value of another type is found under its label.
 
-    A value of another type is found under its label.
+    The number 1 and the truth value True are told apart, unless only one of them is there.
     """
 
     def __init__(self, labels: Iterable[Any]) -> None:
@@ -164,9 +164,12 @@ class Places:
     def find(self, wanted: Any) -> int | None:
         """Where a value's label is; None if it is not there."""
         found = self._find(wanted)
-        if found is None and not isinstance(wanted, tuple):
-            found = self._find(label(wanted))
-        return found
+        if found is not None:
+            return found
+        try:
+            return self._find(label(wanted))
+        except DataError:  # it has no label
+            return None
 
     def _find(self, wanted: Any) -> int | None:
         truth = isinstance(wanted, bool)
