@@ -21,7 +21,7 @@ Knowing which are copies, one sees how many, together with the person's own, are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -46,8 +46,11 @@ _BLOCK_WIDTH = 1e-5
 """Values of C that differ by less than this share, or are more than the most, are taken together, on the safe side."""
 
 _MOST_THINNED_COPIES = 4 * 10**5
-_MOST_THINNED_BLOCKS = 32
-"""The same where every number of telling messages is tried for every block: beyond this many copies that takes long."""
+_THINNED_OUTCOMES = 10**5
+_FEWEST_THINNED_BLOCKS = 32
+"""The same where every number of telling messages is tried for every block: beyond this many copies that is slow, and
+so do more than about this many outcomes. Where that leaves fewer blocks than values of C, delta is above its formula:
+measured by 3 % at 1,000 people and 5 % at 3,000 for deltas above 1e-10, and not at all up to 400 people."""
 
 _TOLERANCE = 1e-9
 """Of an epsilon, relative; of a local epsilon, absolute."""
@@ -185,7 +188,10 @@ class Amplification:
         """Blocks of values of C: first, last and probability of each. Fewer copies are never better for privacy."""
         copied = self._copied if self._thinned else _copied_by_all(self.local_epsilon)
         rounded = max(round_up_to_grid(copied) - 2.0**-GRID_BITS, 0.0)  # rounded down: fewer copies
-        most = _MOST_THINNED_BLOCKS if self._thinned else _MOST_BLOCKS
+        most = _MOST_BLOCKS
+        if self._thinned:
+            likely = 1 + int(self.users * copied)
+            most = min(most, max(_FEWEST_THINNED_BLOCKS, _THINNED_OUTCOMES // likely))
         return blocks(self.users - 1, rounded, most=most, width=_BLOCK_WIDTH)
 
     @cached_property
@@ -198,9 +204,9 @@ class Amplification:
         """
         t = self.telling
         totals, with_owns, withouts = [], [], []
-        for copies, mass in zip(self._copies[0].tolist(), self._copies[2].tolist(), strict=True):
-            first, _, f = blocks(copies, self._telling_share, most=copies + 1)
-            totals.append(np.append(first, first[-1] + 1))
+        laws = _binomials(self._copies[0].tolist(), self._telling_share)
+        for (first, f), mass in zip(laws, self._copies[2].tolist(), strict=True):
+            totals.append(np.arange(first, first + f.size + 1))
             with_owns.append(mass * t * np.append(0.0, f))
             withouts.append(mass * (1 - t) * np.append(f, 0.0))
         possible = np.concatenate(with_owns) > 0
@@ -213,6 +219,23 @@ class _Tellings(NamedTuple):
     total: NDArray[np.int64]
     with_own: NDArray[np.float64]
     without: NDArray[np.float64]
+
+
+def _binomials(trials: list[int], probability: float) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """The laws of Bin(n, probability) for increasing n: the first value and the probabilities from there on.
+
+    Where n grows by one, a law follows from the one before: one more trial succeeds or not. That adds positive numbers,
+    so each step is off by two roundings at most, and what the first law leaves out stays as small as it was.
+    """
+    before, first, f = -1, 0, np.empty(0)
+    for number in trials:
+        if number == before + 1 and f.size:
+            f = np.append(f, 0.0) * (1 - probability) + np.append(0.0, f) * probability
+        else:
+            values, _, f = blocks(number, probability, most=number + 1)
+            first = int(values[0])
+        before = number
+        yield first, f
 
 
 def _copied_by_all(local_epsilon: float) -> float:
