@@ -20,14 +20,14 @@ _EDGE = 10
 """Per cent at either end of the axis, where numbers are not centred at their mark."""
 
 BAR_STYLE = """
-.shuffledp table.bars { border-collapse: collapse; width: 100%; max-width: 60rem; margin: .4rem 0; font-size: .95rem;
+.shuffledp table.bars { border-collapse: collapse; width: 100%; max-width: 60em; margin: .4em 0; font-size: .95em;
   font-variant-numeric: tabular-nums; border: 0; table-layout: auto; }
 .shuffledp table.bars tr { background: none; border: 0; }
-.shuffledp table.bars th, .shuffledp table.bars td { padding: .14rem .5rem .14rem 0; border: 0; text-align: right;
+.shuffledp table.bars th, .shuffledp table.bars td { padding: .14em .5em .14em 0; border: 0; text-align: right;
   font-weight: normal; white-space: nowrap; vertical-align: middle; background: none; }
 .shuffledp table.bars th:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
-  max-width: 18rem; }
-.shuffledp table.bars td.drawn, .shuffledp table.bars th.drawn { width: 55%; min-width: 6rem; padding-right: .9rem; }
+  max-width: 18em; }
+.shuffledp table.bars td.drawn, .shuffledp table.bars th.drawn { width: 55%; min-width: 6em; padding-right: .9em; }
 .shuffledp table.bars thead th { opacity: .72; font-size: .85em; }
 .shuffledp table.bars td.ends { opacity: .8; font-size: .88em; }
 .shuffledp .track { position: relative; height: 1.15em; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
@@ -36,7 +36,7 @@ BAR_STYLE = """
 .shuffledp .track .reach { top: .3em; bottom: .3em; border: 0 solid currentColor; border-width: 0 1.5px; min-width: 3px;
   background: linear-gradient(currentColor, currentColor) center / 100% 1.5px no-repeat; }
 .shuffledp .track .line { top: -.3em; bottom: -.3em; width: 1px; background: currentColor; opacity: .14; }
-.shuffledp .scale { position: relative; height: 2.6em; font-size: .8rem; opacity: .8; text-align: left; }
+.shuffledp .scale { position: relative; height: 2.6em; font-size: .84em; opacity: .8; text-align: left; }
 .shuffledp .scale span { position: absolute; top: 0; transform: translateX(-50%); }
 .shuffledp .scale span.first { transform: none; }
 .shuffledp .scale span.last { transform: translateX(-100%); }
@@ -45,9 +45,9 @@ BAR_STYLE = """
 @media (max-width: 600px) {
   .shuffledp table.bars, .shuffledp table.bars tbody, .shuffledp table.bars tfoot { display: block; }
   .shuffledp table.bars thead { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
-  .shuffledp table.bars tr { display: flex; flex-wrap: wrap; justify-content: flex-end; column-gap: .6rem;
-    margin-bottom: .45rem; align-items: baseline; }
-  .shuffledp table.bars th:first-child { flex: 1 1 6rem; max-width: none; }
+  .shuffledp table.bars tr { display: flex; flex-wrap: wrap; justify-content: flex-end; column-gap: .6em;
+    margin-bottom: .45em; align-items: baseline; }
+  .shuffledp table.bars th:first-child { flex: 1 1 6em; max-width: none; }
   .shuffledp table.bars th, .shuffledp table.bars td { padding: 0; }
   .shuffledp table.bars td.drawn { order: 1; flex: 1 0 100%; width: auto; padding: 0; }
   .shuffledp table.bars tfoot th, .shuffledp table.bars tfoot td:empty { display: none; }
