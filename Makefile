@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
 .PHONY: help demo check test mutants dist versions lint format docs bench lock clean
-.PHONY: table1 table1-figures table2 table2-figure gap trade-off report-figure
+.PHONY: table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
 ## help: this list
@@ -78,6 +78,7 @@ mutants: .venv/test.stamp
 ## gap: the figure of the page on pure privacy
 ## trade-off: the figure of the planner in README.md
 ## report-figure: the picture of the report in README.md
+## notebook: runs the notebook of the docs and keeps what it shows
 
 ## bench: times, as tables
 bench: .venv/test.stamp .venv/java.stamp
@@ -107,6 +108,9 @@ trade-off: .venv/demo.stamp
 
 report-figure: .venv/demo.stamp
 	$(BIN)/python -m experiments.report_figure
+
+notebook: .venv/test.stamp
+	$(BIN)/python scripts/notebook.py docs/tutorials/notebook.ipynb
 
 .venv/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
