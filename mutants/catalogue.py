@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mutants import accounting, audit, calibration, noise, randomizers, randomness, readings, shuffler
+from mutants import (
+    accounting,
+    audit,
+    calibration,
+    engines,
+    jobs,
+    noise,
+    randomizers,
+    randomness,
+    readings,
+    shuffler,
+    turnout,
+    words,
+)
 from mutants.fault import Fault
 
 STAGES: Mapping[str, tuple[Fault, ...]] = {
@@ -14,7 +27,11 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "The shuffler": shuffler.FAULTS,
     "Accounting": accounting.FAULTS,
     "Calibration": calibration.FAULTS,
+    "Who reported, and how often": turnout.FAULTS,
     "Reading a tally": readings.FAULTS,
+    "Reading data": engines.FAULTS,
+    "Releases": jobs.FAULTS,
+    "Words": words.FAULTS,
     "Checks": audit.FAULTS,
 }
 

@@ -38,3 +38,28 @@ def test_published_parameters_are_the_published_ones(epsilon, delta):
     protocol = StabilityHistogram.published(users=10**5, bins=10, epsilon=epsilon, delta=delta)
     assert protocol.threshold == math.ceil(1 + 2 * math.log(2 / delta) / epsilon)
     assert protocol.privacy.delta(epsilon) <= delta
+
+
+def published_law(count, decay, threshold):
+    """Of one value: each published count with its probability, None where it is not published."""
+    if not count:
+        return {None: 1.0}
+    shown = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(threshold, count + 60)}
+    return {None: 1 - sum(shown.values()), **shown}
+
+
+@pytest.mark.parametrize(("decay", "threshold"), [(0.25, 2), (0.5, 2), (0.5, 3)])
+def test_the_first_holder_of_a_value_is_accounted(decay, threshold):
+    """Somebody leaves a value of many for one that nobody holds: here the worst of all neighbours."""
+    curve = StabilityHistogram(users=100, bins=9, noise=DiscreteLaplace(decay=decay), threshold=threshold).privacy
+    laws = {count: published_law(count, decay, threshold) for count in (0, 1, 29, 30)}
+    ratio = math.exp(0.25)
+    reached = max(
+        sum(
+            max(p * q - ratio * laws[b[0]].get(x, 0.0) * laws[b[1]].get(y, 0.0), 0.0)
+            for x, p in laws[a[0]].items()
+            for y, q in laws[a[1]].items()
+        )
+        for a, b in (((30, 0), (29, 1)), ((29, 1), (30, 0)))
+    )
+    assert curve.delta(0.25) == pytest.approx(reached, rel=1e-9)
