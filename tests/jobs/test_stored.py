@@ -70,7 +70,6 @@ def test_an_empty_release_comes_back():
     [
         [1, 2],
         [1.5, 2.5],
-        [True, False],
         [date(2026, 1, 1), date(2026, 1, 2)],
         [datetime(2026, 1, 1, 12, 30), datetime(2026, 1, 2)],
         [Decimal("1.10"), Decimal("2.20")],
@@ -88,6 +87,11 @@ def test_labels_come_back_with_their_kind(labels):
     release = dataclasses.replace(private_histogram(VALUES, **GUARANTEE), estimate=estimate, protocol=protocol)
     again = Release.from_json(release.to_json())
     assert {(type(label), label) for label in again.estimate} == {(type(label), label) for label in labels}
+
+
+def test_truth_values_come_back_as_such():
+    release = private_histogram([True] * 1000 + [False] * 900, **GUARANTEE)
+    assert sorted(map(repr, Release.from_json(release.to_json()).estimate)) == ["False", "True"]
 
 
 def test_what_does_not_come_back_is_as_said():

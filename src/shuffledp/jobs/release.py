@@ -217,9 +217,12 @@ def private_histogram(
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that differ from what they are by default, but for the data, as plain values."""
-    usual = inspect.signature(private_histogram).parameters
     named = ((name, value) for name, value in options.items() if name not in ("data", "domain", "master", "progress"))
-    return {name: plain(value) for name, value in named if value != usual[name].default}
+    return {name: plain(value) for name, value in named if value != _USUAL[name]}
+
+
+_USUAL = {name: option.default for name, option in inspect.signature(private_histogram).parameters.items()}
+"""What options of `private_histogram` are unless they are given."""
 
 
 def _notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]:
