@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from shuffledp.engines.sql import quoted_name, quoted_text
 from shuffledp.engines.text_scan import LINE, NUMBER
 
-_IS_OBJECT = f"starts_with(ltrim({LINE}, ' ' || chr(9) || chr(10) || chr(13)), '{{')"
+_TRIMMED = f"ltrim({LINE}, ' ' || chr(9) || chr(10) || chr(13))"
+_IS_OBJECT = f"(starts_with({LINE}, '{{') OR starts_with({_TRIMMED}, '{{'))"
 """Of a line that is JSON at all: an object begins with a brace, and nothing else does."""
 
 NOT_AN_OBJECT = "is not a JSON object: one object per line is needed"
@@ -25,13 +26,13 @@ def nested(column: str) -> str:
 
 def values_of_lines(columns: Sequence[str]) -> str:
     """A query that gives the columns as text, and fails at a line that cannot be read."""
-    parts = ", ".join(f"json_extract({LINE}, {_path(name)}) AS part{at}" for at, name in enumerate(columns))
+    texts = ", ".join(f"{LINE} ->> {_path(name)} AS text{at}" for at, name in enumerate(columns))
     values = ", ".join(
-        f"CASE WHEN NOT {_IS_OBJECT} OR {_is_nested(f'part{at}')} THEN error('wrong line') ELSE part{at} ->> '$' END "
+        f"CASE WHEN NOT {_IS_OBJECT} OR {_is_nested(f'text{at}', name)} THEN error('wrong line') ELSE text{at} END "
         f"AS {quoted_name(name)}"
         for at, name in enumerate(columns)
     )
-    return f"SELECT {values} FROM (SELECT {LINE}, {parts} FROM scanned)"
+    return f"SELECT {values} FROM (SELECT {LINE}, {texts} FROM scanned)"
 
 
 def has_key(column: str) -> str:
@@ -42,11 +43,11 @@ def has_key(column: str) -> str:
 def wrong_line(columns: Sequence[str]) -> str:
     """A query that gives the number of the first line that cannot be read and what is wrong with it."""
     wrong = f"NOT json_valid({LINE}) OR NOT {_IS_OBJECT}"
-    array = f"starts_with(ltrim({LINE}, ' ' || chr(9) || chr(10) || chr(13)), '[')"
+    array = f"starts_with({_TRIMMED}, '[')"
     reasons = [f"WHEN {array} THEN {quoted_text(ARRAY)}", f"WHEN {wrong} THEN {quoted_text(NOT_AN_OBJECT)}"]
     for name in columns:
-        part = f"json_extract({LINE}, {_path(name)})"
-        reasons.append(f"WHEN {_is_nested(part)} THEN {quoted_text(nested(name))}")
+        text = f"({LINE} ->> {_path(name)})"
+        reasons.append(f"WHEN {_is_nested(text, name)} THEN {quoted_text(nested(name))}")
     query = f"SELECT {NUMBER}, CASE {' '.join(reasons)} END AS reason FROM scanned"
     return f"SELECT {NUMBER}, reason FROM ({query}) WHERE reason IS NOT NULL ORDER BY {NUMBER} LIMIT 1"
 
@@ -55,5 +56,7 @@ def _path(name: str) -> str:
     return quoted_text('$."' + name.replace('"', '\\"') + '"')
 
 
-def _is_nested(part: str) -> str:
-    return f"coalesce(left({part}::VARCHAR, 1) IN ('{{', '['), false)"
+def _is_nested(text: str, name: str) -> str:
+    """Whether the value with this text is an object or an array; only text that looks like one is looked at again."""
+    looks = f"(starts_with({text}, '{{') OR starts_with({text}, '['))"
+    return f"coalesce({looks} AND json_type({LINE}, {_path(name)}) IN ('OBJECT', 'ARRAY'), false)"

@@ -157,10 +157,10 @@ def _column(
     if quoted.any():
         starts, ends = starts + quoted, ends - quoted
     lengths = ends - starts
-    # where each byte of the result comes from
+    # where each byte of the result comes from; a block of text is far below 2^31 bytes
     firsts = np.cumsum(lengths) - lengths
-    places = np.repeat(starts - firsts, lengths)
-    places += np.arange(places.size)
+    places = np.repeat((starts - firsts).astype(np.int32), lengths)
+    places += np.arange(places.size, dtype=np.int32)
     if doubled.size:
         lengths = lengths - (np.searchsorted(doubled, ends) - np.searchsorted(doubled, starts))
         places = places[~np.isin(places, doubled, assume_unique=True)]
