@@ -281,6 +281,12 @@ def test_a_column_is_not_its_own_user(data):
             published(data, column=column, user=user)
 
 
+def test_a_column_of_a_file_is_not_its_own_user(tmp_path):
+    (tmp_path / "people.csv").write_text("v\na\n")
+    with pytest.raises(ParameterError, match="same column"):
+        published(tmp_path / "people.csv", column="v", user="v")
+
+
 def test_users_are_told_apart_by_their_own_value():
     rows = {"v": ["a"] * 6, "V": [1, 1.0, "1", True, None, float("nan")]}
     assert published(rows, column="v", user="V").total() == 3

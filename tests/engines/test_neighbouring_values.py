@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
@@ -131,7 +131,7 @@ def test_every_value_without_a_type_is_read_as_if_it_were_alone(name, pair):
         assert read(build(values), column="v") == sum((read([value]) for value in values), Counter())
 
 
-@pytest.mark.parametrize("name", TYPED)
+@pytest.mark.parametrize("name", [name for name in TYPED if name != "DuckDB relation"])  # which is slow to open
 @MANY
 @given(data=st.data())
 def test_the_labels_of_others_stay_the_same(name, data):
@@ -213,13 +213,13 @@ def after_the_first_holder(values):
 )
 def test_faulty_readers_are_caught(faulty, values):
     """And the reader that is shipped is not, by the same search."""
-    search = settings(max_examples=2000, derandomize=True, database=None)
+    search = settings(max_examples=2000, derandomize=True, database=None, phases=[Phase.generate])
     find(neighbours(values), lambda pair: not others_stay(faulty(pair.first), faulty(pair.second)), settings=search)
     with pytest.raises(NoSuchExample):
         find(
             neighbours(values),
             lambda pair: not others_stay(read(pair.first), read(pair.second)),
-            settings=settings(search, max_examples=200),
+            settings=settings(search, max_examples=50),
         )
 
 

@@ -12,7 +12,7 @@ from shuffledp.errors import DataError, ParameterError
 class Column:
     """A column of some data.
 
-    `data` is `Files`, a table in memory, an array, a DuckDB relation or a Spark DataFrame. `user` names a column that
+    `data` is `Files`, `Memory` (or what `read_memory` makes one of) or a Spark DataFrame. `user` names a column that
     says whose row it is: each person then counts with one of their rows, chosen at random, and rows of nobody are left
     out. Missing values are a value of their own unless `drop_missing`.
     """
