@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from experiments import intervals as table
 from scipy.stats import binom
 
 from shuffledp import BinarySum, Histogram, Tally
@@ -250,3 +251,13 @@ def test_the_known_number_of_occupied_bins_sharpens_the_bound():
     assert protocol.error(0.05, occupied_bins=1).simultaneous == protocol.error(0.05).per_bin
     assert protocol.error(0.05, occupied_bins=1000).simultaneous == 70
     assert protocol.error(0.05).simultaneous > 70
+
+
+@pytest.mark.slow
+def test_the_table_of_the_proof_is_written(tmp_path):
+    page = tmp_path / "intervals.md"
+    page.write_text("before\n<!-- coverage -->\nold\n<!-- /coverage -->\nafter\n")
+    table.main(page, people=5000, trials=3, protocols=["hist"])
+    lines = page.read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("before", "after")
+    assert len([line for line in lines if "`hist`" in line]) == 9

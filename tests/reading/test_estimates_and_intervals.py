@@ -97,3 +97,10 @@ def test_the_two_bounds_before_a_release_have_names():
     assert 0 < truncated.shown < truncated.hidden <= 130
     assert unbiased.hidden == 0
     assert unbiased.shown == unbiased.simultaneous
+
+
+@pytest.mark.parametrize("name", ["hist", "sparse", "stability"])
+def test_bounds_fall_where_more_failures_are_allowed(name):
+    bounds = [protocol_of(name).error(beta) for beta in (1e-6, 0.05, 0.5, 0.9)]
+    assert [bound.shown for bound in bounds] == sorted((bound.shown for bound in bounds), reverse=True)
+    assert [bound.hidden for bound in bounds] == sorted((bound.hidden for bound in bounds), reverse=True)

@@ -27,8 +27,8 @@ _STEPS = 8
 _LEVELS = 80 * _STEPS
 """Down to risks of 2^-80, where the windows of all laws still say something."""
 
-_ASIDE = 1 / 40
-"""Of the smaller of beta and 1 - beta, what is set aside for small bins that are reported at all, and as much again for
+_SMALL, _NUMBER = 1 / 80, 1 / 40
+"""Of beta, what is set aside for small bins that are reported at all; and of the smaller of beta and 1 - beta, for
 having misjudged the number of large ones. Ranges grow with the logarithm of a share, so that a small one costs little,
 and the rest of beta is spent where it is needed."""
 
@@ -108,8 +108,8 @@ class Ladder:
         if bins == 1:
             return _intervals(value, self._of_one_bin(beta), known)
         seen = _Seen(noise=self.rungs.noise, excess=excess, offsets=self._offsets)
-        aside = _aside(beta)
-        share = beta - 2 * aside
+        aside = min(beta, 1 - beta) * _NUMBER
+        share = beta * (1 - _SMALL) - aside
 
         def holds(level: Level) -> bool:
             allowed = _bins_allowed(level.risk, share)
@@ -126,7 +126,7 @@ class Ladder:
 
         Both hold together, but for probability beta. An estimate is the bin's value + `offset`.
         """
-        share, most = beta - _aside(beta), min(bins, occupied)
+        share, most = beta * (1 - _SMALL), min(bins, occupied)
         if bins == 1:
             reach = self._of_one_bin(beta)
         else:
@@ -143,7 +143,7 @@ class Ladder:
     def _with_small(self, level: Level, *, beta: float, bins: int) -> _Reach:
         """With the range of small bins, which is at least as wide."""
         if (beta, bins) not in self._small:
-            self._small[beta, bins] = self.rungs.small_range(_aside(beta), bins=bins)
+            self._small[beta, bins] = self.rungs.small_range(beta * _SMALL, bins=bins)
         least, most = self._small[beta, bins]
         return _Reach(level, min(least, level.least), max(most, level.most))
 
@@ -246,11 +246,6 @@ def _lower_tail(seen: int, bins: int, unseen: float) -> float:
     from scipy.special import betainc
 
     return float(betainc(bins - seen, seen + 1, min(unseen, 1.0))) * (1 + _TAIL_MARGIN)
-
-
-def _aside(beta: float) -> float:
-    """What is set aside of beta, once."""
-    return min(beta, 1 - beta) * _ASIDE
 
 
 def _bins_allowed(risk: float, beta: float) -> float:
