@@ -116,8 +116,8 @@ FAULTS = (
         name="statements-hold-up-to-a-tenth",
         harm="The command verify calls a promise kept that is exceeded by ten per cent.",
         file="verification/statements/verdict.py",
-        old="holds=exact <= claimed)",
-        new="holds=exact <= 1.1 * claimed)",
+        old="holds = float(exact) <= claimed * (1 + rounded)",
+        new="holds = float(exact) <= claimed * (1.1 + rounded)",
         tests=("tests/verification/test_verdicts.py",),
     ),
 )

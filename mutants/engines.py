@@ -3,6 +3,10 @@
 from mutants.fault import Fault
 
 _ENGINES = "tests/engines/test_engines.py"
+_EXTRA_BINS = (
+    "tests/engines/test_inputs_in_memory.py::"
+    "test_the_bins_of_missing_and_other_values_are_there_whether_or_not_anybody_needs_them"
+)
 
 FAULTS = (
     Fault(
@@ -71,11 +75,59 @@ FAULTS = (
     ),
     Fault(
         name="no-bin-for-missing-values",
-        harm="Whoever has no value is refused, or put among those of another bin.",
+        harm="Whoever has no value is refused, and so are all others because of them.",
         file="engines/codebook.py",
-        old="if missing and not listed.null_count:",
-        new="if missing and listed.null_count:",
+        old="if missing and None not in listed:",
+        new="if missing and None in listed:",
         tests=(f"{_ENGINES}::test_codebook_has_a_bin_for_missing_and_for_other_values_whether_needed_or_not",),
+    ),
+    Fault(
+        name="bin-for-missing-values-if-there-are-any",
+        harm="That the list of values has a place for missing ones tells that somebody has none.",
+        file="engines/people.py",
+        old="missing=not drop_missing, other=other)",
+        new="missing=not drop_missing and any(found.null_count for found, _ in self._engine.counts()), other=other)",
+        tests=(_EXTRA_BINS,),
+    ),
+    Fault(
+        name="bin-for-other-values-if-there-are-any",
+        harm="That the list of values has a place for others tells that somebody holds one.",
+        file="engines/people.py",
+        old="missing=not drop_missing, other=other)",
+        new="missing=not drop_missing, other=other and sum(len(f) for f, _ in self._engine.counts()) > len(labels))",
+        tests=(_EXTRA_BINS,),
+    ),
+    Fault(
+        name="values-are-their-own-people",
+        harm="With the values as names of people, the number of people is that of different values, exactly.",
+        file="engines/column.py",
+        old="if self.user == self.name:",
+        new="if self.user is self and self.name:",
+        tests=("tests/engines/test_inputs_in_memory.py::test_a_column_is_not_its_own_user",),
+    ),
+    Fault(
+        name="whole-numbers-with-a-point",
+        harm="One missing value turns 1 into 1.0 for everybody, which tells that somebody has none.",
+        file="pipeline/labels.py",
+        old="return int(value) if value.is_integer() else float(value)",
+        new="return float(value)",
+        tests=("tests/engines/test_inputs_in_memory.py::test_labels_are_natural_and_from_the_value_alone",),
+    ),
+    Fault(
+        name="zeros-with-a-sign-in-memory",
+        harm="A number has two names, and which one is published depends on who came first.",
+        file="pipeline/tally.py",
+        old="spelled = symbol(name)",
+        new="spelled = name",
+        tests=("tests/pipeline/test_one_spelling.py",),
+    ),
+    Fault(
+        name="type-from-all-values",
+        harm="One person's value decides how everybody's is named, or that nothing is counted at all.",
+        file="engines/stored.py",
+        old="    return store_one_by_one(list(values))\n\n\n# data with a type",
+        new="    return store_arrow(pa.array(list(values), from_pandas=True))\n\n\n# data with a type",
+        tests=("tests/engines/test_inputs_in_memory.py::test_a_number_its_text_and_a_truth_value_are_three_labels",),
     ),
     Fault(
         name="values-outside-the-domain-are-shown",

@@ -36,7 +36,7 @@ FAULTS = (
         file="protocols/shuffled_histogram.py",
         old="return turnout.fewest_people(self.turnout_statistic(tally), self.turnout_cumulant)",
         new="return int(min(turnout.most_people(self.turnout_statistic(tally), self.turnout_cumulant), self.users))",
-        tests=(f"{_TURNOUT}::test_a_sparse_histogram_does_not_hide_missing_people",),
+        tests=(f"{_TURNOUT}::test_missing_people_never_pass_for_the_whole_promise",),
     ),
     Fault(
         name="turnout-for-no-risk",
@@ -103,9 +103,6 @@ FAULTS = (
         file="accounting/curve.py",
         old="return self._only is not None and self._only.exact",
         new="return self._only is None or self._only.exact",
-        tests=(
-            f"{_COMPOSITION}::test_different_releases_compose",
-            f"{_COMPOSITION}::test_k_fold_equals_k_single_compositions",
-        ),
+        tests=("tests/accounting/test_losses_kept.py::test_several_releases_are_not_called_exact",),
     ),
 )

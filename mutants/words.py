@@ -60,9 +60,9 @@ FAULTS = (
         name="value-in-the-error-of-a-domain",
         harm="A person's value stands in an error message, and so in logs.",
         file="pipeline/domain.py",
-        old="            return np.array([self._bins[value] for value in _listed(values)], dtype=np.int64)\n"
+        old="            return np.array([self._bin(value) for value in _listed(values)], dtype=np.int64)\n"
         "        except (KeyError, TypeError):\n            raise _outside() from None",
-        new="            return np.array([self._bins[value] for value in _listed(values)], dtype=np.int64)\n"
+        new="            return np.array([self._bin(value) for value in _listed(values)], dtype=np.int64)\n"
         "        except (KeyError, TypeError) as error:\n"
         "            raise DataError(f'not in the domain: {error}') from None",
         tests=(f"{_DOMAIN}::test_values_outside_the_domain_are_refused_without_showing_them",),

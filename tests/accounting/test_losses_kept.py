@@ -6,7 +6,7 @@ from operator import add
 import numpy as np
 import pytest
 
-from shuffledp.accounting import PrivacyLoss, Shift
+from shuffledp.accounting import PrivacyCurve, PrivacyLoss, Shift
 from shuffledp.noise import Binomial
 
 
@@ -26,3 +26,11 @@ def test_a_multiple_is_a_sum(count):
     assert at_once.first == one_by_one.first
     assert at_once.masses == pytest.approx(one_by_one.masses, rel=1e-12)
     assert at_once.infinity == pytest.approx(1 - 0.9**count, rel=1e-12)
+
+
+def test_several_releases_are_not_called_exact():
+    """They are composed on a grid, and in the worse direction each time: an upper bound."""
+    one, other = (PrivacyCurve.of_shifts(Shift(law=Binomial(trials=40, probability=p), by=1)) for p in (0.25, 0.5))
+    assert one.exact
+    assert not one.times(2).exact
+    assert not one.compose(other).exact

@@ -1,0 +1,21 @@
+"""How often noise leaves the range that intervals reckon with, summed from its probabilities."""
+
+import pytest
+
+from shuffledp.noise import Binomial
+from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.reading.levels import noise_range
+from shuffledp.reading.missing_noise import MissingNoise
+
+LAWS = [Binomial(trials=300, probability=0.125), DiscreteLaplace(decay=0.75)]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=["binomial", "laplace"])
+@pytest.mark.parametrize("beta", [0.05, 0.5])
+@pytest.mark.parametrize("bins", [1, 20])
+def test_the_range_of_noise_is_left_as_rarely_as_stated(law, beta, bins):
+    least, most = noise_range(MissingNoise(law=law), beta=beta, bins=bins)
+    window = law.window
+    inside = sum(p for k, p in enumerate(window.pmf.tolist(), start=window.first) if least <= k <= most)
+    assert 1 - inside**bins <= beta
+    assert 1 - inside**bins > beta / 4  # and not far more rarely
