@@ -35,7 +35,7 @@ FAULTS = (
         file="verification/audit/black_box.py",
         old="epsilon=math.log((likely - delta) / unlikely) if likely - delta > unlikely else 0.0",
         new="epsilon=math.log(likely / unlikely) if likely > unlikely else 0.0",
-        tests=("tests/verification/audit/test_power.py",),
+        tests=("tests/verification/audit/test_known_laws.py",),
     ),
     Fault(
         name="audit-of-one-direction",
@@ -43,7 +43,7 @@ FAULTS = (
         file="verification/audit/black_box.py",
         old="np.stack([one, other], axis=1), np.stack([other, one], axis=1)",
         new="np.stack([one, one], axis=1), np.stack([other, other], axis=1)",
-        tests=("tests/verification/audit/test_power.py",),
+        tests=("tests/verification/audit/test_known_laws.py",),
     ),
     Fault(
         name="audit-blind-to-order",

@@ -8,5 +8,14 @@ from shuffledp.verification.audit.black_box import (
     shuffled_messages,
     tallied_messages,
 )
+from shuffledp.verification.audit.power import provable_epsilon
 
-__all__ = ["Audit", "audit", "audit_outputs", "released_counts", "shuffled_messages", "tallied_messages"]
+__all__ = [
+    "Audit",
+    "audit",
+    "audit_outputs",
+    "provable_epsilon",
+    "released_counts",
+    "shuffled_messages",
+    "tallied_messages",
+]

@@ -41,6 +41,8 @@ _MOST_THRESHOLDS = 200
 ones have nearly the same probability."""
 _FEWEST_TRIALS = 100
 """They leave 67 outputs that count the event, which at confidence 0.99 can show an epsilon of 2.5 at most."""
+COUNTING_SHARE = 2 / 3
+"""Of the runs: the rest learns what to look at and chooses the event, half and half."""
 _NEVER = 1e-300
 """In place of a probability that is not above 0, whose logarithm is then -690: below any other."""
 
@@ -107,22 +109,28 @@ def audit(
     row = _differing_row(np.asarray(dataset), np.asarray(neighbour))
     source = generator(rng)
     runs = ([mechanism(values, rng=source) for _ in range(trials)] for values in (dataset, neighbour))
-    return audit_outputs(*runs, delta=delta, confidence=confidence, row=row)
+    return audit_outputs(*runs, delta=delta, confidence=confidence, row=row, people=np.size(dataset))
 
 
 def audit_outputs(
-    outputs: Sequence[Output], others: Sequence[Output], *, delta: float = 0.0, confidence: float = 0.99, row: int = 0
+    outputs: Sequence[Output],
+    others: Sequence[Output],
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.99,
+    row: int = 0,
+    people: int | None = None,
 ) -> Audit:
     """The same for outputs that were drawn already, independently, as many on either dataset.
 
-    `row` is the place of the person whose value differs.
+    `row` is the place of the person whose value differs, among `people` if their number is known.
     """
     trials = whole("trials", min(len(outputs), len(others)), minimum=_FEWEST_TRIALS)
     delta, confidence = _checked(delta, confidence)
     sixth, third = trials // 6, trials // 3
-    observer = Observer.of([*outputs[:sixth], *others[:sixth]], row=row)
+    observer = Observer.of(outputs[:sixth], others[:sixth], row=row, people=people)
     answers = [observer.answers(drawn) for drawn in (outputs, others)]
-    scores = learn(*(seen[:sixth] for seen in answers), numbers=observer.numbers)
+    scores = learn(*(seen[:sixth] for seen in answers), totals=observer.totals, numbers=observer.numbers)
     answers = [np.column_stack([seen, *(score(seen) for score in scores)]) for seen in answers]
     failure = (1 - confidence) / 2
     event = _most_telling(*(seen[sixth:third] for seen in answers), delta=delta, failure=failure)

@@ -37,7 +37,7 @@ from shuffledp.protocols import (
     UnaryEncoding,
 )
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
-from shuffledp.verification.exact.pairs import compound_poisson
+from shuffledp.verification.exact.pairs import binomial, compound_poisson
 
 FloatLaw = Mapping[Any, float]
 Vector = tuple[int, ...]
@@ -51,8 +51,8 @@ _FEW = 4
 _NEGLIGIBLE = 1e-12
 _REACH = 24
 """Beyond it, noise of the small rates used here has less probability than that."""
-_SHARERS = 20
-"""People of a RealSum, which needs 19."""
+_SHARERS = 40
+"""People of a RealSum, which needs 19 honest ones: half of these make the noise that is promised."""
 _NOISE_REACH = 60
 """Where the noise of a RealSum is left off: beyond it lies less than 1e-25."""
 
@@ -242,19 +242,19 @@ def public_coin() -> Specimen:
 
 
 def private_coin() -> Specimen:
-    """An element of the value's half of all elements, and one of all of them."""
-    protocol = PrivateCoinHistogram(users=_FEW, bins=2, elements=1, noise_messages=1)
-    elements = range(1 << protocol.bits_per_element)
+    """Two elements of the value's half of all elements, and a message of two of all of them."""
+    protocol = PrivateCoinHistogram(users=_FEW, bins=2, elements=2, noise_messages=1)
+    pairs = list(product(range(1 << protocol.bits_per_element), repeat=2))
 
-    def supports(element: int, value: int) -> bool:
-        return ((value + 1) & element).bit_count() % 2 == 0
+    def supports(message: tuple[int, ...], value: int) -> bool:
+        return all(((value + 1) & element).bit_count() % 2 == 0 for element in message)
 
     def messages(value: int) -> FloatLaw:
-        inside = [y for y in elements if supports(y, value)]
+        inside = [pair for pair in pairs if supports(pair, value)]
         law: dict[Hashable, float] = {}
-        for real, noise in product(inside, elements):
+        for real, noise in product(inside, pairs):
             key = tuple(sorted((real, noise)))
-            law[key] = law.get(key, 0.0) + 1 / (len(inside) * len(elements))
+            law[key] = law.get(key, 0.0) + 1 / (len(inside) * len(pairs))
         return law
 
     return Specimen(
@@ -262,7 +262,7 @@ def private_coin() -> Specimen:
         values=(0, 1),
         dataset=(0, 0, 0, 1),
         messages=messages,
-        spell=lambda sent: tuple(sorted(int.from_bytes(message.tobytes(), "little") for message in sent)),
+        spell=lambda sent: tuple(sorted(tuple(message.tobytes()) for message in sent)),
         adds=lambda sent: tuple(sum(supports(y, value) for y in sent) for value in (0, 1)),
     )
 
@@ -436,8 +436,9 @@ def sparse() -> Specimen:
 
 
 def real_sum(*, honest_users: int | None = None) -> Specimen:
-    """Numbers 0 and 1, and noise whose sum over the honest people is discrete Laplace: differences of negative
-    binomial numbers of order 1 / honest for each person.
+    """Numbers 0 and 1/2, which is rounded at random, and noise whose sum over the honest people is discrete Laplace.
+
+    Each person's part is a difference of two negative binomial numbers of order 1 / honest.
     """
     honest = _SHARERS if honest_users is None else honest_users
     protocol = RealSum.calibrate(users=_SHARERS, epsilon=EPSILON, delta=0.01, scale=1, honest_users=honest_users)
@@ -448,8 +449,8 @@ def real_sum(*, honest_users: int | None = None) -> Specimen:
         steps = np.append(1.0, (order + k[:-1]) / k[1:] * decay)
         positive = (1 - decay) ** order * np.cumprod(steps)
         difference = np.convolve(positive, positive[::-1])
-        first = round(sum(values)) - _NOISE_REACH
-        return {(first + i,): p for i, p in enumerate(difference.tolist()) if p > _NEGLIGIBLE}
+        sums = np.convolve(difference, binomial(sum(value > 0 for value in values), 0.5))
+        return {(i - _NOISE_REACH,): p for i, p in enumerate(sums.tolist()) if p > _NEGLIGIBLE}
 
     def total(shares: NDArray[Any]) -> Vector:
         q = 1 << protocol.modulus_bits
@@ -458,8 +459,8 @@ def real_sum(*, honest_users: int | None = None) -> Specimen:
 
     return Specimen(
         protocol=protocol,
-        values=(0.0, 1.0),
-        dataset=(1.0,) * 4 + (0.0,) * (_SHARERS - 4),
+        values=(0.0, 0.5),
+        dataset=(0.5,) * 4 + (0.0,) * (_SHARERS - 4),
         messages=lambda value: law((value,)),
         spell=total,
         adds=lambda counts: tuple(counts),
@@ -471,7 +472,7 @@ def real_sum(*, honest_users: int | None = None) -> Specimen:
 SPECIMENS: dict[str, Callable[[], Specimen]] = {
     "zsum": binary_sum,
     "blanket-sum": blanket_sum,
-    "real-sum": real_sum,
+    "real-sum": lambda: real_sum(honest_users=_SHARERS // 2),
     "response": response,
     "unary-symmetric": lambda: unary(optimised=False),
     "unary": unary,

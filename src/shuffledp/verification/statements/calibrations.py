@@ -78,28 +78,28 @@ def of_entry(name: str) -> Iterator[Verdict]:
     target = PUBLISHED if entry.published else TARGET
     if entry.model == "central":
         target = small_outputs.TARGETS[name]
-    yield promise(entry.title, entry.make(target), target)
+    yield from promise(entry.title, entry.make(target), target)
 
 
 def binary_sum() -> Iterator[Verdict]:
     """The calibration of P^zsum."""
     target = Target(users=USERS, bins=1, epsilon=EPSILON, delta=DELTA, honest_users=HONEST)
-    yield promise("BinarySum", BinarySum.for_target(target), target)
+    yield from promise("BinarySum", BinarySum.for_target(target), target)
 
 
 def blanket_sum() -> Iterator[Verdict]:
     """The calibration of CSU+19's sum, and its published parameters."""
     target = Target(users=USERS, bins=1, epsilon=EPSILON, delta=DELTA, honest_users=HONEST)
-    yield promise("BlanketSum", BlanketSum.for_target(target), target)
+    yield from promise("BlanketSum", BlanketSum.for_target(target), target)
     target = Target(users=2000, bins=1, epsilon=2.0, delta=DELTA)
-    yield promise("BlanketSum, published", BlanketSum.published_for(target), target)
+    yield from promise("BlanketSum, published", BlanketSum.published_for(target), target)
 
 
 def real_sum() -> Iterator[Verdict]:
     """The calibration of the sum of numbers."""
     target = Target(users=USERS, bins=1, epsilon=EPSILON, delta=DELTA, honest_users=HONEST)
     protocol = RealSum.calibrate(users=USERS, epsilon=EPSILON, delta=DELTA, honest_users=HONEST)
-    yield promise("RealSum", protocol, target)
+    yield from promise("RealSum", protocol, target)
     told = (1 + math.exp(EPSILON)) * 2.0**-protocol.security_bits
     yield Verdict.at_most(
         statement="RealSum, bound",
@@ -121,21 +121,26 @@ def real_sum() -> Iterator[Verdict]:
     )
 
 
-def promise(title: str, protocol: Any, target: Target) -> Verdict:
-    """The delta that was asked for, beside that of the noise that was chosen."""
+def promise(title: str, protocol: Any, target: Target) -> Iterator[Verdict]:
+    """The delta that was asked for, and that of the protocol's curve, beside that of the noise that was chosen."""
     oracle = ORACLES.get(type(protocol))
     if oracle is None:
-        return Verdict.without_oracle(title)
+        yield Verdict.without_oracle(title)
+        return
     truth = oracle(protocol, target)
-    return Verdict.at_most(
-        statement=f"{title}, promise",
-        claim=f"delta at epsilon {target.epsilon:g}, {target.honest:,} of {target.users:,} honest",
-        claimed=target.delta,
-        exact=truth.delta,
-        basis=truth.basis,
-        oracle=truth.oracle,
-        rounded=truth.rounded,
-    )
+    claims = [("promise", target.delta)]
+    if truth.basis != BOUND:  # a bound that is computed anew may be above another one
+        claims.append(("curve of what was chosen", protocol.privacy.delta(target.epsilon)))
+    for words, claimed in claims:
+        yield Verdict.at_most(
+            statement=f"{title}, {words}",
+            claim=f"delta at epsilon {target.epsilon:g}, {target.honest:,} of {target.users:,} honest",
+            claimed=claimed,
+            exact=truth.delta,
+            basis=truth.basis,
+            oracle=truth.oracle,
+            rounded=truth.rounded,
+        )
 
 
 def _ratio(target: Target) -> Fraction:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.noise import Binomial, CompoundPoisson, IntegerLaw
-from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 from shuffledp.noise.clusters import Clusters
 from shuffledp.noise.coins import count_heads, fair_heads, heads, packed_flips
 from shuffledp.noise.compound_poisson import SIZE_GRID, poisson_table
@@ -54,7 +54,9 @@ def noise() -> Iterator[Verdict]:
     yield _poisson()
     yield _clusters()
     yield from _coins(third)
+    yield _packed_digits(third)
     yield _edges()
+    yield _grid()
 
 
 def _counted(agreed: Agreement, title: str, claim: str) -> Verdict:
@@ -188,6 +190,42 @@ def _digits(probability: float) -> Verdict:
         has_slack=False,
         ran=DRAWN,
         oracle="all random bits that decide it",
+    )
+
+
+def _packed_digits(probability: float) -> Verdict:
+    """A coin shows heads where its uniform number is below the probability: numbers that differ at one digit first."""
+    digits = int(Fraction(probability) * 2**GRID_BITS)
+    wrong = 0
+    for place in range(GRID_BITS):
+        number = digits ^ 1 << (GRID_BITS - 1 - place)
+        bits = [number >> (GRID_BITS - 1 - at) & 1 for at in range(GRID_BITS)]
+        # the digits of the first of eight coins, a byte for each place, eight places to a word
+        places = [bits[start : start + 8] for start in range(0, GRID_BITS, 8)]
+        words = [sum(bit << (8 * at + 7) for at, bit in enumerate(part)) for part in places]
+        shown = packed_flips(1, probability, cast(Any, _Scripted(words)))[0] >> 7
+        wrong += bool(shown) != (number < digits)
+    return Verdict.at_most(
+        statement="packed coins, every digit",
+        claim="numbers on the wrong side",
+        claimed=0.0,
+        exact=float(wrong),
+        basis=ENUMERATED,
+        oracle="a number that differs from the probability at each digit",
+    )
+
+
+def _grid() -> Verdict:
+    """Probabilities are rounded up to what can be sampled, by less than one step."""
+    numbers = [1e-3, 1 / 7 / 1024, math.exp(-20), 3 * 2.0**-53, 0.5]
+    low = max((Fraction(p) - Fraction(round_up_to_grid(p))) * 2**GRID_BITS for p in numbers)
+    return Verdict.at_most(
+        statement="grid of probabilities",
+        claim="steps below the number",
+        claimed=0.0,
+        exact=low,
+        basis=ENUMERATED,
+        oracle="fractions",
     )
 
 

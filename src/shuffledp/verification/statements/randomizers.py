@@ -26,6 +26,8 @@ ONE_PERSON = 1000
 a thousand, and always by the crowd."""
 FEW_PEOPLE = 400
 """Runs of a few people together, which show people or bins that share their noise."""
+_SHARES_ALONE = 100
+"""People who make shares in calls of their own, which must differ from call to call."""
 CROWD = 20_000
 """People of one call, which shows a chance of 1/4 that is off by a tenth."""
 
@@ -49,10 +51,11 @@ def of_specimen(name: str) -> Iterator[Verdict]:
         ran=TOGETHER,
         oracle=_DEFINITION,
     )
+    alike = specimen.with_dataset((specimen.values[0],) * people)  # all others are then held by nobody
     yield Verdict.counted(
-        _tallies(specimen, lambda: specimen.protocol.sample_tally(specimen.counts)),
+        worst_of([_drawn(some) for some in (specimen, alike)]),
         statement=f"{title}, tally that is drawn",
-        claim=f"share of {FEW_PEOPLE} draws",
+        claim=f"share of {FEW_PEOPLE} draws, for two datasets",
         ran=DRAWN,
         oracle=_DEFINITION,
     )
@@ -69,6 +72,10 @@ def _one_by_one(specimen: Specimen, value: Any) -> Agreement:
     sent = [specimen.spell(specimen.protocol.randomize(value)) for _ in range(ONE_PERSON)]
     law = specimen.messages(value)
     return agreement(sent, law, numbers=_looked_at(specimen, law), complete=specimen.complete)
+
+
+def _drawn(specimen: Specimen) -> Agreement:
+    return _tallies(specimen, lambda: specimen.protocol.sample_tally(specimen.counts))
 
 
 def _tallies(specimen: Specimen, draw: Callable[[], Any]) -> Agreement:
@@ -90,10 +97,9 @@ def _crowds(specimen: Specimen) -> Iterator[Agreement]:
         people = CROWD // protocol.shares
         shares = protocol.randomize(np.zeros(people)).reshape(people, protocol.shares)
         for column in shares.T:
-            bits = [
-                int(np.count_nonzero(column >> np.uint64(bit) & np.uint64(1))) for bit in range(protocol.modulus_bits)
-            ]
-            yield counted([(0.5, ones) for ones in bits], draws=people)
+            yield _fair_bits(column, bits=protocol.modulus_bits)
+        alone = np.array([protocol.randomize(0.0)[0] for _ in range(_SHARES_ALONE)])
+        yield _fair_bits(alone, bits=protocol.modulus_bits)
         return
     for value in specimen.values:
         messages = protocol.randomize(np.full(CROWD, value))
@@ -106,9 +112,9 @@ def _crowds(specimen: Specimen) -> Iterator[Agreement]:
             yield from (_fair_bits(messages[name]) for name in ("multiplier", "offset"))
 
 
-def _fair_bits(words: Any) -> Agreement:
-    """Public words are uniform: every bit is a fair coin."""
-    ones = [(0.5, int(np.count_nonzero(words >> np.uint64(bit) & np.uint64(1)))) for bit in range(64)]
+def _fair_bits(words: Any, *, bits: int = 64) -> Agreement:
+    """Uniform words: every bit is a fair coin."""
+    ones = [(0.5, int(np.count_nonzero(words >> np.uint64(bit) & np.uint64(1)))) for bit in range(bits)]
     return counted(ones, draws=words.size)
 
 

@@ -34,6 +34,7 @@ def randomness() -> Iterator[Verdict]:
         "fresh generator": lambda _: generator(None),
         "generator of a part": lambda _: child(parent),
         "generator of a task": lambda task: keyed(secret, task),
+        "generator of a run": lambda run: keyed(secrets.token_bytes(32), 1),
     }
     for words, source in sources.items():
         keys = [_key(source(at)) for at in range(_KEYS)]
