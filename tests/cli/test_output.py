@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import threading
+from functools import wraps
 from importlib import import_module
 
 import pytest
@@ -50,6 +51,7 @@ def once(monkeypatch, done):
     """Every job is done once, whatever the width in which its result is shown."""
 
     def cached(place, job):
+        @wraps(job)
         def asked(*arguments, progress, **options):
             question = pickle.dumps((place, arguments, options))
             if question not in done:
