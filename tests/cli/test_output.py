@@ -22,7 +22,7 @@ COMMANDS = {
     "simulate": ["simulate", *PEOPLE, *GUARANTEE, "--trials", "2"],
     "compare": ["compare", "--users", "2e4", "--bins", "10", *GUARANTEE, "--trials", "2", "--protocols",
                 "hist,hist-published,laplace,dummy"],
-    "separate": ["separate", "--problem", "support", *GUARANTEE, "--no-local"],
+    "separate": ["separate", "--problem", "support", "--h", "2,3", *GUARANTEE, "--no-local"],
     "amplify": ["amplify", "--epsilon0", "2", "--users", "1e5", "--delta", "1e-6"],
     "protocols": ["protocols"],
 }  # fmt: skip
