@@ -76,8 +76,9 @@ def test_files(folder, tmp_path):
     assert csv.read_text().splitlines()[1].startswith(f"a,{rows[0]['count']}")
     assert any(line.startswith(",") for line in csv.read_text().splitlines())  # the missing value
     text = page.read_text()
-    assert text.count("<svg") == text.count("</svg>") >= 1
-    for needed in ("(1, 1e-06)-differential privacy", "(missing)", "[red]", "Not protected", "at most"):
+    assert text.count('class="bar"') == len(rows)
+    assert text.count("<svg") == text.count("</svg>") == 1
+    for needed in ("(1, 1e-06)-differential privacy", "(missing)", "[red]", "Not protected", "surely seen"):
         assert needed in text
     assert not re.search(r'(src|href)="?https?:|@import|<script|url\(http', text.replace("xlink:href", ""))
 

@@ -41,7 +41,7 @@ def all_values(release: Release) -> str:
     lines = (
         chart.band(list(zip(ranks, low, strict=True)), list(zip(ranks, high, strict=True))),
         chart.line(zip(ranks, counts, strict=True)),
-        chart.level(release.surely_seen, f"from {release.surely_seen:,} people on surely listed"),
+        chart.level(release.surely_seen, f"surely seen from {release.surely_seen:,} people on"),
     )
     return replace(chart, parts=lines).svg()
 

@@ -113,7 +113,7 @@ def headline(release: Release) -> dict[str, str]:
     return {
         f"{estimate.people:,}": "person took part" if estimate.people == 1 else "people took part",
         f"{len(estimate):,}": "value is listed" if len(estimate) == 1 else "values are listed",
-        f"{release.surely_seen:,} or more": f"people make a value stand out, {sure}",
+        f"{release.surely_seen:,} or more": f"people with a value make it surely seen, {sure}",
         f"± {at_most(release.error)}": f"people at most, by which a listed number is off, {sure}",
     }
 
