@@ -2,8 +2,8 @@
 
 `python scripts/notebook.py docs/tutorials/notebook.ipynb` runs every cell, in one process and without a Jupyter server,
 and keeps what it prints, the value of its last line and its pictures. In the site, a line
-`<!-- notebook name.ipynb -->` becomes the cells of that notebook, which lies beside the page; mkdocs.yml lists this file
-under `hooks`.
+`<!-- notebook name.ipynb -->` becomes the cells of that notebook, which lies beside the page; mkdocs.yml lists this
+file under `hooks`.
 """
 
 import ast
