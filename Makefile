@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
 .PHONY: help demo check test mutants dist versions lint format docs bench lock clean
-.PHONY: table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
+.PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
 ## help: this list
@@ -75,8 +75,9 @@ mutants: .venv/test.stamp
 ## table1-figures: its figures, drawn anew from the measurements in experiments/data
 ## table2: the paper's Table 2, measured, in about twenty minutes
 ## table2-figure: its figure, drawn anew from the measurements in experiments/data
+## intervals: the table of how often intervals hold, in docs/proofs/intervals.md
 ## gap: the figure of the page on pure privacy
-## trade-off: the figure of the planner in README.md
+## trade-off: the figure of the page on choosing parameters
 ## report-figure: the picture of the report in README.md
 ## notebook: runs the notebook of the docs and keeps what it shows
 
@@ -98,6 +99,9 @@ table2: .venv/demo.stamp
 
 table2-figure: .venv/demo.stamp
 	$(BIN)/python -m experiments.table2_figure
+
+intervals: .venv/demo.stamp
+	$(BIN)/python -m experiments.intervals
 
 # The figures of docs/explanation/pure-privacy.md, of the planner, and of the report.
 gap: .venv/demo.stamp

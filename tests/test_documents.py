@@ -178,7 +178,7 @@ def test_every_module_named_in_the_docs_exists():
     tests = {path.name for path in (ROOT / "tests").rglob("*.py")}
     for document in DOCUMENTS:
         for path in re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:\.py|/))`", document.read_text()):
-            places = (ROOT / "src" / "shuffledp" / path, ROOT / path)
+            places = (ROOT / "src" / "shuffledp" / path, ROOT / "tests" / path, ROOT / path)
             assert path in tests or any(place.exists() for place in places), f"{path} in {name(document)}"
 
 

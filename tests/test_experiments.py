@@ -146,7 +146,7 @@ def test_every_figure_of_the_documents_has_an_experiment():
 def test_every_experiment_has_a_make_target():
     makefile = (ROOT / "Makefile").read_text()
     modules = {path.stem for path in (ROOT / "experiments").glob("*.py")} - {"__init__", "documents"}
-    assert len(modules) == 7
+    assert len(modules) == 8
     for module in modules:
         target = module.replace("_", "-")
         assert re.search(rf"^{target}:.*\n\t\$\(BIN\)/python -m experiments\.{module}$", makefile, flags=re.MULTILINE)
