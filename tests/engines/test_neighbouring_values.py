@@ -99,7 +99,7 @@ TYPED = {
     "numpy int64": (lambda values: np.array(values, dtype=np.int64), wide),
     "numpy float64": (np.array, st.floats()),
     "numpy float32": (lambda values: np.array(values, dtype=np.float32), st.floats(width=32)),
-    "numpy days": (lambda values: np.array(values, dtype="i8").view("M8[D]"), st.integers(-(2**30), 2**30)),
+    "numpy days": (lambda values: np.array(values, dtype="i8").view("M8[D]"), st.integers(-(2**40), 2**40)),
     "numpy hours": (lambda values: np.array(values, dtype="i8").view("M8[h]"), ticks),
     "numpy nanoseconds": (lambda values: np.array(values, dtype="i8").view("M8[ns]"), ticks),
     "numpy lengths": (lambda values: np.array(values, dtype="i8").view("m8[ms]"), ticks),

@@ -102,7 +102,8 @@ def converted(kind: Any) -> tuple[Kind | None, Callable[[Any], Any]]:
         return Kind(kind), lambda entries: entries.cast(pa.float32())
     if types.is_null(kind):
         return None, lambda entries: entries.cast(pa.string())
-    if types.is_decimal256(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+    is_binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    if is_binary or types.is_decimal256(kind):
         return Kind(), lambda entries: _keys(entries.to_pylist())
     return None, lambda entries: entries
 
@@ -125,10 +126,14 @@ def _store_pandas(values: Any) -> Stored:
     if isinstance(values.dtype, np.dtype) or kind == "SparseDtype":
         return _store_numpy(np.asarray(values))
     try:
-        found = store_arrow(pa.array(values, from_pandas=True))
+        return _maybe_inferred(store_arrow(pa.array(values, from_pandas=True)))
     except pa.ArrowException:
         return store_one_by_one(list(values))
-    return Stored(found.entries, found.kind)
+
+
+def _maybe_inferred(found: Stored) -> Stored:
+    """Columns of numpy and pandas have a type that may come from people's values."""
+    return Stored(found.entries, found.kind and Kind(found.kind.type, declared=False))
 
 
 def _taken(different: Stored, codes: NDArray[Any]) -> Stored:
@@ -143,9 +148,10 @@ def _store_numpy(values: NDArray[Any]) -> Stored:
         raise DataError(f"one value per person in a flat array is needed, got {values.ndim} dimensions")
     if isinstance(values, np.ma.MaskedArray):
         found = _store_numpy(values.data)
+        import pyarrow.compute as compute
+
         missing = pa.scalar(None, found.entries.type)
-        entries = pa.compute.if_else(pa.array(np.ma.getmaskarray(values)), missing, found.entries)
-        return Stored(entries, found.kind)
+        return Stored(compute.if_else(pa.array(np.ma.getmaskarray(values)), missing, found.entries), found.kind)
     kind = values.dtype.kind
     if kind == "U":  # not all at once: as Python objects, they take a multiple of their memory
         starts = range(0, max(values.size, 1), _AT_ONCE)
@@ -154,16 +160,15 @@ def _store_numpy(values: NDArray[Any]) -> Stored:
         return store_one_by_one(values)
     if kind in "ST":
         return store_one_by_one(values.tolist())
-    if kind in "Mm":
-        unit, steps = np.datetime_data(values.dtype)
-        direct = unit in _UNITS[kind == "m" :] and steps == 1
-    else:
-        direct = kind in "biuf" and values.dtype.itemsize <= 8
-    if not direct:
-        different, codes = np.unique(values, return_inverse=True)
-        return _taken(Stored(_keys(list(different)), Kind()), codes)
-    found = store_arrow(pa.array(values.astype(values.dtype.newbyteorder("="), copy=False)))
-    return Stored(found.entries, found.kind)
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    unit, steps = np.datetime_data(values.dtype) if kind in "Mm" else ("", 1)
+    if unit in _UNITS[kind == "m" :] and steps == 1:
+        meant = pa.date32() if unit == "D" else (pa.timestamp if kind == "M" else pa.duration)(unit)
+        return Stored(pa.array(values.view(np.int64), mask=np.isnat(values)), Kind(meant, declared=False))
+    if kind in "biuf" and values.dtype.itemsize <= 8:
+        return _maybe_inferred(store_arrow(pa.array(values)))
+    different, codes = np.unique(values, return_inverse=True)
+    return _taken(Stored(_keys(list(different)), Kind()), codes)
 
 
 # data without a type ----------------------------------------------------------------------------------------------
