@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
-from shuffledp import DataError, Domain, Tally
+from shuffledp import DataError, Domain, Tally, private_histogram
 from shuffledp.pipeline.labels import Places, duration, from_key, key, label, moment, symbol, time_of_day
 from tests.oracles.hostile_rows import objects
 from tests.oracles.readings import spelled
@@ -211,3 +211,11 @@ def test_labels_are_found_by_any_value_that_has_them():
     assert False not in places
     assert object() not in places
     assert Places([0, 1]).find(True) == 1
+
+
+def test_tables_of_whole_and_other_numbers_have_a_column_of_numbers():
+    """Whole numbers have no point as labels; in a column with others they have to."""
+    release = private_histogram(np.repeat([1.0, 2.5], 800), epsilon=1, delta=1e-6)
+    assert {spelled(label) for label in release.estimate} == {spelled(1), spelled(2.5)}
+    assert sorted(release.estimate.to_arrow()["label"].to_pylist()) == [1.0, 2.5]
+    assert sorted(release.estimate.to_polars()["label"].to_list()) == [1.0, 2.5]

@@ -366,6 +366,10 @@ _PLAIN_KINDS: tuple[set[type], ...] = ({int}, {float}, {str}, {bool}, {date}, {d
 def _exportable(columns: dict[str, list[Any]]) -> dict[str, Any]:
     """Columns of one type each, also when there are no rows: labels of mixed or unusual kinds become strings."""
     labels = columns["label"]
+    if {type(label) for label in labels} - {type(None)} == {int, float} and max(
+        map(abs, filter(None, labels))
+    ) <= 2**53:
+        labels = [None if label is None else float(label) for label in labels]  # numbers, some of them whole
     known = [label for label in labels if label is not None]
     kinds = {type(label) for label in known}
     plain = kinds in _PLAIN_KINDS and (kinds != {int} or max(map(abs, known)) < 2**63)
