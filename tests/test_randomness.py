@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from randomgen import AESCounter
 
-from shuffledp import BinarySum, Histogram, ParameterError, run, secure_rng, shuffle
+from shuffledp import BinarySum, Histogram, ParameterError, randomness, run, secure_rng, shuffle
 from shuffledp.randomness import generator
 
 
@@ -26,6 +26,67 @@ def test_the_stream_is_aes_in_counter_mode():
 def test_every_call_has_its_own_key():
     assert isinstance(secure_rng().bit_generator, AESCounter)
     assert len({secure_rng().bytes(16) for _ in range(100)}) == 100
+
+
+def test_the_whole_key_is_used_and_comes_from_the_operating_system(monkeypatch):
+    """128 bits are asked for, and each of the 16 bytes changes the stream: with a shorter key some would not."""
+    asked, keys = [], [0]
+
+    def bits(number):
+        asked.append(number)
+        return keys[-1]
+
+    monkeypatch.setattr(randomness.secrets, "randbits", bits)
+    streams = {secure_rng().bytes(32)}
+    for byte in range(16):
+        keys.append(1 << (8 * byte + 7))
+        streams.add(secure_rng().bytes(32))
+    assert len(streams) == 17
+    assert set(asked) == {128}
+    # and the key is what AES is keyed with
+    keys.append(int.from_bytes(bytes(range(16)), "little"))
+    assert secure_rng().bytes(64) == np.random.Generator(AESCounter(key=keys[-1])).bytes(64)
+
+
+def test_every_byte_of_a_key_is_random():
+    """Of 2,000 keys as they are drawn each byte takes nearly every value; fails by luck far less than once in 10^9."""
+    drawn = [secrets_of_a_call() for _ in range(2000)]
+    assert len(set(drawn)) == 2000
+    columns = np.array([list(key.to_bytes(16, "little")) for key in drawn])
+    assert all(len(set(column)) > 230 for column in columns.T)
+
+
+def secrets_of_a_call():
+    """The key of one fresh generator."""
+    key = secure_rng().bit_generator.state["s"]["seed"]
+    return int.from_bytes(np.asarray(key).tobytes()[:16], "little")
+
+
+def test_parts_of_the_work_and_tasks_have_whole_keys(monkeypatch):
+    """16 bytes of the given generator, and of a digest: each of them matters."""
+
+    class Bytes:
+        def __init__(self, key):
+            self.key = key
+
+        def bytes(self, size):
+            assert size == 16
+            return self.key
+
+    keys = [bytes(16), *(bytes(128 * (at == byte) for at in range(16)) for byte in range(16))]
+    assert len({randomness.child(Bytes(key)).bytes(32) for key in keys}) == 17
+    digests = iter(keys)
+
+    class Digest:
+        def digest(self):
+            return next(digests)
+
+    def blake2b(name, *, key, digest_size):
+        assert digest_size == 16
+        return Digest()
+
+    monkeypatch.setattr(randomness.hashlib, "blake2b", blake2b)
+    assert len({randomness.keyed(b"secret", task).bytes(32) for task in range(17)}) == 17
 
 
 def test_a_forked_child_does_not_repeat_its_parent():

@@ -122,7 +122,7 @@ def test_blocks_of_copies_err_on_the_safe_side(monkeypatch):
         deltas = []
         for most in (4096, 64, 16):
             monkeypatch.setattr(amplification, "_MOST_BLOCKS", most)
-            monkeypatch.setattr(amplification, "_THINNED_OUTCOMES", 10**9)
+            monkeypatch.setattr(amplification, "_THINNED_BLOCKS", (most, most))
             deltas.append(Amplification(local_epsilon=4.0, **fields).delta(0.5))
         assert deltas[0] < deltas[1] < deltas[2]
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from shuffledp.noise import Binomial
+from shuffledp.noise import Binomial, coins
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.noise.coins import count_heads, fair_heads, heads
+from shuffledp.noise.coins import count_heads, fair_heads, heads, packed_flips
 from tests.oracles.goodness import assert_law, p_value
 
 
@@ -50,3 +50,28 @@ def test_heads_among_more_coins_than_are_tossed_one_by_one():
     places = np.concatenate(drawn)
     assert all(np.unique(chosen).size == chosen.size for chosen in drawn)
     assert p_value(np.bincount(places * 20 // tosses, minlength=20), np.full(20, 1 / 20)) > 1e-6
+
+
+PROBABILITIES = [0.5, 0.375, 2.0**-53, 2.0**-40 + 2.0**-53, 1 - 2.0**-53, round_up_to_grid(0.3), round_up_to_grid(1e-9)]
+
+
+@pytest.mark.parametrize("probability", PROBABILITIES)
+def test_every_digit_of_a_probability_counts(probability, monkeypatch):
+    """A coin shows heads exactly if its uniform number lies below the probability, down to the last of 53 digits."""
+    below = int(math.ldexp(probability, 53))
+    for number in {max(0, below - 1), below, min(below + 1, 2**53 - 1), 0, 2**53 - 1}:
+        digits = [number >> place & 1 for place in reversed(range(53))]
+        places = iter(digits)
+        monkeypatch.setattr(coins, "fair_heads", lambda undecided, rng: undecided * (1 - next(places)))  # noqa: B023
+        assert count_heads(1, probability, None) == (number < below)
+        read = iter(range(0, 56, 8))
+
+        def words(size, rng, digits=digits, read=read):
+            """One byte of coins, all with this number: a byte of equal bits for each of the next eight digits."""
+            start = next(read)
+            return np.array([255 * digit for digit in (*digits, 0, 0, 0)[start : start + 8]], dtype=np.uint8).view(
+                np.uint64
+            )
+
+        monkeypatch.setattr(coins, "random_words", words)
+        assert packed_flips(1, probability, None).tolist() == [255 * (number < below)]
