@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -30,7 +29,15 @@ _PASSED, _FAILED = 0, 1
 """Exit codes of pytest; all others mean that tests could not be collected or run."""
 
 _FALSE_STATEMENT = 4
-"""The exit code of `shuffledp verify` where a statement fails."""
+_VERIFY = f"""
+import sys
+from {PACKAGE}.verification.statements import check
+for name, verdict in check(None):
+    if not verdict.holds:
+        print(name + ": " + verdict.statement + ", " + verdict.claim)
+        sys.exit({_FALSE_STATEMENT})
+"""
+"""All statements of `shuffledp verify`, up to the first that fails; the exit code is then that of the command."""
 
 Outcome = Literal["caught", "survived", "equivalent", "error"]
 
@@ -73,7 +80,7 @@ def run_tests(faults: Sequence[Fault], *, jobs: int, told: Told) -> list[Result]
 def run_verify(faults: Sequence[Fault], *, jobs: int, told: Told) -> list[Result]:
     """Every fault against `shuffledp verify` alone, which must find nothing in the unchanged package first."""
     with copy_of_package() as source:
-        code, output = _run([sys.executable, "-m", PACKAGE, "verify", "--json"], source)
+        code, output = _run([sys.executable, "-c", _VERIFY], source)
     if code != _PASSED:
         raise FaultError(f"verify does not hold on the unchanged package:\n{output}")
     return _in_parallel(_against_verify, faults, jobs=jobs, told=told)
@@ -121,17 +128,13 @@ def _against_tests(fault: Fault) -> Result:
 def _against_verify(fault: Fault) -> Result:
     started = time.monotonic()
     with copy_of_package(fault) as source:
-        code, output = _run([sys.executable, "-m", PACKAGE, "verify", "--json"], source)
+        code, output = _run([sys.executable, "-c", _VERIFY], source)
     seconds = time.monotonic() - started
     if code == _PASSED:
         outcome: Outcome = "equivalent" if fault.equivalent else "survived"
         return Result(name=fault.name, outcome=outcome, by="", seconds=seconds)
-    if code != _FALSE_STATEMENT:
-        return Result(name=fault.name, outcome="error", by=_last_line(output), seconds=seconds)
-    told = json.loads(output[output.index("{") : output.rindex("}") + 1])
-    first = next(row for row in told["statements"] if not row["holds"])
-    by = f"{first['statement']}: {first['claim']}"
-    return Result(name=fault.name, outcome="caught", by=by, seconds=seconds)
+    outcome = "caught" if code == _FALSE_STATEMENT else "error"
+    return Result(name=fault.name, outcome=outcome, by=_last_line(output), seconds=seconds)
 
 
 def _pytest(tests: Sequence[str], *options: str) -> list[str]:
