@@ -302,7 +302,7 @@ TARGETS = (
         file="protocols/central/stability_histogram.py",
         old="kept = (truth.counts > 0) & (noisy",
         new="kept = (truth.counts >= 0) & (noisy",
-        tests=(f"{_CENTRAL}::test_an_empty_bin_is_never_published_by_the_stable_histogram",),
+        tests=("tests/protocols/central/test_published.py::test_a_value_that_nobody_holds_is_never_published",),
     ),
     Fault(
         name="curator-counts-one-change-for-two",

@@ -28,7 +28,7 @@ FAULTS = (
         file="protocols/base.py",
         old="        if fewest >= self.users:\n            return",
         new="        if fewest >= 0:\n            return",
-        tests=(f"{_TURNOUT}::test_a_sparse_histogram_does_not_hide_missing_people",),
+        tests=(f"{_TURNOUT}::test_a_sum_of_bits_does_not_know_who_is_missing",),
     ),
     Fault(
         name="turnout-from-the-wrong-side",

@@ -63,3 +63,11 @@ def test_the_first_holder_of_a_value_is_accounted(decay, threshold):
         for a, b in (((30, 0), (29, 1)), ((29, 1), (30, 0)))
     )
     assert curve.delta(0.25) == pytest.approx(reached, rel=1e-9)
+
+
+def test_a_value_that_nobody_holds_is_never_published():
+    """Also where its noise alone reaches the threshold, as it does here for every third of 2,000 values."""
+    protocol = StabilityHistogram(users=10, bins=2000, noise=DiscreteLaplace(decay=0.75), threshold=2)
+    counts = np.append(10, np.zeros(1999, dtype=np.int64))
+    drawn = protocol.sample_tally(counts, rng=np.random.default_rng(87))
+    assert drawn.symbols.tolist() in ([], [0])
