@@ -57,7 +57,7 @@ def test_it_is_verified_once_there_is_something_to_compare_it_with(added, monkey
     assert "nothing to compare with" in verdict.claim
     kind = CATALOGUE[added].kind
     monkeypatch.setitem(calibrations.ORACLES, kind, calibrations.ORACLES[DummyHistogram])
-    assert [verdict.holds for verdict in calibrations.of_entry(added)] == [True]
+    assert [verdict.holds for verdict in calibrations.of_entry(added)] == [True, True]
 
 
 def test_advised_it_is_planned(added, monkeypatch):

@@ -1,8 +1,8 @@
 """What an audit can show at best: with the event that tells two known laws apart, at its expected number of times.
 
 By Neyman and Pearson no event of a given probability on one dataset is less likely on the other than "the likelihood
-ratio is at least r". So the largest bound over all r is what a perfect choice of the event would show, and an audit
-that has to learn the event shows less. To refute a promise, runs are needed until this is above it.
+ratio is at least r". So the largest bound over all r is what a perfect choice of the event would show, and an audit,
+which has to learn the event, shows less. To refute a promise, runs are needed until this is above it.
 """
 
 from __future__ import annotations

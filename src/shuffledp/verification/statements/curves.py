@@ -13,13 +13,15 @@ from itertools import product
 
 from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.accounting.confidence import lower_bound, upper_bound
-from shuffledp.accounting.curve import Curve
+from shuffledp.accounting.curve import Curve, PrivacyCurve, Shift
+from shuffledp.noise import Binomial
 from shuffledp.protocols import BinarySum, Histogram
 from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
 from shuffledp.protocols.shuffled.blanket import BlanketHistogram
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
+from shuffledp.verification.exact.enumeration import shifted_delta
 from shuffledp.verification.exact.finite import FiniteRandomizer
 from shuffledp.verification.exact.pairs import ROUNDED, binomial_shift_delta, exponential_above
 from shuffledp.verification.statements import calibrations, local_messages, small_outputs, small_tables
@@ -43,6 +45,9 @@ def accounting() -> Iterator[Verdict]:
     for kind, moved in ((BinarySum, 1), (Histogram, 2)):
         yield _margins(kind, moved)
         yield _inverse(kind, moved)
+    yield from (_either_way(by) for by in (1, -1))
+    yield _composed()
+    yield _reported()
     yield _blocks()
     yield from _confidence()
 
@@ -79,6 +84,55 @@ def _inverse(kind: type[BinarySum] | type[Histogram], moved: int) -> Verdict:
         claim=f"delta at epsilon {epsilon:.4g}, n = {people}",
         claimed=delta,
         exact=binomial_shift_delta(people=people, probability=probability, moved=moved, ratio=ratio),
+        basis=RECOMPUTED,
+        oracle=_WHOLE,
+    )
+
+
+def _either_way(by: int) -> Verdict:
+    """A count that moves up or down: whichever way it is written down, both directions are there."""
+    people, probability, ratio = 40, 2.0**-4, Fraction(3, 2)
+    law = Binomial(trials=people, probability=probability)
+    return Verdict.at_most(
+        statement=f"curve of a count that moves by {by:+d}",
+        claim=f"delta at epsilon {math.log(ratio):.3f}, n = {people}",
+        claimed=PrivacyCurve.of_shifts(Shift(law=law, by=by)).delta(math.log(ratio)),
+        exact=binomial_shift_delta(people=people, probability=probability, moved=1, ratio=ratio),
+        basis=RECOMPUTED,
+        oracle=_WHOLE,
+    )
+
+
+def _composed() -> Verdict:
+    """Two releases of different bits of the same person, each of which a neighbour moves up or down."""
+    people, probability = 8, 0.25
+    curve = BinarySum(users=people, missing_probability=probability).privacy
+    law = {k: Binomial(trials=people, probability=probability).pmf_fraction(k) for k in range(people + 1)}
+    return Verdict.at_most(
+        statement="BinarySum, two releases",
+        claim=f"delta at epsilon {math.log(RATIO):.3f}, n = {people}",
+        claimed=curve.times(2).delta(math.log(RATIO)),
+        exact=max(shifted_delta([law, law], ways, ratio=RATIO) for ways in product((1, -1), repeat=2)),
+        basis=ENUMERATED,
+        oracle="all pairs of outputs, every way the bits can move",
+    )
+
+
+def _reported() -> Verdict:
+    """A protocol of 80 people of whom 60 reported: the noise of 60 is what is left."""
+    target = calibrations.TARGET
+    everybody = Histogram.calibrate(users=target.users, bins=2, epsilon=target.epsilon, delta=target.delta)
+    ran = everybody.for_reports(target.honest)
+    return Verdict.at_most(
+        statement="Histogram, some did not report",
+        claim=f"delta at epsilon {target.epsilon:g}, {target.honest} of {target.users}",
+        claimed=ran.privacy.delta(target.epsilon),
+        exact=binomial_shift_delta(
+            people=target.honest,
+            probability=everybody.missing_probability,
+            moved=2,
+            ratio=exponential_above(target.epsilon),
+        ),
         basis=RECOMPUTED,
         oracle=_WHOLE,
     )
