@@ -65,7 +65,7 @@ def _draw_top(axes: Any, release: Release, bars: int) -> None:
         axes.add_patch(box)
         axes.text(left + 0.12, 1.42, number, size=14, weight="bold", color=_INK, va="top")
         axes.text(left + 0.12, 1.1, textwrap.fill(words, 29), size=8.5, color=_SOFT, va="top", linespacing=1.35)
-    title = f"The {bars:,} most frequent of {len(estimate):,} listed values"
+    title = f"The {bars:,} most frequent of {len(estimate):,} values that are shown"
     axes.text(0, 0.17, title, size=12, weight="bold", va="center")
 
 

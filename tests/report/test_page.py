@@ -102,8 +102,16 @@ def test_bounds_are_rounded_up_and_probabilities_are_not():
     """Printed to the nearest, a bound of 61.2 people would say 61, and 0.99996 would say 1."""
     from dataclasses import replace
 
-    release = private_histogram(["a"] * 1000, **GUARANTEE, beta=0.00004)
-    text = page(replace(release, error=61.2))
+    release = private_histogram(["a"] * 500 + ["b"] * 500, **GUARANTEE, beta=0.00004)
+    estimate = replace(release.estimate, counts=release.estimate.simultaneous.high - 61.2)
+    text = page(
+        replace(
+            release,
+            estimate=replace(
+                estimate, simultaneous=replace(estimate.simultaneous, low=estimate.simultaneous.high - 70)
+            ),
+        )
+    )
     assert "± 62" in text
     assert "± 61" not in text
     assert "with probability 0.99996" in text
@@ -112,9 +120,9 @@ def test_bounds_are_rounded_up_and_probabilities_are_not():
 
 def test_titles_of_the_bars():
     few, one = private_histogram(["a"] * 500 + ["b"] * 500, **GUARANTEE), private_histogram(["a"] * 500, **GUARANTEE)
-    assert bars_title(one) == "The one value that is listed"
-    assert bars_title(few) == "All 2 values that are listed"
-    assert bars_title(CASES["heavy"]()) == "The 25 most frequent of 1,000 listed values"
+    assert bars_title(one) == "The one value that is shown"
+    assert bars_title(few) == "All 2 values that are shown"
+    assert bars_title(CASES["heavy"]()) == "The 25 most frequent of 1,000 values that are shown"
 
 
 def test_the_command_and_the_call_are_the_ones_that_were_asked_for():
@@ -131,7 +139,26 @@ def test_the_command_and_the_call_are_the_ones_that_were_asked_for():
 
 
 def test_all_values_are_drawn_only_where_the_bars_leave_some_out():
-    assert "All listed values, sorted" not in page(CASES["two values"]())
+    assert "All values that are shown, sorted" not in page(CASES["two values"]())
     heavy = CASES["heavy"]()
     assert all_values(heavy) in page(heavy)
     assert len(all_values(heavy)) < 30_000
+
+
+def test_the_story_is_told_in_paragraphs():
+    from shuffledp.report.page import _story
+
+    assert _story("Result: 2 < 3.\n\nHow sure: with a colon.") == (
+        "<p><b>Result:</b> 2 &lt; 3.</p>\n<p><b>How sure:</b> with a colon.</p>"
+    )
+    assert _story("No title here, at all.") == "<p>No title here, at all.</p>"
+
+
+def test_the_largest_error_is_that_of_this_very_release(release, text):
+    """Every shown number is at most that far from both ends of its interval, in which the truth lies."""
+    shown = re.findall(r"<b>± ([\d,]+)</b>", text)
+    if not len(release.estimate):
+        assert shown == []
+        return
+    (most,) = (int(number.replace(",", "")) for number in shown)
+    assert all(row.count - most <= row.low and row.high <= row.count + most for row in release.estimate.top())

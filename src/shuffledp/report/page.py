@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from html import escape
+
+import numpy as np
 
 from shuffledp.bars.html import BAR_STYLE, html_bars
 from shuffledp.brief import brief
@@ -15,6 +18,9 @@ from shuffledp.words import at_most, counted, readable, share_at_most, shown
 
 MOST_ROWS = 200
 """Of the table; the files have all of them."""
+
+_TITLED = re.compile(r"^([A-Z][\w ]{2,30}:) ")
+"""How a paragraph with a title begins."""
 
 _STYLE = (
     """
@@ -94,7 +100,7 @@ def page(release: Release) -> str:
 {_promise(release)}
 </div>
 <h2>What this means</h2>
-<p>{escape(estimate.explain())}</p>
+{_story(estimate.explain())}
 <ul>{"".join(f"<li>{escape(note)}</li>" for note in release.notes)}</ul>
 <h2>How it was made</h2>
 {_made(release)}
@@ -107,29 +113,34 @@ privacy.</footer>
 
 
 def headline(release: Release) -> dict[str, str]:
-    """The numbers that matter most, and what each is: of the values that are listed, and of those that are not."""
+    """The numbers that matter most, and what each is: of the values that are shown, and of those that are not."""
     estimate = release.estimate
     sure = f"with probability {probability_at_least(estimate.beta)}"
-    return {
+    bounds = estimate.simultaneous
+    off = float(np.max([estimate.counts - bounds.low, bounds.high - estimate.counts], initial=0.0))
+    cards = {
         f"{estimate.people:,}": "person took part" if estimate.people == 1 else "people took part",
-        f"{len(estimate):,}": "value is listed" if len(estimate) == 1 else "values are listed",
+        f"{len(estimate):,}": "value is shown" if len(estimate) == 1 else "values are shown",
         f"{release.surely_seen:,} or more": f"people with a value make it surely seen, {sure}",
-        f"± {at_most(release.error)}": f"people at most, by which a listed number is off, {sure}",
     }
+    # what is known of this very release; `release.error` was known before it, for any data
+    if not len(estimate):
+        return cards
+    return {**cards, f"± {at_most(off)}": f"people at most, by which a shown number is off, {sure}"}
 
 
 def bars_title(release: Release) -> str:
     """What the bars show."""
-    listed = len(release.estimate)
-    if listed <= MOST_BARS:
-        return "The one value that is listed" if listed == 1 else f"All {listed:,} values that are listed"
-    return f"The {MOST_BARS:,} most frequent of {listed:,} listed values"
+    number = len(release.estimate)
+    if number <= MOST_BARS:
+        return "The one value that is shown" if number == 1 else f"All {number:,} values that are shown"
+    return f"The {MOST_BARS:,} most frequent of {number:,} values that are shown"
 
 
 def _histogram(release: Release) -> str:
     estimate = release.estimate
     if not len(estimate):
-        return "<h2>No value is frequent enough to be listed</h2>"
+        return "<h2>No value is frequent enough to be shown</h2>"
     return f"""<h2>{bars_title(release)}</h2>
 <figure>{html_bars(estimate.top(MOST_BARS), column=release.column)}
 <figcaption>Bars are estimates, the thin lines on them intervals: all of them together hold the true numbers with
@@ -142,7 +153,7 @@ def _all_values(release: Release) -> str:
         return f"<p>{_hidden(release)}</p>"
     if len(release.estimate) <= MOST_BARS:
         return ""
-    return f"""<figure><h2>All listed values, sorted</h2>{all_values(release)}
+    return f"""<figure><h2>All values that are shown, sorted</h2>{all_values(release)}
 <figcaption>The line shows the estimates, the band their intervals. Both axes are logarithmic: each step of the same
 length is the same factor.</figcaption></figure>"""
 
@@ -156,6 +167,12 @@ def _promise(release: Release) -> str:
 for {escape(release.privacy.neighbours)}.</figcaption></figure>"""
 
 
+def _story(text: str) -> str:
+    """Paragraphs; one that begins with a short title has it in bold."""
+    parts = (_TITLED.sub(r"<b>\1</b> ", escape(part, quote=False), count=1) for part in text.split("\n\n"))
+    return "\n".join(f"<p>{part}</p>" for part in parts)
+
+
 def _cards(release: Release) -> str:
     cards = "".join(
         f'<div class="card"><b>{key}</b><span>{text}</span></div>' for key, text in headline(release).items()
@@ -166,8 +183,8 @@ def _cards(release: Release) -> str:
 def _hidden(release: Release) -> str:
     if release.estimate.estimator == "truncated":
         most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
-        return f"No value is listed that nobody holds. A value that is missing here is held by at most {most}."
-    return "Every possible value is listed with noise, also those that nobody holds."
+        return f"No value is shown that nobody holds. A value that is missing here is held by at most {most}."
+    return "Every possible value is shown with noise, also those that nobody holds."
 
 
 def _evaluation(release: Release) -> str:
@@ -178,7 +195,7 @@ def _evaluation(release: Release) -> str:
         '<p class="open"><b>Not private: do not publish this page.</b> It was compared with the true counts. '
         f"Largest error: {found.largest_error:,.1f} people. All intervals at once hold the truth: "
         f"{'yes' if found.covered else 'no'}. {found.found:,} of {counted(found.occupied, 'value')} present "
-        f"{'is' if found.found == 1 else 'are'} listed, and {found.phantoms:,} that nobody holds.</p>"
+        f"{'is' if found.found == 1 else 'are'} shown, and {found.phantoms:,} that nobody holds.</p>"
     )
 
 
