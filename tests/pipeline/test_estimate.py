@@ -160,6 +160,11 @@ def test_an_estimate_shows_itself(estimate):
     assert "and 1 more value" in estimate.to_text(1).splitlines()
 
 
+def test_a_promise_in_few_digits_is_rounded_up(estimate):
+    promise = replace(estimate.guarantee, epsilon=1.23441, delta=1.23441e-7)
+    assert "(1.235, 1.235e-07) private" in repr(replace(estimate, guarantee=promise))
+
+
 def test_an_estimate_is_plotted(estimate):
     from matplotlib.figure import Figure
 

@@ -31,7 +31,17 @@ from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.labels import Places
 from shuffledp.plain import label_kind, plain, plain_label
-from shuffledp.words import at_most, counted, in_paragraphs, paragraphs, percent_at_most, readable, shown, surely
+from shuffledp.words import (
+    at_most,
+    counted,
+    in_paragraphs,
+    paragraphs,
+    percent_at_most,
+    readable,
+    share_at_most,
+    shown,
+    surely,
+)
 
 MOST_BARS = 25
 """As many as fit a page or the answer of a notebook."""
@@ -179,7 +189,10 @@ class Estimate:
 
     def summary(self) -> str:
         """What this is, in a line."""
-        promise = "" if self.guarantee is None else f", ({self.guarantee.epsilon:g}, {self.guarantee.delta:g}) private"
+        promise = ""
+        if self.guarantee is not None:
+            bounds = (share_at_most(bound, digits=4) for bound in (self.guarantee.epsilon, self.guarantee.delta))
+            promise = f", ({', '.join(bounds)}) private"
         return f"{counted(len(self), 'value')} of {counted(self.people, 'person', things='people')}{promise}"
 
     def to_text(self, limit: int = _BARS_IN_TEXT, *, column: str = "value") -> str:
