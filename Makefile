@@ -22,7 +22,7 @@ help:
 
 ## demo: releases a private histogram of US surnames and writes report.html
 demo: .venv/demo.stamp
-	$(BIN)/shuffledp demo
+	$(BIN)/shuffledp demo --force
 
 ## check: style, types and the quick tests, for use while working (no Java needed)
 check: lint

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from shuffledp import BinarySum, DataError, Domain, Histogram, MissingExtraError, ParameterError, run
-from shuffledp.pipeline.estimate import _harmless, probability_at_least
+from shuffledp.pipeline.estimate import _harmless
+from shuffledp.words import surely
 from tests.oracles.html_pages import read_page
 
 
@@ -146,7 +147,7 @@ def test_an_apostrophe_in_front_can_be_taken_away_again():
     ("beta", "shown"), [(0.05, "0.95"), (0.0496, "0.9504"), (1e-6, "0.999999"), (1e-12, "0." + "9" * 12)]
 )
 def test_a_probability_is_never_rounded_up(beta, shown):
-    assert probability_at_least(beta) == shown
+    assert surely(beta) == shown
 
 
 def test_an_estimate_shows_itself(estimate):

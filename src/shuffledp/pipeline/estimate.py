@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import Decimal
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -221,7 +220,7 @@ class Estimate:
             yield "No value is frequent enough to be reported."
         elif drawn < len(self):
             yield f"and {counted(len(self) - drawn, 'more value', things='more values')}"
-        yield f"All intervals hold at once with probability {probability_at_least(self.beta)}."
+        yield f"All intervals hold at once with probability {surely(self.beta)}."
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The histogram as named columns of plain Python values, largest estimate first.
@@ -339,11 +338,6 @@ class Estimate:
         if at is None and self.domain is not None and label not in self.domain:
             raise DataError("that label is not in the domain of this histogram")
         return at
-
-
-def probability_at_least(beta: float) -> str:
-    """1 - beta, never rounded up."""
-    return f"{Decimal(1) - Decimal(repr(beta)):f}"
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")

@@ -11,10 +11,10 @@ import numpy as np
 from shuffledp.bars.html import BAR_STYLE, html_bars
 from shuffledp.brief import brief
 from shuffledp.jobs.release import Release
-from shuffledp.pipeline.estimate import MOST_BARS, probability_at_least
+from shuffledp.pipeline.estimate import MOST_BARS
 from shuffledp.report.chart import CHART_STYLE
 from shuffledp.report.figures import all_values, privacy_curve
-from shuffledp.words import at_most, counted, readable, share_at_most, shown
+from shuffledp.words import at_most, counted, readable, share_at_most, shown, surely
 
 MOST_ROWS = 200
 """Of the table; the files have all of them."""
@@ -115,7 +115,7 @@ privacy.</footer>
 def headline(release: Release) -> dict[str, str]:
     """The numbers that matter most, and what each is: of the values that are shown, and of those that are not."""
     estimate = release.estimate
-    sure = f"with probability {probability_at_least(estimate.beta)}"
+    sure = f"with probability {surely(estimate.beta)}"
     bounds = estimate.simultaneous
     off = float(np.max([estimate.counts - bounds.low, bounds.high - estimate.counts], initial=0.0))
     cards = {
@@ -144,7 +144,7 @@ def _histogram(release: Release) -> str:
     return f"""<h2>{bars_title(release)}</h2>
 <figure>{html_bars(estimate.top(MOST_BARS), column=release.column)}
 <figcaption>Bars are estimates, the thin lines on them intervals: all of them together hold the true numbers with
-probability {probability_at_least(estimate.beta)}. {_hidden(release)}</figcaption></figure>"""
+probability {surely(estimate.beta)}. {_hidden(release)}</figcaption></figure>"""
 
 
 def _all_values(release: Release) -> str:
@@ -264,7 +264,7 @@ def _table(release: Release) -> str:
     which = f"the first {some:,} of {len(estimate):,} values" if some < len(estimate) else counted(some, "value")
     header = (
         '<tr><th scope="col">value</th><th scope="col">people</th><th scope="col" class="share">share</th>'
-        f'<th scope="col">interval, all at once with probability {probability_at_least(estimate.beta)}</th></tr>'
+        f'<th scope="col">interval, all at once with probability {surely(estimate.beta)}</th></tr>'
     )
     return (
         f"<details><summary>Table: {which}</summary>\n"
