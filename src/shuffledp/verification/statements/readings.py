@@ -22,8 +22,9 @@ _RARE = 1e-7
 """Tallies less likely than this hardly move an expected estimate, and are left out of it."""
 _OFF = 1e-3
 """People: what is left out moves it by less."""
-_ENOUGH = 0.99
-"""The most likely tallies, up to this share of all, are asked about; the others count as failures."""
+_ENOUGH, _UNLIKELY = 0.96, 1e-4
+"""The most likely tallies, up to this share of all, are asked about, and all that are not unlikely; the others count as
+failures."""
 
 
 def of_specimen(name: str) -> Iterator[Verdict]:
@@ -33,7 +34,7 @@ def of_specimen(name: str) -> Iterator[Verdict]:
     estimator = protocol.reading.name if hasattr(protocol, "reading") else "unbiased"
     yield Verdict.at_most(
         statement=f"{title}, intervals",
-        claim=f"chance that one fails, beta {BETA:g}",
+        claim=f"chance that one fails at most, beta {BETA:g}",
         claimed=BETA,
         exact=_failing(specimen),
         basis=ENUMERATED,
@@ -63,7 +64,7 @@ def _likely(law: FloatLaw) -> Iterator[tuple[Vector, float]]:
     """The most likely tallies."""
     seen = 0.0
     for row, p in sorted(law.items(), key=lambda entry: -entry[1]):
-        if seen > _ENOUGH:
+        if seen > _ENOUGH and p < _UNLIKELY:
             return
         seen += p
         yield row, p

@@ -28,7 +28,7 @@ DRAWN = "drawn"
 the sampler of a tally, a release or a law."""
 
 UNRESOLVED = 1e-29
-"""Below it, tails that accounting rounds up are all that is seen."""
+"""Below it, tails that are rounded up or left out are all that is seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class Verdict:
     @property
     def is_limit(self) -> bool:
         """Whether `exact` is only an upper limit: a bound, or a tail too small to be resolved."""
-        return self.basis == BOUND or (self.basis == OWN_LAW and 0 < self.exact < UNRESOLVED)
+        return self.basis == BOUND or (self.basis in (OWN_LAW, RECOMPUTED) and 0 < self.exact < UNRESOLVED)
 
     @property
     def slack(self) -> float | None:
