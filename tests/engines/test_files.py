@@ -2,6 +2,9 @@
 
 import io
 import os
+import signal
+import threading
+import time
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +15,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from shuffledp.engines import Column, find_files, open_engine
+from shuffledp.engines import Column, find_files, open_engine, text_blocks, text_scan
 from shuffledp.errors import DataError, ParameterError
 
 SECRET = "top secret value"
@@ -178,8 +181,17 @@ def test_standard_input(tmp_path, monkeypatch):
 WORDS = "value,user\nMünchen,1\nKöln,2\nMünchen,3\n"
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "UTF-16-BE", "utf-8", "utf_8_sig"])
-@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize(
+    ("encoding", "ending"),
+    [
+        ("latin-1", "csv"),
+        ("cp1252", "csv"),
+        ("utf-16", "csv.gz"),
+        ("utf-16-le", "csv"),
+        ("UTF-16-BE", "csv"),
+        ("utf_8_sig", "csv"),
+    ],
+)
 def test_encodings(tmp_path, encoding, ending):
     with pa.output_stream(str(tmp_path / f"people.{ending}"), compression="detect") as file:
         file.write(WORDS.encode(encoding))
@@ -264,3 +276,19 @@ def test_a_key_is_taken_as_it_is(tmp_path):
     path.write_text('{"a.b": "x", "a": {"b": "y"}, "it\'s \\"so\\"": "z", "$": "w"}\n')
     for key, value in {"a.b": "x", 'it\'s "so"': "z", "$": "w"}.items():
         assert count(find_files([path]), key) == {value: 1}
+
+
+def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monkeypatch):
+    def slowly(*arguments, **options):
+        for block in read_blocks(*arguments, **options):
+            time.sleep(0.02)
+            yield block
+
+    read_blocks = text_scan.read_blocks
+    monkeypatch.setattr(text_scan, "read_blocks", slowly)
+    monkeypatch.setattr(text_blocks, "_AT_ONCE", 100)
+    (tmp_path / "people.csv").write_text("value\n" + "x\n" * 10_000)
+    with closing(open_engine(Column(data=find_files([tmp_path]), name="value"))) as engine:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            engine.counts()

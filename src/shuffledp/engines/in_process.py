@@ -231,24 +231,25 @@ class InProcess:
     def _run(self, query: str, what: str = "") -> Any:
         """The rows of a query. It runs beside this thread, which tells its progress and stops it on an interrupt."""
         outcome: list[Any] = []
+        finished = threading.Event()  # a thread's own join() may return too early after an interrupt
 
         def work() -> None:
             try:
                 outcome.append(self._connection.execute(query).fetchall())
             except BaseException as error:
                 outcome.append(error)
+            finally:
+                finished.set()
 
         self._register(self._connection)
-        worker = threading.Thread(target=work, daemon=True)
-        worker.start()
+        threading.Thread(target=work, daemon=True).start()
         try:
-            while worker.is_alive():
-                worker.join(0.1)
-                if what and worker.is_alive() and (done := self._done()) > 0:
+            while not finished.wait(0.1):
+                if what and (done := self._done()) > 0:
                     self._progress(what, done)
         except BaseException:
             self._connection.interrupt()
-            worker.join()
+            finished.wait()
             raise
         if what:
             self._progress(what, 1.0)
