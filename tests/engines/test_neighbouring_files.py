@@ -339,6 +339,7 @@ def in_executor(lines, format):
 @given(line=raw_lines)
 @example(line=b'"open,1')
 @example(line=b"")
+@example(line=b'{"value": ' + b"[" * 100_000)
 def test_an_executor_refuses_a_line_or_makes_one_value_of_it(line):
     for format, before, after in (
         ("csv", [b"value,user", *BEFORE], AFTER),

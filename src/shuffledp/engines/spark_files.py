@@ -226,7 +226,7 @@ def _objects(batch: Any, files: Files) -> Iterator[dict[str, Any]]:
             found = _DECODER.decode(text.decode().removeprefix("\ufeff").strip(" \t\r\n"))
         except UnicodeDecodeError:
             _refuse(files, f"{NOT_UTF8}: say in which encoding the file is, such as --encoding latin-1")
-        except ValueError:
+        except (ValueError, RecursionError):
             _refuse(files, NOT_AN_OBJECT)
         if not isinstance(found, dict):
             _refuse(files, NOT_AN_OBJECT)
