@@ -1,0 +1,132 @@
+"""The privacy curve of every class of the catalogue against an oracle that shares nothing with it, on a tiny case.
+
+Never below the truth, hardly above it, and a curve that counts 30 % more noise than there is would be below.
+"""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.protocols import CATALOGUE, DummyHistogram, Histogram, PrivateCoinHistogram, SparseHistogram
+from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
+from shuffledp.protocols.shuffled.blanket import BlanketHistogram
+from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
+from shuffledp.verification.exact.enumeration import shifted_delta
+from shuffledp.verification.exact.finite import FiniteRandomizer
+from shuffledp.verification.statements import small_outputs
+from tests.accounting.test_amplification import exact_tight_delta
+from tests.oracles.exact import law_table
+
+RATIO = Fraction(3, 2)
+EPSILON = math.log(RATIO)
+PEOPLE, GAMMA = 10, 0.25
+MORE = 13
+"""30 % more people who make noise."""
+
+
+def moved(shifts):
+    """Independent coordinates with binomial noise, of which a neighbour moves each by one."""
+    return shifted_delta([law_table(Binomial(trials=PEOPLE, probability=GAMMA))] * len(shifts), shifts, ratio=RATIO)
+
+
+def binomial_noise(kind, shifts, **fields):
+    """A protocol whose bins or cells have the noise of all people, and the same with more of them."""
+    truth = moved(shifts)
+    return [
+        (kind(users=n, bins=2, noise=Binomial(trials=n, probability=GAMMA), **fields), truth) for n in (PEOPLE, MORE)
+    ]
+
+
+def paper():
+    return [(Histogram(users=n, bins=2, missing_probability=GAMMA), moved((1, -1))) for n in (PEOPLE, MORE)]
+
+
+def sparse():
+    one = small_outputs.sparse_histogram()
+    laws = {name: getattr(one, name) for name in ("pairs", "lone")}
+    more = {name: CompoundPoisson(rate=1.3 * law.rate, size_weights=law.size_weights) for name, law in laws.items()}
+    truth = small_outputs.sparse_delta(ratio=RATIO)
+    return [(one, truth), (SparseHistogram(users=1, bins=2, **more), truth)]
+
+
+def central(protocol, delta):
+    wider = DiscreteLaplace(decay=round_up_to_grid(protocol.noise.decay ** (1 / 1.3)))
+    # with the same threshold more noise would show more of what is small
+    fields = {"threshold": math.ceil(1.3 * protocol.threshold)} if isinstance(protocol, StabilityHistogram) else {}
+    more = type(protocol)(users=protocol.users, bins=2, noise=wider, **fields)
+    truth = delta(protocol, ratio=RATIO)
+    return [(protocol, truth), (more, truth)]
+
+
+def blanket():
+    """Its definition: coins of the others revealed, two moved bits with independent numbers of coins."""
+    users, flip, pairs = 5, Fraction(1, 8), {}
+    for b in range(users):
+        weight = math.comb(users - 1, b) * (2 * flip) ** b * (1 - 2 * flip) ** (users - 1 - b)
+        for a in range(b + 2):
+            coin = [Fraction(math.comb(b, k), 2**b) if 0 <= k <= b else Fraction(0) for k in (a - 1, a)]
+            pairs[b, a] = tuple(weight * (p * coin[0] + (1 - p) * coin[1]) for p in (1 - flip, flip))
+    truth = sum(max(p1 * q2 - RATIO * q1 * p2, Fraction(0)) for p1, q1 in pairs.values() for p2, q2 in pairs.values())
+    flips = (float(flip), round_up_to_grid(1.3 * float(flip)))
+    return [(BlanketHistogram(users=users, bins=2, flip_probability=f), truth) for f in flips]
+
+
+def private_coin():
+    """One person: nobody else's messages hide anything, and the curve is exact. A message more is a third more."""
+    inside = {bin: [y for y in range(4) if ((bin + 1) & y).bit_count() % 2 == 0] for bin in range(2)}
+    each = Fraction(1, 2 * 4**3)
+    table = FiniteRandomizer({bin: dict.fromkeys(product(inside[bin], *([range(4)] * 3)), each) for bin in range(2)})
+    truth = table.shuffled_delta(users=1, ratio=RATIO).delta
+    return [(PrivateCoinHistogram(users=1, bins=2, elements=1, noise_messages=noise), truth) for noise in (3, 4)]
+
+
+def amplified():
+    """Its definition, for messages that are always telling."""
+    truth = exact_tight_delta(EPSILON, 2.0, PEOPLE)
+    return [
+        (AmplifiedOracle(users=n, bins=2, oracle=RandomizedResponse(users=n, bins=2, epsilon=2.0)), truth)
+        for n in (PEOPLE, MORE)
+    ]
+
+
+def local(kind):
+    """Every message by itself: at most binary randomized response, whose law is two fractions."""
+
+    def pair():
+        p = Fraction(math.e)
+        truth = (p - RATIO) / (p + 1)
+        return [(kind(users=9, bins=2, epsilon=epsilon), truth) for epsilon in (1.0, 1 / 1.3)]
+
+    return pair
+
+
+ORACLES = {
+    Histogram: paper,
+    DummyHistogram: lambda: binomial_noise(DummyHistogram, (1, -1)),
+    PublicCoinHistogram: lambda: binomial_noise(PublicCoinHistogram, (1, -1), rows=1, width=2, coin=1),
+    SparseHistogram: sparse,
+    LaplaceHistogram: lambda: central(small_outputs.laplace_histogram(), small_outputs.laplace_delta),
+    StabilityHistogram: lambda: central(small_outputs.stability_histogram(), small_outputs.stability_delta),
+    BlanketHistogram: blanket,
+    PrivateCoinHistogram: private_coin,
+    AmplifiedOracle: amplified,
+    **{kind: local(kind) for kind in (BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding)},
+}
+
+
+def test_every_class_of_the_catalogue_has_an_oracle():
+    assert {entry.kind for entry in CATALOGUE.values()} == set(ORACLES)
+
+
+@pytest.mark.parametrize("kind", ORACLES, ids=lambda kind: kind.__name__)
+def test_a_curve_is_its_oracle_and_more_noise_would_be_below(kind):
+    (protocol, truth), (noisier, _) = ORACLES[kind]()
+    assert float(truth) * (1 - 1e-12) <= protocol.privacy.delta(EPSILON) <= float(truth) * 1.01
+    assert noisier.privacy.delta(EPSILON) < 0.97 * float(truth)
