@@ -14,9 +14,11 @@ from experiments import intervals as table
 from scipy.stats import binom
 
 from shuffledp import BinarySum, Histogram, Tally
+from shuffledp.noise import Binomial
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.reading import levels
 from shuffledp.reading.missing_noise import MissingNoise
+from shuffledp.reading.noisy_counts import UnbiasedCounts
 from shuffledp.surnames import surnames
 from tests.oracles.goodness import FALSE_FAILURE_RATE
 
@@ -261,3 +263,17 @@ def test_the_table_of_the_proof_is_written(tmp_path):
     lines = page.read_text().splitlines()
     assert (lines[0], lines[-1]) == ("before", "after")
     assert len([line for line in lines if "`hist`" in line]) == 9
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("missing", [True, False])
+def test_intervals_of_unbiased_counts_hold_as_often_as_asked_for(beta, missing):
+    """From the law itself: all of 500 independent bins at once, but for what whole counts do not resolve."""
+    noise, people, true = Binomial(trials=3000, probability=0.125), 3000, 1500
+    reading = UnbiasedCounts(noise=noise, people=people, bins=3001, missing=missing)
+    values = np.arange(people + 1)
+    counts = true + (people - values if missing else values)
+    read = reading.intervals(Tally(values, counts), beta=beta, bins=500)
+    outside = binom.pmf(values, 3000, 0.125)[(read.low > true) | (true > read.high)].sum()
+    missed = -np.expm1(500 * np.log1p(-outside))
+    assert 0.8 * beta <= missed <= beta

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols import CATALOGUE, Target
+from shuffledp.protocols import CATALOGUE, RealSum, Target
 
 DATASETS = [[130, 0, 0, 0], [70, 40, 20, 0], [127, 1, 1, 1], [33, 33, 32, 32]]
 RUNS = 8
@@ -70,6 +70,13 @@ def test_an_unbiased_estimate_may_be_negative_and_its_interval_says_so():
     assert estimate.counts[at] < 0
     assert estimate.simultaneous.low[at] == np.floor(estimate.counts[at])
     assert estimate.simultaneous.high[at] >= 0
+
+
+def test_a_sum_of_numbers_lies_in_its_interval():
+    protocol, rng = RealSum.calibrate(users=200, epsilon=0.1, delta=1e-6), np.random.default_rng(82)
+    sums = [protocol.estimate(protocol.sample_tally(np.zeros(200), rng=rng)) for _ in range(20)]
+    assert min(estimate.counts[0] for estimate in sums) < 0
+    assert all(estimate.per_bin.low[0] <= estimate.counts[0] <= estimate.per_bin.high[0] for estimate in sums)
 
 
 @pytest.mark.parametrize("name", [name for name in TRUNCATED if not CATALOGUE[name].published])

@@ -44,14 +44,14 @@ from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.inversion import InversionTable
 from shuffledp.noise.law import TAIL
 from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate, Intervals
+from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.inputs import check_messages, check_tally
 from shuffledp.pipeline.shuffler import concatenate
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount
 from shuffledp.protocols.promise import describe_release, trusted_in_the_shuffled_model
 from shuffledp.randomness import generator, random_words
-from shuffledp.reading.reading import ErrorBound
+from shuffledp.reading.reading import ErrorBound, around_estimates, possible_counts
 from shuffledp.words import share_at_most
 
 FEWEST_USERS = 19
@@ -275,11 +275,8 @@ class RealSum(Brief):
         if total > self.users * self.scale + self._noise_reach:  # below 0, modulo q
             total -= 1 << self.modulus_bits
         count, bound = np.array([total / self.scale]), self.error(beta)
-        low, high = (
-            np.clip(edge, 0, people).astype(np.int64)
-            for edge in (np.floor(count - bound.per_bin), np.ceil(count + bound.per_bin))
-        )
-        interval = Intervals(low=low, high=high, unreported_high=0)
+        possible = possible_counts(count - bound.per_bin, count + bound.per_bin, people=people)
+        _, interval = around_estimates(count, per_bin=possible, simultaneous=possible)
         return Estimate(
             symbols=np.array([0]),
             counts=count,
