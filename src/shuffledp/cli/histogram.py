@@ -112,7 +112,8 @@ def _true_counts(release: Release) -> dict[Any, int]:
 
 
 def _bar(row: Row, scale: float, length: int) -> str:
-    low, high = (min(length, round(length * value / max(scale, 1))) for value in (row.low, row.high))
+    low, high = (min(length, max(0, round(length * value / max(scale, 1)))) for value in (row.low, row.high))
+    low = min(low, max(high - 1, 0))  # an interval can be seen, also a short one at the end of the longest bar
     solid, shaded = ("█", "▒") if Console().encoding.startswith("utf") else ("#", ".")
     return solid * low + shaded * max(high - low, 1)
 
