@@ -4,7 +4,7 @@ import pytest
 
 from shuffledp.noise import Binomial
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.reading.levels import noise_range
+from shuffledp.reading.levels import ExcessRungs, noise_range
 from shuffledp.reading.missing_noise import MissingNoise
 
 LAWS = [Binomial(trials=300, probability=0.125), DiscreteLaplace(decay=0.75)]
@@ -19,3 +19,14 @@ def test_the_range_of_noise_is_left_as_rarely_as_stated(law, beta, bins):
     inside = sum(p for k, p in enumerate(window.pmf.tolist(), start=window.first) if least <= k <= most)
     assert 1 - inside**bins <= beta
     assert 1 - inside**bins > beta / 4  # and not far more rarely
+
+
+@pytest.mark.parametrize("law", LAWS, ids=["binomial", "laplace"])
+@pytest.mark.parametrize("risk", [0.01, 0.1, 0.3])
+def test_a_level_fails_as_rarely_as_it_says(law, risk):
+    level = ExcessRungs(noise=MissingNoise(law=law), people=10**6).level(risk)
+    window = law.window
+    outside = sum(
+        p for k, p in enumerate(window.pmf.tolist(), start=window.first) if not level.least <= k <= level.most
+    )
+    assert outside <= level.risk <= outside * (1 + 1e-9) + 1e-12
