@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import product
 
+from shuffledp.accounting.amplification import Amplification
 from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.accounting.confidence import lower_bound, upper_bound
 from shuffledp.accounting.curve import Curve, PrivacyCurve, Shift
@@ -48,6 +49,7 @@ def accounting() -> Iterator[Verdict]:
     yield from (_either_way(by) for by in (1, -1))
     yield _composed()
     yield _reported()
+    yield from (_amplified(telling) for telling in (1.0, 0.5))
     yield _blocks()
     yield from _confidence()
 
@@ -135,6 +137,23 @@ def _reported() -> Verdict:
         ),
         basis=RECOMPUTED,
         oracle=_WHOLE,
+    )
+
+
+def _amplified(telling: float) -> Verdict:
+    """The bound for every randomizer, and for one whose messages tell half of the time, with as many others."""
+    users, local_epsilon, ratio = 60, 2.0, 1.5
+    bound = Amplification(local_epsilon=local_epsilon, users=users, telling=telling)
+    pair = calibrations.copies_pair(users, local_epsilon, telling=telling, covered=math.exp(-local_epsilon))
+    every = calibrations.copies_pair(users, local_epsilon, telling=1.0, covered=0.0)
+    return Verdict.at_most(
+        statement=f"amplification, telling {telling:g}",
+        claim=f"delta at epsilon {math.log(ratio):.3f}, n = {users}",
+        claimed=bound.delta(math.log(ratio)),
+        exact=min(pair.delta(ratio), every.delta(ratio)),
+        basis=RECOMPUTED,
+        oracle="copies that others send of either value's messages, listed",
+        rounded=ROUNDED,
     )
 
 
