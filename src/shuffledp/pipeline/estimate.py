@@ -54,7 +54,10 @@ _MOST_BITS = 64
 
 @dataclass(frozen=True, eq=False)
 class Intervals(Brief):
-    """Bounds on the true count of every reported bin, and of every bin that was not reported."""
+    """Bounds on the true count of every reported bin, and of every bin that was not reported.
+
+    Around an unbiased estimate below 0 the lower end is below 0 too, so that the estimate lies in its interval.
+    """
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
