@@ -258,7 +258,7 @@ CURVES = (
         file="accounting/blanket_curve.py",
         old="coins, _, mass = blocks(",
         new="_, coins, mass = blocks(",
-        tests=(f"{_BLOCKS}::test_wider_blocks_of_coins_never_lower_delta",),
+        tests=("tests/protocols/test_planted_faults.py::test_coins_that_are_taken_together_err_on_the_safe_side",),
     ),
     Fault(
         name="one-flipped-bit-instead-of-two",
@@ -296,8 +296,8 @@ CURVES = (
         name="optimistic-blocks-of-telling-copies",
         harm="The same for randomizers whose messages tell little.",
         file="accounting/amplification.py",
-        old="zip(self._copies[0].tolist(), self._copies[2].tolist()",
-        new="zip(self._copies[1].tolist(), self._copies[2].tolist()",
+        old="_binomials(self._copies[0].tolist(), self._telling_share)",
+        new="_binomials(self._copies[1].tolist(), self._telling_share)",
         tests=(f"{_BLOCKS}::test_wider_blocks_of_copies_never_lower_delta",),
     ),
     Fault(
@@ -346,7 +346,7 @@ CURVES = (
         file="accounting/split_and_mix_curve.py",
         old="told = (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * 2.0**-self.security_bits",
         new="told = 2.0**-self.security_bits",
-        tests=("tests/protocols/sums/test_split_and_mix.py::test_shares_cost_both_datasets",),
+        tests=("tests/protocols/test_planted_faults.py::test_what_shares_tell_counts_for_both_sides",),
     ),
     Fault(
         name="real-message-not-among-its-own",
@@ -426,7 +426,7 @@ CURVES = (
         file="protocols/local/local_hashing.py",
         old="return self._response.telling * (1 - self.false_support)",
         new="return self._response.telling * (1 - self.false_support) ** 4",
-        tests=("tests/protocols/local/test_telling.py",),
+        tests=("tests/protocols/test_planted_faults.py::test_reports_of_hashes_are_telling_as_often_as_they_say",),
     ),
     Fault(
         name="response-tells-less",

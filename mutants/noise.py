@@ -3,7 +3,7 @@
 from mutants.fault import Fault
 
 _COINS = "tests/noise/test_coins.py"
-_DIGITS = "tests/noise/test_every_digit.py"
+_PACKED = "tests/noise/test_packed_coins.py"
 _BINOMIAL = "tests/noise/test_binomial.py"
 _POISSON = "tests/noise/test_compound_poisson.py"
 _INVERSION = "tests/noise/test_inversion.py"
@@ -26,7 +26,7 @@ FAULTS = (
         file="noise/coins.py",
         old="for place in reversed(range(GRID_BITS)):",
         new="for place in reversed(range(20, GRID_BITS)):",
-        tests=(_DIGITS,),
+        tests=(f"{_COINS}::test_every_digit_of_a_probability_counts",),
     ),
     Fault(
         name="coins-read-their-probability-one-digit-off",
@@ -58,7 +58,7 @@ FAULTS = (
         file="noise/coins.py",
         old="heads[which] |= few",
         new="heads[which] = few",
-        tests=(f"{_DIGITS}::test_packed_coins_that_are_decided_early_keep_their_side",),
+        tests=(f"{_PACKED}::test_packed_coins_that_are_decided_early_keep_their_side",),
     ),
     Fault(
         name="packed-coins-lose-their-last-digits",

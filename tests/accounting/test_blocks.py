@@ -5,20 +5,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from shuffledp.accounting import Amplification, amplification, blanket_curve
-from shuffledp.accounting.blanket_curve import BlanketCurve
-
-EPSILONS = (0.05, 0.3, 0.6)
-
-
-@pytest.mark.parametrize("shifts", [1, 2])
-def test_wider_blocks_of_coins_never_lower_delta(shifts, monkeypatch):
-    settings = {"users": 400, "flip_probability": 0.125, "shifts": shifts}
-    fine = [BlanketCurve(**settings).delta(epsilon) for epsilon in EPSILONS]
-    monkeypatch.setattr(blanket_curve, "_MOST_OUTCOMES", 1)
-    monkeypatch.setattr(blanket_curve, "_FEWEST_BLOCKS", 12)
-    coarse = [BlanketCurve(**settings).delta(epsilon) for epsilon in EPSILONS]
-    assert all(wide > narrow for wide, narrow in zip(coarse, fine, strict=True))
+from shuffledp.accounting import Amplification, amplification
 
 
 @pytest.mark.parametrize("telling", [1.0, 0.25])
@@ -26,9 +13,11 @@ def test_wider_blocks_of_copies_never_lower_delta(telling, monkeypatch):
     """The bound for all randomizers keeps its fine blocks where only those of telling messages get wider."""
     settings = {"local_epsilon": 2.0, "users": 3000, "telling": telling, "covered": 1.0 if telling < 1 else 0.0}
     monkeypatch.setattr(amplification, "_BLOCK_WIDTH", 0.0)
-    monkeypatch.setattr(amplification, "_MOST_THINNED_BLOCKS", 400)
+    monkeypatch.setattr(amplification, "_THINNED_BLOCKS", (400, 400))
     fine = [Amplification(**settings).delta(epsilon) for epsilon in (0.02, 0.1)]
-    monkeypatch.setattr(amplification, "_MOST_BLOCKS" if telling == 1 else "_MOST_THINNED_BLOCKS", 12)
+    if telling == 1:
+        monkeypatch.setattr(amplification, "_MOST_BLOCKS", 12)
+    monkeypatch.setattr(amplification, "_THINNED_BLOCKS", (12, 12))
     coarse = [Amplification(**settings).delta(epsilon) for epsilon in (0.02, 0.1)]
     assert all(wide > narrow for wide, narrow in zip(coarse, fine, strict=True))
 
