@@ -25,7 +25,7 @@ FAULTS = (
         old="seen[third:] for seen in (answers",
         new="seen[sixth:third] for seen in (answers",
         tests=(
-            f"{_BOX}::test_what_chooses_the_event_does_not_count_it[0.9-300]",
+            f"{_BOX}::test_what_chooses_the_event_does_not_count_it",
             f"{_BOX}::test_the_bounds_fail_together_as_rarely_as_the_confidence_says",
         ),
     ),

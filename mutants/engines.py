@@ -103,7 +103,7 @@ FAULTS = (
         file="engines/column.py",
         old="if self.user == self.name:",
         new="if self.user is self and self.name:",
-        tests=("tests/engines/test_inputs_in_memory.py::test_a_column_is_not_its_own_user",),
+        tests=("tests/engines/test_people.py::test_values_are_not_their_own_people",),
     ),
     Fault(
         name="whole-numbers-with-a-point",

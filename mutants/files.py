@@ -65,11 +65,11 @@ FAULTS = (
     ),
     Fault(
         name="columns-guessed-from-folders",
-        harm="The name of a folder becomes a column, whose type is guessed from all such names.",
+        harm="Values are taken from the names of folders instead of people's rows.",
         file="engines/in_process.py",
         old="hive_partitioning = false",
         new="hive_partitioning = true",
-        tests=(f"{_FILES}::test_names_of_folders_are_no_columns",),
+        tests=("tests/engines/test_people.py::test_the_name_of_a_folder_does_not_stand_in_for_a_column",),
     ),
     Fault(
         name="the-same-file-twice",

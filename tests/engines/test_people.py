@@ -4,10 +4,11 @@ from contextlib import closing
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from shuffledp.engines import Column, open_engine
-from shuffledp.errors import DataError
+from shuffledp.engines import Column, find_files, open_engine
+from shuffledp.errors import DataError, ParameterError
 
 TABLE = {"value": ["x", "x", "y", "y"], "user": [1, None, 2, None]}
 
@@ -32,3 +33,17 @@ def test_errors_of_libraries_are_not_passed_on(error):
         raise error("Could not convert string 'secret' to INT32")
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+def test_values_are_not_their_own_people():
+    """Their number would be that of the different values, which is published as it is."""
+    with pytest.raises(ParameterError, match="same column"):
+        Column(data=TABLE, name="value", user="value")
+
+
+def test_the_name_of_a_folder_does_not_stand_in_for_a_column(tmp_path):
+    folder = tmp_path / "value=7"
+    folder.mkdir()
+    pq.write_table(pa.table({"value": ["x", "y"]}), folder / "people.parquet")
+    with closing(open_engine(Column(data=find_files([folder]), name="value"))) as engine:
+        assert sorted(label for labels, _ in engine.counts() for label in labels.to_pylist()) == ["x", "y"]
