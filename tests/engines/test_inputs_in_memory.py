@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from shuffledp import DataError, Domain, ParameterError, private_histogram
+from shuffledp import DataError, Domain, ParameterError, private_histogram, simulate
 from shuffledp.engines.codebook import OTHER, Codebook
 from tests.oracles.readings import published, spelled
 
@@ -302,3 +302,21 @@ def test_users_are_told_apart_by_their_own_value():
         published({"v": ["a"], "who": [1, 2]}, column="v", user="who")
     with pytest.raises(ParameterError, match="needs a table"):
         published(["a"], user="who")
+
+
+def test_how_files_are_read_can_be_said_in_python(tmp_path):
+    (tmp_path / "people.txt").write_bytes("id;name\n1;Jos\u00e9\n2;Jos\u00e9\n".encode("latin-1"))
+    reading = {"column": "name", "delimiter": ";", "encoding": "latin-1", "format": "csv"}
+    release = private_histogram(tmp_path / "people.txt", epsilon=50, delta=0.5, evaluate=True, **reading)
+    assert list(release.estimate) == ["Jos\u00e9"]
+    simulation = simulate(tmp_path / "people.txt", epsilon=50, delta=0.5, trials=2, seed=1, **reading)
+    assert simulation.people == 2
+    with pytest.raises(ParameterError, match="delimiter= and encoding="):
+        private_histogram(["a", "b"], epsilon=1, delta=1e-6, delimiter=";", encoding="latin-1")
+
+
+@pytest.mark.parametrize("values", [["secret", "other"], ["what*", "other"]])
+def test_a_list_of_text_with_a_column_that_is_no_list_of_files_is_not_quoted(values):
+    with pytest.raises(DataError, match=r"entry 1 of the list is no file.*leave out column=") as error:
+        private_histogram(values, column="theme", epsilon=1, delta=1e-6)
+    assert not any(value in str(error.value) for value in values)

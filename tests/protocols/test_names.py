@@ -2,6 +2,7 @@
 
 from typing import get_args
 
+from shuffledp.engines import files
 from shuffledp.protocols import CATALOGUE
 from shuffledp.protocols.names import EngineName, EstimatorName, OtherName, ShuffledName
 
@@ -11,3 +12,4 @@ def test_the_types_of_names_are_those_of_the_catalogue():
     assert set(get_args(OtherName)) == {name for name, entry in CATALOGUE.items() if entry.model != "shuffled"}
     assert set(get_args(EstimatorName)) == {entry.reading for entry in CATALOGUE.values()}
     assert set(get_args(EngineName)) == {"local", "spark"}
+    assert set(get_args(files.FormatName)) == set(files._NAMES)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from shuffledp.errors import DataError, ParameterError
 
@@ -32,7 +32,8 @@ FORMATS = {
 _COMPRESSED = (".gz", ".zst")
 _KNOWN = "Parquet (.parquet), Arrow (.arrow), CSV (.csv), TSV (.tsv) or JSON lines (.jsonl); text also .gz or .zst"
 _TEXT = ("csv", "tsv", "json")
-_NAMES = {"csv": "csv", "tsv": "tsv", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
+FormatName = Literal["csv", "tsv", "jsonl", "parquet", "arrow"]
+_NAMES: dict[str, str] = {"csv": "csv", "tsv": "tsv", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 """What a format is called by whoever gives one."""
 
 STANDARD_INPUT = "-"
@@ -103,6 +104,12 @@ def find_files(
         passed_over=tuple(passed_over),
         spool=spool,
     )
+
+
+def names_something(name: str) -> bool:
+    """Whether a name stands for a file, a folder, a pattern, standard input or something elsewhere."""
+    found = Path(name).exists() or (has_magic(name) and bool(glob(name, recursive=True)))  # noqa: PTH207
+    return found or name == STANDARD_INPUT or is_remote(name)
 
 
 def is_remote(path: str) -> bool:

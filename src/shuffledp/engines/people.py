@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shuffledp.engines import Column, Files, find_files, open_engine
 from shuffledp.engines.codebook import Codebook
+from shuffledp.engines.files import names_something
 from shuffledp.engines.kinds import Finder, Kind
 from shuffledp.engines.tables import Memory, read_memory
 from shuffledp.errors import DataError, ParameterError
@@ -42,9 +43,13 @@ class People:
         other: bool,
         engine: str | None = None,
         master: str | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        format: str | None = None,
         progress: Progress = quiet,
         rng: np.random.Generator | None = None,
     ) -> None:
+        data = _found(data, column, delimiter=delimiter, encoding=encoding, format=format)
         self.column = _column(data, column, user=user, drop_missing=drop_missing)
         labels = _labels(domain)
         if labels is None and other:
@@ -146,14 +151,27 @@ class People:
         return counts
 
 
-def _column(data: Any, column: Hashable | None, *, user: Hashable | None, drop_missing: bool) -> Column:
-    """The column of whatever data is; names of files are looked up."""
+def _found(data: Any, column: Hashable | None, **how: str | None) -> Any:
+    """The data, with names of files looked up, to be read in the way that is asked for."""
     if isinstance(data, Iterator) and not hasattr(data, "schema"):
         data = list(data)
     if isinstance(data, str | os.PathLike):
-        data = find_files([data])
-    elif isinstance(data, list | tuple) and data and all(isinstance(part, _name_of_file(column)) for part in data):
-        data = find_files(data)
+        return find_files([data], **how)
+    if isinstance(data, list | tuple) and data and all(isinstance(part, _name_of_file(column)) for part in data):
+        for place, name in enumerate(map(os.fspath, data), start=1):
+            if not names_something(name):  # it may be somebody's value, and is not shown
+                raise DataError(
+                    f"entry {place} of the list is no file: a list of text together with column= is taken for names of "
+                    "files; for a list of values leave out column="
+                )
+        return find_files(data, **how)
+    if given := [f"{name}=" for name, value in how.items() if value is not None]:
+        raise ParameterError(f"{' and '.join(given)} say how files are read: this data is not in files that I open")
+    return data
+
+
+def _column(data: Any, column: Hashable | None, *, user: Hashable | None, drop_missing: bool) -> Column:
+    """The column of whatever data is."""
     on_spark = type(data).__module__.startswith("pyspark.")
     if on_spark and column is None and len(data.columns) == 1:
         column = data.columns[0]

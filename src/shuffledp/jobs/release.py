@@ -18,6 +18,7 @@ from typing import Any
 
 from shuffledp import __version__
 from shuffledp.checks import failure_probability
+from shuffledp.engines.files import FormatName
 from shuffledp.engines.people import LONGEST_VALUE, People
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.choose import Choice, choose
@@ -146,6 +147,9 @@ def private_histogram(
     evaluate: bool = False,
     engine: EngineName | None = None,
     master: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    format: FormatName | None = None,
     progress: Progress = quiet,
 ) -> Release:
     """How many people hold each value, with (epsilon, delta)-differential privacy for the whole release.
@@ -163,6 +167,8 @@ def private_histogram(
     messages      really make, shuffle and count every message (needs a domain)
     evaluate      compare with the truth; the comparison is not private
     engine        local or spark, `master` its address
+    delimiter     between the fields of CSV files, if not a comma; `encoding` of text files, if not UTF-8; `format`
+                  of files whose names do not say it
 
     Randomness is cryptographic and cannot be seeded; `simulate` can.
     """
@@ -179,6 +185,9 @@ def private_histogram(
         other=other,
         engine=engine,
         master=master,
+        delimiter=delimiter,
+        encoding=encoding,
+        format=format,
         progress=progress,
     ) as people:
         if messages and not people.listed:

@@ -11,6 +11,7 @@ import numpy as np
 
 from shuffledp.brief import Brief
 from shuffledp.checks import failure_probability, whole
+from shuffledp.engines.files import FormatName
 from shuffledp.engines.people import People, places
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.evaluate import Evaluation, evaluate
@@ -58,6 +59,9 @@ def simulate(
     protocol: ShuffledName | None = None,
     estimator: EstimatorName | None = None,
     beta: float = 0.05,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    format: FormatName | None = None,
     progress: Progress = quiet,
 ) -> Simulation:
     """The errors of many seeded releases of the same data; the parameters are those of private_histogram."""
@@ -71,6 +75,9 @@ def simulate(
         drop_missing=drop_missing,
         domain=domain,
         other=other,
+        delimiter=delimiter,
+        encoding=encoding,
+        format=format,
         progress=progress,
         rng=rng,
     ) as people:
