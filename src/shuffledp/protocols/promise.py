@@ -137,7 +137,8 @@ def describe_release(
 
 def _promise_in_words(promised: Guarantee) -> str:
     if not math.isfinite(promised.epsilon):
-        return f"This release gives no differential privacy at delta={privacy_figure(promised.delta)}, for any epsilon."
+        figure = privacy_figure(promised.delta)
+        return f"This release gives no differential privacy at delta={figure}, for any epsilon ({promised.basis})."
     rest = f", plus at most {privacy_figure(promised.delta)}" if promised.delta else ""
     return (
         f"{promised} ({promised.basis}). In words: replacing one person's value by any other multiplies the chance of "
