@@ -229,6 +229,24 @@ def test_other_encodings_are_refused(tmp_path):
         find_files([tmp_path], encoding="latin-1")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "row"),
+    [
+        ("iso-2022-jp", b"\x1b$B"),  # the lines after it would be other letters
+        ("iso2022_jp_2004", b"\x1b$B"),
+        ("iso-2022-kr", b"\x1b$)C"),
+        ("hz", b"x~"),  # swallows the line break, and so a person
+        ("unicode_escape", b"x\\"),
+        ("punycode", b"x-"),
+        ("idna", b"xn--"),
+    ],
+)
+def test_encodings_in_which_a_line_changes_others_are_refused(tmp_path, encoding, row):
+    (tmp_path / "people.csv").write_bytes(b"value\nanna\n" + row + b"\nbert\n")
+    with pytest.raises(ParameterError, match="one line can change how others are read: convert the files to UTF-8"):
+        find_files([tmp_path], encoding=encoding)
+
+
 @pytest.mark.parametrize(("sign", "written"), [(";", "';'"), ("\t", r"\$'\\t'"), ("|", r"'\|'")])
 def test_another_delimiter_is_suggested_without_showing_names(tmp_path, sign, written):
     (tmp_path / "people.csv").write_text(f"{SECRET}{sign}value\nx{sign}y\n")

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
+from shuffledp import DataError
 from shuffledp.pipeline.labels import symbol
 from tests.oracles.hostile_rows import neighbours, objects, texts
 from tests.oracles.readings import others_stay, published, read, spelled
@@ -227,3 +228,12 @@ def test_a_reader_that_loses_somebody_is_caught():
     assert not others_stay(Counter("aab"), Counter("aa"))
     assert not others_stay(Counter("aab"), Counter("AAb"))
     assert others_stay(Counter("aab"), Counter("aac"))
+
+
+def test_no_row_decides_which_key_is_meant():
+    """A row whose key is text, among rows whose key is the number that reads like it."""
+    rows = [{0: "a"}] * 5
+    assert others_stay(read([*rows, {0: "b"}], column=0), read([*rows, {"0": "b"}], column=0))
+    assert read([*rows, {"0": "b"}], column="0").total() == 6
+    with pytest.raises(DataError, match="no row has it"):  # and not the numbers, as long as nobody has the text
+        read(rows, column="0")

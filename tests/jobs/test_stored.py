@@ -170,3 +170,10 @@ def test_a_changed_promise_is_noticed():
     whole["guarantee"]["epsilon"] = 0.1
     with pytest.raises(DataError, match="contradicts itself"):
         Release.from_json(json.dumps(whole))
+
+
+def test_a_promise_that_the_parameters_do_not_keep_is_noticed():
+    whole = json.loads(private_histogram(VALUES, **GUARANTEE, protocol="hist").to_json())
+    whole["parameters"]["missing_probability"] = 2.0**-12
+    with pytest.raises(DataError, match="contradicts itself: its protocol does not keep its promise"):
+        Release.from_json(json.dumps(whole))

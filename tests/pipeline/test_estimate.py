@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from shuffledp import BinarySum, DataError, Domain, Histogram, MissingExtraError, ParameterError, run
-from shuffledp.pipeline.estimate import _harmless
+from shuffledp.pipeline.estimate import _csv_cell, _harmless
 from shuffledp.words import surely
 from tests.oracles.html_pages import read_page
 
@@ -135,6 +135,12 @@ def test_no_label_is_a_formula_in_a_spreadsheet():
     assert raw == set(FORMULAS) | set(HARMLESS) | {"-1.5"}
     assert {row["label"] for row in json.loads(estimate.to_json())["histogram"]} == set(labels)
     assert set(FORMULAS) <= set(estimate.to_arrow()["label"].to_pylist())
+
+
+def test_a_label_stays_in_one_cell_whatever_separates_them():
+    """In many countries a spreadsheet takes semicolons for separators: a formula could begin after one."""
+    for sign in ",;\t\n\r":
+        assert _csv_cell(f"x{sign}=1+1") == f'"x{sign}=1+1"'
 
 
 def test_an_apostrophe_in_front_can_be_taken_away_again():

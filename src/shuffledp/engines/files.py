@@ -36,6 +36,9 @@ FormatName = Literal["csv", "tsv", "jsonl", "parquet", "arrow"]
 _NAMES: dict[str, str] = {"csv": "csv", "tsv": "tsv", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 """What a format is called by whoever gives one."""
 
+_ACROSS_LINES = ("iso2022", "hz", "unicode-escape", "punycode", "idna")
+"""How names of encodings begin in which one line can change how the lines after it are read, or swallow a line break."""
+
 STANDARD_INPUT = "-"
 
 
@@ -136,6 +139,11 @@ def _checked_encoding(encoding: str | None, format: str) -> str | None:
         raise ParameterError(
             f"encoding must be one that Python knows, such as utf-8, latin-1, cp1252 or utf-16, got {encoding!r}"
         ) from None
+    if found.name.startswith(_ACROSS_LINES):
+        raise ParameterError(
+            f"encoding must read every line by itself, and in {found.name} one line can change how others are read: "
+            "convert the files to UTF-8"
+        )
     return "utf-8" if found.name in ("ascii", "utf-8-sig") else found.name
 
 

@@ -90,13 +90,17 @@ class _Table:
     listed: bool = True
 
     def find(self, wanted: Hashable | None, what: str) -> Any:
-        """The name of a column as the table has it; text also finds a name that is not text, such as 0."""
+        """The name of a column as the table has it; text also finds a name that is not text, such as 0.
+
+        Not among the keys of rows: one person's row could then decide which key is meant.
+        """
         if wanted is None:
             if len(self.names) != 1 or not self.listed:
                 raise ParameterError("column must be the name of a column: it says which values to count")
             return self.names[0]
         found = [name for name in self.names if _same(name, wanted)]
-        found = found or [name for name in self.names if str(name) == wanted]
+        if not found and self.listed:
+            found = [name for name in self.names if str(name) == wanted]
         if not found:
             options = f"there are {', '.join(map(str, self.names))}" if self.listed else "no row has it"
             raise DataError(f"there is no column {wanted!r}: {options}")

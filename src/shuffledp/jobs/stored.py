@@ -27,6 +27,7 @@ from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate, Intervals
 from shuffledp.pipeline.tally import as_symbols
 from shuffledp.plain import plain
+from shuffledp.protocols.promise import kept
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.record import from_record, to_record
 
@@ -130,6 +131,8 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
     rows, promise = stored["histogram"], protocol.guarantee
     if stored["people"] != protocol.users or plain(promise) != stored["guarantee"]:
         raise DataError("this release contradicts itself: its promise is not that of its protocol")
+    if promise is not None and not kept(promise, protocol.privacy):
+        raise DataError("this release contradicts itself: its protocol does not keep its promise")
     labels = as_symbols([_label(row) for row in rows])
     listed = len(rows) == protocol.bins
     return Estimate(

@@ -361,7 +361,7 @@ def _harmless(label: Any) -> Any:
 
 def _csv_cell(value: Any) -> str:
     text = "" if value is None else str(value)
-    if (text == "" and value is not None) or any(mark in text for mark in ',"\r\n'):
+    if (text == "" and value is not None) or any(mark in text for mark in ',;"\t\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
 
