@@ -37,7 +37,7 @@ _NAMES: dict[str, str] = {"csv": "csv", "tsv": "tsv", "jsonl": "json", "parquet"
 """What a format is called by whoever gives one."""
 
 _ACROSS_LINES = ("iso2022", "hz", "unicode-escape", "punycode", "idna")
-"""How names of encodings begin in which one line can change how the lines after it are read, or swallow a line break."""
+"""How names of encodings begin in which a line can change how later ones are read, or swallow a line break."""
 
 STANDARD_INPUT = "-"
 
