@@ -4,6 +4,7 @@ What only a browser can tell is in test_page_in_browser.py.
 """
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -162,3 +163,20 @@ def test_the_largest_error_is_that_of_this_very_release(release, text):
         return
     (most,) = (int(number.replace(",", "")) for number in shown)
     assert all(row.count - most <= row.low and row.high <= row.count + most for row in release.estimate.top())
+
+
+def test_a_value_that_is_not_among_the_bars_may_still_be_shown():
+    """With more values than bars, the bound is for values that are not listed at all."""
+    many = page(private_histogram(Counter({f"v{at}": 2000 - at for at in range(40)}), **GUARANTEE))
+    assert "A value that is not among the 40 is held by at most" in many
+    few = page(private_histogram(Counter({"yes": 2000, "no": 1000}), **GUARANTEE))
+    assert "A value that is not shown is held by at most" in few
+
+
+def test_how_people_were_counted_has_a_title():
+    text = page(private_histogram(["yes"] * 2000, **GUARANTEE))
+    assert "<h2>How people were counted</h2>\n<ul><li>Protocol: " in text
+
+
+def test_a_warning_is_a_sentence():
+    assert "<b>Warning.</b> An error of up to" in page(private_histogram(["yes"] * 300, **GUARANTEE))

@@ -14,7 +14,7 @@ from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import MOST_BARS
 from shuffledp.report.chart import CHART_STYLE
 from shuffledp.report.figures import all_values, privacy_curve
-from shuffledp.words import at_most, counted, readable, share_at_most, shown, surely
+from shuffledp.words import at_most, counted, readable, sentence, share_at_most, shown, surely
 
 MOST_ROWS = 200
 """Of the table; the files have all of them."""
@@ -78,7 +78,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .88rem; }
 def page(release: Release) -> str:
     """The report."""
     estimate, name = release.estimate, escape(shown(release.column))
-    warnings = "".join(f'<p class="warning"><b>Warning.</b> {escape(text)}.</p>' for text in release.warnings)
+    warnings = "".join(f'<p class="warning"><b>Warning.</b> {escape(sentence(text))}.</p>' for text in release.warnings)
     people = counted(estimate.people, "person", things="people")
     return f"""<!doctype html>
 <html lang="en">
@@ -101,6 +101,7 @@ def page(release: Release) -> str:
 </div>
 <h2>What this means</h2>
 {_story(estimate.explain())}
+<h2>How people were counted</h2>
 <ul>{"".join(f"<li>{escape(note)}</li>" for note in release.notes)}</ul>
 <h2>How it was made</h2>
 {_made(release)}
@@ -183,7 +184,9 @@ def _cards(release: Release) -> str:
 def _hidden(release: Release) -> str:
     if release.estimate.estimator == "truncated":
         most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
-        return f"No value is shown that nobody holds. A value that is missing here is held by at most {most}."
+        number = len(release.estimate)
+        other = f"A value that is not among the {number:,}" if number > MOST_BARS else "A value that is not shown"
+        return f"No value is shown that nobody holds. {other} is held by at most {most}."
     return "Every possible value is shown with noise, also those that nobody holds."
 
 
