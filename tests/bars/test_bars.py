@@ -34,6 +34,16 @@ def test_heavy_tails_have_a_logarithmic_axis_and_it_says_so():
     assert scale.marks == [100, 1000, 10_000, 100_000]
 
 
+def test_noise_around_zero_does_not_make_the_axis_logarithmic():
+    """A question with three answers, one of which nobody gave."""
+    assert not Scale.of([Row("yes", 1502.0, 1485, 1517), Row("no", 500.0, 483, 515), Row("?", 5.9, 0, 21)]).logarithmic
+
+
+def test_text_has_no_lines_to_speak_of():
+    head = text_bars(rows(100_000, 900, 500, 200), column="word").splitlines()[0]
+    assert head.endswith("logarithmic scale")
+
+
 @pytest.mark.parametrize("counts", [(5,), (1,), (0.4,), (-3.2,), (0,), (7, -7, 0), (1e8, 3e7, 1e3), (1e9, 1, 1, 1)])
 def test_odd_values_have_an_axis_too(counts):
     scale = Scale.of(rows(*counts))

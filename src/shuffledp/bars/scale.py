@@ -11,7 +11,7 @@ _SLIVER = 1 / 20
 """Of the longest bar: shorter ones cannot be told apart on a telephone."""
 
 _MOST_SLIVERS = 1 / 4
-"""Of all bars; with more of them the axis is logarithmic."""
+"""Of the bars of values that somebody surely holds; with more of them the axis is logarithmic."""
 
 _MOST_STEPS = 5
 """Between the marks of an axis, so that their numbers fit the width of a telephone."""
@@ -52,8 +52,9 @@ class Scale:
         counts = [bar.count for bar in bars if bar.count > 0]
         high = max([1.0, *(float(bar.high) for bar in bars), *counts])
         longest = max(counts, default=1.0)
-        slivers = sum(count < _SLIVER * longest for count in counts)
-        if slivers <= _MOST_SLIVERS * len(counts):
+        held = [bar.count for bar in bars if bar.low > 0]  # noise around 0 says nothing on any axis
+        slivers = sum(count < _SLIVER * longest for count in held)
+        if slivers <= _MOST_SLIVERS * len(held):
             return cls(low=0.0, high=high, step=float(round_step(high, steps=_MOST_STEPS)), logarithmic=False)
         # the shortest bar is a third of a decade long, but for bars of one or two people
         first = max(0, math.floor(math.log10(max(min(counts), 1.0) / 2)))

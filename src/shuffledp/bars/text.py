@@ -15,7 +15,7 @@ _LONGEST_BAR = 24
 def text_bars(bars: Sequence[Bar], *, column: str) -> str:
     """A line for each bar: label, estimate, interval, and the bar; the scale is said if it is not linear."""
     scale = Scale.of(bars)
-    cells = [[shown(column, width=30), "people", "interval", "" if not scale.logarithmic else scale.name]]
+    cells = [[shown(column, width=30), "people", "interval", "logarithmic scale" if scale.logarithmic else ""]]
     cells += [[shown(bar.label, width=30), people(bar.count), interval(bar), _drawn(bar, scale)] for bar in bars]
     widths = [max(_width(row[at]) for row in cells) for at in range(3)]
     return "\n".join(
