@@ -24,6 +24,14 @@ def test_whole_numbers_as_people_write_them(text, number):
     assert parse_whole(text, name="bins") == whole_number(text) == number
 
 
+def test_the_number_that_a_release_prints_can_be_planned_with():
+    """`run` says that about 2^65536 values are possible."""
+    assert parse_whole("2^65536", name="bins").bit_length() == 65537
+    assert parse_whole("2^100000", name="bins").bit_length() == 100001
+    with pytest.raises(ParameterError, match=r"from 1 to 2\^100000"):
+        parse_whole("2^100001", name="bins")
+
+
 @pytest.mark.parametrize("users", ["1e6", "10^6", "1_000_000", "1,000,000", "1000000"])
 def test_users_are_written_like_bins(users):
     asked = ["--bins", "10", "--epsilon", "3", "--delta", "1e-7", "--json"]

@@ -108,7 +108,10 @@ def parse_whole(text: str, *, name: str) -> int:
     """A whole number of at least 1 as people write it."""
     number = read_whole(text)
     if number is None or number < 1:
-        raise ParameterError(f"{name} must be a whole number such as 100000, 1e6 or 2^64, got {shortened(text)}")
+        raise ParameterError(
+            f"{name} must be a whole number from 1 to 2^{_MOST_POWER}, such as 100000, 1e6 or 2^64, got "
+            f"{shortened(text)}"
+        )
     return number
 
 
@@ -136,7 +139,7 @@ def read_whole(text: str) -> int | None:
         plain = plain.replace(",", "")
     if power := re.fullmatch(r"(\d{1,20})\^(\d{1,6})", plain, flags=re.ASCII):
         base, exponent = int(power[1]), int(power[2])
-        return base**exponent if exponent * base.bit_length() <= _MOST_POWER else None
+        return base**exponent if exponent * (base - 1).bit_length() <= _MOST_POWER else None
     if re.fullmatch(r"[+-]?\d+", plain, flags=re.ASCII):
         return int(plain) if len(plain) <= _MOST_DIGITS else None
     if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,3}", plain, flags=re.ASCII):
