@@ -5,13 +5,17 @@ import os
 import pickle
 import subprocess
 import threading
+from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 
+from shuffledp import private_histogram
 from shuffledp.cli import progress
+from shuffledp.cli.histogram import publish
 from tests.cli.commands import GUARANTEE, REAL, command
 
 PEOPLE = ["people.csv", "--column", "page"]
@@ -111,6 +115,13 @@ def test_one_value_is_singular(folder):
 
 
 @pytest.mark.slow
+def test_an_estimate_just_below_zero_is_zero(capsys):
+    release = private_histogram(["a"] * 1000, domain=["a", "b"], drop_missing=True, epsilon=1, delta=1e-6)
+    below = replace(release, estimate=replace(release.estimate, counts=np.array([999.6, -0.3])))
+    publish(below, out=[], top=5, as_json=False)
+    assert "-0 " not in capsys.readouterr().out
+
+
 def test_a_terminal_that_knows_only_ascii_is_no_reason_to_stop(folder):
     result = subprocess.run(
         [*REAL, *COMMANDS["run"]], capture_output=True, cwd=folder, check=False,

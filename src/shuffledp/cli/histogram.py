@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.bars.text import people
 from shuffledp.cli.output import (
     natural_width,
     note_written,
@@ -46,8 +47,8 @@ def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool) -
 
 def _show(release: Release, *, top: int) -> None:
     estimate = release.estimate
-    people = counted(estimate.people, "person", things="people")
-    print_title(f"{shown(release.column)} of {people}, {estimate.guarantee}")
+    everybody = counted(estimate.people, "person", things="people")
+    print_title(f"{shown(release.column)} of {everybody}, {estimate.guarantee}")
     if len(estimate):
         table = _Lines(release, top=top)
         without = natural_width(table.drawn(0))
@@ -98,7 +99,7 @@ class _Lines:
         return table
 
     def _add(self, table: Table, row: Row, bar: int, *, scale: float) -> None:
-        cells = [f"{row.count:,.0f}", f"{row.low:,} - {row.high:,}"]
+        cells = [people(row.count), f"{row.low:,} - {row.high:,}"]
         if self._truth:
             cells.append(f"{self._truth[row.label]:,}")
         table.add_row(Text(shown(row.label)), *cells, *([_bar(row, scale, bar)] if bar else []))
