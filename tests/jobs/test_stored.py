@@ -177,3 +177,9 @@ def test_a_promise_that_the_parameters_do_not_keep_is_noticed():
     whole["parameters"]["missing_probability"] = 2.0**-12
     with pytest.raises(DataError, match="contradicts itself: its protocol does not keep its promise"):
         Release.from_json(json.dumps(whole))
+
+
+@pytest.mark.parametrize("source", ["[" * 100_000, '{"a":' * 100_000, "\0", None, b"{}"])
+def test_what_is_no_release_at_all_is_refused_in_words(source):
+    with pytest.raises(DataError):
+        Release.from_json(source)

@@ -105,17 +105,19 @@ def from_text(source: str | Path) -> Release:
 
 def _object(source: str | Path) -> dict[str, Any]:
     """The JSON object of a release, checked to be one."""
+    if not isinstance(source, str | Path):
+        raise DataError(f"the text or the name of a JSON file is needed, got {type(source).__name__}")
     text = source
     if isinstance(source, Path) or not source.lstrip().startswith(("{", "[")):
         try:
             text = Path(source).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it is not the name of a file of UTF-8 text"
             raise DataError(f"cannot read {str(source)[:200]}: {reason}") from None
     try:
         stored = json.loads(str(text))
-    except ValueError:
-        raise DataError("this is not a release: it is not JSON") from None
+    except (ValueError, RecursionError):
+        raise DataError("this is not a release: it is not JSON, or nested too deeply") from None
     if not isinstance(stored, dict) or "shuffledp_release" not in stored:
         raise DataError("this is JSON, but not a release as Release.to_json or `shuffledp run --json` writes it")
     if stored["shuffledp_release"] != FORMAT:
