@@ -214,7 +214,10 @@ def _check_readable(path: str) -> None:
 def _format_of(path: str) -> str:
     known = _known_format(path)
     if known is None:
-        raise DataError(f"{path} is of no known format: give {_KNOWN}")
+        raise DataError(
+            f"{path} is of no known format: give {_KNOWN}; or say which it is, such as --format csv (format= of "
+            "find_files in Python)"
+        )
     return known
 
 

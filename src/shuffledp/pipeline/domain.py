@@ -19,6 +19,7 @@ from shuffledp.checks import whole
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.labels import symbol
 from shuffledp.pipeline.tally import as_symbols
+from shuffledp.words import shown
 
 
 class Domain(ABC):
@@ -78,7 +79,8 @@ class _Listed(Domain):
         if not self.size:
             raise ParameterError("a domain needs at least one label, got an empty list")
         if len(self._bins) != self.size:
-            raise ParameterError(f"the labels of a domain must differ: {self.size - len(self._bins)} are repeated")
+            repeated = next(one for at, one in enumerate(self._labels.tolist()) if self._bins[symbol(one)] != at)
+            raise ParameterError(f"the labels of a domain must differ: {shown(repeated)} is there more than once")
 
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
         try:
