@@ -109,12 +109,12 @@ def test_a_pipe_gets_everything():
 
 
 def test_one_value_is_singular(folder):
-    shown = command("run", "one.csv", "--column", "page", *GUARANTEE, cwd=folder).stdout
+    shown = command("run", "one.csv", "--column", "page", *GUARANTEE, "--evaluate", cwd=folder).stdout
     assert "Result: 1 value shown, for 500 people" in shown
+    assert "1 of 1 value present is reported" in shown
     assert "1 values" not in shown
 
 
-@pytest.mark.slow
 def test_an_estimate_just_below_zero_is_zero(capsys):
     release = private_histogram(["a"] * 1000, domain=["a", "b"], drop_missing=True, epsilon=1, delta=1e-6)
     below = replace(release, estimate=replace(release.estimate, counts=np.array([999.6, -0.3])))
@@ -122,6 +122,7 @@ def test_an_estimate_just_below_zero_is_zero(capsys):
     assert "-0 " not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_only_ascii_is_no_reason_to_stop(folder):
     result = subprocess.run(
         [*REAL, *COMMANDS["run"]], capture_output=True, cwd=folder, check=False,

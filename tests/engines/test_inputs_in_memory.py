@@ -320,3 +320,8 @@ def test_a_list_of_text_with_a_column_that_is_no_list_of_files_is_not_quoted(val
     with pytest.raises(DataError, match=r"entry 1 of the list is no file.*leave out column=") as error:
         private_histogram(values, column="theme", epsilon=1, delta=1e-6)
     assert not any(value in str(error.value) for value in values)
+
+
+def test_a_table_of_several_columns_says_which_there_are():
+    with pytest.raises(ParameterError, match="there are page, age"):
+        private_histogram({"page": ["a"], "age": [1]}, epsilon=1, delta=1e-6)

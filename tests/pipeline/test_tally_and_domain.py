@@ -117,3 +117,8 @@ def test_labels_survive_the_whole_path():
     assert estimate["emu"] == 0
     with pytest.raises(DataError, match="not in the domain"):
         estimate["fox"]
+
+
+def test_a_label_that_is_listed_twice_is_named():
+    with pytest.raises(ParameterError, match="light is there more than once"):
+        Domain.of(["dark", "light", "system", "light"])

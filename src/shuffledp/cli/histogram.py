@@ -123,7 +123,8 @@ def _comparison(release: Release) -> Text:
     """How good the release is, where that was asked for."""
     found = release.evaluation
     assert found is not None
-    reported = f"{found.found:,} of {counted(found.occupied, 'value')} present are reported, and"
+    are = "is" if found.found == 1 else "are"
+    reported = f"{found.found:,} of {counted(found.occupied, 'value')} present {are} reported, and"
     return Text.assemble(
         ("NOT PRIVATE, do not publish:", "bold red"),
         f" compared with the truth, the largest error is {found.largest_error:,.1f} people; all intervals at once hold "

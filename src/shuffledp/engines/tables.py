@@ -96,7 +96,8 @@ class _Table:
         """
         if wanted is None:
             if len(self.names) != 1 or not self.listed:
-                raise ParameterError("column must be the name of a column: it says which values to count")
+                options = f"; there are {', '.join(map(str, self.names))}" if self.listed and self.names else ""
+                raise ParameterError(f"column must be the name of a column: it says which values to count{options}")
             return self.names[0]
         found = [name for name in self.names if _same(name, wanted)]
         if not found and self.listed:
