@@ -181,3 +181,25 @@ def test_what_was_not_changed_keeps_its_guarantee(name):
     assert protocol.for_reports(users)._as_kept is protocol
     pure = LaplaceHistogram.published(users=1000, bins=3, epsilon=1, delta=1e-6)
     assert pure._as_kept is pure
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_tally_that_does_not_say_how_many_messages_it_counts_needs_the_number_of_reports(name):
+    """Made by hand, added to one that was, or a part of one: none of them shows that enough people reported."""
+    protocol = CATALOGUE[name].make(TARGET)
+    whole = sent(protocol, 150, np.random.default_rng(5))
+    made = replace(whole, messages=None)
+    for tally in (made, made + whole, replace(whole, complete=False), replace(made, complete=False)):
+        with pytest.raises(DataError, match="reports="):
+            protocol.estimate(tally)
+    drawn = protocol.sample_tally([300, 0, 0, 0], rng=np.random.default_rng(6))
+    assert drawn.drawn
+    assert protocol.estimate(drawn).guarantee == protocol.guarantee
+
+
+def test_a_sum_that_does_not_say_how_many_messages_it_counts_needs_the_number_of_reports():
+    protocol = BinarySum.calibrate(users=300, epsilon=1, delta=1e-3)
+    made = replace(protocol.tally(protocol.randomize(np.ones(150, dtype=int))), messages=None)
+    with pytest.raises(DataError, match="reports="):
+        protocol.estimate(made)
+    assert protocol.estimate(protocol.sample_tally(10)).guarantee == protocol.guarantee

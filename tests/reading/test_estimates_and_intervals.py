@@ -88,8 +88,9 @@ def test_intervals_are_a_function_of_what_is_reported(name):
     assert len(reported)
     hidden = np.array([[0, 3], [1, 4]])[:, : protocol.kinds] if protocol.kinds == 2 else np.array([2, 1])
     other = Tally(
-        np.append([3, 2], reported.symbols[::-1]), np.concatenate([hidden, reported.counts[::-1]]), complete=False
-    )
+        np.append([3, 2], reported.symbols[::-1]), np.concatenate([hidden, reported.counts[::-1]]), complete=False,
+        drawn=True,
+    )  # fmt: skip
     assert len(protocol.reading.evidence(other)) == len(reported)
     one, two = protocol.estimate(replace(reported, messages=None)), protocol.estimate(other)
     for this, that in ((one.per_bin, two.per_bin), (one.simultaneous, two.simultaneous)):

@@ -192,8 +192,13 @@ def _labels(domain: Domain | Iterable[Any] | None) -> list[Any] | None:
     """The labels of a listed domain; None for a universe."""
     if isinstance(domain, Domain):
         return domain.decode(np.arange(domain.size)).tolist() if domain.can_list else None
-    # the categories of pandas, also where they are given by a column or its type, are a list of possible values
-    domain = getattr(getattr(domain, "dtype", domain), "categories", domain)
+    if hasattr(domain, "categories") and not hasattr(domain, "__len__"):  # the type of a column of categories
+        domain = domain.categories
+    if hasattr(getattr(domain, "dtype", None), "categories"):
+        raise ParameterError(
+            "domain must be known without the data, and the categories of a column may come from it: give a list, or "
+            "pd.CategoricalDtype([...])"
+        )
     if isinstance(domain, str | bytes) or not isinstance(domain, Iterable | None):
         raise ParameterError(f"domain must be a list of labels or a Domain, got {type(domain).__name__}")
     return None if domain is None else list(domain)

@@ -29,14 +29,16 @@ class Tally(Brief):
     `counts` has one number for each symbol, or, where a bin has several kinds of messages (+j and -j), a row with one
     number for each kind. `complete` says that a symbol that is not listed occurred 0 times. It is False for a draw of
     `sample_tally` that left empty bins out; their counts then exist but were not drawn. `messages` is how many were
-    counted, which is not the sum of the counts where one message counts for several symbols or none; None where counts
-    were drawn and there were no messages.
+    counted, which is not the sum of the counts where one message counts for several symbols or none; None where that is
+    not known. `drawn` says that the counts were drawn from their law by `sample_tally`, for all people at once: there
+    were no messages that could be missing.
     """
 
     symbols: NDArray[Any]
     counts: NDArray[np.int64]
     complete: bool = True
     messages: int | None = None
+    drawn: bool = False
 
     def __post_init__(self) -> None:
         if self.symbols.ndim != 1 or self.counts.ndim not in (1, 2) or self.symbols.size != self.counts.shape[0]:
@@ -70,9 +72,10 @@ class Tally(Brief):
         """Parts of one draw that list different bins, as one partly drawn tally."""
         listed = list(parts)
         if not listed:
-            return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64), complete=False)
+            return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64), complete=False, drawn=True)
         symbols, counts = [part.symbols for part in listed], [part.counts for part in listed]
-        return cls(np.concatenate(symbols), np.concatenate(counts), complete=False)
+        drawn = all(part.drawn for part in listed)
+        return cls(np.concatenate(symbols), np.concatenate(counts), complete=False, drawn=drawn)
 
     @classmethod
     def from_mapping(cls, counts: Mapping[Any, int], *, complete: bool = True) -> Tally:
@@ -115,7 +118,7 @@ class Tally(Brief):
 
     def pick(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Tally:
         """Some of the entries, in the given order; what is left out is not 0."""
-        return Tally(self.symbols[at], self.counts[at], complete=False, messages=self.messages)
+        return replace(self, symbols=self.symbols[at], counts=self.counts[at], complete=False)
 
     def renamed(self, symbols: NDArray[Any]) -> Tally:
         """The same counts under other names."""
@@ -125,14 +128,14 @@ class Tally(Brief):
         """The same counts with an entry for every bin in 0 .. bins - 1."""
         counts = np.zeros((bins, *self.counts.shape[1:]), dtype=np.int64)
         np.add.at(counts, self.symbols, self.counts)
-        return Tally(np.arange(bins), counts, self.complete, self.messages)
+        return replace(self, symbols=np.arange(bins), counts=counts)
 
     def by_kind(self, kinds: int) -> Tally:
         """Counts of messages bin * kinds + kind, as a row of `kinds` counts for each bin that occurs."""
         bins, where = np.unique(self.symbols // kinds, return_inverse=True)
         counts = np.zeros((bins.size, kinds), dtype=np.int64)
         np.add.at(counts, (where, (self.symbols % kinds).astype(np.int64)), self.counts)
-        return Tally(bins.astype(np.int64), counts, self.complete, self.messages)
+        return replace(self, symbols=bins.astype(np.int64), counts=counts)
 
     @property
     def kinds(self) -> int:

@@ -162,7 +162,8 @@ class BaseHistogram(Brief, ABC):
         """
         if part and self.reading.phantoms:
             raise ParameterError("this protocol estimates every bin, and so draws all of them at once: leave out part")
-        return self._draw(true_counts(counts, users=self.users, bins=self.bins, part=part), generator(rng))
+        truth = true_counts(counts, users=self.users, bins=self.bins, part=part)
+        return replace(self._draw(truth, generator(rng)), drawn=True)
 
     @abstractmethod
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
@@ -185,7 +186,7 @@ class BaseHistogram(Brief, ABC):
         beta = failure_probability(beta)
         ran = self.for_reports(reports)._as_kept
         ran._check_number(tally)
-        if reports is None:
+        if reports is None and not tally.drawn:
             ran._check_turnout(tally)
         about = partial(ran.describe, beta=beta)
         return read(ran.reading, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain)
@@ -196,7 +197,7 @@ class BaseHistogram(Brief, ABC):
             check_messages(tally, people=self.users, each=int(self.messages_per_user.maximum))
 
     def _fewest_reports(self, tally: Tally) -> int:
-        """The fewest people who could have sent these messages, but for `turnout.RISK`; all where none were sent."""
+        """The fewest people who could have sent these messages, but for `turnout.RISK`."""
         return self.users
 
     def _check_turnout(self, tally: Tally) -> None:

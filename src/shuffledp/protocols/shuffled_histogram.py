@@ -116,8 +116,17 @@ class ShuffledHistogram(BaseHistogram):
                 f"{self.users * self.messages_per_user.expected:.0f}; give the number who reported as reports="
             )
 
+    def _check_turnout(self, tally: Tally) -> None:
+        """A tally that somebody made by hand, or a part of one, does not say how many people reported."""
+        if tally.messages is None or not tally.complete:
+            raise DataError(
+                "this tally does not say how many messages were counted, and so not how many people reported: give "
+                "their number as reports="
+            )
+        super()._check_turnout(tally)
+
     def _fewest_reports(self, tally: Tally) -> int:
         """As the number of messages says."""
-        if tally.messages is None or not tally.complete or self.messages_per_user.fixed:
+        if self.messages_per_user.fixed:
             return self.users
         return turnout.fewest_people(self.turnout_statistic(tally), self.turnout_cumulant)

@@ -6,7 +6,7 @@ of the counts and the number of people; it knows nothing of privacy and of how m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -111,9 +111,9 @@ def around_estimates(
 def in_order(tally: Tally) -> Tally:
     """The same tally with its entries in an order that says nothing about the data."""
     order = sorted_order(tally.symbols)
-    return tally if isinstance(order, slice) else Tally(
-        tally.symbols[order], tally.counts[order], tally.complete, tally.messages
-    )  # fmt: skip
+    if isinstance(order, slice):
+        return tally
+    return replace(tally, symbols=tally.symbols[order], counts=tally.counts[order])
 
 
 def every_bin(tally: Tally, *, bins: int) -> Tally:

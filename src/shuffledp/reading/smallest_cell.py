@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -80,7 +80,7 @@ class SmallestCell:
         for start in range(0, self.bins, _BINS_AT_ONCE):
             stop = min(start + _BINS_AT_ONCE, self.bins)
             smallest[start:stop] = tally.counts[self.hashes.of(np.arange(start, stop))].min(axis=0)
-        return Tally(np.arange(self.bins), smallest, complete=False, messages=tally.messages)
+        return replace(tally, symbols=np.arange(self.bins), counts=smallest, complete=False)
 
     def point(self, evidence: Tally) -> NDArray[np.float64]:
         """The smallest count less the expected noise."""

@@ -120,7 +120,7 @@ class BinarySum(SumOfBits):
 
     def _fewest_reports(self, tally: Tally) -> int:
         """Half as many as there are messages: everybody may hold a 1, and then most send two."""
-        return self.users if tally.messages is None else max(1, -(-tally.messages // 2))
+        return max(1, -(-(tally.messages or 0) // 2))
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         return Tally(truth.symbols, truth.counts + self.users - self.noise.sample(1, rng=rng))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -65,14 +65,14 @@ class SumOfBits(BaseHistogram):
         ones = whole("ones", counts, minimum=0)
         if ones > self.users:
             raise DataError(f"there are more ones than {self.users} people")
-        return self._draw(Tally(np.array([1]), np.array([ones])), generator(rng))
+        return replace(self._draw(Tally(np.array([1]), np.array([ones])), generator(rng)), drawn=True)
 
     def estimate(
         self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
     ) -> Estimate:
         """The number of ones: `estimate[1]`, or `estimate.frequency(1)` as the paper normalises it."""
         check_tally(tally, Tally)
-        one_bin = Tally(np.array([0]), np.array([tally.total]), messages=tally.messages)
+        one_bin = replace(tally, symbols=np.array([0]), counts=np.array([tally.total]))
         return super().estimate(one_bin, beta=beta, reports=reports, domain=_THE_ONES if domain is None else domain)
 
 

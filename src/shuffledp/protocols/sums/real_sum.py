@@ -257,7 +257,7 @@ class RealSum(Brief):
             total += int(self.noise.sample(1, rng=source)[0])
         else:
             total += int(self._noise_parts(np.size(values), source).sum())
-        return Tally(np.array([1]), np.array([total % (1 << self.modulus_bits)]))
+        return Tally(np.array([1]), np.array([total % (1 << self.modulus_bits)]), drawn=True)
 
     def estimate(
         self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
@@ -271,6 +271,8 @@ class RealSum(Brief):
                 "noise than was promised; calibrate with a smaller honest_users"
             )
         check_messages(tally, people=people, each=self.shares)
+        if reports is None and tally.messages is None and not tally.drawn:
+            raise DataError("this tally does not say how many shares were counted: give the people as reports=")
         total = tally.total % (1 << self.modulus_bits)
         if total > self.users * self.scale + self._noise_reach:  # below 0, modulo q
             total -= 1 << self.modulus_bits
