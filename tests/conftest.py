@@ -1,10 +1,16 @@
 """Hypothesis without time limits: a slow machine is not a failing test. The marker `spark` for tests that run Spark."""
 
+import os
+
 import pytest
 from hypothesis import settings
 
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
+
+# of the terminal that the tests are started from, which is not that of the commands they run
+for _size in ("COLUMNS", "LINES"):
+    os.environ.pop(_size, None)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by marker

@@ -78,7 +78,7 @@ FORMATS = ["people.csv", "people.csv.gz", "people.tsv", "people.jsonl", "people.
 
 @pytest.mark.parametrize(
     ("spark", "name"),
-    [*(("local[2]", name) for name in FORMATS), (CLUSTER, "people.csv"), (CLUSTER, "people.parquet")],
+    [*(("local[2]", name) for name in FORMATS), (CLUSTER, "people.csv")],
     indirect=["spark"],
 )
 def test_files_are_counted_as_in_process(spark, tmp_path, name):
@@ -117,6 +117,7 @@ def message_tally(data, protocol):
         return opened.tally(protocol, book)
 
 
+@ON_ONE_MACHINE
 def test_messages_follow_the_law(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     tally = message_tally(frame(spark, people), protocol)
