@@ -80,7 +80,7 @@ def short_table(results: Iterable[Measurement], *, bins: Sequence[int] = SHORT_B
     """
     measured = {(result.name, result.bins): result for result in results}
     lines = [
-        "| model | protocol | " + " | ".join(f"d = {number:,}" for number in bins) + " | phantom bins |",
+        "| model | protocol | " + " | ".join(f"d = {number:,}" for number in bins) + " | shows values nobody holds |",
         "|---" * (len(bins) + 3) + "|",
     ]
     for name in SHORT_ROWS:

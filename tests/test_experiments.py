@@ -36,7 +36,7 @@ def test_table_1_is_written(root):
     assert readme.startswith(README.split("old")[0])
     assert readme.endswith("\n<!-- /table1 -->\n\nThe end.\n")
     head, rule, *rows = readme.split("\n<!-- table1 -->\n")[1].split("<!-- /table1 -->")[0].splitlines()
-    assert head == "| model | protocol | d = 10 | d = 100 | phantom bins |"
+    assert head == "| model | protocol | d = 10 | d = 100 | shows values nobody holds |"
     assert rule == "|---|---|---|---|---|"
     assert [row.split(" | ")[1] for row in rows] == [CATALOGUE[name].title for name in ("dummy", "hist", "laplace")]
     assert re.search(r"\| \d+ \([\d.]+\) \| \d+ \([\d.]+\) \| yes \|$", rows[0])

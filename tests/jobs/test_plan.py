@@ -67,7 +67,7 @@ def test_advice():
     assert dense.recommended == min(dense.rows, key=lambda r: (r.simultaneous, r.messages)).name
     empty = plan(users=10**5, bins=3 * 10**5, epsilon=1, delta=1e-6)
     assert empty.recommended == "sparse"
-    assert "never shows one that nobody holds" in empty.reason
+    assert "never show a value that nobody holds" in empty.reason
     huge = plan(users=10**5, bins=2**64, epsilon=1, delta=1e-6)
     assert huge.recommended is None
     assert "more than 1,000 messages" in huge.reason

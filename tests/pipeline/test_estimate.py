@@ -46,7 +46,7 @@ def test_explanation_says_what_a_reader_needs(estimate):
     text = estimate.explain()
     for needed in (
         "(1, 1e-06)-differential privacy",
-        "exact calibration",
+        "computed exactly",
         "replacing one person's value",
         "Not protected",
         "all 5,000 people follow the protocol",
@@ -68,7 +68,7 @@ def test_explanation_of_other_protocols():
 
 def test_json_and_csv(estimate):
     result = json.loads(estimate.to_json())
-    assert result["guarantee"] == {"epsilon": 1.0, "delta": 1e-6, "basis": "exact calibration"}
+    assert result["guarantee"] == {"epsilon": 1.0, "delta": 1e-6, "basis": "computed exactly"}
     assert result["people"] == 5000
     assert result["histogram"][0]["label"] == "often"
     rows = list(csv.DictReader(io.StringIO(estimate.to_csv())))
@@ -117,7 +117,7 @@ def test_the_promise_travels_with_every_table(estimate):
     assert FACTS.items() <= estimate.to_pandas().attrs.items()
     stored = json.loads(estimate.to_arrow().schema.metadata[b"shuffledp"])
     assert FACTS.items() <= stored.items()
-    assert stored["guarantee"]["basis"] == "exact calibration"
+    assert stored["guarantee"]["basis"] == "computed exactly"
 
 
 FORMULAS = ['=HYPERLINK("http://x","y")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "'=1", "\uff1d1"]

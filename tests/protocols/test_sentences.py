@@ -18,7 +18,7 @@ from shuffledp.protocols.sums.real_sum import RealSum
 from shuffledp.words import paragraphs
 
 TITLES = ["Guarantee", "Who must be trusted", "How sure", "Noise", "Not protected"]
-OUR_WORDS = r"\bbins?\b|\blone\b|phantom|safe side|2\^|tally|\bbeta\b|None|nan\b"
+OUR_WORDS = r"\bbins?\b|\blone\b|phantom|calibrat|safe side|2\^|tally|\bbeta\b|None|nan\b"
 COUNTS = np.array([400, 150, 50, 0])
 MADE = [name for name, entry in CATALOGUE.items() if not entry.published]
 

@@ -178,5 +178,19 @@ def test_how_people_were_counted_has_a_title():
     assert "<h2>How people were counted</h2>\n<ul><li>Protocol: " in text
 
 
+def test_possible_values_are_said_in_words_or_counted():
+    anything = page(private_histogram(["yes"] * 2000, **GUARANTEE))
+    assert "Possible values</th><td><bdi>any value of up to 8,192 bytes<" in anything
+    assert "2^" not in anything.split("Parameters</th>")[0]
+    listed = page(private_histogram(["yes"] * 2000, **GUARANTEE, domain=["yes", "no"], drop_missing=True))
+    assert "Possible values</th><td><bdi>2<" in listed
+
+
+def test_no_sentence_contradicts_that_no_messages_were_made():
+    text = private_histogram(["yes"] * 2000, **GUARANTEE).explain()
+    assert "No messages were made" in text
+    assert not re.search(r"(?<!In this protocol )(each person|everyone) sends", text, flags=re.IGNORECASE)
+
+
 def test_a_warning_is_a_sentence():
     assert "<b>Warning.</b> An error of up to" in page(private_histogram(["yes"] * 300, **GUARANTEE))

@@ -152,22 +152,22 @@ def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice
         return Advice(None, _nothing_practical(rows, possible, most))
     if target.bins <= target.users:
         best = min(practical, key=lambda row: (round(row.simultaneous), row.messages))
-        limit = "" if free else f" of those with at most {counted_messages(most)} per person"
+        limit = "" if free else f", of those with at most {counted_messages(most)} per person,"
         noisy = "shows every value with noise" if best.phantom_bins else "never shows a value that nobody holds"
-        return _worth_it(best, f"{best.title} has the smallest error{limit}; it {noisy}")
+        return _worth_it(best, f"the protocol with the smallest error{limit} is {best.title}; it {noisy}")
     quiet_ones = [row for row in practical if not row.phantom_bins]
     if not quiet_ones:
         best = min(practical, key=lambda row: (row.simultaneous, row.messages))
         return _worth_it(
             best,
-            f"{best.title} has the smallest error of those that can be used, but most of the {readable(target.bins)} "
-            "possible values are held by nobody and will look as if they were held",
+            f"of those that can be used, the one with the smallest error is {best.title}, but most of the "
+            f"{readable(target.bins)} possible values are held by nobody and will look as if they were held",
         )
     best = min(quiet_ones, key=lambda row: row.simultaneous if free else row.messages)
     return _worth_it(
         best,
-        f"more values are possible than there are people, and {best.title} never shows one that nobody holds, with the "
-        f"{'smallest error' if free else 'fewest messages'} of those",
+        "more values are possible than there are people, and of the protocols that never show a value that nobody holds "
+        f"the one with the {'smallest error' if free else 'fewest messages'} is {best.title}",
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from shuffledp.bars.html import BAR_STYLE, html_bars
 from shuffledp.brief import brief
+from shuffledp.engines.people import EVERYTHING, LONGEST_VALUE
 from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import MOST_BARS
 from shuffledp.report.chart import CHART_STYLE
@@ -208,7 +209,7 @@ def _made(release: Release) -> str:
     facts = {
         "Column": shown(release.column, width=200),
         "People": f"{estimate.people:,}",
-        "Possible values": readable(estimate.bins),
+        "Possible values": _possible(estimate.bins),
         "Promise": "none was asked for"
         if promise is None
         else f"epsilon {share_at_most(promise.epsilon, digits=6)}, delta {share_at_most(promise.delta, digits=6)} "
@@ -228,6 +229,11 @@ def _made(release: Release) -> str:
         if text
     ]
     return f'<table class="made"><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _possible(bins: int) -> str:
+    """How many values are possible, or which, where no list was given."""
+    return f"any value of up to {readable(LONGEST_VALUE)} bytes" if bins == EVERYTHING else readable(bins)
 
 
 def call(release: Release) -> str:

@@ -306,7 +306,7 @@ def test_few_people_get_an_honest_bound(users, epsilon):
 
 def test_the_guarantee_does_not_call_itself_exact():
     protocol = SparseHistogram.calibrate(users=10**5, bins=100, epsilon=1, delta=1e-6)
-    assert "with an upper bound" in protocol.describe()
+    assert "computed as an upper bound" in protocol.describe()
     assert "exact" not in protocol.describe()
 
 

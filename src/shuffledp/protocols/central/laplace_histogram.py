@@ -30,7 +30,7 @@ class LaplaceHistogram(Curator):
     def for_target(cls, target: Target) -> Self:
         """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
         noise = smallest_noise(target.epsilon, target.delta)
-        return cls(users=target.users, bins=target.bins, noise=noise, guarantee=target.promise("exact calibration"))
+        return cls(users=target.users, bins=target.bins, noise=noise, guarantee=target.promise("computed exactly"))
 
     @classmethod
     def published_for(cls, target: Target) -> Self:

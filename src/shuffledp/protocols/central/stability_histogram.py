@@ -62,7 +62,7 @@ class StabilityHistogram(Curator):
                         bins=target.bins,
                         noise=noise,
                         threshold=threshold,
-                        guarantee=target.promise("exact calibration"),
+                        guarantee=target.promise("computed exactly"),
                     )
                 )
         if not options:

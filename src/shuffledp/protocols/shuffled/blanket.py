@@ -53,7 +53,7 @@ class BlanketHistogram(ShuffledHistogram):
             bins=target.bins,
             flip_probability=fewest_flips(target, moved_bits=_MOVED_BITS),
             honest_users=target.honest,
-            guarantee=target.promise("calibrated with an upper bound"),
+            guarantee=target.promise("computed as an upper bound"),
         )
 
     @classmethod
@@ -95,7 +95,10 @@ class BlanketHistogram(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """How often bits are flipped."""
-        return f"Each person answers for every possible value, wrongly with probability {self.flip_probability:.4g}."
+        return (
+            "In this protocol each person answers for every possible value, wrongly with probability "
+            f"{self.flip_probability:.4g}."
+        )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """The bins whose bit is 1 after flipping."""

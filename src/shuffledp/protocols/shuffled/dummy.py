@@ -59,7 +59,7 @@ class DummyHistogram(ShuffledHistogram):
             bins=target.bins,
             noise=_binomial_for(target) if dummies == "binomial" else _poisson_for(target),
             honest_users=target.honest,
-            guarantee=target.promise("exact calibration"),
+            guarantee=target.promise("computed exactly"),
         )
 
     @classmethod
@@ -90,7 +90,7 @@ class DummyHistogram(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """How many dummies there are."""
-        return f"Each possible value receives {self.noise.mean:.1f} made-up messages on average."
+        return f"In this protocol each possible value receives {self.noise.mean:.1f} made-up messages on average."
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """The values of all people, then everybody's dummies."""

@@ -58,7 +58,7 @@ class Histogram(ShuffledHistogram):
             bins=target.bins,
             missing_probability=probability,
             honest_users=target.honest,
-            guarantee=target.promise("exact calibration"),
+            guarantee=target.promise("computed exactly"),
             truncated=truncated,
         )
 
@@ -110,8 +110,8 @@ class Histogram(ShuffledHistogram):
     def noise_in_words(self) -> str:
         """How noise is made, and how much there is."""
         return (
-            "Each person sends a noise message for every possible value, but leaves each out with probability "
-            f"{self.missing_probability:.4g}; of each value {self.noise.mean:.1f} are missing on average."
+            "In this protocol each person sends a noise message for every possible value, but leaves each out with "
+            f"probability {self.missing_probability:.4g}; of each value {self.noise.mean:.1f} are missing on average."
         )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:

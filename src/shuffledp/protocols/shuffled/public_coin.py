@@ -113,7 +113,7 @@ class PublicCoinHistogram(ShuffledHistogram):
             noise=Binomial(trials=target.users, probability=probability),
             coin=coin,
             honest_users=target.honest,
-            guarantee=target.promise("calibrated with an upper bound"),
+            guarantee=target.promise("computed as an upper bound"),
         )
 
     @classmethod
@@ -190,7 +190,7 @@ class PublicCoinHistogram(ShuffledHistogram):
         """The cells and their noise."""
         cells, ways = counted(self.width, "cell"), counted(self.rows, "way")
         return (
-            f"Values share {cells} at random, in {ways}; each cell receives {self.noise.mean:.1f} made-up messages on "
+            f"In this protocol values share {cells} at random, in {ways}; each cell receives {self.noise.mean:.1f} made-up messages on "
             "average."
         )
 

@@ -55,7 +55,7 @@ class BinarySum(SumOfBits):
             bins=target.bins,
             missing_probability=probability,
             honest_users=target.honest,
-            guarantee=target.promise("exact calibration"),
+            guarantee=target.promise("computed exactly"),
             truncated=truncated,
         )
 

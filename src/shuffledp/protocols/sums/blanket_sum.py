@@ -40,7 +40,7 @@ class BlanketSum(SumOfBits):
             bins=target.bins,
             flip_probability=fewest_flips(target, moved_bits=1),
             honest_users=target.honest,
-            guarantee=target.promise("calibrated with an upper bound"),
+            guarantee=target.promise("computed as an upper bound"),
         )
 
     @classmethod

@@ -97,7 +97,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
             elements=elements,
             noise_messages=needed,
             honest_users=honest,
-            guarantee=target.promise("calibrated with an upper bound"),
+            guarantee=target.promise("computed as an upper bound"),
         )
 
     @classmethod
@@ -163,7 +163,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """How many messages are noise."""
-        return f"Everyone sends {counted(self.noise_messages, 'noise message')} beside the real one."
+        return f"In this protocol everyone sends {counted(self.noise_messages, 'noise message')} beside the real one."
 
     @property
     def _message(self) -> np.dtype[np.void]:

@@ -70,7 +70,7 @@ class SparseHistogram(ShuffledHistogram):
                 pairs=everyone.pairs,
                 lone=everyone.lone,
                 honest_users=target.honest,
-                guarantee=target.promise("calibrated with an upper bound"),
+                guarantee=target.promise("computed as an upper bound"),
             )
             if protocol.privacy.delta(target.epsilon) <= target.delta:
                 return protocol
@@ -123,9 +123,9 @@ class SparseHistogram(ShuffledHistogram):
     def noise_in_words(self) -> str:
         """How much noise there is."""
         messages = self.messages_per_user.expected
-        sent = f"Each person sends about {messages:.3g} messages. " if messages < _MOST_TO_MENTION else ""
+        sent = f"each person sends about {messages:.3g} messages, and " if messages < _MOST_TO_MENTION else ""
         return (
-            f"{sent}Each possible value receives {self.pairs.mean:.1f} pairs of messages that cancel, and "
+            f"In this protocol {sent}each possible value receives {self.pairs.mean:.1f} pairs of messages that cancel, and "
             f"{self.lone.mean:.1f} single ones that subtract one person, on average."
         )
 
