@@ -166,8 +166,8 @@ def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice
     best = min(quiet_ones, key=lambda row: row.simultaneous if free else row.messages)
     return _worth_it(
         best,
-        "more values are possible than there are people, and of the protocols that never show a value that nobody holds "
-        f"the one with the {'smallest error' if free else 'fewest messages'} is {best.title}",
+        "more values are possible than there are people, and of the protocols that never show a value that nobody "
+        f"holds the one with the {'smallest error' if free else 'fewest messages'} is {best.title}",
     )
 
 

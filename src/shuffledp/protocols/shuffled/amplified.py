@@ -103,7 +103,8 @@ class AmplifiedOracle(ShuffledHistogram):
     @property
     def noise_in_words(self) -> str:
         """How private a message is by itself."""
-        return f"In this protocol each message is {share_at_most(self.oracle.epsilon, digits=3)}-differentially private by itself."
+        epsilon = share_at_most(self.oracle.epsilon, digits=3)
+        return f"In this protocol each message is {epsilon}-differentially private by itself."
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         return self.oracle.randomize(people, rng=rng)

@@ -190,8 +190,8 @@ class PublicCoinHistogram(ShuffledHistogram):
         """The cells and their noise."""
         cells, ways = counted(self.width, "cell"), counted(self.rows, "way")
         return (
-            f"In this protocol values share {cells} at random, in {ways}; each cell receives {self.noise.mean:.1f} made-up messages on "
-            "average."
+            f"In this protocol values share {cells} at random, in {ways}; each cell receives "
+            f"{self.noise.mean:.1f} made-up messages on average."
         )
 
     def fresh(self, rng: np.random.Generator) -> Self:

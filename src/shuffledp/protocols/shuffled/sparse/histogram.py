@@ -125,8 +125,8 @@ class SparseHistogram(ShuffledHistogram):
         messages = self.messages_per_user.expected
         sent = f"each person sends about {messages:.3g} messages, and " if messages < _MOST_TO_MENTION else ""
         return (
-            f"In this protocol {sent}each possible value receives {self.pairs.mean:.1f} pairs of messages that cancel, and "
-            f"{self.lone.mean:.1f} single ones that subtract one person, on average."
+            f"In this protocol {sent}each possible value receives {self.pairs.mean:.1f} pairs of messages that cancel, "
+            f"and {self.lone.mean:.1f} single ones that subtract one person, on average."
         )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
