@@ -169,11 +169,26 @@ def test_standard_input(tmp_path, monkeypatch):
     del files
     assert list(tmp_path.iterdir()) == []
     given(b"")
-    with pytest.raises(DataError, match="standard-input is empty"):
+    with pytest.raises(DataError, match=r"^standard input is empty"):
         find_files(["-"])
+    for content, format in ((b"value\nx,y\n", "csv"), (b"{\n", "jsonl"), (b"value\n", "parquet"), (b"user\n", "csv")):
+        given(content)
+        with pytest.raises(DataError, match="standard input") as error:
+            count(find_files(["-"], format=format))
+        assert str(tmp_path) not in str(error.value)
     given(b"value\nx\n")
     with pytest.raises(DataError, match="standard input is given twice"):
         find_files(["-", "-"])
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+@pytest.mark.parametrize(("format", "content"), [("csv", b"value\nx\nx\n"), ("jsonl", b'{"value": "x"}\n' * 2)])
+def test_compressed_standard_input_is_read(monkeypatch, compression, format, content):
+    packed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(packed, compression) as file:
+        file.write(content)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(packed.getvalue().to_pybytes())))
+    assert count(find_files(["-"], format=format)) == {"x": 2}
 
 
 # text --------------------------------------------------------------------------------------------------------------

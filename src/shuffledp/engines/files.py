@@ -60,7 +60,7 @@ class Files:
     @property
     def shown(self) -> str:
         """A name for messages."""
-        return self.paths[0] if len(self.paths) == 1 else f"the {len(self.paths)} files"
+        return named(self.paths[0]) if len(self.paths) == 1 else f"the {len(self.paths)} files"
 
 
 def find_files(
@@ -147,17 +147,34 @@ def _checked_encoding(encoding: str | None, format: str) -> str | None:
     return "utf-8" if found.name in ("ascii", "utf-8-sig") else found.name
 
 
+_FOLDER, _SPOOLED = "shuffledp-", "standard-input"
+_SIGNS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+"""How compressed files begin, and how their names end; no text in UTF-8 begins like that."""
+
+
 class Spool:
-    """A copy of standard input in a temporary file, since data is read more than once; it goes when this does."""
+    """A copy of standard input in a temporary file, since data is read more than once; it goes when this does.
+
+    Where it is compressed, the name of the copy ends as that of such a file does.
+    """
 
     def __init__(self) -> None:
         if sys.stdin is None:
             raise DataError("there is no standard input")
-        folder = tempfile.mkdtemp(prefix="shuffledp-")
+        folder = tempfile.mkdtemp(prefix=_FOLDER)
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self.path = str(Path(folder, "standard-input"))
+        first = sys.stdin.buffer.read(max(map(len, _SIGNS)))
+        ending = next((ending for sign, ending in _SIGNS.items() if first.startswith(sign)), "")
+        self.path = str(Path(folder, _SPOOLED + ending))
         with Path(self.path).open("wb") as file:
+            file.write(first)
             shutil.copyfileobj(sys.stdin.buffer, file)
+
+
+def named(path: str) -> str:
+    """A file as messages name it: standard input is not called like its copy."""
+    copied = Path(path).parent.name.startswith(_FOLDER) and Path(path).name.split(".")[0] == _SPOOLED
+    return "standard input" if copied else path
 
 
 def _expand(pattern: str, format: str | None) -> tuple[list[str], list[str]]:
@@ -206,9 +223,9 @@ def _check_readable(path: str) -> None:
     if not Path(path).exists():
         raise DataError(f"there is no file {path}")
     if not os.access(path, os.R_OK):
-        raise DataError(f"{path} may not be read: check its permissions")
+        raise DataError(f"{named(path)} may not be read: check its permissions")
     if Path(path).stat().st_size == 0:
-        raise DataError(f"{path} is empty")
+        raise DataError(f"{named(path)} is empty")
 
 
 def _format_of(path: str) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shuffledp.engines import Encode
 from shuffledp.engines.arrow_files import ArrowScan
 from shuffledp.engines.column import Column
-from shuffledp.engines.files import Files, is_remote
+from shuffledp.engines.files import Files, is_remote, named
 from shuffledp.engines.json_lines import has_key, values_of_lines, wrong_line
 from shuffledp.engines.schemas import check_schemas
 from shuffledp.engines.sql import quoted_name, quoted_text
@@ -217,14 +217,14 @@ class InProcess:
             for name in self._column.needed:
                 if not self._run(has_key(name)):
                     self._refuse_wrong_line(replace(files, paths=(path,)))
-                    raise DataError(f"there is no column {name!r} in any line of {path}")
+                    raise DataError(f"there is no column {name!r} in any line of {named(path)}")
 
     def _refuse_wrong_line(self, files: Files) -> None:
         """Refuses the first line of JSON files that is no object or has a nested value, if there is one."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
             for number, reason in self._run(wrong_line(self._column.needed)):
-                raise DataError(f"{path} cannot be read as json: line {number:,} {reason}")
+                raise DataError(f"{named(path)} cannot be read as json: line {number:,} {reason}")
 
     # running ------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from shuffledp.engines.arrow_files import arrow_schema, plain_type
-from shuffledp.engines.files import Files
+from shuffledp.engines.files import Files, named
 from shuffledp.errors import DataError
 
 
@@ -28,7 +28,7 @@ def check_schemas(files: Files, needed: Sequence[str]) -> None:
 
 def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str]) -> None:
     """Refuses a file, named where there are several, that lacks a column or has it twice."""
-    where = "" if path is None else f" in {path}"
+    where = "" if path is None else f" in {named(path)}"
     for name in needed:
         if name not in names:
             raise DataError(f"there is no column {name!r}{where}: there are {', '.join(names)}")
@@ -39,7 +39,8 @@ def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str])
 def other_type(name: str, *, path: str, kind: Any, first_path: str, first: Any) -> DataError:
     """The error for a column whose type differs between files."""
     return DataError(
-        f"column {name!r} holds {kind} in {path} and {first} in {first_path}: write all files with one type"
+        f"column {name!r} holds {kind} in {named(path)} and {first} in {named(first_path)}: write all files with one "
+        "type"
     )
 
 
@@ -51,4 +52,4 @@ def _schema(path: str, format: str) -> Any:
     try:
         return read(path)
     except (pyarrow.ArrowException, OSError):
-        raise DataError(f"{path} cannot be read as {format}: damaged, or of another format") from None
+        raise DataError(f"{named(path)} cannot be read as {format}: damaged, or of another format") from None

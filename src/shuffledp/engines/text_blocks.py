@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shuffledp.engines.files import named
 from shuffledp.engines.separated_text import NEWLINE, NOT_UTF8, QUOTE, MalformedError
 from shuffledp.errors import DataError
 
@@ -68,7 +69,7 @@ def refusal(path: str, format: str, error: MalformedError, line_breaks: int = 0)
             ": say in which encoding the file is, such as --encoding latin-1 or --encoding utf-16 (encoding= in Python)"
         )
     line = line_breaks + error.line_breaks + 1
-    return DataError(f"{path} cannot be read as {format}: line {line:,} {error.reason}{more}")
+    return DataError(f"{named(path)} cannot be read as {format}: line {line:,} {error.reason}{more}")
 
 
 def _last_end(text: bytes, *, quotes: bool) -> int:
@@ -99,10 +100,10 @@ def _pieces(path: str, encoding: str) -> Iterator[tuple[bytes, float]]:
             if decoder is not None and (rest := decoder.decode(b"", final=True)):
                 yield rest.encode(), 1.0
     except UnicodeError:
-        raise DataError(f"{path} cannot be read: it is not in the encoding {encoding}") from None
+        raise DataError(f"{named(path)} cannot be read: it is not in the encoding {encoding}") from None
     except (OSError, pyarrow.ArrowException):
         compressed = ", or its compression is damaged" if _compression(path) else ""
-        raise DataError(f"{path} cannot be read: it is gone{compressed}") from None
+        raise DataError(f"{named(path)} cannot be read: it is gone{compressed}") from None
 
 
 def _compression(path: str) -> str | None:

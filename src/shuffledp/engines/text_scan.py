@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.engines.files import Files
+from shuffledp.engines.files import Files, named
 from shuffledp.engines.separated_text import (
     NEWLINE,
     MalformedError,
@@ -90,15 +90,15 @@ def header_fields(path: str, files: Files, needed: Sequence[str], header: bytes 
             blocks = read_blocks(path, encoding=files.encoding, quotes=True)
             header = next((first_record(block.text) for block in blocks), b"")
         if not header:
-            raise DataError(f"{path} is empty")
+            raise DataError(f"{named(path)} is empty")
         names = parse_header(header, delimiter=files.delimiter.encode())
     except MalformedError as error:
         raise refusal(path, files.format, error) from None
     for name in needed:
         if name not in names:
-            raise DataError(f"there is no column {name!r} in {path}: {_advice(names, header, files.delimiter)}")
+            raise DataError(f"there is no column {name!r} in {named(path)}: {_advice(names, header, files.delimiter)}")
         if names.count(name) > 1:
-            raise DataError(f"{path} has several columns {name!r}: rename all but one")
+            raise DataError(f"{named(path)} has several columns {name!r}: rename all but one")
     return len(names), [names.index(name) for name in needed]
 
 
