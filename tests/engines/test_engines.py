@@ -318,7 +318,7 @@ def test_codebook_refuses_other_values_without_showing_or_counting_them():
 
 
 def test_codebook_refuses_repeated_and_reserved_labels():
-    with pytest.raises(ParameterError, match="repeated"):
+    with pytest.raises(ParameterError, match="more than once"):
         Codebook(["a", "a"], label_type=pa.string(), missing=False, other=False)
     with pytest.raises(ParameterError, match="of its own"):
         Codebook([OTHER], label_type=pa.string(), missing=False, other=True)
