@@ -3,8 +3,10 @@
 import io
 import os
 import pickle
+import re
 import subprocess
 import threading
+from collections import Counter
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -120,6 +122,33 @@ def test_an_estimate_just_below_zero_is_zero(capsys):
     below = replace(release, estimate=replace(release.estimate, counts=np.array([999.6, -0.3])))
     publish(below, out=[], top=5, as_json=False)
     assert "-0 " not in capsys.readouterr().out
+
+
+def bars(text):
+    """The lengths of the bars of a table, in their order."""
+    return [sum(map(line.count, "█▒#.")) for line in text.splitlines() if re.search(r"^│ v\d", line)]
+
+
+def test_bars_of_a_heavy_tail_can_be_told_apart(capsys):
+    """A million people with one value and hundreds with the others: on a linear scale one bar and nothing else."""
+    counts = {"v0": 10**6, **{f"v{at}": 100 + 39 * at for at in range(1, 41)}}
+    publish(private_histogram(Counter(counts), epsilon=1, delta=1e-6), out=[], top=15, as_json=False)
+    shown = capsys.readouterr().out
+    lengths = bars(shown)
+    assert len(lengths) == 20
+    assert lengths == sorted(lengths, reverse=True)
+    assert 3 <= lengths[-1] < lengths[1] < lengths[0] == 22
+    assert "logarithmic" in shown
+    assert "bars x" not in shown
+
+
+def test_bars_of_like_values_are_linear(capsys):
+    counts = {f"v{at}": 10_000 - 100 * at for at in range(40)}
+    publish(private_histogram(Counter(counts), epsilon=1, delta=1e-6), out=[], top=15, as_json=False)
+    shown = capsys.readouterr().out
+    assert "logarithmic" not in shown
+    assert "smallest 5, bars x 10" in shown
+    assert bars(shown)[14] == round(22 * 0.86)
 
 
 @pytest.mark.slow

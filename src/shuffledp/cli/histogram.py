@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.bars.scale import Scale
 from shuffledp.bars.text import people
 from shuffledp.cli.output import (
     natural_width,
@@ -29,7 +30,7 @@ from shuffledp.words import counted, shown, sure_percent
 _SMALLEST_SHOWN = 5  # enough to see where the release ends
 _WIDEST_BAR = 22  # fits a terminal of 80 columns
 _NARROWEST_BAR = 9  # shorter bars show nothing
-_MAGNIFIED = 10  # the smallest values would have no bars at the scale of the largest
+_MAGNIFIED = 10  # on a linear scale the smallest values would have no bars beside the largest
 
 
 def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool) -> None:
@@ -72,12 +73,16 @@ class _Lines:
         self._truth = _true_counts(release)
         self._kept = min(top, len(self._rows))
         self._smallest = min(_SMALLEST_SHOWN, max(0, len(self._rows) - self._kept - 1))
+        self._scale = Scale.of([*self._rows[: self._kept], *self._rows[len(self._rows) - self._smallest :]])
+        self._marks = ("█", "▒") if Console().encoding.startswith("utf") else ("#", ".")
 
     def drawn(self, bar: int) -> Table:
         """The table with bars of at most this length; none at all for 0."""
         rows, release = self._rows, self._release
-        caption = "bar: solid up to the lower end of the interval, shaded above" if bar else None
-        table = Table(caption=caption, caption_justify="left")
+        caption = "bar: solid up to the lower end of the interval, shaded above"
+        if self._scale.logarithmic:
+            caption += "; the scale is logarithmic: the same length more is the same factor"
+        table = Table(caption=caption if bar else None, caption_justify="left")
         table.add_column(Text(shown(release.column)), overflow="fold")
         interval = f"{sure_percent(release.estimate.beta)} % interval"
         for name in ("estimate", interval, *(["true"] if self._truth else [])):
@@ -85,24 +90,39 @@ class _Lines:
         if bar:
             table.add_column("")
         for row in rows[: self._kept]:
-            self._add(table, row, bar, scale=rows[0].high)
+            self._add(table, row, bar)
         if self._smallest:
             table.add_section()
             blank = [""] * (3 if self._truth else 2)
             hidden = len(rows) - self._kept - self._smallest
-            said = f"smallest {self._smallest}, bars x {_MAGNIFIED}"
-            magnified = [said if len(said) <= bar else f"bars x {_MAGNIFIED}"] if bar else []
-            table.add_row(f"... {hidden:,} more ...", *blank, *magnified)
+            table.add_row(f"... {hidden:,} more ...", *blank, *([self._about_smallest(bar)] if bar else []))
             table.add_section()
             for row in rows[len(rows) - self._smallest :]:
-                self._add(table, row, bar, scale=rows[0].high / _MAGNIFIED)
+                self._add(table, row, bar, factor=self._magnified)
         return table
 
-    def _add(self, table: Table, row: Row, bar: int, *, scale: float) -> None:
+    @property
+    def _magnified(self) -> int:
+        """By how much the bars of the smallest values are longer than those of the largest."""
+        return 1 if self._scale.logarithmic else _MAGNIFIED
+
+    def _about_smallest(self, bar: int) -> str:
+        """What stands above the bars of the smallest values, if there is room."""
+        longer = "" if self._magnified == 1 else f"bars x {self._magnified}"
+        said = f"smallest {self._smallest}" + (f", {longer}" if longer else "")
+        return said if len(said) <= bar else longer
+
+    def _add(self, table: Table, row: Row, bar: int, *, factor: int = 1) -> None:
         cells = [people(row.count), f"{row.low:,} - {row.high:,}"]
         if self._truth:
             cells.append(f"{self._truth[row.label]:,}")
-        table.add_row(Text(shown(row.label)), *cells, *([_bar(row, scale, bar)] if bar else []))
+        table.add_row(Text(shown(row.label)), *cells, *([self._bar(row, bar, factor)] if bar else []))
+
+    def _bar(self, row: Row, length: int, factor: int) -> str:
+        low, high = (round(length * self._scale.place(factor * end)) for end in (row.low, row.high))
+        low = min(low, max(high - 1, 0))  # an interval can be seen, also a short one at the end of the longest bar
+        solid, shaded = self._marks
+        return solid * low + shaded * max(high - low, 1)
 
 
 def _true_counts(release: Release) -> dict[Any, int]:
@@ -112,21 +132,7 @@ def _true_counts(release: Release) -> dict[Any, int]:
     return dict(zip(release.estimate.labels.tolist(), release.evaluation.true_counts.tolist(), strict=True))
 
 
-def _bar(row: Row, scale: float, length: int) -> str:
-    low, high = (min(length, max(0, round(length * value / max(scale, 1)))) for value in (row.low, row.high))
-    low = min(low, max(high - 1, 0))  # an interval can be seen, also a short one at the end of the longest bar
-    solid, shaded = ("█", "▒") if Console().encoding.startswith("utf") else ("#", ".")
-    return solid * low + shaded * max(high - low, 1)
-
-
 def _comparison(release: Release) -> Text:
     """How good the release is, where that was asked for."""
-    found = release.evaluation
-    assert found is not None
-    are = "is" if found.found == 1 else "are"
-    reported = f"{found.found:,} of {counted(found.occupied, 'value')} present {are} reported, and"
-    return Text.assemble(
-        ("NOT PRIVATE, do not publish:", "bold red"),
-        f" compared with the truth, the largest error is {found.largest_error:,.1f} people; all intervals at once hold "
-        f"the truth: {'yes' if found.covered else 'no'}; {reported} {found.phantoms:,} reported that nobody has.",
-    )
+    assert release.evaluation is not None
+    return Text.assemble(("NOT PRIVATE, do not publish:", "bold red"), f" {release.evaluation.in_words()}")

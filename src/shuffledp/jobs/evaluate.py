@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.pipeline.estimate import Estimate
+from shuffledp.words import counted
 
 Truth = Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]
 """True counts in batches: where each bin is in the estimate (-1 if it is not reported), and how many people it has."""
@@ -31,6 +32,15 @@ class Evaluation:
     found: int
     phantoms: int
     true_counts: NDArray[np.int64] = field(repr=False, compare=False)
+
+    def in_words(self) -> str:
+        """How good the estimate is, in a sentence."""
+        seen = "is" if self.found == 1 else "are"
+        return (
+            f"compared with the true numbers, the largest error is {self.largest_error:,.1f} people; all intervals at "
+            f"once hold the truth: {'yes' if self.covered else 'no'}; {self.found:,} of "
+            f"{counted(self.occupied, 'value')} present {seen} shown, and {self.phantoms:,} that nobody holds."
+        )
 
 
 def evaluate(estimate: Estimate, truth: Truth) -> Evaluation:

@@ -195,12 +195,7 @@ def _evaluation(release: Release) -> str:
     found = release.evaluation
     if found is None:
         return ""
-    return (
-        '<p class="open"><b>Not private: do not publish this page.</b> It was compared with the true counts. '
-        f"Largest error: {found.largest_error:,.1f} people. All intervals at once hold the truth: "
-        f"{'yes' if found.covered else 'no'}. {found.found:,} of {counted(found.occupied, 'value')} present "
-        f"{'is' if found.found == 1 else 'are'} shown, and {found.phantoms:,} that nobody holds.</p>"
-    )
+    return f'<p class="open"><b>Not private: do not publish this page.</b> {sentence(found.in_words())}</p>'
 
 
 def _made(release: Release) -> str:
