@@ -22,7 +22,7 @@ def test_simulate(folder):
     shown = command("simulate", *arguments, cwd=folder)
     assert shown.returncode == 0
     assert "20 simulated releases" in shown.stdout
-    assert "Not private" in shown.stdout
+    assert "NOT PRIVATE" in shown.stdout
     first, again = (command("simulate", *arguments, "--seed", "5", "--json", cwd=folder).stdout for _ in range(2))
     assert first == again
     answer = json.loads(first)

@@ -9,14 +9,12 @@ from shuffledp.cli import options as given
 from shuffledp.cli.options import option, whole_number
 from shuffledp.cli.output import new_table, print_indented, print_json, print_sentence, print_title, print_whole
 from shuffledp.plain import plain
-from shuffledp.words import at_most, counted, readable, surely
 
 if TYPE_CHECKING:
     from shuffledp.jobs.simulate import Simulation
     from shuffledp.protocols.names import EstimatorName, ShuffledName
 
 EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"
-_SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
 
 
 def simulate(
@@ -70,39 +68,20 @@ def simulate(
             progress=progress,
         )
     if json:
-        quantiles = dict(zip(_SHARES, result.quantiles(list(_SHARES.values())), strict=True))
-        print_json({**plain(result), "covered": result.covered, "error_quantiles": quantiles})
+        print_json({**plain(result), "covered": result.covered, "error_quantiles": result.error_quantiles()})
     else:
         _show(result)
 
 
 def _show(result: Simulation) -> None:
     """How the largest error over all values is distributed."""
-    trials, people = len(result.trials), counted(result.people, "person", things="people")
-    print_title(
-        f"{counted(trials, 'simulated release')}: {result.title}, {people}, epsilon {result.epsilon:g}, delta "
-        f"{result.delta:g}"
-    )
+    print_title(result.headline())
     table = new_table()
-    for name in _SHARES:
+    errors = result.error_quantiles()
+    for name in errors:
         table.add_column(name, justify="right")
-    table.add_row(*(f"{error:,.1f}" for error in result.quantiles(list(_SHARES.values()))))
+    table.add_row(*(f"{error:,.1f}" for error in errors.values()))
     print_whole(table)
     print_indented("the largest error over all values of one release, in people: how it is distributed")
-    held = sum(trial.covered for trial in result.trials)
-    found = sum(trial.found for trial in result.trials) / trials
-    present = counted(result.trials[0].occupied, "value")
-    possible = f"; {readable(result.bins)} are possible" if result.bins.bit_length() <= _MOST_BITS else ""
-    print_sentence(
-        f"Predicted: an error of at most {at_most(result.predicted_error)} people, with probability at least "
-        f"{surely(result.beta)}."
-    )
-    print_sentence(
-        f"All intervals at once held the truth in {held:,} of {counted(trials, 'release')}; at least "
-        f"{surely(result.beta)} of all are promised."
-    )
-    print_sentence(f"Of {present} that people hold, {found:,.1f} were reported on average{possible}.")
-    print_sentence("Not private: this compares with the true counts.")
-
-
-_MOST_BITS = 64  # a larger number of possible values says nothing
+    for text in result.sentences():
+        print_sentence(text)

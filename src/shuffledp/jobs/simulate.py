@@ -19,6 +19,7 @@ from shuffledp.pipeline.domain import Domain
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EstimatorName, ShuffledName
 from shuffledp.protocols.target import Target
+from shuffledp.words import at_most, counted, readable, surely
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,6 +43,43 @@ class Simulation(Brief):
     def quantiles(self, shares: Sequence[float]) -> list[float]:
         """Quantiles of the largest error over all bins."""
         return [float(error) for error in np.quantile([trial.largest_error for trial in self.trials], shares)]
+
+    def error_quantiles(self) -> dict[str, float]:
+        """The usual quantiles of the largest error over all values, by name."""
+        return dict(zip(_SHARES, self.quantiles(list(_SHARES.values())), strict=True))
+
+    def __str__(self) -> str:
+        """How good the releases were, in a few lines."""
+        errors = ", ".join(f"{name} {error:,.1f}" for name, error in self.error_quantiles().items())
+        largest = f"Largest error over all values of one release, in people: {errors}."
+        return "\n".join([self.headline(), largest, *self.sentences()])
+
+    def headline(self) -> str:
+        """What was simulated, in a line."""
+        people = counted(self.people, "person", things="people")
+        releases = counted(len(self.trials), "simulated release")
+        return f"{releases}: {self.title}, {people}, epsilon {self.epsilon:g}, delta {self.delta:g}"
+
+    def sentences(self) -> list[str]:
+        """What was predicted, what was found, and that it is not private."""
+        trials = len(self.trials)
+        held, found = sum(trial.covered for trial in self.trials), sum(trial.found for trial in self.trials) / trials
+        possible = f"; {readable(self.bins)} are possible" if self.bins.bit_length() <= _MOST_BITS else ""
+        return [
+            f"Predicted: an error of at most {at_most(self.predicted_error)} people, with probability at least "
+            f"{surely(self.beta)}.",
+            f"All intervals at once held the truth in {held:,} of {counted(trials, 'release')}; at least "
+            f"{surely(self.beta)} of all are promised.",
+            f"Of {counted(self.trials[0].occupied, 'value')} that people hold, {found:,.1f} were reported on "
+            f"average{possible}.",
+            "NOT PRIVATE: this compares with the true counts.",
+        ]
+
+
+_SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
+
+_MOST_BITS = 64
+"""A larger number of possible values says nothing."""
 
 
 def simulate(
