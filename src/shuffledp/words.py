@@ -20,20 +20,20 @@ def at_most(bound: float) -> str:
 
 def share_at_most(bound: float, *, digits: int = 2) -> str:
     """An upper bound on a share, an epsilon, a delta or a factor, rounded up to a number of digits."""
-    if not math.isfinite(bound):
-        return f"{bound:g}"
-    # a number that its digits write exactly, such as 0.1, is not rounded to the next one
-    return (
-        f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(bound))))):.{digits}g}"
-    )
+    return _rounded(bound, digits, ROUND_CEILING)
 
 
 def share_at_least(bound: float, *, digits: int = 2) -> str:
     """A lower bound on a share, an epsilon or a factor, rounded down to a number of digits."""
+    return _rounded(bound, digits, ROUND_FLOOR)
+
+
+def _rounded(bound: float, digits: int, direction: str) -> str:
     if not math.isfinite(bound):
         return f"{bound:g}"
-    down = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(repr(float(bound))))
-    return f"{float(down):.{digits}g}"
+    # a number that its digits write exactly, such as 0.1, is not rounded to the next one
+    number = Context(prec=digits, rounding=direction).create_decimal(Decimal(repr(float(bound))))
+    return f"{float(number):.{digits}g}"
 
 
 def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:

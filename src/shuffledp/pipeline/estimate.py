@@ -105,6 +105,12 @@ class Estimate:
         """Estimated counts as shares of all people: the paper's normalised histogram."""
         return self.counts / self.people
 
+    @property
+    def largest_distance(self) -> float:
+        """From a reported estimate to an end of its simultaneous interval: by how many people it can be off."""
+        bounds = self.simultaneous
+        return float(np.max([self.counts - bounds.low, bounds.high - self.counts], initial=0.0))
+
     def __repr__(self) -> str:
         most = ", ".join(f"{shown(row.label, width=20)}: {round(row.count):,}" for row in self.top(3))
         more = ", ..." if len(self) > 3 else ""
@@ -174,14 +180,12 @@ class Estimate:
 
     def _how_sure(self) -> str:
         """What holds at once with the probability of the intervals, of shown values and of all others."""
-        bounds = self.simultaneous
-        off = float(np.max([self.counts - bounds.low, bounds.high - self.counts], initial=0.0))
-        said = []
+        off, said = self.largest_distance, []
         if len(self):
             share = percent_at_most(off, self.people)
             said.append(f"an estimate that is shown is off by at most {at_most(off)} people ({share} of all)")
         if self.estimator == "truncated":
-            most = counted(bounds.unreported_high, "person", things="people")
+            most = counted(self.simultaneous.unreported_high, "person", things="people")
             said.append(f"a value that is not shown is held by at most {most}")
         text = f"With probability at least {surely(self.beta)} all intervals hold the true numbers at once"
         text += f": {', and '.join(said)}." if said else "."

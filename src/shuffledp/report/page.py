@@ -6,8 +6,6 @@ import re
 import shlex
 from html import escape
 
-import numpy as np
-
 from shuffledp.bars.html import BAR_STYLE, html_bars
 from shuffledp.brief import brief
 from shuffledp.engines.people import EVERYTHING, LONGEST_VALUE
@@ -118,8 +116,6 @@ def headline(release: Release) -> dict[str, str]:
     """The numbers that matter most, and what each is: of the values that are shown, and of those that are not."""
     estimate = release.estimate
     sure = f"with probability {surely(estimate.beta)}"
-    bounds = estimate.simultaneous
-    off = float(np.max([estimate.counts - bounds.low, bounds.high - estimate.counts], initial=0.0))
     cards = {
         f"{estimate.people:,}": "person took part" if estimate.people == 1 else "people took part",
         f"{len(estimate):,}": "value is shown" if len(estimate) == 1 else "values are shown",
@@ -128,7 +124,10 @@ def headline(release: Release) -> dict[str, str]:
     # what is known of this very release; `release.error` was known before it, for any data
     if not len(estimate):
         return cards
-    return {**cards, f"± {at_most(off)}": f"people at most, by which a shown number is off, {sure}"}
+    return {
+        **cards,
+        f"± {at_most(estimate.largest_distance)}": f"people at most, by which a shown number is off, {sure}",
+    }
 
 
 def bars_title(release: Release) -> str:
