@@ -27,6 +27,7 @@ What each command says with `--help`. Results go to stdout, as a table or with `
 | 3 | data cannot be read or written, or does not fit |
 | 4 | `verify` found a statement that is false |
 | 130 | interrupted |
+| 141 | whoever read stdout went away, as with `| head -1`; files are written all the same |
 """
 
 

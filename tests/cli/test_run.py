@@ -83,6 +83,25 @@ def test_files(folder, tmp_path):
     assert not re.search(r'(src|href)="?https?:|@import|<script|url\(http', text.replace("xlink:href", ""))
 
 
+def test_an_output_that_is_given_twice_is_refused(folder, tmp_path):
+    twice = ["--out", tmp_path / "d.html", "--out", tmp_path / ".." / tmp_path.name / "d.html"]
+    result = command(
+        "run",
+        "people.parquet",
+        "--column",
+        "page",
+        *GUARANTEE,
+        "--out",
+        tmp_path / "d.html",
+        "--out",
+        again,
+        cwd=folder,
+    )
+    assert result.returncode == 2
+    assert "is given twice as an output" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.slow
 def test_labels_cannot_smuggle_markup_into_the_page(tmp_path):
     label = '<script>alert("$x$")</script>'
@@ -174,6 +193,10 @@ def test_outputs_are_written_also_when_nobody_reads_stdout(folder, tmp_path):
     shell = " ".join([*REAL, *asked])
     subprocess.run(f"{shell} | head -c 1", shell=True, cwd=folder, capture_output=True, check=True)
     assert (tmp_path / "r.json").exists()
+    for more in ("", "--json"):
+        gone = ["bash", "-c", f"{shell} {more} | true; exit ${{PIPESTATUS[0]}}"]
+        left = subprocess.run(gone, cwd=folder, capture_output=True, check=False)
+        assert (left.returncode, left.stderr) == (141, b"")
     full = subprocess.run(f"{shell} --json > /dev/full", shell=True, cwd=folder, capture_output=True, check=False)
     assert full.returncode == 3
     assert b"cannot write to stdout" in full.stderr

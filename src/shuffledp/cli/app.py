@@ -14,6 +14,9 @@ from shuffledp.cli import amplify, compare, demo, plan, protocols, run, separate
 from shuffledp.cli.help import Command, without_type
 from shuffledp.errors import DataError, MissingExtraError, ShuffledpError
 
+_BROKEN_PIPE = 128 + 13
+"""What a shell reports for a program that the signal SIGPIPE ended, as it ends most others."""
+
 
 class Commands(TyperGroup):
     """One line on stderr and an exit code for everything that is the caller's to mend."""
@@ -31,6 +34,7 @@ class Commands(TyperGroup):
             return result
         except BrokenPipeError:  # whoever read stdout has seen enough
             _forget_stdout()
+            raise typer.Exit(_BROKEN_PIPE) from None
         except OSError as error:
             print(f"shuffledp {ctx.invoked_subcommand}: cannot write to stdout: {error.strerror}", file=sys.stderr)
             _forget_stdout()

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from shuffledp.bars.scale import Scale
 from shuffledp.bars.text import people
 from shuffledp.cli.output import (
+    Screen,
     natural_width,
     note_written,
     print_note,
@@ -74,7 +74,7 @@ class _Lines:
         self._kept = min(top, len(self._rows))
         self._smallest = min(_SMALLEST_SHOWN, max(0, len(self._rows) - self._kept - 1))
         self._scale = Scale.of([*self._rows[: self._kept], *self._rows[len(self._rows) - self._smallest :]])
-        self._marks = ("█", "▒") if Console().encoding.startswith("utf") else ("#", ".")
+        self._marks = ("█", "▒") if Screen().encoding.startswith("utf") else ("#", ".")
 
     def drawn(self, bar: int) -> Table:
         """The table with bars of at most this length; none at all for 0."""

@@ -30,14 +30,22 @@ _UNLIMITED = 10_000
 C = TypeVar("C")
 
 
+class Screen(Console):
+    """Standard output. A reader who goes away is told as by print: rich alone would exit with a code of its own."""
+
+    def on_broken_pipe(self) -> None:
+        """Called where rich catches the error."""
+        raise BrokenPipeError
+
+
 def has_edge() -> bool:
     """Whether lines have a width that they should not exceed."""
-    return Console().is_terminal or "COLUMNS" in os.environ
+    return Screen().is_terminal or "COLUMNS" in os.environ
 
 
 def width() -> float:
     """Columns that a table may have."""
-    return Console().width if has_edge() else math.inf
+    return Screen().width if has_edge() else math.inf
 
 
 def new_table(**more: Any) -> Table:
@@ -47,24 +55,24 @@ def new_table(**more: Any) -> Table:
 
 def natural_width(table: Table) -> int:
     """Columns that a table takes where there is no edge."""
-    console = Console(width=_UNLIMITED)
+    console = Screen(width=_UNLIMITED)
     return Measurement.get(console, console.options, table).maximum
 
 
 def least_width(table: Table) -> int:
     """Columns that a table takes with every cell wrapped that may be."""
-    console = Console(width=_UNLIMITED)
+    console = Screen(width=_UNLIMITED)
     return Measurement.get(console, console.options, table).minimum
 
 
 def print_table(table: Table) -> None:
     """A table, whose cells are wrapped where it would be too wide."""
-    Console().print(table)
+    Screen().print(table)
 
 
 def print_whole(table: Table) -> None:
     """A table that may be as wide as it likes where there is no edge."""
-    console = Console()
+    console = Screen()
     if not has_edge():
         console.width = max(console.width, natural_width(table))
     console.print(table)
@@ -95,7 +103,7 @@ def print_title(text: str) -> None:
 
 def print_sentence(text: str | Text) -> None:
     """A sentence, wrapped between words on a terminal."""
-    console = Console()
+    console = Screen()
     if has_edge():
         console.width = min(console.width, _READABLE_WIDTH)
     console.print(text, soft_wrap=not has_edge(), highlight=False, markup=False)
@@ -111,7 +119,7 @@ def print_paragraphs(text: str) -> None:
 def print_indented(text: str) -> None:
     """A sentence below a table, where its first column is."""
     if has_edge():
-        console = Console()
+        console = Screen()
         console.width = min(console.width, _READABLE_WIDTH)
         console.print(Padding(Text(text), (0, 0, 0, 2)), highlight=False)
     else:

@@ -15,3 +15,12 @@ def keep_existing(paths: Iterable[Path], *, force: bool) -> None:
         raise ParameterError(
             f"{' and '.join(existing)} already {they}: give another name, or --force to overwrite what is there"
         )
+
+
+def refuse_repeated(paths: Iterable[Path]) -> None:
+    """Refuses an output that is given twice, also by another way to it."""
+    seen = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise ParameterError(f"{path} is given twice as an output: give each of them another name")
+        seen.add(path.resolve())

@@ -62,12 +62,13 @@ def run(
     Randomness is cryptographic and cannot be seeded.
 
     Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
-    3 data that cannot be read or written, 130 interrupted.
+    3 data that cannot be read or written, 130 interrupted,
+    141 whoever read the output went away.
     """
     from shuffledp.checks import whole
     from shuffledp.cli.domain import read_domain
     from shuffledp.cli.histogram import publish
-    from shuffledp.cli.overwriting import keep_existing
+    from shuffledp.cli.overwriting import keep_existing, refuse_repeated
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.engines import find_files
     from shuffledp.jobs.release import private_histogram
@@ -82,6 +83,7 @@ def run(
     for path in out or []:
         check_writable(path)
         refuse_same(path, [*inputs, *([] if domain is None else [domain])], "an output")
+    refuse_repeated(out or [])
     keep_existing(out or [], force=force)
     labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
     with ProgressBar() as progress, _quiet_start() if engine == "spark" else nullcontext():
