@@ -67,8 +67,8 @@ def test_a_reading_can_be_asked_for_alone():
     ("asked", "reason"),
     [
         ({"protocol": "histogram"}, "protocol must be one of .*hist"),
-        ({"protocol": "hadamard"}, "protocol must be one of"),
-        ({"protocol": "laplace"}, "protocol must be one of"),
+        ({"protocol": "hadamard"}, "hadamard is of the local model, which compare measures; .* hist, .*sparse"),
+        ({"protocol": "laplace"}, "laplace is of the central model, which compare measures"),
         ({"protocol": "dummy", "estimator": "truncated"}, "estimator must be unbiased for dummy, got 'truncated'"),
         ({"protocol": "sparse", "estimator": "unbiased"}, "estimator must be truncated for sparse"),
         ({"estimator": "best"}, "estimator must be truncated or unbiased, got 'best'"),

@@ -114,12 +114,12 @@ def test_json_has_everything_and_no_truth_unless_asked():
         ({"beta": 2}, "beta must lie strictly"),
         ({"estimator": "unbiased"}, "give the domain"),
         ({"protocol": "dummy"}, "give the domain"),
-        ({"protocol": "laplace"}, "protocol must be"),
+        ({"protocol": "laplace"}, "of the central model"),
         ({"protocol": "sparse", "estimator": "unbiased"}, "estimator must be truncated for sparse"),
         ({"messages": True}, "needs a domain"),
         ({"other": True}, "needs a domain"),
         ({"domain": "a"}, "list of labels"),
-        ({"domain": ["a", "a"]}, "repeated"),
+        ({"domain": ["a", "a"]}, "more than once"),
         ({"domain": []}, "at least one label"),
         ({"engine": "cloud"}, "local or spark"),
     ],
@@ -227,6 +227,15 @@ def test_simulation_is_repeatable_and_keeps_its_promise():
         simulate(VALUES, **GUARANTEE, trials=0, seed=1)
     with pytest.raises(ParameterError, match="seed"):
         simulate(VALUES, **GUARANTEE, trials=1, seed=-1)
+
+
+def test_a_simulation_prints_its_errors_and_that_it_is_not_private():
+    result = simulate(VALUES, **GUARANTEE, trials=5, seed=1)
+    text = str(result)
+    assert f"median {result.quantiles([0.5])[0]:,.1f}" in text
+    assert f"held the truth in {round(5 * result.covered)} of 5 releases" in text
+    assert "NOT PRIVATE" in text
+    assert len(repr(result)) < 300
 
 
 def test_unbiased_simulation_on_a_domain():

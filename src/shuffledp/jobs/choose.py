@@ -77,6 +77,12 @@ def choose(
 def _fitting(protocol: str | None, estimator: str | None, *, listed: bool) -> list[str]:
     """Names of the catalogue that fit what is asked; without a protocol, those that the planner advises."""
     offered = {name: entry for name, entry in CATALOGUE.items() if entry.model == "shuffled"}
+    if protocol in CATALOGUE and protocol not in offered:
+        model = CATALOGUE[protocol].model
+        raise ParameterError(
+            f"protocol {protocol} is of the {model} model, which compare measures; a release is made with one of the "
+            f"shuffled model: {', '.join(name for name, entry in offered.items() if entry.advised)} and others"
+        )
     if protocol is not None:
         one_of("protocol", protocol, offered)
     kinds = [entry.kind for name, entry in offered.items() if name == protocol and not entry.published]
