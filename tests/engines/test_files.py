@@ -149,6 +149,8 @@ def test_addresses_say_what_to_do():
     for address in ("s3://bucket/c.csv", "hdfs://host/c.parquet"):
         with pytest.raises(DataError, match=r"--engine spark.*or copy"):
             count(find_files([address]))
+    with pytest.raises(DataError, match="called s3a://"):
+        count(find_files(["s3://bucket/c.csv"]))
 
 
 def test_standard_input(tmp_path, monkeypatch):
@@ -235,6 +237,11 @@ def test_other_encodings_are_refused(tmp_path):
     (tmp_path / "people.csv").write_bytes(b"value\n\x81\xff\n")
     with pytest.raises(DataError, match="not in the encoding cp932"):
         count(find_files([tmp_path], encoding="cp932"))
+    (tmp_path / "people.csv").write_bytes(WORDS.encode())
+    with pytest.raises(DataError, match="not in the encoding ascii"):
+        count(find_files([tmp_path], encoding="ascii"))
+    (tmp_path / "people.csv").write_bytes(b"value\nx\n")
+    assert count(find_files([tmp_path], encoding="ascii")) == {"x": 1}
     for wrong in ("nonsense", "base64", "rot13"):
         with pytest.raises(ParameterError, match="such as utf-8, latin-1"):
             find_files([tmp_path], encoding=wrong)
@@ -298,7 +305,8 @@ def test_nested_values_in_json_are_refused_as_in_parquet(tmp_path, nested):
 
 def test_numbers_in_json_are_spelled_by_their_own_line(tmp_path):
     path = tmp_path / "people.jsonl"
-    values = {"1": "1", "1.0": "1.0", "1.50": "1.5", '"1.50"': "1.50", "true": "true", '"null"': "null", "null": None}
+    values = {"1": "1", "1.0": "1.0", "1.50": "1.5", "1e3": "1000.0", "-0": "0"}
+    values |= {'"1.50"': "1.50", "true": "true", '"null"': "null", "null": None}
     for value, spelled in values.items():
         path.write_text(f'{{"value": {value}}}\n{{"value": 7}}\n')
         assert count(find_files([path])) == {spelled: 1, "7": 1}

@@ -331,3 +331,12 @@ def test_the_categories_of_a_column_are_no_domain(make):
     column = make(["anna", "bert", "zoe"])
     with pytest.raises(ParameterError, match="known without the data"):
         private_histogram(column, domain=column, epsilon=1, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda name: pd.Series(["a"] * 1000, name=name), lambda name: pl.Series(name, ["a"] * 1000)]
+)
+def test_a_series_is_called_by_its_name(make):
+    assert private_histogram(make("v"), epsilon=1, delta=1e-6).column == "v"
+    assert private_histogram(make(""), epsilon=1, delta=1e-6).column == "value"
+    assert private_histogram(make("v"), epsilon=1, delta=1e-6, column="theme").column == "theme"

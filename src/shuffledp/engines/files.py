@@ -144,7 +144,7 @@ def _checked_encoding(encoding: str | None, format: str) -> str | None:
             f"encoding must read every line by itself, and in {found.name} one line can change how others are read: "
             "convert the files to UTF-8"
         )
-    return "utf-8" if found.name in ("ascii", "utf-8-sig") else found.name
+    return "utf-8" if found.name == "utf-8-sig" else found.name
 
 
 _FOLDER, _SPOOLED = "shuffledp-", "standard-input"

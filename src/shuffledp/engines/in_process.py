@@ -194,9 +194,10 @@ class InProcess:
             self._scan = scan_memory(self._column)
             return "SELECT * FROM scanned"
         if remote := next(filter(is_remote, data.paths), None):
+            called = ", where it is called s3a://" if remote.lower().startswith("s3://") else ""
             raise DataError(
-                f"{remote} is not on this machine: read it on Spark with --engine spark (engine='spark' in Python), or "
-                "copy the files here first"
+                f"{remote} is not on this machine: read it on Spark with --engine spark (engine='spark' in Python)"
+                f"{called}, or copy the files here first"
             )
         if data.format in ("parquet", "arrow"):
             check_schemas(data, needed)

@@ -1,7 +1,8 @@
 """Queries on lines of JSON, each an object by itself: what a value is called depends on its own line alone.
 
-The lines come from `TextScan`, as a table `scanned`. Text is counted without its quotes, numbers and truth values as
-JSON writes them; null or no such key is a missing value. Objects and arrays are refused.
+The lines come from `TextScan`, as a table `scanned`. Text is counted without its quotes, truth values as JSON writes
+them, numbers as DuckDB does: 1.50 as 1.5, 1e3 as 1000.0, -0 as 0 (Spark keeps the spelling of the file). null or no
+such key is a missing value. Objects and arrays are refused.
 """
 
 from __future__ import annotations

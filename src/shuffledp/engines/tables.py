@@ -64,7 +64,7 @@ def _read_memory(data: Any, column: Hashable | None, user: Hashable | None) -> M
     if table is None:
         if user is not None:
             raise ParameterError("user must be the name of a column, which needs a table: this data has no columns")
-        name = "value" if column is None else str(column)
+        name = _name_of(data) if column is None else str(column)
         if isinstance(data, Counter):
             return _people_per_value(data, name)
         return _memory({name: store(data)}, name, None)
@@ -76,6 +76,12 @@ def _read_memory(data: Any, column: Hashable | None, user: Hashable | None) -> M
     if of_whom is not None and of_whom.lower() == name.lower():  # DuckDB does not tell them apart
         of_whom += " (user)"
     return table.read({name: value} | ({} if of_whom is None else {of_whom: person}), name, of_whom)
+
+
+def _name_of(values: Any) -> str:
+    """What a flat array is called: a series of pandas or polars may have a name."""
+    name = getattr(values, "name", None)
+    return name if isinstance(name, str) and name else "value"
 
 
 # tables -----------------------------------------------------------------------------------------------------------
