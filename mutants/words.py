@@ -20,8 +20,8 @@ FAULTS = (
         name="epsilons-rounded-to-the-nearest",
         harm="A printed epsilon, delta or share is smaller than the true one.",
         file="words.py",
-        old="Context(prec=digits, rounding=ROUND_CEILING).create_decimal",
-        new="Context(prec=digits, rounding='ROUND_HALF_EVEN').create_decimal",
+        old="return _rounded(bound, digits, ROUND_CEILING)",
+        new="return _rounded(bound, digits, 'ROUND_HALF_EVEN')",
         tests=(f"{_WORDS}::test_a_printed_share_is_an_upper_bound_and_close",),
     ),
     Fault(

@@ -85,18 +85,7 @@ def test_files(folder, tmp_path):
 
 def test_an_output_that_is_given_twice_is_refused(folder, tmp_path):
     twice = ["--out", tmp_path / "d.html", "--out", tmp_path / ".." / tmp_path.name / "d.html"]
-    result = command(
-        "run",
-        "people.parquet",
-        "--column",
-        "page",
-        *GUARANTEE,
-        "--out",
-        tmp_path / "d.html",
-        "--out",
-        again,
-        cwd=folder,
-    )
+    result = command("run", "people.parquet", "--column", "page", *GUARANTEE, *twice, cwd=folder)
     assert result.returncode == 2
     assert "is given twice as an output" in result.stderr
     assert list(tmp_path.iterdir()) == []

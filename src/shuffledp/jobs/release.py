@@ -19,7 +19,7 @@ from typing import Any
 from shuffledp import __version__
 from shuffledp.checks import failure_probability
 from shuffledp.engines.files import FormatName
-from shuffledp.engines.people import LONGEST_VALUE, People
+from shuffledp.engines.people import EVERYTHING, LONGEST_VALUE, People
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.choose import Choice, choose
 from shuffledp.jobs.evaluate import Evaluation
@@ -86,6 +86,12 @@ class Release:
     def privacy(self) -> Privacy:
         """What is promised: `guarantee`, and `delta(epsilon)` and `epsilon(delta)` of the whole curve."""
         return Privacy(guarantee=self.estimate.guarantee, curve=self.protocol.privacy)
+
+    @property
+    def possible_values(self) -> str:
+        """How many values were possible, or which, where no list of them was given."""
+        bins = self.estimate.bins
+        return f"any value of up to {readable(LONGEST_VALUE)} bytes" if bins == EVERYTHING else readable(bins)
 
     def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
         """The largest values as bars, with intervals, on axes of matplotlib; returns the axes."""

@@ -8,12 +8,11 @@ from html import escape
 
 from shuffledp.bars.html import BAR_STYLE, html_bars
 from shuffledp.brief import brief
-from shuffledp.engines.people import EVERYTHING, LONGEST_VALUE
 from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import MOST_BARS
 from shuffledp.report.chart import CHART_STYLE
 from shuffledp.report.figures import all_values, privacy_curve
-from shuffledp.words import at_most, counted, readable, sentence, share_at_most, shown, surely
+from shuffledp.words import at_most, counted, sentence, share_at_most, shown, surely
 
 MOST_ROWS = 200
 """Of the table; the files have all of them."""
@@ -203,7 +202,7 @@ def _made(release: Release) -> str:
     facts = {
         "Column": shown(release.column, width=200),
         "People": f"{estimate.people:,}",
-        "Possible values": _possible(estimate.bins),
+        "Possible values": release.possible_values,
         "Promise": "none was asked for"
         if promise is None
         else f"epsilon {share_at_most(promise.epsilon, digits=6)}, delta {share_at_most(promise.delta, digits=6)} "
@@ -223,11 +222,6 @@ def _made(release: Release) -> str:
         if text
     ]
     return f'<table class="made"><tbody>{"".join(rows)}</tbody></table>'
-
-
-def _possible(bins: int) -> str:
-    """How many values are possible, or which, where no list was given."""
-    return f"any value of up to {readable(LONGEST_VALUE)} bytes" if bins == EVERYTHING else readable(bins)
 
 
 def call(release: Release) -> str:
