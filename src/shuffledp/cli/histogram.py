@@ -59,7 +59,7 @@ def _show(release: Release, *, top: int) -> None:
         print_sentence("No value is frequent enough to be reported.")
     if release.evaluation is not None:
         print_sentence(_comparison(release))
-    print_paragraphs(release.explain())
+    print_paragraphs(release.story())
 
 
 _FRAME = 3  # what one more column takes beside its content

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.plain import to_json
-from shuffledp.words import paragraphs
 
 _READABLE_WIDTH = 100
 """Longer lines of text are hard to read."""
@@ -109,9 +108,9 @@ def print_sentence(text: str | Text) -> None:
     console.print(text, soft_wrap=not has_edge(), highlight=False, markup=False)
 
 
-def print_paragraphs(text: str) -> None:
-    """Titled paragraphs, with an empty line before each."""
-    for title, body in paragraphs(text).items():
+def print_paragraphs(parts: Mapping[str, str]) -> None:
+    """Paragraphs by title, with an empty line before each."""
+    for title, body in parts.items():
         print_sentence("")
         print_sentence(Text.assemble((f"{title}: ", "bold"), body))
 

@@ -35,7 +35,7 @@ from shuffledp.protocols.names import EngineName, EstimatorName, ShuffledName
 from shuffledp.protocols.promise import NOT_PROTECTED
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
-from shuffledp.words import counted, in_paragraphs, paragraphs, readable, sentence, shown
+from shuffledp.words import counted, in_paragraphs, readable, sentence, shown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -126,10 +126,14 @@ class Release:
 
     def explain(self) -> str:
         """The whole story in short paragraphs with titles: that of the estimate, and how people were counted."""
-        story = paragraphs(self.estimate.explain())
+        return in_paragraphs(self.story())
+
+    def story(self) -> dict[str, str]:
+        """The paragraphs of `explain`, by title."""
+        story = self.estimate.story()
         last = {NOT_PROTECTED: text} if (text := story.pop(NOT_PROTECTED, "")) else {}
         warnings = {"Warning": ". ".join(map(sentence, self.warnings)) + "."} if self.warnings else {}
-        return in_paragraphs({**story, "How people were counted": " ".join(self.notes), **last, **warnings})
+        return {**story, "How people were counted": " ".join(self.notes), **last, **warnings}
 
     def to_json(self) -> str:
         """Everything about the release as one JSON object, which `from_json` reads."""

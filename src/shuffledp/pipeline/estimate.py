@@ -167,9 +167,13 @@ class Estimate:
 
     def explain(self) -> str:
         """What its reader must know, in short paragraphs with titles: what is promised, by whom, how sure it is."""
+        return in_paragraphs(self.story())
+
+    def story(self) -> dict[str, str]:
+        """The paragraphs of `explain`, by title."""
         about = paragraphs(self.about())
         about.pop("How sure", None)  # before the release; now more is known
-        return in_paragraphs({"Result": self._found(), "How sure": self._how_sure(), **about})
+        return {"Result": self._found(), "How sure": self._how_sure(), **about}
 
     def _found(self) -> str:
         """How many values are shown, of how many."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
+from collections.abc import Mapping
 from html import escape
 
 from shuffledp.bars.html import BAR_STYLE, html_bars
@@ -16,9 +16,6 @@ from shuffledp.words import at_most, counted, sentence, share_at_most, shown, su
 
 MOST_ROWS = 200
 """Of the table; the files have all of them."""
-
-_TITLED = re.compile(r"^([A-Z][\w ]{2,30}:) ")
-"""How a paragraph with a title begins."""
 
 _STYLE = (
     """
@@ -98,7 +95,7 @@ def page(release: Release) -> str:
 {_promise(release)}
 </div>
 <h2>What this means</h2>
-{_story(estimate.explain())}
+{_story(estimate.story())}
 <h2>How people were counted</h2>
 <ul>{"".join(f"<li>{escape(note)}</li>" for note in release.notes)}</ul>
 <h2>How it was made</h2>
@@ -167,10 +164,11 @@ def _promise(release: Release) -> str:
 for {escape(release.privacy.neighbours)}.</figcaption></figure>"""
 
 
-def _story(text: str) -> str:
-    """Paragraphs; one that begins with a short title has it in bold."""
-    parts = (_TITLED.sub(r"<b>\1</b> ", escape(part, quote=False), count=1) for part in text.split("\n\n"))
-    return "\n".join(f"<p>{part}</p>" for part in parts)
+def _story(parts: Mapping[str, str]) -> str:
+    """Paragraphs, each with its title in bold."""
+    return "\n".join(
+        f"<p><b>{escape(title, quote=False)}:</b> {escape(text, quote=False)}</p>" for title, text in parts.items()
+    )
 
 
 def _cards(release: Release) -> str:
