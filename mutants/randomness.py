@@ -119,8 +119,8 @@ FAULTS = (
         name="drawn-counts-from-a-fixed-seed",
         harm="Every release of a table in the holder's hands has the same known noise.",
         file="protocols/base.py",
-        old="part=part), generator(rng))",
-        new="part=part), np.random.default_rng(7))",
+        old="self._draw(truth, generator(rng))",
+        new="self._draw(truth, np.random.default_rng(7))",
         tests=(f"{_CONTRACT}::test_unseeded_draws_differ[hist]",),
     ),
     Fault(

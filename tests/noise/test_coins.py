@@ -26,7 +26,7 @@ def test_fair_heads_follow_their_law(tosses):
 )
 def test_counted_heads_follow_the_binomial_law(tosses, p):
     rng = np.random.default_rng(5)
-    draws = np.array([count_heads(tosses, p, rng) for _ in range(20_000)])
+    draws = np.array([count_heads(tosses, p, rng) for _ in range(8_000)])
     window = Binomial(trials=tosses, probability=p).window
     assert_law(draws, window.first, window.pmf)
 
@@ -36,7 +36,7 @@ def test_heads_fall_on_every_subset_with_its_probability():
     rng = np.random.default_rng(6)
     tosses, p = 4, 0.25
     counts = np.zeros(2**tosses, dtype=np.int64)
-    for _ in range(40_000):
+    for _ in range(15_000):
         counts[sum(1 << int(i) for i in heads(tosses, p, rng))] += 1
     pmf = np.array([p ** k.bit_count() * (1 - p) ** (tosses - k.bit_count()) for k in range(2**tosses)])
     assert p_value(counts, pmf) > 1e-6

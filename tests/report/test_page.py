@@ -82,7 +82,7 @@ def test_numbers_stand_beside_the_bars(release, text):
 
 
 def test_nouns_follow_their_numbers(text):
-    assert not re.search(r"\b1 (values|people|persons)\b", " ".join(read_page(text).texts))
+    assert not re.search(r"(?<![\d.,])1 (values|people|persons)\b", " ".join(read_page(text).texts))
     assert "1 most frequent" not in text
 
 

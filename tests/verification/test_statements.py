@@ -19,6 +19,10 @@ from shuffledp.verification.statements.verdict import (
 )
 
 
+ONCE = pytest.mark.xdist_group("verify")
+"""Tests that share a whole run of `verify` share a worker."""
+
+
 @pytest.fixture(scope="module")
 def verdicts():
     """Everything that `shuffledp verify` checks; by bad luck one fails once in a million times."""
@@ -26,12 +30,14 @@ def verdicts():
 
 
 @pytest.mark.slow
+@ONCE
 def test_every_statement_holds(verdicts):
     assert {name for name, _ in verdicts} == set(NAMES)
     assert [verdict.statement for _, verdict in verdicts if not verdict.holds] == []
 
 
 @pytest.mark.slow
+@ONCE
 def test_every_protocol_is_calibrated_against_an_oracle_that_did_not_calibrate(verdicts):
     """One promise for every entry of the catalogue and every sum, none of which rests on the protocol's own curve."""
     promised = {name for name, verdict in verdicts if verdict.statement.endswith(", promise") and verdict.oracle}
@@ -41,6 +47,7 @@ def test_every_protocol_is_calibrated_against_an_oracle_that_did_not_calibrate(v
 
 
 @pytest.mark.slow
+@ONCE
 def test_every_protocol_is_run_as_it_is_deployed(verdicts):
     """Published parameters and the best of others change numbers, not code; a curator is not a person who sends."""
     ran = {name: {verdict.ran for group, verdict in verdicts if group == name} for name in NAMES}

@@ -192,8 +192,8 @@ def _labels(domain: Domain | Iterable[Any] | None) -> list[Any] | None:
     """The labels of a listed domain; None for a universe."""
     if isinstance(domain, Domain):
         return domain.decode(np.arange(domain.size)).tolist() if domain.can_list else None
-    if hasattr(domain, "categories") and not hasattr(domain, "__len__"):  # the type of a column of categories
-        domain = domain.categories
+    if not hasattr(domain, "__len__"):  # the type of a column of categories
+        domain = getattr(domain, "categories", domain)
     if hasattr(getattr(domain, "dtype", None), "categories"):
         raise ParameterError(
             "domain must be known without the data, and the categories of a column may come from it: give a list, or "

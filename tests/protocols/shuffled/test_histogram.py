@@ -294,6 +294,7 @@ def test_almost_no_noise_can_be_calibrated_and_sampled():
     assert BinarySum.calibrate(users=10**12, epsilon=1, delta=0.99999).missing_probability == 2.0**-53
 
 
+@pytest.mark.slow
 def test_the_largest_documented_noise_is_feasible():
     protocol = Histogram.calibrate(users=10**12, bins=100, epsilon=1e-3, delta=1e-20)
     assert protocol.error(0.05).simultaneous > 10**7

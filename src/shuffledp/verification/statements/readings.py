@@ -74,10 +74,10 @@ def _tally(specimen: Specimen, row: Vector) -> Tally:
     """Counts as the protocol's tally has them."""
     protocol, counts = specimen.protocol, np.array(row)
     if len(specimen.labels) == 1:
-        return Tally(np.array([1]), counts % specimen.modulus if specimen.modulus else counts)
+        return Tally(np.array([1]), counts % specimen.modulus if specimen.modulus else counts, drawn=True)
     if protocol.kinds > 1:
-        return Tally(np.arange(protocol.bins), counts.reshape(protocol.bins, protocol.kinds))
-    return Tally(np.arange(counts.size), counts)
+        return Tally(np.arange(protocol.bins), counts.reshape(protocol.bins, protocol.kinds), drawn=True)
+    return Tally(np.arange(counts.size), counts, drawn=True)
 
 
 def _failing(specimen: Specimen) -> float:
