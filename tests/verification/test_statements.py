@@ -18,7 +18,6 @@ from shuffledp.verification.statements.verdict import (
     TOGETHER,
 )
 
-
 ONCE = pytest.mark.xdist_group("verify")
 """Tests that share a whole run of `verify` share a worker."""
 
