@@ -113,7 +113,7 @@ def test_a_pipe_gets_everything():
 def test_one_value_is_singular(folder):
     shown = command("run", "one.csv", "--column", "page", *GUARANTEE, "--evaluate", cwd=folder).stdout
     assert "Result: 1 value shown, for 500 people" in shown
-    assert "1 of 1 value present is reported" in shown
+    assert "1 of 1 value present is shown" in shown
     assert "1 values" not in shown
 
 
