@@ -13,11 +13,6 @@ for _size in ("COLUMNS", "LINES"):
     os.environ.pop(_size, None)
 
 
-def pytest_xdist_auto_num_workers():
-    """One worker more than cores: that of the Spark tests often waits for Java."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
 def pytest_collection_modifyitems(items):
     """Tests that run Spark share one worker (the group "spark"); the marker lets `make check` leave them out."""
