@@ -24,7 +24,7 @@ from shuffledp.protocols import (
     SparseHistogram,
 )
 from shuffledp.protocols.base import BaseHistogram
-from shuffledp.verification.drawn import specimens
+from shuffledp.verification.drawn import shuffled_specimens, specimens, sum_specimens
 from shuffledp.verification.statements import (
     calibrations,
     central_releases,
@@ -89,8 +89,8 @@ def test_one_person_without_a_dummy_for_their_value_is_noticed(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "noise"),
     [
-        (specimens.histogram, "missing_probability"),
-        (specimens.blanket_sum, "flip_probability"),
+        (shuffled_specimens.histogram, "missing_probability"),
+        (sum_specimens.blanket_sum, "flip_probability"),
     ],
 )
 def test_noise_30_percent_off_is_noticed(make, noise, factor, monkeypatch):

@@ -14,6 +14,7 @@ Law = Mapping[Any, Fraction]
 
 
 @runtime_checkable
+@runtime_checkable
 class EnumerableProtocol(Protocol):
     """A protocol that can list the exact law of one person's messages."""
 

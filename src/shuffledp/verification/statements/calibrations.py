@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.noise import Binomial
+from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.protocols import (
     AmplifiedOracle,
     BinarySum,
@@ -35,6 +35,7 @@ from shuffledp.protocols import (
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.promise import Promising
 from shuffledp.protocols.target import Target
 from shuffledp.verification.exact import pairs
 from shuffledp.verification.exact.pairs import NEVER, Pair, near_the_mean, worse_way
@@ -121,7 +122,7 @@ def real_sum() -> Iterator[Verdict]:
     )
 
 
-def promise(title: str, protocol: Any, target: Target) -> Iterator[Verdict]:
+def promise(title: str, protocol: Promising, target: Target) -> Iterator[Verdict]:
     """The delta that was asked for, and that of the protocol's curve, beside that of the noise that was chosen."""
     oracle = ORACLES.get(type(protocol))
     if oracle is None:
@@ -181,7 +182,7 @@ def _sparse(protocol: SparseHistogram, target: Target) -> Truth:
     return Truth(delta=worse_way(each, float(_ratio(target))), oracle="4 moved compound Poisson counts, listed")
 
 
-def _clusters(law: Any, target: Target) -> NDArray[np.float64]:
+def _clusters(law: CompoundPoisson, target: Target) -> NDArray[np.float64]:
     """The honest people's part of compound Poisson noise, as far as it matters."""
     share = law.rate * target.honest / target.users
     listed = pairs.compound_poisson(share, np.array(law.size_weights) / sum(law.size_weights), most=_FARTHEST)

@@ -13,8 +13,10 @@ from typing import Any
 
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.local import BassilySmith, LocalHashing
+from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
 from shuffledp.verification.exact.finite import FiniteRandomizer
+from shuffledp.verification.exact.laws import EnumerableProtocol
 from shuffledp.verification.exact.pairs import exponential_above
 from shuffledp.verification.statements.verdict import ENUMERATED, Verdict
 
@@ -38,7 +40,7 @@ def of_entry(name: str) -> Iterator[Verdict]:
     )
 
 
-def table(protocol: Any) -> FiniteRandomizer:
+def table(protocol: HistogramProtocol) -> FiniteRandomizer:
     """The law of one message, or of which of two bins it supports."""
     if isinstance(protocol, LocalHashing):
         cells = protocol.cells or 2
@@ -48,6 +50,8 @@ def table(protocol: Any) -> FiniteRandomizer:
     if isinstance(protocol, BassilySmith):
         own = Fraction(protocol.true_support)
         return supporting(own, Fraction(1, 2), each_other=1 - own, cells=2)
+    if not isinstance(protocol, EnumerableProtocol):
+        raise TypeError(f"{type(protocol).__name__} does not list the law of its messages")
     return FiniteRandomizer.of(protocol, range(protocol.bins))
 
 

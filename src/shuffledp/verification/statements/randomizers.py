@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from shuffledp.pipeline.shuffler import shuffle
-from shuffledp.protocols.sums.real_sum import RealSum
 from shuffledp.verification.drawn.agreement import Agreement, Number, agreement, counted, sum_agreement, worst_of
-from shuffledp.verification.drawn.specimens import SPECIMENS, FloatLaw, Specimen
+from shuffledp.verification.drawn.specimen import FloatLaw, Specimen
+from shuffledp.verification.drawn.specimens import SPECIMENS
 from shuffledp.verification.statements.verdict import DRAWN, ONE_BY_ONE, TOGETHER, Verdict
 
 _DEFINITION = "the law of the protocol's definition"
@@ -87,19 +87,19 @@ def _tallies(specimen: Specimen, draw: Callable[[], Any]) -> Agreement:
 def _row(specimen: Specimen, counts: Any) -> Hashable:
     """The counts of a tally as a tuple; the sum of shares is a number modulo q."""
     row = tuple(int(count) for count in np.ravel(counts))
-    return specimen.spell(np.array(row)) if isinstance(specimen.protocol, RealSum) else row
+    return specimen.spell(np.array(row)) if specimen.modulus is not None else row
 
 
 def _crowds(specimen: Specimen) -> Iterator[Agreement]:
     """How much a crowd of people with one value adds to each count; of shares, whether every bit is a fair coin."""
     protocol = specimen.protocol
-    if isinstance(protocol, RealSum):
-        people = CROWD // protocol.shares
-        shares = protocol.randomize(np.zeros(people)).reshape(people, protocol.shares)
+    if specimen.shares is not None and specimen.modulus is not None:
+        people, bits = CROWD // specimen.shares, specimen.modulus.bit_length() - 1
+        shares = protocol.randomize(np.zeros(people)).reshape(people, specimen.shares)
         for column in shares.T:
-            yield _fair_bits(column, bits=protocol.modulus_bits)
+            yield _fair_bits(column, bits=bits)
         alone = np.array([protocol.randomize(0.0)[0] for _ in range(_SHARES_ALONE)])
-        yield _fair_bits(alone, bits=protocol.modulus_bits)
+        yield _fair_bits(alone, bits=bits)
         return
     for value in specimen.values:
         messages = protocol.randomize(np.full(CROWD, value))

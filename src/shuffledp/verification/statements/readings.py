@@ -13,7 +13,9 @@ import numpy as np
 
 from shuffledp.errors import DataError
 from shuffledp.pipeline.tally import Tally
-from shuffledp.verification.drawn.specimens import SPECIMENS, FloatLaw, Specimen, Vector
+from shuffledp.reading.reading import Reading
+from shuffledp.verification.drawn.specimen import FloatLaw, Specimen, Vector
+from shuffledp.verification.drawn.specimens import SPECIMENS
 from shuffledp.verification.statements.verdict import ENUMERATED, Verdict
 
 BETA = 0.1
@@ -30,8 +32,7 @@ failures."""
 def of_specimen(name: str) -> Iterator[Verdict]:
     """Estimates that are right on average, or never too large for an empty bin; intervals that hold."""
     specimen = SPECIMENS[name]()
-    protocol, title = specimen.protocol, type(specimen.protocol).__name__
-    estimator = protocol.reading.name if hasattr(protocol, "reading") else "unbiased"
+    title, reading = type(specimen.protocol).__name__, specimen.reading
     yield Verdict.at_most(
         statement=f"{title}, intervals",
         claim=f"chance that one fails at most, beta {BETA:g}",
@@ -40,16 +41,18 @@ def of_specimen(name: str) -> Iterator[Verdict]:
         basis=ENUMERATED,
         oracle=_ORACLE,
     )
-    if estimator == "unbiased" and hasattr(protocol, "reading"):
+    if reading is None:  # a sum of shares, whose estimate is the sum itself
+        return
+    if reading.name == "unbiased":
         yield Verdict.at_most(
             statement=f"{title}, estimates",
             claim="people, expected estimate off by",
             claimed=_OFF,
-            exact=_bias(specimen),
+            exact=_bias(specimen, reading),
             basis=ENUMERATED,
             oracle=_ORACLE,
         )
-    elif estimator == "truncated":
+    elif reading.name == "truncated":
         yield Verdict.at_most(
             statement=f"{title}, an empty bin",
             claim="chance that it is reported",
@@ -72,12 +75,11 @@ def _likely(law: FloatLaw) -> Iterator[tuple[Vector, float]]:
 
 def _tally(specimen: Specimen, row: Vector) -> Tally:
     """Counts as the protocol's tally has them."""
-    protocol, counts = specimen.protocol, np.array(row)
-    if len(specimen.labels) == 1:
-        return Tally(np.array([1]), counts % specimen.modulus if specimen.modulus else counts, drawn=True)
-    if protocol.kinds > 1:
-        return Tally(np.arange(protocol.bins), counts.reshape(protocol.bins, protocol.kinds), drawn=True)
-    return Tally(np.arange(counts.size), counts, drawn=True)
+    counts = np.array(row) if specimen.modulus is None else np.array(row) % specimen.modulus
+    if counts.size == 1:
+        return Tally(np.array(specimen.labels), counts, drawn=True)
+    rows = counts if specimen.kinds == 1 else counts.reshape(-1, specimen.kinds)
+    return Tally(np.arange(len(rows)), rows, drawn=True)
 
 
 def _failing(specimen: Specimen) -> float:
@@ -95,9 +97,8 @@ def _failing(specimen: Specimen) -> float:
     return 1 - held
 
 
-def _bias(specimen: Specimen) -> float:
+def _bias(specimen: Specimen, reading: Reading) -> float:
     """How far the expected estimate of a bin is from its true count, at most."""
-    reading = specimen.protocol.reading
     expected: Any = 0.0
     for row, p in specimen.tally_law.items():
         if p < _RARE:
