@@ -12,6 +12,9 @@ from shuffledp.errors import ParameterError
 from shuffledp.words import readable
 
 MOST_USERS = 10**12
+MOST_VALUES = 1000
+"""Of one person: noise grows in proportion to this number, and more would hide everything."""
+
 LEAST_EPSILON, MOST_EPSILON = 1e-3, 50.0
 LEAST_DELTA = 1e-20
 """The range in which accounting resolves every tail; outside it a guarantee is useless or means nothing."""
@@ -90,6 +93,14 @@ def honest_among(honest_users: Any, *, users: int) -> int:
     if honest > users:
         raise ParameterError(f"honest_users={honest} cannot exceed users={users}")
     return honest
+
+
+def values_each(value: Any) -> int:
+    """How many values one person may hold."""
+    number = whole("values_per_person", value)
+    if number > MOST_VALUES:
+        raise ParameterError(f"values_per_person must be at most {MOST_VALUES:,}, got {readable(number)}")
+    return number
 
 
 def reporting(reports: Any, *, users: int) -> int:

@@ -11,9 +11,9 @@ from shuffledp.accounting import calibration
 from shuffledp.accounting.calibration import (
     fewest_users,
     first_rate,
+    moved_bins_fewest_users,
+    moved_bins_probability,
     smallest_probability,
-    two_bins_fewest_users,
-    two_bins_probability,
 )
 from shuffledp.accounting.curve import moved_bins
 from shuffledp.noise import Binomial, CompoundPoisson
@@ -86,23 +86,23 @@ def test_more_noise_means_more_privacy(n, numerator, ratio):
 @pytest.mark.parametrize("users", [40, 148, 10**6])
 def test_histograms_of_one_coin_per_person_are_calibrated_once(users, monkeypatch):
     request = {"users": users, "epsilon": 1.0, "delta": 1e-6}
-    calibration.two_bins_probability.cache_clear()
-    calibration.two_bins_fewest_users.cache_clear()
-    probability, fewest = two_bins_probability(**request), two_bins_fewest_users(epsilon=1.0, delta=1e-6)
+    calibration.moved_bins_probability.cache_clear()
+    calibration.moved_bins_fewest_users.cache_clear()
+    probability, fewest = moved_bins_probability(**request), moved_bins_fewest_users(epsilon=1.0, delta=1e-6)
     assert fewest == 148
     assert (probability is None) == (users < fewest)
     assert probability == smallest_probability(moved_histogram, **request)
     if probability is not None:
         assert moved_bins(Binomial(trials=users, probability=probability)).delta(1.0) <= 1e-6
     monkeypatch.setattr(calibration, "moved_bins", None)  # nothing is computed again
-    assert two_bins_probability(**request) == probability
-    assert two_bins_fewest_users(epsilon=1.0, delta=1e-6) == fewest
+    assert moved_bins_probability(**request) == probability
+    assert moved_bins_fewest_users(epsilon=1.0, delta=1e-6) == fewest
 
 
 @pytest.mark.parametrize("shifts", [1, 2, 6])
 def test_where_the_search_starts_does_not_matter(shifts):
     probability = smallest_probability(moved_histogram, users=10**5, epsilon=0.5, delta=1e-7, shifts=shifts)
-    assert probability == pytest.approx(two_bins_probability(users=10**5, epsilon=0.5, delta=1e-7), rel=2e-9)
+    assert probability == pytest.approx(moved_bins_probability(users=10**5, epsilon=0.5, delta=1e-7), rel=2e-9)
     assert moved_histogram(10**5, probability).delta(0.5) <= 1e-7
     assert fewest_users(moved_histogram, epsilon=0.5, delta=1e-6, shifts=shifts) == 524
 

@@ -110,7 +110,7 @@ def test_a_release_calibrates_each_protocol_once(monkeypatch):
 
     monkeypatch.setattr(calibration, "smallest_probability", counted)
     monkeypatch.setattr(LawSearch, "excess", laws)
-    calibration.two_bins_probability.cache_clear()
+    calibration.moved_bins_probability.cache_clear()
     LawSearch.at.cache_clear()
     release = private_histogram(["a"] * 1500 + ["b"] * 437, epsilon=0.83, delta=1e-6, domain=["a", "b"])
     assert release.title in release.notes[0]

@@ -308,7 +308,7 @@ def test_the_privacy_of_a_release():
     assert promised.delta(1.0) == release.protocol.privacy.delta(1.0) <= 1e-6
     assert promised.epsilon(1e-6) <= 1.0
     assert promised.exact == release.protocol.privacy.exact
-    assert "one person's value is replaced" in str(promised)
+    assert "what one person holds is replaced" in str(promised)
     assert promised.neighbours in str(promised)
 
 

@@ -24,7 +24,7 @@ def test_the_range_of_noise_is_left_as_rarely_as_stated(law, beta, bins):
 @pytest.mark.parametrize("law", LAWS, ids=["binomial", "laplace"])
 @pytest.mark.parametrize("risk", [0.01, 0.1, 0.3])
 def test_a_level_fails_as_rarely_as_it_says(law, risk):
-    level = ExcessRungs(noise=MissingNoise(law=law), people=10**6).level(risk)
+    level = ExcessRungs(noise=MissingNoise(law=law), people=10**6, held=10**6).level(risk)
     window = law.window
     outside = sum(
         p for k, p in enumerate(window.pmf.tolist(), start=window.first) if not level.least <= k <= level.most

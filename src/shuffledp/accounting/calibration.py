@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from shuffledp.accounting.curve import Curve, moved_bins
 from shuffledp.accounting.search import first_safe_from, log_excess
@@ -89,22 +89,25 @@ def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float, shifts: int
 
 
 @lru_cache(maxsize=256)
-def two_bins_probability(*, users: int, epsilon: float, delta: float) -> float | None:
+def moved_bins_probability(*, users: int, epsilon: float, delta: float, values: int = 1) -> float | None:
     """`smallest_probability` for every histogram whose bins have binomial noise of one coin per person, computed once.
 
     The paper's histogram and that of dummies have the same curve, so one release compares them for the price of one.
+    `values` is how many a person holds.
     """
-    return smallest_probability(_two_bins, users=users, epsilon=epsilon, delta=delta)
+    return smallest_probability(
+        partial(_binomial_bins, values), users=users, epsilon=epsilon, delta=delta, shifts=2 * values
+    )
 
 
 @lru_cache(maxsize=256)
-def two_bins_fewest_users(*, epsilon: float, delta: float) -> int:
+def moved_bins_fewest_users(*, epsilon: float, delta: float, values: int = 1) -> int:
     """`fewest_users` for the same histograms."""
-    return fewest_users(_two_bins, epsilon=epsilon, delta=delta)
+    return fewest_users(partial(_binomial_bins, values), epsilon=epsilon, delta=delta, shifts=2 * values)
 
 
-def _two_bins(users: int, probability: float) -> Curve:
-    return moved_bins(Binomial(trials=users, probability=probability))
+def _binomial_bins(values: int, users: int, probability: float) -> Curve:
+    return moved_bins(Binomial(trials=users, probability=probability), values=values)
 
 
 def _rough_mean(shifts: int, epsilon: float, delta: float) -> float:

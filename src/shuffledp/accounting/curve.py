@@ -17,7 +17,7 @@ from shuffledp.checks import real, whole
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.noise import IntegerLaw
 
-REPLACE_ONE = "datasets of equal size in which one person's value is replaced"
+REPLACE_ONE = "datasets of equal size in which what one person holds is replaced"
 
 _STEPS_PER_DEVIATION = 60
 """Of the grid on which losses are composed: finer ones move delta by less than one part in a thousand."""
@@ -251,6 +251,11 @@ def _both_ways(shift: Shift, step: float, library: Any) -> Any:
     )
 
 
-def moved_bins(noise: IntegerLaw) -> PrivacyCurve:
-    """A replaced value moves two bins by one, in opposite directions, with independent noise."""
-    return PrivacyCurve.of_shifts(Shift(law=noise, by=1), Shift(law=noise, by=-1))
+def moved_bins(*noises: IntegerLaw, values: int = 1, resolution: float = 1e-25) -> PrivacyCurve:
+    """A replaced person leaves at most this number of bins and enters as many, each of which then moves by one.
+
+    Every bin has an independent coordinate for each of the `noises`. People who share some of their values move fewer
+    bins, which tells less.
+    """
+    shifts = [Shift(law=noise, by=by) for noise in noises for by in (1, -1)] * values
+    return PrivacyCurve.of_shifts(*shifts, resolution=resolution)

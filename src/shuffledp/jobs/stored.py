@@ -25,6 +25,7 @@ from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.jobs.evaluate import Evaluation
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate, Intervals
+from shuffledp.pipeline.labels import Absent
 from shuffledp.pipeline.tally import as_symbols
 from shuffledp.plain import plain
 from shuffledp.protocols.promise import kept
@@ -43,6 +44,7 @@ _LABELS: Mapping[str, Callable[[str], Any]] = {
     "time": time.fromisoformat,
     "Decimal": Decimal,
     "float": float,
+    "Absent": Absent.from_text,
 }
 """How labels that JSON does not know are read from their text, by the name of their type."""
 

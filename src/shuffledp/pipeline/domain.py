@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.brief import brief
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.pipeline.labels import symbol
+from shuffledp.pipeline.labels import Absent, symbol
 from shuffledp.pipeline.tally import as_symbols
 from shuffledp.words import shown
 
@@ -46,6 +46,10 @@ class Domain(ABC):
         Equal labels, such as True, 1 and 1.0, are one member, spelled in one way (1), whoever holds it first.
         """
         return _Implicit(size)
+
+    def with_absent(self, fillers: int) -> Domain:
+        """These labels, then those of people who hold fewer values than they may: one for each that can be missing."""
+        return _WithAbsent(self, fillers)
 
     @abstractmethod
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
@@ -148,6 +152,34 @@ class _Implicit(Domain):
 
     def __repr__(self) -> str:
         return f"Domain.implicit(<{self.size.bit_length()}-bit size>)"
+
+
+class _WithAbsent(Domain):
+    """The bins of another domain, and of fillers behind them; in an implicit one fillers are their own bins too."""
+
+    def __init__(self, rest: Domain, fillers: int) -> None:
+        self._rest, self.can_list = rest, rest.can_list
+        self._absent = as_symbols([Absent(most=fillers - number) for number in range(1, fillers + 1)])
+        self.size = rest.size + fillers
+
+    def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
+        return self._rest.encode(values)  # fillers are nobody's values
+
+    def decode(self, bins: ArrayLike) -> NDArray[Any]:
+        if not self.can_list:
+            return self._rest.decode(bins)
+        numbers = np.asarray(bins)
+        real = numbers < self._rest.size
+        labels = np.empty(numbers.shape, dtype=object)
+        labels[real] = self._rest.decode(numbers[real])
+        labels[~real] = self._absent[numbers[~real] - self._rest.size]
+        return labels
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._rest or label in self._absent.tolist()
+
+    def __repr__(self) -> str:
+        return f"{self._rest!r}.with_absent({self._absent.size})"
 
 
 def _listed(values: Any) -> list[Any]:

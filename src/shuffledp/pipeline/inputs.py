@@ -56,8 +56,11 @@ def check_domain(domain: Domain | None, *, bins: int) -> None:
         raise ParameterError(f"the domain has {readable(domain.size)} labels, the protocol {readable(bins)} bins")
 
 
-def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False) -> Tally:
-    """The counts as a tally, checked against the protocol; those of a `part` of the bins may add up to fewer people."""
+def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False, each: int = 1) -> Tally:
+    """The counts as a tally, checked against the protocol; those of a `part` of the bins may add up to fewer people.
+
+    Everybody is counted in `each` different bins.
+    """
     if isinstance(counts, Tally):
         truth = counts
     elif isinstance(counts, Mapping) or hasattr(counts, "items"):
@@ -72,8 +75,11 @@ def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False) ->
     _check_symbols(truth, bins=bins)
     if len(truth) and truth.counts.min() < 0:
         raise DataError("counts must not be negative")
-    if truth.total > users if part else truth.total != users:
-        raise DataError(f"the counts add up to {truth.total} people, the protocol is for {users}")
+    if truth.total > users * each if part else truth.total != users * each:
+        together = "" if each == 1 else f" with {each} values each, fillers included"
+        raise DataError(f"the counts add up to {truth.total} people, the protocol is for {users}{together}")
+    if each > 1 and len(truth) and truth.counts.max() > users:
+        raise DataError(f"a bin counts more than the {users} people there are")
     return truth
 
 

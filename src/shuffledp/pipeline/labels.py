@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from enum import Enum
@@ -34,6 +35,25 @@ LONGEST_NUMBER = 14_000
 _EQUAL_ACROSS_TYPES = (np.datetime64, np.timedelta64, Number, date, time, timedelta)
 """Types whose values Python takes for equal to some of other types, or to others of another spelling."""
 
+
+@dataclass(frozen=True, order=True)
+class Absent:
+    """The label of people who hold fewer values than they may: at most this number. It equals nobody's value."""
+
+    most: int
+
+    def __str__(self) -> str:
+        if self.most == 0:
+            return "(no value)"
+        return f"(at most {self.most} value{'' if self.most == 1 else 's'})"
+
+    @classmethod
+    def from_text(cls, text: str) -> Absent:
+        """The label that is written like this."""
+        number = text.strip("()").split()[-2]
+        return cls(most=0 if number == "no" else int(number))
+
+
 _FAR = 4_000
 """Digits before or after the point beyond which a decimal number stays as it is written."""
 
@@ -44,7 +64,7 @@ def label(value: Any) -> Any:
     Equal numbers have one label whatever their type: 1.0, Decimal("1.00") and 1 are 1, and -0.0 is 0. What Python has
     no such value for, such as a date after the year 9999 or an interval, is its text.
     """
-    if value is None or type(value) is int or type(value) is bool:
+    if value is None or type(value) is int or type(value) is bool or isinstance(value, Absent):
         return value
     if isinstance(value, str):
         return _text(str.__str__(value))

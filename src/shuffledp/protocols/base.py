@@ -20,6 +20,7 @@ from shuffledp.checks import (
     reporting,
     target_delta,
     target_epsilon,
+    values_each,
     whole,
 )
 from shuffledp.errors import DataError, ParameterError
@@ -42,9 +43,10 @@ from shuffledp.protocols.promise import (
     reached,
     trusted_in_the_shuffled_model,
 )
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import Target, fillers_of
 from shuffledp.randomness import generator
 from shuffledp.reading.reading import ErrorBound, Reading, Truncating, around_estimates
+from shuffledp.words import readable
 
 _TURNOUT_TOLERANCE = 0.01
 """By how much epsilon may grow, relative to the promised one, if as few people reported as their messages allow: an
@@ -53,16 +55,22 @@ exact calibration has nothing to spare, and no number of messages tells the peop
 
 @dataclass(frozen=True, kw_only=True)
 class BaseHistogram(Brief, ABC):
-    """A histogram protocol of any model: `users` people hold one of `bins` values each.
+    """A histogram protocol of any model: `users` people hold one of `bins` values each, or `values_per_person` of them.
 
     `honest_users` is how many of them surely follow the protocol; only their noise counts for privacy. `guarantee` is
-    what the noise was chosen for; the curve is in `privacy` whatever it is.
+    what the noise was chosen for; the curve is in `privacy` whatever it is. The last `fillers` bins are no values:
+    people who hold fewer than `values_per_person` fill up with them, each once, so that all hold the same number.
     """
 
     users: int
     bins: int
     honest_users: int | None = None
     guarantee: Guarantee | None = None
+    values_per_person: int = 1
+    fillers: int = 0
+
+    takes_sets: ClassVar[bool] = False
+    """Whether people may hold several values, or none."""
 
     kinds: ClassVar[int] = 1
     """How many kinds of messages a bin has, and so how many counts."""
@@ -72,13 +80,46 @@ class BaseHistogram(Brief, ABC):
         object.__setattr__(self, "users", users)
         object.__setattr__(self, "bins", whole("bins", self.bins))
         object.__setattr__(self, "honest_users", honest_among(self.honest_users, users=users))
+        self._check_sets()
+
+    def _check_sets(self) -> None:
+        """Everybody holds different bins, so there must be as many."""
+        values = values_each(self.values_per_person)
+        fillers = fillers_of(self.fillers, values=values)
+        if (values > 1 or fillers) and not self.takes_sets:
+            raise ParameterError(f"{type(self).__name__} counts exactly one value of each person")
+        if values > self.bins or fillers >= self.bins:
+            raise ParameterError(
+                f"values_per_person={values} needs at least as many different values, and bins for the fillers; there "
+                f"are {readable(self.bins)} bins"
+            )
 
     @classmethod
     def calibrate(
-        cls, *, users: int, bins: int, epsilon: float, delta: float, honest_users: int | None = None, **choices: Any
+        cls,
+        *,
+        users: int,
+        bins: int,
+        epsilon: float,
+        delta: float,
+        honest_users: int | None = None,
+        values_per_person: int = 1,
+        fillers: int | None = None,
+        **choices: Any,
     ) -> Self:
-        """The least noise that makes the whole release (epsilon, delta)-private, with the `choices` of `for_target`."""
-        target = Target(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users)
+        """The least noise that makes the whole release (epsilon, delta)-private, with the `choices` of `for_target`.
+
+        `bins` is how many values are possible, of which everybody holds at most `values_per_person`.
+        """
+        target = Target(
+            users=users,
+            bins=bins,
+            epsilon=epsilon,
+            delta=delta,
+            honest_users=honest_users,
+            values_per_person=values_per_person,
+            fillers=fillers,
+        )
         return cls.for_target(target, **choices)
 
     @classmethod
@@ -97,10 +138,11 @@ class BaseHistogram(Brief, ABC):
         raise ParameterError(f"{cls.__name__} has no published parameters: use calibrate")
 
     @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+    def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
         """One, for protocols whose noise does not need other people."""
         target_epsilon(epsilon)
         target_delta(delta)
+        values_each(values_per_person)
         return 1
 
     @property
@@ -143,7 +185,7 @@ class BaseHistogram(Brief, ABC):
 
         `occupied_bins` is how many different values people hold, if that is known to be small.
         """
-        beta, most = failure_probability(beta), min(self.bins, self.users)
+        beta, most = failure_probability(beta), min(self.bins, self.users * self.values_per_person)
         occupied = most if occupied_bins is None else min(most, whole("occupied_bins", occupied_bins))
         reading = self.reading
         per_bin, simultaneous = (reading.error(beta=beta, bins=bins, occupied=occupied) for bins in (1, self.bins))
@@ -158,11 +200,11 @@ class BaseHistogram(Brief, ABC):
         An array gives the count of every bin and draws every bin. A mapping or a Tally draws the bins it lists: that
         is enough for a truncated reading, which reports 0 for all others, and is what makes huge domains possible. The
         list of drawn bins is not private; only an estimate is. With `part` the counts are those of a part of the bins:
-        draws of different parts can be joined.
+        draws of different parts can be joined. Counts of fillers belong to the truth like all others.
         """
         if part and self.reading.phantoms:
             raise ParameterError("this protocol estimates every bin, and so draws all of them at once: leave out part")
-        truth = true_counts(counts, users=self.users, bins=self.bins, part=part)
+        truth = true_counts(counts, users=self.users, bins=self.bins, part=part, each=self.values_per_person)
         return replace(self._draw(truth, generator(rng)), drawn=True)
 
     @abstractmethod
@@ -182,7 +224,7 @@ class BaseHistogram(Brief, ABC):
         check_tally(tally, Tally)
         if tally.kinds != self.kinds:
             raise DataError(f"a tally of {self.kinds} kinds of messages is needed, got {tally.kinds}")
-        check_domain(domain, bins=self.bins)
+        domain = self._labelled(domain)
         beta = failure_probability(beta)
         ran = self.for_reports(reports)._as_kept
         ran._check_number(tally)
@@ -190,6 +232,13 @@ class BaseHistogram(Brief, ABC):
             ran._check_turnout(tally)
         about = partial(ran.describe, beta=beta)
         return read(ran.reading, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain)
+
+    def _labelled(self, domain: Domain | None) -> Domain | None:
+        """The domain with a label for every bin: where it has none for the fillers, they are called what they are."""
+        if self.fillers and isinstance(domain, Domain) and domain.size == self.bins - self.fillers:
+            domain = domain.with_absent(self.fillers)
+        check_domain(domain, bins=self.bins)
+        return domain
 
     def _check_number(self, tally: Tally) -> None:
         """Refuses a tally of another number of messages than this number of people send."""
@@ -256,10 +305,23 @@ class BaseHistogram(Brief, ABC):
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
         """The guarantee, its conditions and the error to expect, in words."""
         error, trust = self.error(beta).simultaneous, self.trust_in_words(drawn=drawn)
-        hides = not self.reading.phantoms
         return describe_release(
-            self._as_kept, trust=trust, noise=self.noise_in_words, error=error, beta=beta, hides=hides
+            self._as_kept,
+            trust=trust,
+            noise=self.noise_in_words,
+            error=error,
+            beta=beta,
+            hides=not self.reading.phantoms,
+            replaced=self._held_in_words,
         )
+
+    @property
+    def _held_in_words(self) -> str:
+        """What a neighbouring dataset replaces."""
+        if self.values_per_person == 1:
+            return "one person's value by any other" + (", or by none" if self.fillers else "")
+        number = f"{'up to ' if self.fillers else ''}{self.values_per_person}"
+        return f"all of one person's values ({number}) by any others"
 
 
 def read(

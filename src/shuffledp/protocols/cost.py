@@ -18,10 +18,10 @@ class MessageCount(NamedTuple):
         return self.expected == self.maximum < math.inf
 
 
-def expected_messages(*, bins: int, noise_per_bin: float) -> float:
-    """One message for the value, and a person's noise in every bin; infinite where no float can hold it."""
+def expected_messages(*, bins: int, noise_per_bin: float, values: int = 1) -> float:
+    """One message for each value, and a person's noise in every bin; infinite where no float can hold it."""
     try:
-        return 1 + bins * noise_per_bin
+        return values + bins * noise_per_bin
     except OverflowError:
         return math.inf
 

@@ -77,6 +77,11 @@ def theorem_noise(target: Target, *, share: int, exactly: int, name: str) -> flo
         ) from None
 
 
+def computed(values: int) -> str:
+    """How the promise of shifted bins is known: two shifts are summed outcome by outcome, more on a fine grid."""
+    return "computed exactly" if values == 1 else "computed as an upper bound"
+
+
 def reached(promised: Guarantee, curve: Curve) -> Guarantee:
     """What is left of a guarantee when fewer people reported than it needs."""
     figures = f"({privacy_figure(promised.epsilon)}, {privacy_figure(promised.delta)})"
@@ -109,18 +114,25 @@ def kept(promised: Guarantee, curve: Curve, *, tolerance: float = 0.0) -> bool:
 
 
 def describe_release(
-    protocol: Promising, *, trust: str, noise: str, error: float, beta: float, hides: bool = False
+    protocol: Promising,
+    *,
+    trust: str,
+    noise: str,
+    error: float,
+    beta: float,
+    hides: bool = False,
+    replaced: str = "one person's value by any other",
 ) -> str:
     """The guarantee and its neighbours, who must be trusted, the error to expect, the noise, what is not protected.
 
     Paragraphs with a title each, for people who know none of our words. Bounds are rounded so that they hold. `hides`
-    says that some values are not shown.
+    says that some values are not shown, `replaced` what differs between neighbours.
     """
     promised = promised_or_usual(protocol)
     not_shown = ", where a value that is not shown counts as 0" if hides else ""
     return in_paragraphs(
         {
-            "Guarantee": _promise_in_words(promised),
+            "Guarantee": _promise_in_words(promised, replaced),
             "Who must be trusted": trust,
             HOW_SURE: (
                 f"With probability at least {surely(beta)} no estimate is off by more than {at_most(error)} people "
@@ -135,13 +147,13 @@ def describe_release(
     )
 
 
-def _promise_in_words(promised: Guarantee) -> str:
+def _promise_in_words(promised: Guarantee, replaced: str) -> str:
     if not math.isfinite(promised.epsilon):
         figure = privacy_figure(promised.delta)
         return f"This release gives no differential privacy at delta={figure}, for any epsilon ({promised.basis})."
     rest = f", plus at most {privacy_figure(promised.delta)}" if promised.delta else ""
     return (
-        f"{promised} ({promised.basis}). In words: replacing one person's value by any other multiplies the chance of "
+        f"{promised} ({promised.basis}). In words: replacing {replaced} multiplies the chance of "
         f"anything that could be published by at most {share_at_most(math.exp(promised.epsilon), digits=3)}{rest}."
     )
 

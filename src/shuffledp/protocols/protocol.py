@@ -33,12 +33,20 @@ class HistogramProtocol(Promising, Protocol):
         """The protocol with its published parameters for the guarantee of the whole release."""
 
     @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+    def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
         """The fewest honest people with whom the guarantee is possible."""
 
     @property
     def bins(self) -> int:
-        """How many values are possible."""
+        """How many values are possible, and fillers."""
+
+    @property
+    def values_per_person(self) -> int:
+        """How many bins everybody holds."""
+
+    @property
+    def fillers(self) -> int:
+        """How many of the bins, the last ones, are no values: who holds fewer fills up with them."""
 
     @property
     def reading(self) -> Reading:
@@ -87,7 +95,10 @@ class MessageProtocol(HistogramProtocol, Protocol):
         """Whether messages are single whole numbers, which some engines need."""
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
-        """The messages of one person (a bin) or of many (an array of bins)."""
+        """The messages of one person (a bin) or of many (an array of bins).
+
+        Where people hold several values, or can hold none, an array with a row for each person: bins, or -1 for none.
+        """
 
     def tally(self, messages: Any) -> Tally:
         """Counts per symbol, which add up over parts of the messages."""

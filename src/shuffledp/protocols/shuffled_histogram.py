@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from shuffledp.accounting import turnout
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.inputs import check_bins, people_in_bins
+from shuffledp.pipeline.sets import filled_up
 from shuffledp.pipeline.shuffler import concatenate, shuffle
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.base import BaseHistogram
@@ -67,8 +68,15 @@ class ShuffledHistogram(BaseHistogram):
         return 0.0 if self.draws_its_law else _MAKING * self.users * self.messages_per_user.expected
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """The messages of one person (a bin) or of many (an array of bins)."""
-        people = people_in_bins(values, bins=self.bins)
+        """The messages of one person (a bin) or of many (an array of bins).
+
+        Where people hold several values, or can hold none, an array with a row for each person: different bins, and
+        -1 where there is none. It is filled up here, so that the number of messages does not tell how many they hold.
+        """
+        if self.values_per_person > 1 or self.fillers:
+            people = filled_up(values, bins=self.bins, each=self.values_per_person, fillers=self.fillers)
+        else:
+            people = people_in_bins(values, bins=self.bins)
         if self.bins > self.most_bins_in_messages:
             raise ParameterError(
                 f"bins={readable(self.bins)} is too many to send messages: draw the tally with sample_tally"
@@ -77,7 +85,7 @@ class ShuffledHistogram(BaseHistogram):
 
     @abstractmethod
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """The messages of people with these values."""
+        """The messages of people with these bins: one each, or a row of several."""
 
     def tally(self, messages: ArrayLike | Tally) -> Tally:
         """How often each message occurs in each bin; also of messages that were counted elsewhere."""

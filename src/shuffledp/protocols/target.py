@@ -1,20 +1,23 @@
-"""What one asks of a protocol: five numbers that always travel together, checked once."""
+"""What one asks of a protocol: numbers that always travel together, checked once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.brief import Brief
-from shuffledp.checks import head_count, honest_among, target_delta, target_epsilon, whole
-from shuffledp.errors import TooFewUsersError
+from shuffledp.checks import head_count, honest_among, target_delta, target_epsilon, values_each, whole
+from shuffledp.errors import ParameterError, TooFewUsersError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target(Brief):
     """(epsilon, delta)-privacy of the whole release, for `users` people and `bins` possible values.
 
-    `honest_users` is how many of the people surely follow the protocol; all of them unless given.
+    `honest_users` is how many of the people surely follow the protocol; all of them unless given. Everybody holds at
+    most `values_per_person` different values. Who holds fewer fills up with the first of the `fillers`, bins beyond
+    the possible values: there are as many as values, unless everybody surely holds that number, as with a single value.
     """
 
     users: int
@@ -22,6 +25,8 @@ class Target(Brief):
     epsilon: float
     delta: float
     honest_users: int | None = None
+    values_per_person: int = 1
+    fillers: int | None = None
 
     def __post_init__(self) -> None:
         users = head_count("users", self.users)
@@ -31,6 +36,8 @@ class Target(Brief):
             "honest_users": honest_among(self.honest_users, users=users),
             "epsilon": target_epsilon(self.epsilon),
             "delta": target_delta(self.delta),
+            "values_per_person": (values := values_each(self.values_per_person)),
+            "fillers": fillers_of(self.fillers, values=values),
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -39,6 +46,26 @@ class Target(Brief):
     def honest(self) -> int:
         """How many people surely follow the protocol."""
         return self.users if self.honest_users is None else self.honest_users
+
+    @property
+    def cells(self) -> int:
+        """The possible values and the fillers together."""
+        return self.bins + (self.fillers or 0)
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        """The fields of every protocol for this target."""
+        return {
+            "users": self.users,
+            "bins": self.cells,
+            "honest_users": self.honest,
+            "values_per_person": self.values_per_person,
+            "fillers": self.fillers,
+        }
+
+    def needs_one_value(self, protocol: type) -> None:
+        """Refuses several values for each person, or none, where a protocol counts exactly one."""
+        need_one_value(protocol, values=self.values_per_person, fillers=self.fillers or 0)
 
     def promise(self, basis: str) -> Guarantee:
         """The guarantee that is asked for."""
@@ -52,4 +79,23 @@ class Target(Brief):
             f"{name}={self.honest} is too few for epsilon={self.epsilon:g}, delta={self.delta:g}{made}: needs at "
             f"least {needed}" + (f", {instead}" if instead else ""),
             minimum_users=needed,
+        )
+
+
+def fillers_of(given: Any, *, values: int) -> int:
+    """How many fillers there are: one for each value that may be missing, or none where none is."""
+    if given is None:
+        return values if values > 1 else 0
+    fillers = whole("fillers", given, minimum=0)
+    if fillers not in (0, values):
+        raise ParameterError(f"fillers must be 0 or values_per_person={values}, one for each that may be missing")
+    return fillers
+
+
+def need_one_value(protocol: type, *, values: int, fillers: int = 0) -> None:
+    """Refuses several values for each person, or none, for a protocol that counts exactly one."""
+    if values != 1 or fillers:
+        raise ParameterError(
+            f"{protocol.__name__} counts exactly one value of each person: for several, or for people without one, use "
+            "Histogram, SparseHistogram or DummyHistogram (hist, sparse, dummy), or a curator"
         )

@@ -60,9 +60,15 @@ class ThresholdedCounts:
     noise: DiscreteLaplace
     people: int
     threshold: int
+    values_per_person: int = 1
 
     name = "truncated"
     phantoms = False
+
+    @property
+    def held(self) -> int:
+        """How many values all people hold together."""
+        return self.people * self.values_per_person
 
     def evidence(self, tally: Tally) -> Tally:
         """What was published."""
@@ -93,7 +99,7 @@ class ThresholdedCounts:
         """At most how likely some bin is off by more: a bin of more than `error` people can also be hidden."""
         off = 2 * self.noise.window.above(error)
         hidden = self.noise.window.below(self.threshold - error - 1)
-        large = min(bins, occupied, self.people // (error + 1))
+        large = min(bins, occupied, self.held // (error + 1))
         return any_of((min(1.0, off + hidden), large), (off, min(bins, occupied) - large))
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
@@ -105,8 +111,8 @@ class ThresholdedCounts:
     def _ladder(self) -> Ladder:
         """What the excess of a bin says about its people."""
         noise = MissingNoise(law=self.noise, shift=self.threshold - 1)
-        return Ladder(rungs=ExcessRungs(noise=noise, people=self.people))
+        return Ladder(rungs=ExcessRungs(noise=noise, people=self.people, held=self.held))
 
     def _known(self, evidence: Tally) -> Known:
         """Somebody holds every bin that is published."""
-        return Known.of(np.ones(len(evidence), dtype=np.int64), people=self.people)
+        return Known.of(np.ones(len(evidence), dtype=np.int64), people=self.people, held=self.held)

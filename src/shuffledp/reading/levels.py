@@ -57,7 +57,7 @@ class Level:
 class Known:
     """What is sure without any luck: bounds on the counts of reported bins, and on those of all others.
 
-    Everybody holds one value, so people who are surely in one bin are in no other.
+    All people together hold a known number of values: those that are surely in one bin are in no other.
     """
 
     least: NDArray[np.int64]
@@ -66,9 +66,14 @@ class Known:
     people: int
 
     @classmethod
-    def of(cls, least: NDArray[np.int64], *, people: int, most: NDArray[np.int64] | None = None) -> Known:
-        """From the people who are surely in each reported bin, and at most how many can be in it."""
-        room = max(0, people - int(least.sum()))
+    def of(
+        cls, least: NDArray[np.int64], *, people: int, held: int | None = None, most: NDArray[np.int64] | None = None
+    ) -> Known:
+        """From the people who are surely in each reported bin, and at most how many can be in it.
+
+        `held` is how many values all people hold together, one each unless given.
+        """
+        room = max(0, (people if held is None else held) - int(least.sum()))
         highest = np.minimum(least + room, people)
         return cls(least, highest if most is None else np.minimum(highest, most), min(room, people), people)
 
@@ -82,7 +87,11 @@ class Rungs(Protocol):
 
     @property
     def people(self) -> int:
-        """How many people there are."""
+        """How many people there are: as many as can hold one value."""
+
+    @property
+    def held(self) -> int:
+        """How many values they hold together: as many as all bins have."""
 
     def level(self, risk: float) -> Level:
         """A level whose edges are each passed with at most this risk; wider for smaller risks."""
@@ -149,7 +158,7 @@ class Ladder:
 
     def _possible(self, level: Level, bins: int) -> int:
         """How many of the bins can have more than `hidden` people."""
-        return min(bins, self.rungs.people // (int(min(level.hidden, self.rungs.people)) + 1))
+        return min(bins, self.rungs.held // (int(min(level.hidden, self.rungs.people)) + 1))
 
     def _first(self, holds: Callable[[Level], bool]) -> Level:
         """The first level for which something holds that then holds for all later ones; the last one says nothing."""
@@ -195,6 +204,7 @@ class ExcessRungs:
 
     noise: MissingNoise
     people: int
+    held: int
 
     def level(self, risk: float) -> Level:
         """M between two bounds. A bin of more than `most` people with no more M than that is reported."""
@@ -205,7 +215,7 @@ class ExcessRungs:
 
     def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
         """Too little M in a reported bin; too much of it hides a small one."""
-        return self.noise.least_of_small(risk, people=self.people, bins=bins), -math.inf
+        return self.noise.least_of_small(risk, held=self.held, bins=bins), -math.inf
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,16 +55,17 @@ class MissingNoise:
         at = bisect_left(options, True, key=lambda k: self.below(k) <= risk)
         return options[at] if at < len(options) else -math.inf
 
-    def least_of_small(self, risk: float, *, people: int, bins: int) -> float:
+    def least_of_small(self, risk: float, *, held: int, bins: int) -> float:
         """The largest bound that M stays under in some *reported* bin with at most this risk, whatever the data.
 
         A bin of c people is reported where M < c, so it counts with P(M < min(bound, c)); over all bins this adds up
-        to at most people * max over c of P(M < min(bound, c)) / c, and to at most (occupied bins) * P(M < bound).
+        to at most held * max over c of P(M < min(bound, c)) / c, and to at most (occupied bins) * P(M < bound), where
+        `held` is the number of values that all people hold together.
         """
-        single = self.least(risk / min(people, bins))
+        single = self.least(risk / min(held, bins))
         sizes = np.arange(1, max(1, math.floor(self.mean)) + 1)
         per_person = np.maximum.accumulate(self._below_each(sizes) / sizes)
-        small = int(np.searchsorted(people * per_person, risk, side="right"))  # how many sizes keep to the risk
+        small = int(np.searchsorted(held * per_person, risk, side="right"))  # how many sizes keep to the risk
         return max(single, small) if small else single
 
     def _below_each(self, k: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -9,7 +9,8 @@ Two readings of the same counts, both post-processing, with excess = count - peo
 For an error `a` and a bin of true count c, the truncated estimate is off by c if M >= c and by |E[M] - M| otherwise.
 So a bin with c > a fails with probability at most P(M > a) + P(M < E[M] - a), one with 1 <= c <= a with at most
 P(M < E[M] - a), an empty one never. At most people / (floor(a) + 1) bins can hold more than a people: that number,
-not the number of bins, multiplies the risk. docs/proofs/exact-error.md has the details.
+not the number of bins, multiplies the risk. Where everybody holds several values, all of these count. docs/proofs/
+exact-error.md has the details.
 """
 
 from __future__ import annotations
@@ -38,9 +39,15 @@ class TruncatedCounts:
 
     noise: IntegerLaw
     people: int
+    values_per_person: int = 1
 
     name = "truncated"
     phantoms = False
+
+    @property
+    def held(self) -> int:
+        """How many values all people hold together."""
+        return self.people * self.values_per_person
 
     def evidence(self, tally: Tally) -> Tally:
         """The bins with more messages than there are people."""
@@ -51,12 +58,14 @@ class TruncatedCounts:
     def point(self, evidence: Tally) -> NDArray[np.float64]:
         """Excess + E[M], as far as there are people."""
         excess = self._excess(evidence)
-        return np.minimum(excess.astype(np.float64) + self.noise.mean, Known.of(excess, people=self.people).most)
+        return np.minimum(
+            excess.astype(np.float64) + self.noise.mean, Known.of(excess, people=self.people, held=self.held).most
+        )
 
     def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
         """Excess + the range of M; a bin that is not reported has at most the largest M."""
         excess = self._excess(evidence)
-        known = Known.of(excess, people=self.people)
+        known = Known.of(excess, people=self.people, held=self.held)
         return self._ladder.intervals(excess, excess, known, beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
@@ -69,7 +78,7 @@ class TruncatedCounts:
         most = math.floor(error + COUNT_AGAINST_MEAN)
         off = self.noise.window.below(math.ceil(self.noise.mean - error - COUNT_AGAINST_MEAN))
         off_or_hidden = off + self.noise.window.above(most)
-        large = min(bins, occupied, self.people // (most + 1))
+        large = min(bins, occupied, self.held // (most + 1))
         return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
 
     def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
@@ -84,7 +93,7 @@ class TruncatedCounts:
     @cached_property
     def _ladder(self) -> Ladder:
         """What the excess of a bin says about its people."""
-        return Ladder(rungs=ExcessRungs(noise=MissingNoise(law=self.noise), people=self.people))
+        return Ladder(rungs=ExcessRungs(noise=MissingNoise(law=self.noise), people=self.people, held=self.held))
 
     def _excess(self, evidence: Tally) -> NDArray[np.int64]:
         """C - M of each bin."""
@@ -140,7 +149,7 @@ def beyond(noise: IntegerLaw, error: float) -> float:
 
 
 def possible(tally: Tally, *, people: int) -> None:
-    """Refuses a bin with more than two messages for each person: one for the value and one of the noise."""
+    """Refuses a bin with more than two messages for each person: one if they hold it and one of the noise."""
     if len(tally) and tally.counts.max() > 2 * people:
         raise DataError(
             f"a bin has more messages than {people} people can send; give the number who reported as reports="

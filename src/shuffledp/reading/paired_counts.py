@@ -36,9 +36,15 @@ class PairedCounts:
     pairs: IntegerLaw
     lone: IntegerLaw
     people: int
+    values_per_person: int = 1
 
     name = "truncated"
     phantoms = False
+
+    @property
+    def held(self) -> int:
+        """How many values all people hold together."""
+        return self.people * self.values_per_person
 
     def evidence(self, tally: Tally) -> Tally:
         """The bins with more messages of the first kind than of the second."""
@@ -68,7 +74,7 @@ class PairedCounts:
     def _known(self, evidence: Tally) -> Known:
         """At least c - M and at most c + P people hold a bin."""
         plus, excess = _plus_and_excess(evidence)
-        return Known.of(excess, people=self.people, most=plus)
+        return Known.of(excess, people=self.people, held=self.held, most=plus)
 
     def deviates_above(self, bound: float) -> float:
         """P(D > bound), rounded up: a sum over the values of M of a tail of P."""
@@ -107,7 +113,7 @@ class PairedCounts:
         most = math.floor(error + COUNT_AGAINST_MEAN)
         off = self.deviates_above(error) + self.deviates_below(-error)
         off_or_hidden = off + self.lone.window.above(most)
-        large = min(bins, occupied, self.people // (most + 1))
+        large = min(bins, occupied, self.held // (most + 1))
         return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
@@ -147,15 +153,15 @@ class PairedCounts:
         """Bounds on D of all bins that are reported, with half of the risk for each.
 
         A bin of c people adds P(M < c and D beyond the bound), over all bins at most people times the largest ratio of
-        that to c, and at most (occupied bins) * P(D beyond the bound).
+        that to c, and at most (occupied bins) * P(D beyond the bound). With several values each, these count as people.
         """
         sizes, window = self._lone_values + 1, self.lone.window
-        occupied, outside = min(bins, self.people), window.mass_below + window.mass_above
+        occupied, outside = min(bins, self.held), window.mass_below + window.mass_above
 
         def holds(misses: NDArray[np.float64]) -> bool:
             chances = np.cumsum(window.pmf * misses) + outside
             per_person = float((chances / np.maximum(sizes, 1)).max())
-            return min(self.people * per_person, occupied * float(chances[-1])) <= risk / 2
+            return min(self.held * per_person, occupied * float(chances[-1])) <= risk / 2
 
         above = self._reach(lambda bound: holds(self._pair_misses(bound)))
         below = self._reach(lambda bound: holds(self._pair_misses(-bound, below=True)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,10 +28,12 @@ class Curator(BaseHistogram):
 
     noise: DiscreteLaplace
 
+    takes_sets: ClassVar[bool] = True
+
     @property
     def messages_per_user(self) -> MessageCount:
-        """People send their value, to the curator."""
-        return MessageCount(expected=1.0, maximum=1.0)
+        """People send their values, to the curator."""
+        return MessageCount(expected=float(self.values_per_person), maximum=float(self.values_per_person))
 
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
         """The private histogram of people's values."""

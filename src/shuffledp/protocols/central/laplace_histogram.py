@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
@@ -18,23 +18,26 @@ from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.central.curator import Curator
+from shuffledp.protocols.promise import computed
 from shuffledp.protocols.target import Target
 from shuffledp.reading.curated_counts import CuratedCounts
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceHistogram(Curator):
-    """Every bin of the domain with noise of both signs; a replaced value moves two of them by one."""
+    """Every bin of the domain with noise of both signs; each value that is replaced moves two of them by one."""
 
     @classmethod
     def for_target(cls, target: Target) -> Self:
         """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
-        noise = smallest_noise(target.epsilon, target.delta)
-        return cls(users=target.users, bins=target.bins, noise=noise, guarantee=target.promise("computed exactly"))
+        values = target.values_per_person
+        noise = smallest_noise(target.epsilon, target.delta, values=values)
+        return cls(**target.settled, noise=noise, guarantee=target.promise(computed(values)))
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """Pure epsilon: decay e^(-epsilon / 2), since two counts change by one."""
+        target.needs_one_value(cls)
         noise = DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2)))
         pure = Guarantee(epsilon=target.epsilon, delta=0.0, basis="sensitivity 2")
         return cls(users=target.users, bins=target.bins, noise=noise, guarantee=pure)
@@ -42,7 +45,7 @@ class LaplaceHistogram(Curator):
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact curve."""
-        return moved_bins(self.noise)
+        return moved_bins(self.noise, values=self.values_per_person)
 
     @cached_property
     def reading(self) -> CuratedCounts:
@@ -69,16 +72,17 @@ _TOLERANCE = 1e-9
 """Precision of the logarithm of the decay, relative to epsilon."""
 
 
-def smallest_noise(epsilon: float, delta: float) -> DiscreteLaplace:
-    """The smallest noise for two moved bins: less than pure epsilon needs, since delta may be spent."""
+@lru_cache(maxsize=256)
+def smallest_noise(epsilon: float, delta: float, *, values: int = 1) -> DiscreteLaplace:
+    """The smallest noise for two moved bins, or for each value: less than pure epsilon needs, as delta may be spent."""
 
     def law(rate: float) -> DiscreteLaplace:
         return DiscreteLaplace(decay=safely_up(math.exp(rate)))
 
     def excess(rate: float) -> float:
-        return log_excess(moved_bins(law(rate)).delta(epsilon), delta)
+        return log_excess(moved_bins(law(rate), values=values).delta(epsilon), delta)
 
-    pure = -epsilon / 2
+    pure = -epsilon / (2 * values)
     found = first_safe_from(
         excess,
         pure,

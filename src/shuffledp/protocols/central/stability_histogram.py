@@ -40,6 +40,8 @@ class StabilityHistogram(Curator):
 
     threshold: int
 
+    takes_sets = False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "threshold", whole("threshold", self.threshold, minimum=2))
@@ -47,6 +49,7 @@ class StabilityHistogram(Curator):
     @classmethod
     def for_target(cls, target: Target) -> Self:
         """The noise and the threshold with the smallest simultaneous error (beta = 0.05) that are exactly private."""
+        target.needs_one_value(cls)
         epsilon, delta = target.epsilon, target.delta
         least, most = (
             math.log(-math.log(decay)) for decay in (math.exp(-epsilon / 2), smallest_noise(epsilon, delta).decay)
@@ -74,6 +77,7 @@ class StabilityHistogram(Curator):
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """Decay e^(-epsilon / 2) and threshold 1 + 2 ln(2 / delta) / epsilon, rounded up to a whole count."""
+        target.needs_one_value(cls)
         return cls(
             users=target.users,
             bins=target.bins,

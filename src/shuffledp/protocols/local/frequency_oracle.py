@@ -54,6 +54,7 @@ class FrequencyOracle(ShuffledHistogram):
     @classmethod
     def for_target(cls, target: Target, **choices: Any) -> Self:
         """The protocol with pure epsilon; delta buys nothing here, and other people's honesty does not matter."""
+        target.needs_one_value(cls)
         return cls(users=target.users, bins=target.bins, epsilon=target.epsilon, **choices)
 
     @classmethod

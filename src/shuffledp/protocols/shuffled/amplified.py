@@ -56,6 +56,7 @@ class AmplifiedOracle(ShuffledHistogram):
         Without `kind`, the local protocol with the smallest error there. For local hashing the range of the hash is the
         best one after amplification, which is far above the best one without (Wang et al. 2019).
         """
+        target.needs_one_value(cls)
         if kind is not None and kind not in ORACLES:
             raise ParameterError(f"kind must be one of {', '.join(choice.__name__ for choice in ORACLES)}")
         choices = [kind] if kind else ORACLES

@@ -48,6 +48,7 @@ class BlanketHistogram(ShuffledHistogram):
     @classmethod
     def for_target(cls, target: Target) -> Self:
         """The fewest flips that make the whole release (epsilon, delta)-private by an upper bound."""
+        target.needs_one_value(cls)
         return cls(
             users=target.users,
             bins=target.bins,
@@ -59,6 +60,7 @@ class BlanketHistogram(ShuffledHistogram):
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """The published number of coins for (epsilon / 2, delta / 2) in each of the two bins that move."""
+        target.needs_one_value(cls)
         return kept_promise(
             cls(
                 users=target.users,

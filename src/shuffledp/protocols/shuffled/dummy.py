@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, moved_bins
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
-from shuffledp.checks import target_delta, target_epsilon
+from shuffledp.checks import target_delta, target_epsilon, values_each
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.clusters import Clusters
@@ -26,6 +26,7 @@ from shuffledp.noise.coins import heads
 from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount, expected_messages
+from shuffledp.protocols.promise import computed
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.noisy_counts import UnbiasedCounts
@@ -43,6 +44,7 @@ class DummyHistogram(ShuffledHistogram):
     noise: Dummies
 
     draws_its_law = True
+    takes_sets = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,22 +57,22 @@ class DummyHistogram(ShuffledHistogram):
         if dummies not in ("binomial", "poisson"):
             raise ParameterError(f"dummies must be binomial or poisson, got {dummies!r}")
         return cls(
-            users=target.users,
-            bins=target.bins,
+            **target.settled,
             noise=_binomial_for(target) if dummies == "binomial" else _poisson_for(target),
-            honest_users=target.honest,
-            guarantee=target.promise("computed exactly"),
+            guarantee=target.promise(computed(target.values_per_person)),
         )
 
     @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+    def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
         """The fewest honest people with whom (epsilon, delta) is possible with binomial dummies."""
-        return calibration.two_bins_fewest_users(epsilon=target_epsilon(epsilon), delta=target_delta(delta))
+        return calibration.moved_bins_fewest_users(
+            epsilon=target_epsilon(epsilon), delta=target_delta(delta), values=values_each(values_per_person)
+        )
 
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact privacy curve of the whole release, counting the honest people's dummies only."""
-        return moved_bins(self.noise.share(self.honest, of=self.users))
+        return moved_bins(self.noise.share(self.honest, of=self.users), values=self.values_per_person)
 
     @cached_property
     def reading(self) -> UnbiasedCounts:
@@ -79,13 +81,15 @@ class DummyHistogram(ShuffledHistogram):
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """One for the value, and the dummies."""
-        expected = expected_messages(bins=self.bins, noise_per_bin=self.noise.mean / self.users)
-        return MessageCount(expected=expected, maximum=1 + self.bins if isinstance(self.noise, Binomial) else math.inf)
+        """One for each value, and the dummies."""
+        values, per_bin = self.values_per_person, self.noise.mean / self.users
+        expected = expected_messages(bins=self.bins, noise_per_bin=per_bin, values=values)
+        most = values + self.bins if isinstance(self.noise, Binomial) else math.inf
+        return MessageCount(expected=expected, maximum=most)
 
     def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The value, and the dummies of every bin."""
-        return tilts + self.bins / self.users * self.noise.cumulant(tilts)
+        """The values, and the dummies of every bin."""
+        return self.values_per_person * tilts + self.bins / self.users * self.noise.cumulant(tilts)
 
     @property
     def noise_in_words(self) -> str:
@@ -95,7 +99,7 @@ class DummyHistogram(ShuffledHistogram):
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """The values of all people, then everybody's dummies."""
         kind = np.min_scalar_type(self.bins - 1)
-        return np.concatenate([people.astype(kind), self._dummies(people.size, rng).astype(kind)])
+        return np.concatenate([people.ravel().astype(kind), self._dummies(people.shape[0], rng).astype(kind)])
 
     def _dummies(self, people: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """The bins of the dummies of a number of people."""
@@ -117,9 +121,12 @@ class DummyHistogram(ShuffledHistogram):
 
 def _binomial_for(target: Target) -> Binomial:
     """One dummy or none from each person and bin."""
-    probability = calibration.two_bins_probability(users=target.honest, epsilon=target.epsilon, delta=target.delta)
+    values = target.values_per_person
+    probability = calibration.moved_bins_probability(
+        users=target.honest, epsilon=target.epsilon, delta=target.delta, values=values
+    )
     if probability is None:
-        needed = DummyHistogram.minimum_users(epsilon=target.epsilon, delta=target.delta)
+        needed = DummyHistogram.minimum_users(epsilon=target.epsilon, delta=target.delta, values_per_person=values)
         raise target.too_few(needed, how="with binomial dummies", instead="or poisson dummies")
     return Binomial(trials=target.users, probability=probability)
 
@@ -127,7 +134,9 @@ def _binomial_for(target: Target) -> Binomial:
 def _poisson_for(target: Target) -> CompoundPoisson:
     """A Poisson number of dummies from each person and bin."""
     rate = calibration.first_rate(
-        lambda rate: math.log(moved_bins(_poisson(rate)).delta(target.epsilon) / target.delta),
+        lambda rate: math.log(
+            moved_bins(_poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta
+        ),
         start=math.log(2 / target.delta),
         largest=LARGEST_RATE / 10,
     )

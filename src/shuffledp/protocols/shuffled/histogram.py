@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, moved_bins
-from shuffledp.checks import target_delta, target_epsilon
+from shuffledp.checks import target_delta, target_epsilon, values_each
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount, expected_messages
-from shuffledp.protocols.promise import theorem_noise
+from shuffledp.protocols.promise import computed, theorem_noise
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.reading.noisy_counts import TruncatedCounts, UnbiasedCounts
@@ -41,6 +41,7 @@ class Histogram(ShuffledHistogram):
     truncated: bool = True
 
     draws_its_law = True
+    takes_sets = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,22 +50,24 @@ class Histogram(ShuffledHistogram):
     @classmethod
     def for_target(cls, target: Target, *, truncated: bool = True) -> Self:
         """The smallest noise that makes the whole release (epsilon, delta)-private, exactly."""
-        probability = calibration.two_bins_probability(users=target.honest, epsilon=target.epsilon, delta=target.delta)
+        values = target.values_per_person
+        probability = calibration.moved_bins_probability(
+            users=target.honest, epsilon=target.epsilon, delta=target.delta, values=values
+        )
         if probability is None:
-            needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
+            needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta, values_per_person=values)
             raise target.too_few(needed, instead="or a larger epsilon or delta")
         return cls(
-            users=target.users,
-            bins=target.bins,
+            **target.settled,
             missing_probability=probability,
-            honest_users=target.honest,
-            guarantee=target.promise("computed exactly"),
+            guarantee=target.promise(computed(values)),
             truncated=truncated,
         )
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """Theorem 3.2, which gives (epsilon, delta) with the noise of Theorem 3.1 for half of each."""
+        target.needs_one_value(cls)
         exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
         probability = theorem_noise(target, share=2, exactly=exactly, name="Theorem 3.2")
         return cls(
@@ -75,9 +78,11 @@ class Histogram(ShuffledHistogram):
         )
 
     @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+    def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
         """The fewest honest people with whom (epsilon, delta) is possible for the whole release."""
-        return calibration.two_bins_fewest_users(epsilon=target_epsilon(epsilon), delta=target_delta(delta))
+        return calibration.moved_bins_fewest_users(
+            epsilon=target_epsilon(epsilon), delta=target_delta(delta), values=values_each(values_per_person)
+        )
 
     @cached_property
     def noise(self) -> Binomial:
@@ -87,24 +92,27 @@ class Histogram(ShuffledHistogram):
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact privacy curve of the whole release, counting the honest people's noise only."""
-        return moved_bins(Binomial(trials=self.honest, probability=self.missing_probability))
+        honest = Binomial(trials=self.honest, probability=self.missing_probability)
+        return moved_bins(honest, values=self.values_per_person)
 
     @cached_property
     def reading(self) -> TruncatedCounts | UnbiasedCounts:
         """Truncated or unbiased."""
         if self.truncated:
-            return TruncatedCounts(noise=self.noise, people=self.users)
+            return TruncatedCounts(noise=self.noise, people=self.users, values_per_person=self.values_per_person)
         return UnbiasedCounts(noise=self.noise, people=self.users, bins=self.bins, missing=True)
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """One for the value and nearly one for every bin."""
-        expected = expected_messages(bins=self.bins, noise_per_bin=1 - self.missing_probability)
-        return MessageCount(expected=expected, maximum=1 + self.bins)
+        """One for each value and nearly one for every bin."""
+        expected = expected_messages(
+            bins=self.bins, noise_per_bin=1 - self.missing_probability, values=self.values_per_person
+        )
+        return MessageCount(expected=expected, maximum=self.values_per_person + self.bins)
 
     def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The value, and a message for every bin unless it is missing."""
-        return tilts + self.bins * (tilts + self.noise.cumulant(-tilts) / self.users)
+        """The values, and a message for every bin unless it is missing."""
+        return self.values_per_person * tilts + self.bins * (tilts + self.noise.cumulant(-tilts) / self.users)
 
     @property
     def noise_in_words(self) -> str:
@@ -117,17 +125,18 @@ class Histogram(ShuffledHistogram):
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """Person after person: every bin but for the missing ones, then their own."""
         kind = np.min_scalar_type(self.bins - 1)
-        at_once = max(1, _CELLS_AT_ONCE // self.bins)
+        at_once, values = max(1, _CELLS_AT_ONCE // self.bins), self.values_per_person
+        number = people.shape[0]
         # one row per person: every bin, then their own
-        everything = np.empty((min(at_once, people.size), self.bins + 1), dtype=kind)
+        everything = np.empty((min(at_once, number), self.bins + values), dtype=kind)
         everything[:, : self.bins] = np.arange(self.bins, dtype=kind)
         sent = []
-        for start in range(0, people.size, at_once):
+        for start in range(0, number, at_once):
             block = people[start : start + at_once]
-            rows = everything[: block.size]
-            rows[:, self.bins] = block
-            missing = heads(block.size * self.bins, self.missing_probability, rng)
-            sent.append(np.delete(rows.ravel(), missing + missing // self.bins))
+            rows = everything[: block.shape[0]]
+            rows[:, self.bins :] = block.reshape(-1, values)
+            missing = heads(block.shape[0] * self.bins, self.missing_probability, rng)
+            sent.append(np.delete(rows.ravel(), missing + values * (missing // self.bins)))
         return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
@@ -135,12 +144,12 @@ class Histogram(ShuffledHistogram):
         missing = self.noise.sample(len(truth), rng=rng)
         return Tally(truth.symbols, truth.counts + self.users - missing, complete=len(truth) == self.bins)
 
-    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's messages, sorted, for verification on a few bins."""
+    def randomizer_law(self, *values: int) -> dict[tuple[Any, ...], Fraction]:
+        """The exact law of one person's messages, sorted, for verification on a few bins; fillers are values too."""
         missing = Fraction(self.missing_probability)
         law: dict[tuple[Any, ...], Fraction] = {}
         for present in product([False, True], repeat=self.bins):
             noise = [j for j, sent in enumerate(present) if sent]
             weight = missing ** (self.bins - len(noise)) * (1 - missing) ** len(noise)
-            law[tuple(sorted([*noise, value]))] = weight
+            law[tuple(sorted([*noise, *values]))] = weight
         return law

@@ -30,7 +30,7 @@ from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount, bits_to_name
 from shuffledp.protocols.promise import kept_promise
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import Target, need_one_value
 from shuffledp.reading.smallest_cell import HashRows, SmallestCell
 from shuffledp.words import counted
 
@@ -83,6 +83,7 @@ class PublicCoinHistogram(ShuffledHistogram):
         cls, target: Target, *, rows: int | None = None, width: int | None = None, coin: int | None = None
     ) -> Self:
         """The least noise for (epsilon, delta); without `rows`, as many as make the error smallest."""
+        target.needs_one_value(cls)
         cells = 2 * target.users if width is None else width
         public = fresh_coin() if coin is None else coin
         if rows is not None:
@@ -119,6 +120,7 @@ class PublicCoinHistogram(ShuffledHistogram):
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """T = ceil(ln 2d), s = 2n and g = 90 T^2 ln(2T / delta) / (n epsilon^2), where that is at most 1/2."""
+        target.needs_one_value(cls)
         rows = published_rows(target.bins)
         needed = 90 * rows**2 * math.log(2 * rows / target.delta) / target.epsilon**2
         if needed > target.users / 2:
@@ -141,8 +143,9 @@ class PublicCoinHistogram(ShuffledHistogram):
         )
 
     @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float, rows: int = 1) -> int:
+    def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1, rows: int = 1) -> int:
         """The fewest honest people with whom (epsilon, delta) is possible, with this number of rows."""
+        need_one_value(cls, values=values_per_person)
         return calibration.fewest_users(
             lambda users, probability: _curve(users, probability, rows),
             epsilon=target_epsilon(epsilon),

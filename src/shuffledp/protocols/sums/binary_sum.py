@@ -26,7 +26,7 @@ from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.cost import MessageCount
 from shuffledp.protocols.promise import theorem_noise
 from shuffledp.protocols.sums.bits import SumOfBits
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import Target, need_one_value
 from shuffledp.reading.noisy_counts import TruncatedCounts, UnbiasedCounts
 
 
@@ -44,6 +44,7 @@ class BinarySum(SumOfBits):
     @classmethod
     def for_target(cls, target: Target, *, truncated: bool = True) -> Self:
         """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
+        target.needs_one_value(cls)
         probability = calibration.smallest_probability(
             _curve, users=target.honest, epsilon=target.epsilon, delta=target.delta, shifts=1
         )
@@ -62,6 +63,7 @@ class BinarySum(SumOfBits):
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """The paper's noise: (epsilon, delta)-private by Theorem 3.1 i."""
+        target.needs_one_value(cls)
         exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
         probability = theorem_noise(target, share=1, exactly=exactly, name="Theorem 3.1")
         return cls(
@@ -72,8 +74,9 @@ class BinarySum(SumOfBits):
         )
 
     @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+    def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
         """The fewest honest people with whom (epsilon, delta) is possible."""
+        need_one_value(cls, values=values_per_person)
         return calibration.fewest_users(_curve, epsilon=target_epsilon(epsilon), delta=target_delta(delta), shifts=1)
 
     @cached_property

@@ -35,6 +35,7 @@ class BlanketSum(SumOfBits):
     @classmethod
     def for_target(cls, target: Target) -> Self:
         """The fewest flips that are (epsilon, delta)-private by an upper bound."""
+        target.needs_one_value(cls)
         return cls(
             users=target.users,
             bins=target.bins,
@@ -46,6 +47,7 @@ class BlanketSum(SumOfBits):
     @classmethod
     def published_for(cls, target: Target) -> Self:
         """The published number of coins, for (epsilon, delta)."""
+        target.needs_one_value(cls)
         flip = published_flips(target, moved_bits=1)
         return kept_promise(
             cls(

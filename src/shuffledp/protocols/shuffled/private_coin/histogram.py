@@ -29,7 +29,7 @@ from shuffledp.protocols.cost import MessageCount
 from shuffledp.protocols.promise import kept_promise
 from shuffledp.protocols.shuffled.private_coin import decoding, sampling
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
-from shuffledp.protocols.target import Target
+from shuffledp.protocols.target import Target, need_one_value
 from shuffledp.reading.chance_supports import ChanceSupports
 from shuffledp.words import counted, readable
 
@@ -77,6 +77,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
         With more `elements` other people's real messages disturb an estimate less, but every one more doubles the noise
         messages that are needed. By default there are as many as make that 8 to 16.
         """
+        target.needs_one_value(cls)
         few_enough_bins(target.bins)
         epsilon, delta, honest = target.epsilon, target.delta, target.honest
         if elements is None:
@@ -106,6 +107,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
 
         Refused where they do not give what they promise: then r is too small for any epsilon.
         """
+        target.needs_one_value(cls)
         return kept_promise(
             cls(
                 users=target.users,
@@ -117,11 +119,12 @@ class PrivateCoinHistogram(ShuffledHistogram):
         )
 
     @classmethod
-    def minimum_users(cls, *, epsilon: float, delta: float) -> int:
+    def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
         """The fewest honest people with whom (epsilon, delta) is possible, with one element per message.
 
         A person's own noise hides them, so this is 1 unless they would have to send too many messages.
         """
+        need_one_value(cls, values=values_per_person)
         return math.ceil(_fewest_noise(1, target_epsilon(epsilon), target_delta(delta)) / MOST_NOISE_MESSAGES)
 
     @cached_property

@@ -46,6 +46,7 @@ class SparseHistogram(ShuffledHistogram):
     kinds = 2
     most_bins_in_messages = 2**63
     draws_its_law = True
+    takes_sets = True
 
     @classmethod
     def for_target(cls, target: Target, *, messages: float | None = None, error: float | None = None) -> Self:
@@ -65,11 +66,9 @@ class SparseHistogram(ShuffledHistogram):
                     "noise than can be computed: more of them must be honest"
                 ) from None
             protocol = cls(
-                users=target.users,
-                bins=target.bins,
+                **target.settled,
                 pairs=everyone.pairs,
                 lone=everyone.lone,
-                honest_users=target.honest,
                 guarantee=target.promise("computed as an upper bound"),
             )
             if protocol.privacy.delta(target.epsilon) <= target.delta:
@@ -80,17 +79,22 @@ class SparseHistogram(ShuffledHistogram):
     def privacy(self) -> PrivacyCurve:
         """The privacy curve of the whole release, counting the honest people's noise only; an upper bound."""
         search = LawSearch.resolving(self.guarantee)
-        return self._laws.scaled(self.honest / self.users).curve(resolution=search.resolution)
+        honest = self._laws.scaled(self.honest / self.users)
+        return honest.curve(values=self.values_per_person, resolution=search.resolution)
 
     @cached_property
     def reading(self) -> PairedCounts:
         """Bins with more +j than -j, estimated from both."""
-        return PairedCounts(pairs=self.pairs, lone=self.lone, people=self.users)
+        return PairedCounts(
+            pairs=self.pairs, lone=self.lone, people=self.users, values_per_person=self.values_per_person
+        )
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """One for the value, and the noise: two for every pair, one for every lone message."""
-        expected = expected_messages(bins=self.bins, noise_per_bin=self._laws.messages / self.users)
+        """One for each value, and the noise: two for every pair, one for every lone message."""
+        expected = expected_messages(
+            bins=self.bins, noise_per_bin=self._laws.messages / self.users, values=self.values_per_person
+        )
         return MessageCount(expected=expected, maximum=math.inf)
 
     @property
@@ -99,23 +103,23 @@ class SparseHistogram(ShuffledHistogram):
         return 1 + bits_to_name(self.bins)
 
     def turnout_statistic(self, tally: Tally) -> float:
-        """All +j, and all +j less all -j: people and pairs, and people less lone messages, which are independent."""
+        """All +j, and all +j less all -j: values and pairs, and values less lone messages, which are independent."""
         plus, minus = (float(number) for number in tally.counts.sum(axis=0))
         by_plus, by_difference = self._turnout_weights
         return by_plus * plus + by_difference * (plus - minus)
 
     def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A person adds one to both, their pairs to the first, and takes their lone messages from the second."""
+        """A person adds their values to both, their pairs to the first, and takes their lone ones from the second."""
         by_plus, by_difference = (weight * tilts for weight in self._turnout_weights)
         noise = self.pairs.cumulant(by_plus) + self.lone.cumulant(-by_difference)
-        return by_plus + by_difference + self.bins / self.users * noise
+        return self.values_per_person * (by_plus + by_difference) + self.bins / self.users * noise
 
     @cached_property
     def _turnout_weights(self) -> tuple[float, float]:
         """Each counts by how much one person adds to it on average over its variance, which is the best sum of two."""
-        share = self.bins / self.users
-        by_plus = (1 + share * self.pairs.mean) / self.pairs.variance
-        by_difference = (1 - share * self.lone.mean) / self.lone.variance
+        share, values = self.bins / self.users, self.values_per_person
+        by_plus = (values + share * self.pairs.mean) / self.pairs.variance
+        by_difference = (values - share * self.lone.mean) / self.lone.variance
         total = by_plus + abs(by_difference)
         return by_plus / total, by_difference / total
 
@@ -131,9 +135,9 @@ class SparseHistogram(ShuffledHistogram):
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """2j for +j, 2j + 1 for -j: values, then pairs, then lone messages."""
-        pairs, lone = (clusters.draw_bins(people.size, rng=rng) for clusters in self._clusters)
+        pairs, lone = (clusters.draw_bins(people.shape[0], rng=rng) for clusters in self._clusters)
         kind = np.min_scalar_type(2 * self.bins - 1)
-        signed = ((people, 0), (pairs, 0), (pairs, 1), (lone, 1))
+        signed = ((people.ravel(), 0), (pairs, 0), (pairs, 1), (lone, 1))
         return np.concatenate([(2 * bins.astype(np.uint64) + np.uint64(sign)).astype(kind) for bins, sign in signed])
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from shuffledp.accounting import calibration
-from shuffledp.accounting.curve import PrivacyCurve, Shift
+from shuffledp.accounting.curve import PrivacyCurve, moved_bins
 from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.accounting.search import first_safe
 from shuffledp.noise import CompoundPoisson
@@ -62,18 +62,21 @@ class SparseLaws:
             pairs=self.pairs.with_rate(self.pairs.rate * factor), lone=self.lone.with_rate(self.lone.rate * factor)
         )
 
-    def curve(self, *, resolution: float) -> PrivacyCurve:
+    def curve(self, *, values: int = 1, resolution: float) -> PrivacyCurve:
         """A replaced value moves c + P and c - M of two bins by one, one bin up and one down: four shifts."""
-        shifts = [Shift(law=law, by=by) for law in (self.pairs, self.lone) for by in (1, -1)]
-        return PrivacyCurve.of_shifts(*shifts, resolution=resolution)
+        return moved_bins(self.pairs, self.lone, values=values, resolution=resolution)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LawSearch:
-    """The trade-off between messages and error for one guarantee."""
+    """The trade-off between messages and error for one guarantee, where a person holds some number of values.
+
+    The losses of K values spread as that of one at epsilon / sqrt(K), for which clusters are then made.
+    """
 
     epsilon: float
     delta: float
+    values: int = 1
 
     @classmethod
     def resolving(cls, promised: Guarantee | None) -> LawSearch:
@@ -87,7 +90,7 @@ class LawSearch:
 
     def laws(self, pair_rate: float, lone_rate: float) -> SparseLaws:
         """The family: two cluster shapes that depend on epsilon only."""
-        pairs, lone = _clusters(self.epsilon)
+        pairs, lone = _clusters(self.epsilon / math.sqrt(self.values))
         return SparseLaws(
             pairs=_law(pair_rate, pairs),
             lone=_law(lone_rate, lone),
@@ -95,7 +98,7 @@ class LawSearch:
 
     def excess(self, laws: SparseLaws) -> float:
         """Not positive exactly if the laws give the guarantee."""
-        return math.log(laws.curve(resolution=self.resolution).delta(self.epsilon) / self.delta)
+        return math.log(laws.curve(values=self.values, resolution=self.resolution).delta(self.epsilon) / self.delta)
 
     @lru_cache(maxsize=256)  # noqa: B019 - searches are small values, equal ones share their results
     def at(self, pairs: float) -> SparseLaws | None:

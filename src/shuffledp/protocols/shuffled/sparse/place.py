@@ -18,11 +18,11 @@ _BETA = 0.05
 
 def laws_for(target: Target, *, messages: float | None, error: float | None) -> SparseLaws:
     """The laws of the honest people's noise within a number of messages or an error, or at the knee of the curve."""
-    search = LawSearch(epsilon=target.epsilon, delta=target.delta)
+    search = LawSearch(epsilon=target.epsilon, delta=target.delta, values=target.values_per_person)
     if messages is not None and error is not None:
         raise ParameterError("give messages or error, not both: each decides the other")
     if messages is not None:
-        return _within_messages(search, messages, bins_per_person=Fraction(target.bins, target.honest))
+        return _within_messages(search, messages, bins_per_person=Fraction(target.cells, target.honest))
     if error is not None:
         return _within_error(search, error, target)
     laws = search.cheapest(start=KNEE)
@@ -35,11 +35,11 @@ def laws_for(target: Target, *, messages: float | None, error: float | None) -> 
 
 def _within_messages(search: LawSearch, messages: float, *, bins_per_person: Fraction) -> SparseLaws:
     """The laws with the smallest error for at most this number of messages per person."""
-    budget = math.inf if messages == math.inf else (real("messages", messages) - 1) / float(bins_per_person)
+    budget = math.inf if messages == math.inf else (real("messages", messages) - search.values) / float(bins_per_person)
     laws = search.within(budget) if budget > 0 else None
     if laws is None:
         cheapest = search.cheapest()
-        fewest = 1 + float(bins_per_person) * cheapest.messages if cheapest else math.inf
+        fewest = search.values + float(bins_per_person) * cheapest.messages if cheapest else math.inf
         raise ParameterError(
             f"messages={messages:g} per person is too few for epsilon={search.epsilon:g}, delta={search.delta:g}: "
             f"needs about {fewest:.4g}"
@@ -55,8 +55,9 @@ def _within_error(search: LawSearch, error: float, target: Target) -> SparseLaws
         if laws is None:
             return math.inf
         total = laws.scaled(target.users / target.honest)
-        reading = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users)
-        return reading.error(beta=_BETA, bins=target.bins, occupied=min(target.users, target.bins))
+        values = target.values_per_person
+        reading = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users, values_per_person=values)
+        return reading.error(beta=_BETA, bins=target.cells, occupied=min(values * target.users, target.cells))
 
     # along the curve the error falls as pairs are added
     at = bisect_left(PAIR_RATES, True, key=lambda pairs: simultaneous(search.at(pairs)) <= limit)
