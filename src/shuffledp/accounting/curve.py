@@ -137,7 +137,18 @@ def _composed(releases: _Releases, resolution: float) -> PrivacyLoss:
     step = max(step, max(release.span(resolution) for release, _ in releases) / _MOST_STEPS)
     # where every shift has one single loss, that loss is the grid
     step = step or max(abs(shift.loss.mean) for shift, _ in shifts) or 1.0
+    step = _fitting(step, [shift.loss.largest for shift, _ in shifts])
     return sum_of([release.on_grid(step, cut=resolution).times(times) for release, times in releases]).loss
+
+
+def _fitting(step: float, largest: list[float]) -> float:
+    """A step at most as long of which the largest loss is a multiple.
+
+    Noise such as the discrete Laplace has two losses only, each the negative of the other: on a grid that has both,
+    nothing is lost.
+    """
+    most = max(largest, default=0.0)
+    return most / math.ceil(most / step) if math.isfinite(most / step) and most > 0 else step
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,10 @@ Estimator = Annotated[
     ),
 ]
 
+Consistent = Annotated[
+    bool,
+    flag("--consistent", "Adjust the estimates: none negative, together as many as people hold.", panel=RESULT),
+]
 Top = Annotated[int, option("NUMBER", "How many of the largest values to show.", panel=RESULT, parser=whole_number)]
 Force = Annotated[bool, flag("--force", "Overwrite files that exist.", panel=RESULT)]
 Json = Annotated[bool, flag("--json", "Print the whole result as JSON.", panel=RESULT)]

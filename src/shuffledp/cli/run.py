@@ -40,6 +40,7 @@ def run(
     messages: Annotated[
         bool, flag("--messages", "Really make, shuffle and count every message (needs --domain).", panel=PROTOCOL)
     ] = False,
+    consistent: given.Consistent = False,
     beta: given.Beta = 0.05,
     top: given.Top = 15,
     evaluate: Annotated[
@@ -99,6 +100,7 @@ def run(
             protocol=cast("ShuffledName | None", protocol),
             estimator=cast("EstimatorName | None", estimator),
             messages=messages,
+            consistent=consistent,
             beta=beta,
             evaluate=evaluate,
             engine=cast("EngineName | None", engine),

@@ -154,6 +154,7 @@ def private_histogram(
     estimator: EstimatorName | None = None,
     messages: bool = False,
     beta: float = 0.05,
+    consistent: bool = False,
     evaluate: bool = False,
     engine: EngineName | None = None,
     master: str | None = None,
@@ -175,6 +176,7 @@ def private_histogram(
     protocol      a name of the catalogue, such as hist, sparse or dummy; by default the best for these numbers
     estimator     truncated (never reports a value that nobody holds) or unbiased (needs a domain)
     messages      really make, shuffle and count every message (needs a domain)
+    consistent    adjust the estimates to numbers that are possible: none negative, together as many as people hold
     evaluate      compare with the truth; the comparison is not private
     engine        local or spark, `master` its address
     delimiter     between the fields of CSV files, if not a comma; `encoding` of text files, if not UTF-8; `format`
@@ -215,6 +217,7 @@ def private_histogram(
         tally = people.send(chosen.protocol) if messages else people.draw(chosen.protocol)
         estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
+        estimate = estimate.consistent() if consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None
     error, made = chosen.protocol.error(beta).simultaneous, tally.messages if messages else None
     phantoms = chosen.entry.phantoms

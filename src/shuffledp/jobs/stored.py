@@ -151,6 +151,8 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         guarantee=promise,
         about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
         domain=Domain.of(labels.tolist()) if listed else Domain.implicit(protocol.bins),
+        values_per_person=protocol.values_per_person,
+        adjusted=bool(stored["adjusted"]),
     )
 
 

@@ -10,11 +10,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from shuffledp.bars.text import text_bars
 from shuffledp.brief import Brief
 from shuffledp.checks import whole
 from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.pipeline.consistent import nearest_possible
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.labels import Places
 from shuffledp.plain import label_kind, plain, plain_label
@@ -80,7 +81,9 @@ class Estimate:
 
     Only reported bins are stored. A bin that is not reported is estimated to be 0, and holds at most
     `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
-    1 - beta; those of `simultaneous` cover all of them at once with that probability.
+    1 - beta; those of `simultaneous` cover all of them at once with that probability. Everybody holds
+    `values_per_person` values, of which the last bins stand for those that are missing. `adjusted` says that the counts
+    were made `consistent`.
     """
 
     symbols: NDArray[Any]
@@ -94,6 +97,8 @@ class Estimate:
     guarantee: Guarantee | None
     about: Callable[..., str] = field(repr=False)
     domain: Domain | None = None
+    values_per_person: int = 1
+    adjusted: bool = False
 
     @cached_property
     def labels(self) -> NDArray[Any]:
@@ -165,6 +170,23 @@ class Estimate:
             strict=True,
         )]  # fmt: skip
 
+    def consistent(self) -> Self:
+        """The nearest counts that could be true: none negative, together as many as people hold, in their intervals.
+
+        The intervals stay. Counts that are not biased as they are can be a little off on average afterwards. Where the
+        intervals contradict the number of people, which is as rare as that they fail, they are left aside.
+        """
+        held = self.people * self.values_per_person
+        everything = len(self) == self.bins
+        low, high = (
+            np.clip(end, 0, self.people).astype(np.float64) for end in (self.simultaneous.low, self.simultaneous.high)
+        )
+        if low.sum() > held or (everything and high.sum() < held):
+            low, high = np.zeros(len(self)), np.full(len(self), float(self.people))
+        least = held if everything else 0
+        counts = nearest_possible(self.counts, low=low, high=high, least=least, most=held)
+        return replace(self, counts=counts, adjusted=True)
+
     def explain(self) -> str:
         """What its reader must know, in short paragraphs with titles: what is promised, by whom, how sure it is."""
         return in_paragraphs(self.story())
@@ -193,6 +215,8 @@ class Estimate:
             said.append(f"a value that is not shown is held by at most {most}")
         text = f"With probability at least {surely(self.beta)} all intervals hold the true numbers at once"
         text += f": {', and '.join(said)}." if said else "."
+        if self.adjusted:
+            text += " " + _ADJUSTED
         if self.estimator == "truncated":
             return f"{text} A value that nobody holds is never reported."
         return f"{text} Every possible value is shown, also those that nobody holds." if self.bins > 1 else text
@@ -279,6 +303,7 @@ class Estimate:
             "bins": self.bins if self.bins.bit_length() <= 64 else None,
             "log2_bins": math.log2(self.bins),
             "estimator": self.estimator,
+            "adjusted": self.adjusted,
             "beta": self.beta,
             "unreported_high": self.simultaneous.unreported_high,
             "unreported_high_alone": self.per_bin.unreported_high,
@@ -350,6 +375,11 @@ class Estimate:
             raise DataError("that label is not in the domain of this histogram")
         return at
 
+
+_ADJUSTED = (
+    "The estimates were adjusted to numbers that are possible: none is negative, and together they fit the number of "
+    "people."
+)
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """How a text begins that a spreadsheet may take for a formula; the last four are wide signs of East Asian scripts."""

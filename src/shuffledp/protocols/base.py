@@ -231,7 +231,10 @@ class BaseHistogram(Brief, ABC):
         if reports is None and not tally.drawn:
             ran._check_turnout(tally)
         about = partial(ran.describe, beta=beta)
-        return read(ran.reading, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain)
+        estimate = read(
+            ran.reading, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain
+        )
+        return replace(estimate, values_per_person=self.values_per_person)
 
     def _labelled(self, domain: Domain | None) -> Domain | None:
         """The domain with a label for every bin: where it has none for the fillers, they are called what they are."""
