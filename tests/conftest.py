@@ -1,4 +1,4 @@
-"""Hypothesis without time limits: a slow machine is not a failing test. The marker `spark` for tests that run Spark."""
+"""Hypothesis without time limits: a slow machine is not a failing test. Groups of tests that share a worker."""
 
 import os
 
@@ -19,3 +19,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any(group.args == ("spark",) for group in item.iter_markers("xdist_group")):
             item.add_marker("spark")
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_node_collection_finished(node, ids):
+    """Workers that forget groups, as with pytest 9.2 and pytest-xdist 3.8, would start Spark several times, and last."""
+    lost = [name for name in ids if "/test_spark" in name and not name.endswith("@spark")]
+    if node.config.getoption("dist") == "loadgroup" and lost:
+        pytest.exit(f"pytest-xdist does not know groups of tests with pytest {pytest.__version__}", returncode=4)
