@@ -132,7 +132,6 @@ notebook: .venv/test.stamp
 	@touch $@
 
 # What the tests need of the system is installed where that is possible, and otherwise named with the way to get it.
-# Without a browser the tests of pages are left out, and say so.
 .venv/java.stamp: .venv/python.stamp
 	@scripts/need.sh 'java -version || "$$JAVA_HOME/bin/java" -version' openjdk-17-jre-headless openjdk@17 \
 	  'make test runs Spark, which needs Java 17 or 21'
@@ -140,7 +139,7 @@ notebook: .venv/test.stamp
 
 .venv/chromium.stamp: .venv/python.stamp
 	@scripts/need.sh 'for name in chromium chromium-browser google-chrome; do $$name --version && exit; done; exit 1' \
-	  chromium chromium 'the tests look at the report page with Chromium' || true
+	  chromium chromium 'make test looks at the report page, which needs Chromium or Google Chrome'
 	@touch $@
 
 ## lock: pins every requirement anew (needs uv)

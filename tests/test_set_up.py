@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.report.test_page_in_browser import NAMES
+
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
 def machine(tmp_path):
-    """A machine with a few programs; `install(name, script)` adds one, `need()` asks for the program `wanted`."""
-    for tool in ("sh", "env", "chmod", "cat", "dirname"):
+    """A machine with a few programs; `install(name, script)` adds one, `need()` asks for the program `wanted`.
+
+    `make(step)` does a step of the Makefile there, in a folder where there is a Python environment already.
+    """
+    for tool in ("sh", "env", "chmod", "cat", "dirname", "make", "touch"):
         (tmp_path / tool).symlink_to(shutil.which(tool))
 
     class Machine:
@@ -26,6 +31,23 @@ def machine(tmp_path):
                 ["sh", ROOT / "scripts" / "need.sh", "wanted --version", "the-package", "the-formula", "tests need it"],
                 env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True, check=False,
             )  # fmt: skip
+
+        def make(self, step):
+            folder = tmp_path / "project"
+            shutil.copytree(ROOT / "scripts", folder / "scripts")
+            shutil.copy(ROOT / "Makefile", folder)
+            (folder / ".venv").mkdir()
+            (folder / ".venv" / "python.stamp").touch()
+            done = subprocess.run(
+                ["make", f".venv/{step}.stamp"],
+                cwd=folder,
+                env={"PATH": str(tmp_path), "JAVA_HOME": "/nowhere"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert (folder / ".venv" / f"{step}.stamp").exists() == (done.returncode == 0)
+            return done
 
         @property
         def log(self):
@@ -69,3 +91,24 @@ def test_otherwise_one_line_says_how(machine, tools):
     assert result.returncode == 1
     assert "apt-get install the-package" in line
     assert "brew install the-formula" in line
+
+
+@pytest.mark.parametrize(
+    ("step", "program", "reason"),
+    [
+        ("java", "java", "make test runs Spark, which needs Java 17 or 21"),
+        *(("chromium", name, "make test looks at the report page, which needs Chromium") for name in NAMES),
+    ],
+)
+def test_make_test_ends_where_a_program_of_the_tests_is_missing(machine, step, program, reason):
+    """Otherwise tests that need it would be left out, or fail much later."""
+    machine.install(program, "exit 1")
+    missing = machine.make(step)
+    assert missing.returncode != 0
+    assert reason in missing.stderr
+
+
+@pytest.mark.parametrize(("step", "program"), [("java", "java"), *(("chromium", name) for name in NAMES)])
+def test_what_make_test_looks_for_is_what_the_tests_use(machine, step, program):
+    machine.install(program, "exit 0")
+    assert machine.make(step).returncode == 0

@@ -1,7 +1,6 @@
 """The report in a real browser: it does not scroll sideways on a telephone, and letters can be read.
 
-Skipped where there is no Chromium. A small script is put into a copy of the page and writes what it measures into the
-page itself; the report has none.
+A small script is put into a copy of the page and writes what it measures into the page itself; the report has none.
 """
 
 import json
@@ -15,13 +14,10 @@ import pytest
 from shuffledp.report.page import page
 from tests.report.cases import CASES
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 NARROW = (360, 390)
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-]
+pytestmark = pytest.mark.slow
 
 # chromium has no window below 500 pixels, so the page stands in a frame of the width of a telephone
 FRAMES = """<!doctype html><body>{frames}<pre id="measured"></pre><script>
@@ -41,6 +37,12 @@ addEventListener("load", () => {{
 </script></body>"""
 
 
+def browser():
+    found = [path for name in NAMES if (path := shutil.which(name))]
+    assert found, f"there is none of {', '.join(NAMES)}: make test installs Chromium or says how"
+    return found[0]
+
+
 def measure(pages, folder):
     """Width, needed width and smallest letters of each page in frames of the width of a telephone."""
     frames = ""
@@ -51,7 +53,7 @@ def measure(pages, folder):
                 f'<iframe name="{name}" src="{number}.html" style="width:{width}px;height:800px;border:0"></iframe>'
             )
     (folder / "frames.html").write_text(FRAMES.format(frames=frames), encoding="utf-8")
-    asked = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+    asked = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
              f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=20000", "--dump-dom",
              (folder / "frames.html").as_uri()]  # fmt: skip
     shown = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=True).stdout
@@ -73,3 +75,10 @@ def test_no_page_scrolls_sideways_on_a_telephone_and_letters_can_be_read(tmp_pat
     assert wide == {"too wide"}
     small = {each["name"] for each in found if each["letters"] < 11}
     assert small == {"too small"}
+
+
+def test_without_a_browser_one_sentence_says_what_to_do(monkeypatch):
+    """A test that is left out says nothing."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(AssertionError, match=r"none of chromium, .*: make test installs Chromium or says how"):
+        browser()
