@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from shuffledp.jobs.release import Release, private_histogram
     from shuffledp.jobs.simulate import simulate
     from shuffledp.pipeline.domain import Domain
+    from shuffledp.pipeline.edges import Edges
     from shuffledp.pipeline.estimate import Estimate
+    from shuffledp.pipeline.periods import Periods
     from shuffledp.pipeline.run import run
     from shuffledp.pipeline.shuffler import shuffle
     from shuffledp.pipeline.tally import Tally
@@ -42,7 +44,9 @@ __getattr__, __dir__ = lazy_names(
         "jobs.release": ("Release", "private_histogram"),
         "jobs.simulate": ("simulate",),
         "pipeline.domain": ("Domain",),
+        "pipeline.edges": ("Edges",),
         "pipeline.estimate": ("Estimate",),
+        "pipeline.periods": ("Periods",),
         "pipeline.run": ("run",),
         "pipeline.shuffler": ("shuffle",),
         "pipeline.tally": ("Tally",),
@@ -60,10 +64,12 @@ __all__ = [
     "DataError",
     "Domain",
     "DummyHistogram",
+    "Edges",
     "Estimate",
     "Histogram",
     "MissingExtraError",
     "ParameterError",
+    "Periods",
     "Plan",
     "PrivacyCurve",
     "Release",

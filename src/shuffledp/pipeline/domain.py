@@ -7,8 +7,9 @@ own bins, in one spelling for all that are equal.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,11 @@ class Domain(ABC):
     def with_absent(self, fillers: int) -> Domain:
         """These labels, then those of people who hold fewer values than they may: one for each that can be missing."""
         return _WithAbsent(self, fillers)
+
+    @staticmethod
+    def product(factors: Sequence[Domain]) -> ProductDomain:
+        """All tuples of a label of each factor, of which the last changes fastest; made when they are shown."""
+        return ProductDomain(factors)
 
     @abstractmethod
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
@@ -133,6 +139,54 @@ class _Range(Domain):
 
     def __repr__(self) -> str:
         return f"Domain.range({brief(self._start)}, {brief(self._start + self.size)})"
+
+
+MOST_PAIRS = 2**24
+"""Tuples of a product: their counts take memory, whether or not anybody holds them."""
+
+
+class ProductDomain(Domain):
+    """The tuples of labels of several listed domains."""
+
+    def __init__(self, factors: Sequence[Domain]) -> None:
+        self.factors = tuple(factors)
+        if not self.factors or not all(isinstance(one, Domain) and one.can_list for one in self.factors):
+            raise ParameterError("a product needs domains that list their labels")
+        self._sizes = tuple(one.size for one in self.factors)
+        self.size = math.prod(self._sizes)
+        if self.size > MOST_PAIRS:
+            sizes = " x ".join(f"{size:,}" for size in self._sizes)
+            raise ParameterError(
+                f"a cross table has at most {MOST_PAIRS:,} cells, and {sizes} = {self.size:,} are more: choose fewer "
+                "edges, longer periods or shorter lists"
+            )
+
+    def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
+        """The bins of many tuples."""
+        rows: list[Any] = _listed(values)
+        if not all(isinstance(row, tuple) and len(row) == len(self.factors) for row in rows):
+            raise _outside()
+        found = np.zeros(len(rows), dtype=np.int64)
+        for at, one in enumerate(self.factors):
+            found = found * one.size + one.encode([row[at] for row in rows])
+        return found
+
+    def decode(self, bins: ArrayLike) -> NDArray[Any]:
+        """The tuples of many bins."""
+        numbers = np.asarray(bins)
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise DataError("counts of labels need an implicit domain: encode the labels of a product first")
+        places = np.unravel_index(numbers.astype(np.int64), self._sizes)
+        columns = [one.decode(at).tolist() for one, at in zip(self.factors, places, strict=True)]
+        return np.fromiter(zip(*columns, strict=True), dtype=object, count=numbers.size)
+
+    def __contains__(self, label: object) -> bool:
+        if not isinstance(label, tuple) or len(label) != len(self.factors):
+            return False
+        return all(part in one for part, one in zip(label, self.factors, strict=True))
+
+    def __repr__(self) -> str:
+        return f"Domain.product([{', '.join(map(repr, self.factors))}])"
 
 
 class _Implicit(Domain):

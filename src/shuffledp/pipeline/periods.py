@@ -1,0 +1,141 @@
+"""Dates and times in hours, days, weeks, months or years: `Periods("month", start="2026-01-01", stop="2027-01-01")`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shuffledp.checks import one_of
+from shuffledp.errors import ParameterError
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.labels import moment
+
+LENGTHS = ("hour", "day", "week", "month", "year")
+
+MOST_PERIODS = 1_000_000
+"""Of a list: hours of a century, and more than anybody looks at one by one."""
+
+_EXAMPLE = "such as 2026-01-01 or 2026-01-01 13:00"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Periods:
+    """All hours, days, weeks, months or years from `start` to `stop`, the time before and the time after.
+
+    The first period is the one that `start` lies in, and the last the one that ends at `stop` or is the first to end
+    after it; each counts as a whole. Weeks are those of ISO 8601: they begin on Mondays. The list is public: it is
+    chosen without looking at the data. Moments with a time zone are meant in UTC, others are taken as they are.
+    """
+
+    by: str
+    start: datetime
+    stop: datetime
+
+    def __init__(self, by: str, *, start: Any, stop: Any) -> None:
+        length = one_of("by", by, LENGTHS)
+        first = _floor(length, _moment("start", start))
+        last = _moment("stop", stop)
+        if last <= first:
+            raise ParameterError(f"stop must be after the {length} of start, got {last} after {first}")
+        if _floor(length, last) < last:
+            last = _after(length, _floor(length, last))
+        if (last - first) / timedelta(hours=1) > MOST_PERIODS * _HOURS[length]:
+            raise ParameterError(f"there may be at most {MOST_PERIODS:,} periods: choose longer ones, or a later start")
+        for name, value in (("by", length), ("start", first), ("stop", last)):
+            object.__setattr__(self, name, value)
+
+    def __str__(self) -> str:
+        return f"{self.by} from {_plain(self.start)} to {_plain(self.stop)}"
+
+    def __repr__(self) -> str:
+        return f"Periods({self.by!r}, start={_plain(self.start)!r}, stop={_plain(self.stop)!r})"
+
+    @cached_property
+    def edges(self) -> tuple[datetime, ...]:
+        """When each period begins, and when the last one ends."""
+        found = [self.start]
+        while found[-1] < self.stop:
+            found.append(_after(self.by, found[-1]))
+        return tuple(found)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The labels of all periods in their order, between the time before and the time after."""
+        names = [_name(self.by, edge) for edge in self.edges]
+        return Domain.of([f"before {names[0]}", *names[:-1], f"{names[-1]} and later"])
+
+    def interval(self, number: int) -> tuple[datetime | None, datetime | None]:
+        """The ends of a period, counted from 0, of which it holds the earlier; None where it is open."""
+        if not 0 <= number <= len(self.edges):
+            raise ParameterError(f"number must lie between 0 and {len(self.edges)}, got {number}")
+        return self.edges[number - 1] if number else None, (self.edges[number] if number < len(self.edges) else None)
+
+
+_HOURS = {"hour": 1, "day": 24, "week": 7 * 24, "month": 28 * 24, "year": 365 * 24}
+"""The shortest of each kind."""
+
+
+def _name(by: str, at: datetime) -> str:
+    """The period that begins at a moment, in its ISO form."""
+    day = at.date().isoformat()
+    if by == "hour":
+        return f"{day} {at.hour:02}:00"
+    if by == "week":
+        year, week, _ = at.isocalendar()
+        return f"{year:04}-W{week:02}"
+    return day[: {"day": 10, "month": 7, "year": 4}[by]]
+
+
+def _floor(by: str, at: datetime) -> datetime:
+    """The beginning of the period that a moment lies in."""
+    if by == "hour":
+        return at.replace(minute=0, second=0, microsecond=0)
+    day = datetime(at.year, 1 if by == "year" else at.month, 1 if by in ("year", "month") else at.day)
+    return day - timedelta(days=day.weekday()) if by == "week" else day
+
+
+def _after(by: str, begin: datetime) -> datetime:
+    """The beginning of the next period."""
+    try:
+        if by == "year":
+            return begin.replace(year=begin.year + 1)
+        if by == "month":
+            return _floor("month", begin + timedelta(days=31))
+        return begin + timedelta(hours=_HOURS[by])
+    except (ValueError, OverflowError):
+        raise ParameterError("stop must be before the year 9999") from None
+
+
+def _plain(at: datetime) -> str:
+    return at.date().isoformat() if at == _floor("day", at) else _name("hour", at)
+
+
+def _moment(name: str, given: Any) -> datetime:
+    """A moment on the clock, or in UTC where it has a zone."""
+    found = given
+    if isinstance(given, str):
+        text = given.strip()
+        text += {4: "-01-01", 7: "-01"}.get(len(text), "") if re.fullmatch(r"[0-9]{4}(-[0-9]{2})?", text) else ""
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            shown = given if len(given) <= 40 else given[:40] + "..."
+            raise ParameterError(f"{name} must be a date or a time, {_EXAMPLE}, got {shown!r}") from None
+    elif isinstance(given, np.datetime64):
+        found = moment(given)
+    if isinstance(found, date) and not isinstance(found, datetime):
+        found = datetime(found.year, found.month, found.day)
+    if not isinstance(found, datetime):
+        raise ParameterError(f"{name} must be a date or a time, {_EXAMPLE}, got {type(given).__name__}")
+    try:
+        at = found if found.utcoffset() is None else found.astimezone(UTC).replace(tzinfo=None)
+        at = datetime(at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond)
+        _floor("week", at)
+    except (OverflowError, ValueError):
+        raise ParameterError(f"{name} must lie between the years 1 and 9999") from None
+    return at
