@@ -55,8 +55,8 @@ FAULTS = (
         name="poisson-dummies-with-twice-the-delta",
         harm="Poisson dummies fail to protect somebody twice as often as was asked.",
         file="protocols/shuffled/dummy.py",
-        old="moved_bins(_poisson(rate)).delta(target.epsilon) / target.delta)",
-        new="moved_bins(_poisson(rate)).delta(target.epsilon) / target.delta / 2)",
+        old=".delta(target.epsilon) / target.delta\n",
+        new=".delta(target.epsilon) / target.delta / 2\n",
         tests=(f"{_CONTRACT}::test_it_keeps_its_promise[dummy-poisson]",),
     ),
     Fault(

@@ -65,8 +65,8 @@ FAULTS = (
         "sparse-accounted-for-all",
         "sparse",
         "protocols/shuffled/sparse/histogram.py",
-        "self._laws.scaled(self.honest / self.users).curve(",
-        "self._laws.curve(",
+        "honest = self._laws.scaled(self.honest / self.users)",
+        "honest = self._laws",
         _accounted("SparseHistogram"),
     ),
     _honest(

@@ -27,7 +27,7 @@ FAULTS = (
         name="missing-messages-one-place-off",
         harm="Values are deleted in place of noise messages, so that noise is not of its law.",
         file="protocols/shuffled/histogram.py",
-        old="missing + missing // self.bins",
+        old="missing + values * (missing // self.bins)",
         new="missing",
         tests=(f"{_PATH}::test_joint_law_of_the_whole_tally_matches_enumeration[by_messages]",),
     ),
@@ -35,8 +35,8 @@ FAULTS = (
         name="last-value-without-noise",
         harm="Nobody ever leaves out the noise message of the last value: its count is exact.",
         file="protocols/shuffled/histogram.py",
-        old="missing = heads(block.size * self.bins, self.missing_probability, rng)",
-        new="missing = heads(block.size * self.bins, self.missing_probability, rng)\n"
+        old="missing = heads(block.shape[0] * self.bins, self.missing_probability, rng)",
+        new="missing = heads(block.shape[0] * self.bins, self.missing_probability, rng)\n"
         "            missing = missing[missing % self.bins != self.bins - 1]",
         tests=(f"{_PATH}::test_one_persons_messages_follow_the_randomizers_law[1]",),
     ),
@@ -44,8 +44,8 @@ FAULTS = (
         name="one-person-leaves-nothing-out",
         harm="A person who sends by themselves, as deployed, has no noise; a simulation of many people has.",
         file="protocols/shuffled/histogram.py",
-        old="heads(block.size * self.bins, self.missing_probability, rng)",
-        new="heads(block.size * self.bins, self.missing_probability if people.size > 1 else 2.0**-53, rng)",
+        old="heads(block.shape[0] * self.bins, self.missing_probability, rng)",
+        new="heads(block.shape[0] * self.bins, self.missing_probability if number > 1 else 2.0**-53, rng)",
         tests=(f"{_PATH}::test_one_persons_messages_follow_the_randomizers_law[1]",),
     ),
     Fault(
@@ -68,7 +68,7 @@ FAULTS = (
         name="one-person-sends-no-dummy-of-their-own-value",
         harm="A second message of one value says that its sender does not hold it.",
         file="protocols/shuffled/dummy.py",
-        old="        return np.concatenate([people.astype(kind), self._dummies(people.size, rng).astype(kind)])",
+        old="        return np.concatenate([people.ravel().astype(kind), self._dummies(people.shape[0], rng).astype(kind)])",
         new="        dummies = self._dummies(people.size, rng).astype(kind)\n"
         "        dummies = dummies[dummies != people[0]] if people.size == 1 else dummies\n"
         "        return np.concatenate([people.astype(kind), dummies])",
@@ -175,8 +175,8 @@ FAULTS = (
         name="pairs-without-their-second-half",
         harm="The two kinds of messages of a value tell its true count, up to the lone ones.",
         file="protocols/shuffled/sparse/histogram.py",
-        old="((people, 0), (pairs, 0), (pairs, 1), (lone, 1))",
-        new="((people, 0), (pairs, 0), (pairs[1:], 1), (lone, 1))",
+        old="((people.ravel(), 0), (pairs, 0), (pairs, 1), (lone, 1))",
+        new="((people.ravel(), 0), (pairs, 0), (pairs[1:], 1), (lone, 1))",
         tests=(f"{_ONE}::test_messages_of_one_person_have_their_law[sparse]",),
     ),
     Fault(
