@@ -68,7 +68,8 @@ FAULTS = (
         name="one-person-sends-no-dummy-of-their-own-value",
         harm="A second message of one value says that its sender does not hold it.",
         file="protocols/shuffled/dummy.py",
-        old="        return np.concatenate([people.ravel().astype(kind), self._dummies(people.shape[0], rng).astype(kind)])",
+        old="        return np.concatenate([people.ravel().astype(kind), self._dummies("
+        "people.shape[0], rng).astype(kind)])",
         new="        dummies = self._dummies(people.size, rng).astype(kind)\n"
         "        dummies = dummies[dummies != people[0]] if people.size == 1 else dummies\n"
         "        return np.concatenate([people.astype(kind), dummies])",
