@@ -17,6 +17,7 @@ from shuffledp.verification.statements import (
     pure_privacy,
     randomizers,
     readings,
+    several_values,
     shuffling,
     support,
 )
@@ -40,6 +41,7 @@ MACHINERY: dict[str, Statements] = {
     "shuffler": shuffling.shuffler,
     "noise": noise_laws.noise,
     "accounting": curves.accounting,
+    "several-values": several_values.several_values,
 }
 """What every protocol rests on."""
 
