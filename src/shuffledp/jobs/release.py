@@ -90,8 +90,8 @@ class Release:
     @property
     def possible_values(self) -> str:
         """How many values were possible, or which, where no list of them was given."""
-        bins = self.estimate.bins
-        return f"any value of up to {readable(LONGEST_VALUE)} bytes" if bins == EVERYTHING else readable(bins)
+        number = self.estimate.possible
+        return f"any value of up to {readable(LONGEST_VALUE)} bytes" if number == EVERYTHING else readable(number)
 
     def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
         """The largest values as bars, with intervals, on axes of matplotlib; returns the axes."""

@@ -152,6 +152,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
         domain=Domain.of(labels.tolist()) if listed else Domain.implicit(protocol.bins),
         values_per_person=protocol.values_per_person,
+        fillers=protocol.fillers,
         adjusted=bool(stored["adjusted"]),
     )
 

@@ -29,7 +29,7 @@ from shuffledp.checks import whole
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.consistent import nearest_possible
 from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.labels import Places
+from shuffledp.pipeline.labels import Absent, Places
 from shuffledp.plain import label_kind, plain, plain_label
 from shuffledp.words import (
     at_most,
@@ -82,7 +82,7 @@ class Estimate:
     Only reported bins are stored. A bin that is not reported is estimated to be 0, and holds at most
     `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
     1 - beta; those of `simultaneous` cover all of them at once with that probability. Everybody holds
-    `values_per_person` values, of which the last bins stand for those that are missing. `adjusted` says that the counts
+    `values_per_person` values; the last `fillers` bins stand for those that are missing. `adjusted` says that the counts
     were made `consistent`.
     """
 
@@ -98,12 +98,18 @@ class Estimate:
     about: Callable[..., str] = field(repr=False)
     domain: Domain | None = None
     values_per_person: int = 1
+    fillers: int = 0
     adjusted: bool = False
 
     @cached_property
     def labels(self) -> NDArray[Any]:
         """The label of each reported bin; its number if there is no domain."""
         return self.symbols if self.domain is None else self.domain.decode(self.symbols)
+
+    @property
+    def possible(self) -> int:
+        """How many values are possible."""
+        return self.bins - self.fillers
 
     @property
     def frequencies(self) -> NDArray[np.float64]:
@@ -199,10 +205,15 @@ class Estimate:
 
     def _found(self) -> str:
         """How many values are shown, of how many."""
-        people, shown = counted(self.people, "person", things="people"), counted(len(self), "value")
-        if self.bins.bit_length() > _MOST_BITS:
-            return f"{shown} shown, for {people}; any other value is possible too."
-        return f"{shown} shown, of {readable(self.bins)} possible, for {people}."
+        people = counted(self.people, "person", things="people")
+        each = (
+            f" with up to {self.values_per_person} values each" if self.values_per_person > 1 and self.fillers else ""
+        )
+        number = sum(not isinstance(label, Absent) for label in self.labels.tolist()) if self.fillers else len(self)
+        shown = counted(number, "value")
+        if self.possible.bit_length() > _MOST_BITS:
+            return f"{shown} shown, for {people}{each}; any other value is possible too."
+        return f"{shown} shown, of {readable(self.possible)} possible, for {people}{each}."
 
     def _how_sure(self) -> str:
         """What holds at once with the probability of the intervals, of shown values and of all others."""

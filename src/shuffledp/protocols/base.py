@@ -234,7 +234,7 @@ class BaseHistogram(Brief, ABC):
         estimate = read(
             ran.reading, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain
         )
-        return replace(estimate, values_per_person=self.values_per_person)
+        return replace(estimate, values_per_person=self.values_per_person, fillers=self.fillers)
 
     def _labelled(self, domain: Domain | None) -> Domain | None:
         """The domain with a label for every bin: where it has none for the fillers, they are called what they are."""
