@@ -82,7 +82,7 @@ class Estimate:
     Only reported bins are stored. A bin that is not reported is estimated to be 0, and holds at most
     `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
     1 - beta; those of `simultaneous` cover all of them at once with that probability. Everybody holds
-    `values_per_person` values; the last `fillers` bins stand for those that are missing. `adjusted` says that the counts
+    `values_per_person` values; the last `fillers` bins stand for missing ones. `adjusted` says that the counts
     were made `consistent`.
     """
 
