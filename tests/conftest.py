@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_node_collection_finished(node, ids):
-    """Workers that forget groups, as with pytest 9.2 and pytest-xdist 3.8, would start Spark several times, late."""
+    """Workers that forget groups, as with pytest 9.2 and pytest-xdist 3.8, would start Spark several times and late."""
     lost = [name for name in ids if "/test_spark" in name and not name.endswith("@spark")]
     if node.config.getoption("dist") == "loadgroup" and lost:
         pytest.exit(f"pytest-xdist does not know groups of tests with pytest {pytest.__version__}", returncode=4)

@@ -1,7 +1,5 @@
-"""The same on Apache Spark: in two threads of one process, and in two executor processes of a cluster."""
+"""The same on Apache Spark, in two threads of one process; what needs more than one is in test_spark_with_executors."""
 
-import os
-import signal
 import warnings
 from collections import Counter
 from contextlib import closing
@@ -15,37 +13,17 @@ from shuffledp.engines import Column, find_files, open_engine
 from shuffledp.engines.codebook import Codebook
 from shuffledp.engines.spark_files import read_json_lines, read_separated_text
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.protocols import MessageCount
 from tests.engines.test_engines import EXPECTED, SECRET, TABLE, WRITERS, write_csv
 from tests.engines.test_files import write
 from tests.engines.test_neighbouring_files import AFTER, ALL_TEXTS, BEFORE, label, lines_with
 from tests.engines.test_neighbouring_files import WRITERS as FILE_WRITERS
 from tests.oracles.goodness import assert_law
 
-CLUSTER = "local-cluster[2,1,1024]"
 BINS, PEOPLE_PER_BIN = 500, 40
 USERS = BINS * PEOPLE_PER_BIN
 
 
-def start(master):
-    os.environ["PYSPARK_PYTHON"] = os.sys.executable
-    from pyspark.sql import SparkSession
-
-    settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
-                "spark.sql.shuffle.partitions": "4"}  # fmt: skip
-    return SparkSession.builder.master(master).config(map=settings).getOrCreate()
-
-
-@pytest.fixture(scope="module", params=["local[2]", CLUSTER])
-def spark(request):
-    session = start(request.param)
-    yield session
-    session.stop()
-
-
 pytestmark = pytest.mark.xdist_group("spark")
-ON_ONE_MACHINE = pytest.mark.parametrize("spark", ["local[2]"], indirect=True)
-"""For what does not depend on where the executors are."""
 
 
 def engine(data, column="value", **options):
@@ -76,11 +54,7 @@ def people(spark):
 FORMATS = ["people.csv", "people.csv.gz", "people.tsv", "people.jsonl", "people.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("spark", "name"),
-    [*(("local[2]", name) for name in FORMATS), (CLUSTER, "people.csv")],
-    indirect=["spark"],
-)
+@pytest.mark.parametrize("name", FORMATS)
 def test_files_are_counted_as_in_process(spark, tmp_path, name):
     expected = EXPECTED
     if "csv" in name or "tsv" in name:  # on Spark, a line of these is a record
@@ -117,7 +91,6 @@ def message_tally(data, protocol):
         return opened.tally(protocol, book)
 
 
-@ON_ONE_MACHINE
 def test_messages_follow_the_law(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     tally = message_tally(frame(spark, people), protocol)
@@ -131,66 +104,12 @@ def test_messages_follow_the_law(spark, people):
     assert_law(missing, paper.noise.window.first, paper.noise.window.pmf)
 
 
-@ON_ONE_MACHINE
 def test_two_runs_draw_different_noise(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     first, second = (message_tally(frame(spark, people), protocol) for _ in range(2))
     assert not np.array_equal(first.counts, second.counts)
 
 
-@pytest.mark.parametrize("user", [None, "user"])
-@pytest.mark.parametrize("spark", [CLUSTER], indirect=True)
-def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(spark, people, tmp_path, user, monkeypatch):
-    """The executor's process dies in the middle of a partition; the tally is that of a run in which it does not.
-
-    With a user column everybody has two rows, in different files, and the chosen ones come out of a shuffle of Spark's,
-    in an order that differs from try to try.
-    """
-    monkeypatch.setattr("secrets.token_bytes", lambda size: b"one secret for both runs")
-    table = people.append_column("user", pa.array(np.arange(USERS) % (USERS // 2)))
-    for part in range(4):
-        pa.parquet.write_table(table.slice(part * USERS // 4, USERS // 4), tmp_path / f"part-{part}.parquet")
-    data = find_files([tmp_path])
-    inner = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
-    died = tmp_path / "died"
-
-    class Fragile:
-        """Kills its process at the second batch of the first try of a task."""
-
-        users = USERS
-        numbered_messages = True
-        messages_per_user = MessageCount(expected=15_000.0, maximum=np.inf)  # so that a task has several batches
-
-        def __init__(self, deadly):
-            self.deadly, self.calls = deadly, 0
-
-        def randomize(self, values, *, rng):
-            from pyspark import TaskContext
-
-            self.calls += 1
-            context = TaskContext.get()
-            if self.deadly and self.calls == 2 and context.attemptNumber() == 0 and context.partitionId() == 0:
-                died.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            return inner.randomize(values, rng=rng)
-
-        def tally(self, messages):
-            return inner.tally(messages)
-
-    book = Codebook(range(BINS), label_type=pa.int64(), missing=False, other=False)
-    tallies = []
-    for deadly in (False, True):
-        tallies.append(engine(data, user=user).tally(Fragile(deadly), book))
-    assert died.exists()
-    calm, troubled = tallies
-    assert np.array_equal(calm.counts[:, 0], troubled.counts[:, 0])
-    assert np.array_equal(calm.counts[:, 1], troubled.counts[:, 1])
-    if user is None:
-        pairs = troubled.counts[:, 0] - PEOPLE_PER_BIN
-        assert_law(pairs, inner.pairs.window.first, inner.pairs.window.pmf)
-
-
-@ON_ONE_MACHINE
 @pytest.mark.parametrize(
     ("name", "content", "column", "reason"),
     [
@@ -211,7 +130,6 @@ def test_bad_files_are_refused_without_showing_their_content(spark, tmp_path, na
     assert "\n" not in str(error.value)
 
 
-@ON_ONE_MACHINE
 def test_a_value_outside_the_domain_is_not_shown(spark):
     table = pa.table({"value": ["a"] * 500 + [SECRET]})
     for messages in (False, True):
@@ -222,14 +140,12 @@ def test_a_value_outside_the_domain_is_not_shown(spark):
         assert SECRET not in str(error.value)
 
 
-@ON_ONE_MACHINE
 def test_marks_in_a_name_are_no_pattern(spark, tmp_path):
     (tmp_path / "a1.csv").write_text("value\nwrong\n")
     (tmp_path / "a[1].csv").write_text("value\nright\n")
     assert count(find_files([tmp_path / "a[1].csv"])) == {"right": 1}
 
 
-@ON_ONE_MACHINE
 def test_equal_numbers_and_what_is_no_number(spark, tmp_path):
     pa.parquet.write_table(pa.table({"value": [0.0, -0.0, float("nan"), None]}), tmp_path / "people.parquet")
     found = count(find_files([tmp_path]))
@@ -237,13 +153,11 @@ def test_equal_numbers_and_what_is_no_number(spark, tmp_path):
     assert "-0.0" not in map(str, found)
 
 
-@ON_ONE_MACHINE
 def test_a_table_in_memory_is_refused(spark):
     with pytest.raises(ParameterError, match="takes files or a Spark DataFrame"):
         engine(np.arange(3))
 
 
-@ON_ONE_MACHINE
 @pytest.mark.parametrize("protocol", ["amplified", "private-coin"])
 def test_messages_that_are_not_numbers_are_refused(spark, protocol):
     frame = spark.createDataFrame([("a",), ("b",)] * 50, ["x"])
@@ -251,7 +165,6 @@ def test_messages_that_are_not_numbers_are_refused(spark, protocol):
         private_histogram(frame, column="x", domain=["a", "b"], epsilon=1, delta=1e-6, protocol=protocol, messages=True)
 
 
-@ON_ONE_MACHINE
 def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
     WRITERS["people.csv"](tmp_path / "people.csv")
     with pytest.raises(ParameterError, match="already running"):
@@ -272,7 +185,6 @@ def test_without_java_one_sentence_says_what_to_do(monkeypatch):
 LINES_ONLY = [text for text in ALL_TEXTS if "\n" not in text]
 
 
-@ON_ONE_MACHINE
 @pytest.mark.parametrize("name", ["minimal.csv", "people.jsonl"])
 def test_whatever_one_person_holds_others_are_read_alike(spark, tmp_path, name):
     """A file for every hostile text, at every place among others like it, all in one job."""
@@ -289,7 +201,6 @@ def test_whatever_one_person_holds_others_are_read_alike(spark, tmp_path, name):
         assert Counter(map(tuple, table.collect())) == expected
 
 
-@ON_ONE_MACHINE
 def test_sparks_own_readers_are_found_out(spark, tmp_path):
     """The control: an open quote takes other people's lines along, a blank line is nobody."""
     path = tmp_path / "people.csv"
@@ -301,7 +212,6 @@ def test_sparks_own_readers_are_found_out(spark, tmp_path):
         count(find_files([path]))
 
 
-@ON_ONE_MACHINE
 def test_a_file_that_is_read_in_parts_and_files_that_are_read_together(spark, tmp_path):
     """The header is the first line of a file, not of a part of it, and not a line that is spelled like it."""
     rows = "".join(f"{number % 7},value\n" for number in range(3000)) + "user,value\n"
@@ -319,7 +229,6 @@ def test_a_file_that_is_read_in_parts_and_files_that_are_read_together(spark, tm
     assert count(find_files([f"file://{tmp_path}/*.csv"])) == expected
 
 
-@ON_ONE_MACHINE
 @pytest.mark.parametrize(
     ("ending", "scheme"), [("csv", "file://"), ("jsonl", ""), ("parquet", ""), ("parquet", "file://")]
 )
@@ -331,7 +240,6 @@ def test_a_file_without_the_column_is_refused_by_name(spark, tmp_path, ending, s
     assert SECRET not in str(error.value)
 
 
-@ON_ONE_MACHINE
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_a_column_of_another_type_is_refused_by_name(spark, tmp_path, scheme):
     write(tmp_path / "a.parquet", pa.table({"value": [1, 2]}))
@@ -340,7 +248,6 @@ def test_a_column_of_another_type_is_refused_by_name(spark, tmp_path, scheme):
         count(find_files([f"{scheme}{tmp_path}/*.parquet"]))
 
 
-@ON_ONE_MACHINE
 def test_a_column_is_counted_by_its_spelling_whatever_its_collation(spark):
     """Which of two spellings is published would depend on who came first."""
     rows = spark.createDataFrame([("A", "u"), ("a", "U"), ("a ", "v"), ("a", "u ")], ["value", "user"])
@@ -350,7 +257,6 @@ def test_a_column_is_counted_by_its_spelling_whatever_its_collation(spark):
     assert count(collated, user="user").total() == 4
 
 
-@ON_ONE_MACHINE
 def test_encodings(spark, tmp_path):
     (tmp_path / "people.csv").write_bytes("value\nMünchen\n".encode("latin-1"))
     assert count(find_files([tmp_path], encoding="latin-1")) == {"München": 1}
@@ -361,7 +267,6 @@ def test_encodings(spark, tmp_path):
             count(find_files([tmp_path], encoding=encoding))
 
 
-@ON_ONE_MACHINE
 def test_nested_values_and_arrays_in_json_are_refused(spark, tmp_path):
     path = tmp_path / "people.jsonl"
     for line, reason in (

@@ -3,17 +3,10 @@
 import pandas as pd
 import pytest
 
-from tests.engines.test_spark import frame, start
+from tests.engines.test_spark import frame
 from tests.oracles.readings import others_stay, published
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-
-@pytest.fixture(scope="module")
-def spark():
-    session = start("local[2]")
-    yield session
-    session.stop()
 
 
 @pytest.mark.parametrize(
