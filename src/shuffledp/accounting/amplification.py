@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +60,9 @@ _LOOSE_TOLERANCE = 1e-5
 
 _LOG_STRIDE = math.log(1.2)
 """First step from a rough epsilon, in its logarithm."""
+
+_MOST_KEPT = 64
+"""Answers for all randomizers that are remembered: a calibration asks for the same one for each of its candidates."""
 
 _LOCAL_STRIDE = 0.1
 """First step from the local epsilon that is enough for all randomizers."""
@@ -312,23 +315,43 @@ def largest_local_epsilon(
     if not 0 < epsilon <= MOST_LOCAL_EPSILON:
         raise ParameterError(f"epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
 
-    def largest(bound: Callable[[float], Amplification], *, start: float, stride: float, tolerance: float) -> float:
-        """The largest epsilon0 that is enough by this bound, from the start on; the start if none larger is."""
-        found = last_safe_from(
-            lambda local_epsilon: log_excess(bound(local_epsilon).delta(epsilon), delta),
-            start,
-            stride=stride,
-            least=start,
-            most=MOST_LOCAL_EPSILON,
-            tolerance=tolerance,
-        )
-        return start if found is None else found
+    # what is epsilon-private before it is shuffled stays so, and no bound for one randomizer is worse than that for all
+    enough = _largest_for_all(epsilon, delta, head_count("users", users))
+    if special is None:
+        return enough
+    return _largest(
+        special, epsilon=epsilon, delta=delta, start=enough, stride=_LOCAL_STRIDE, tolerance=_LOOSE_TOLERANCE
+    )
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _largest_for_all(epsilon: float, delta: float, users: int) -> float:
+    """The largest epsilon0 for every randomizer, where the searches for particular ones start."""
 
     def for_all(local_epsilon: float) -> Amplification:
         return Amplification(local_epsilon=local_epsilon, users=users)
 
-    # what is epsilon-private before it is shuffled stays so, and no bound for one randomizer is worse than that for all
-    enough = largest(for_all, start=epsilon, stride=MOST_LOCAL_EPSILON, tolerance=_TOLERANCE)
-    if special is None:
-        return enough
-    return largest(special, start=enough, stride=_LOCAL_STRIDE, tolerance=_LOOSE_TOLERANCE)
+    return _largest(
+        for_all, epsilon=epsilon, delta=delta, start=epsilon, stride=MOST_LOCAL_EPSILON, tolerance=_TOLERANCE
+    )
+
+
+def _largest(
+    bound: Callable[[float], Amplification],
+    *,
+    epsilon: float,
+    delta: float,
+    start: float,
+    stride: float,
+    tolerance: float,
+) -> float:
+    """The largest epsilon0 that is enough by this bound, from the start on; the start if none larger is."""
+    found = last_safe_from(
+        lambda local_epsilon: log_excess(bound(local_epsilon).delta(epsilon), delta),
+        start,
+        stride=stride,
+        least=start,
+        most=MOST_LOCAL_EPSILON,
+        tolerance=tolerance,
+    )
+    return start if found is None else found
