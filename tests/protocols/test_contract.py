@@ -7,6 +7,7 @@ under fixed seeds.
 import pickle
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -55,7 +56,13 @@ shuffled = pytest.mark.parametrize("name", SHUFFLED)
 
 def protocol_of(name, **changes):
     entry = CATALOGUE[name]
-    return entry.make(replace(MANY if entry.published else TARGET, **{"honest_users": None, **changes}))
+    return calibrated(entry, replace(MANY if entry.published else TARGET, **{"honest_users": None, **changes}))
+
+
+@cache
+def calibrated(entry, target):
+    """Protocols do not change, so that tests share them: some take half a second to calibrate."""
+    return entry.make(target)
 
 
 def other_noise(name):
@@ -181,7 +188,7 @@ def deviations(protocol, alone, value, rng):
 @pytest.mark.parametrize("name", [name for name in SENDING if name not in ("amplified", "sparse-best")])
 def test_one_person_at_a_time_has_the_law_of_many(name):
     """As deployed. Noise that differs by 30 % is told apart (tests/protocols/test_planted_faults.py)."""
-    protocol = CATALOGUE[name].make(NOISY)
+    protocol = calibrated(CATALOGUE[name], NOISY)
     assert deviations(protocol, protocol, 3, np.random.default_rng(79)) < MOST_DEVIATIONS
 
 
