@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shuffledp.checks import real, whole
 from shuffledp.errors import ParameterError
 from shuffledp.noise.inversion import InversionTable
-from shuffledp.noise.law import TAIL, Window
+from shuffledp.noise.law import TAIL, Tilted, Window
 
 GRID_BITS = 53
 """Probabilities are multiples of 2^-53: every one is a float, its complement too, and a sampler can hit it exactly."""
@@ -73,6 +73,29 @@ class Binomial:
     def cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Ln E e^(t M) = trials ln(1 + probability (e^t - 1)), for each t."""
         return self.trials * np.log1p(self.probability * np.expm1(tilts))
+
+    def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
+        """M - E[M] under weights e^(t M): every coin comes up with probability q = p e^t / (1 + p (e^t - 1))."""
+        p, grown = self.probability, self.probability * np.expm1(tilts)
+        q = (p + grown) / (1 + grown)
+        spread = q * (1 - q)
+        return Tilted(
+            cumulant=self.trials * (np.log1p(grown) - p * tilts),
+            mean=self.trials * (grown * (1 - p) / (1 + grown)),
+            variance=self.trials * spread,
+            third=self.trials * spread * (q**2 + (1 - q) ** 2),
+        )
+
+    @property
+    def cumulants(self) -> tuple[float, ...]:
+        """Of the second to the fifth order."""
+        spread, skew = self.probability * (1 - self.probability), 1 - 2 * self.probability
+        return tuple(self.variance * part for part in (1, skew, 1 - 6 * spread, skew * (1 - 12 * spread)))
+
+    @property
+    def largest_tilt(self) -> float:
+        """Any tilt will do."""
+        return math.inf
 
     @cached_property
     def window(self) -> Window:

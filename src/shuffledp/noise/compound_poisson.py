@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shuffledp.checks import real
 from shuffledp.errors import ParameterError
 from shuffledp.noise.inversion import InversionTable
-from shuffledp.noise.law import TAIL, Window
+from shuffledp.noise.law import TAIL, Tilted, Window
 
 SIZE_GRID = 2**40
 """Cluster sizes have probabilities that are whole multiples of 1 / SIZE_GRID: sampled exactly as accounted."""
@@ -28,6 +28,9 @@ _LARGEST_STEP = 500.0
 
 _WEIGHT_BITS = 256
 """Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
+
+_LARGEST_EXPONENT = 600.0
+"""E^600 times any rate still fits a float."""
 
 _POINTS_PER_SIZE = 64
 """Places at which a density is summed up for each whole size: enough for a smooth one."""
@@ -78,6 +81,30 @@ class CompoundPoisson:
         """Ln E e^(t K) = rate (E[e^(t size)] - 1), for each t."""
         return self.rate * (np.expm1(np.outer(tilts, self._numbers)) @ self.sizes)
 
+    def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
+        """K - E[K] under weights e^(t K): clusters of size j come at the rate rate * w_j e^(t j).
+
+        Its third moment is that of infinitely many rare independent clusters.
+        """
+        steps = np.multiply.outer(tilts, self._numbers)
+        rates, numbers = self.rate * self.sizes, self._numbers
+        return Tilted(
+            cumulant=(np.expm1(steps) - steps) @ rates,
+            mean=np.expm1(steps) @ (rates * numbers),
+            variance=np.exp(steps) @ (rates * numbers**2),
+            third=np.exp(steps) @ (rates * numbers**3),
+        )
+
+    @property
+    def cumulants(self) -> tuple[float, ...]:
+        """Of the second to the fifth order: rate * E[size^order]."""
+        return tuple(self.rate * float(self.sizes @ self._numbers**order) for order in range(2, 6))
+
+    @property
+    def largest_tilt(self) -> float:
+        """Where e^(t size) would leave the floats."""
+        return _LARGEST_EXPONENT / self.sizes.size
+
     @cached_property
     def window(self) -> Window:
         """Probabilities from 0 on by the Panjer recursion; Chernoff's bound ends it where 2^-100 is left.
@@ -104,7 +131,7 @@ class CompoundPoisson:
     def _last(self) -> int:
         """The smallest k for which some tilt t gives rate (E[e^(t size)] - 1) - t (k + 1) <= log 2^-100."""
         log_tail = math.log(TAIL)
-        tilts = np.minimum(np.geomspace(1e-3, 30, 200) / math.sqrt(self.variance), 600 / self.sizes.size)
+        tilts = np.minimum(np.geomspace(1e-3, 30, 200) / math.sqrt(self.variance), self.largest_tilt)
         growth = self.rate * (np.exp(np.outer(tilts, self._numbers)) @ self.sizes - 1)
         return math.ceil(float(((growth - log_tail) / tilts).min()))
 

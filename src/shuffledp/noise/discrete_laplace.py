@@ -14,7 +14,7 @@ from shuffledp.checks import real
 from shuffledp.errors import ParameterError
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 from shuffledp.noise.inversion import InversionTable
-from shuffledp.noise.law import TAIL, Window
+from shuffledp.noise.law import TAIL, Tilted, Window
 
 _WEIGHT_BITS = 256
 """Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
@@ -40,6 +40,37 @@ class DiscreteLaplace:
     def variance(self) -> float:
         """2 decay / (1 - decay)^2."""
         return 2 * self.decay / (1 - self.decay) ** 2
+
+    def cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ln E e^(t Z) = ln((1 - a)^2 / ((1 - a e^t) (1 - a e^-t))) with a = decay, for |t| below `largest_tilt`.
+
+        The product below is (1 - a)^2 - a (e^t + e^-t - 2), written without a difference of close numbers.
+        """
+        return -np.log1p(-4 * self.decay * np.sinh(tilts / 2) ** 2 / (1 - self.decay) ** 2)
+
+    def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
+        """Z under weights e^(t Z): the difference of two geometric numbers with ratios r = a e^t and a e^-t.
+
+        A geometric number has the cumulants r / (1 - r)^2 and r (1 + 4 r + r^2) / (1 - r)^4 of order two and four; the
+        third absolute moment is at most the root of the fourth times the second one.
+        """
+        up, down = (self.decay * np.exp(sign * tilts) for sign in (1, -1))
+        variance = up / (1 - up) ** 2 + down / (1 - down) ** 2
+        fourth = sum(r * (1 + 4 * r + r**2) / (1 - r) ** 4 for r in (up, down)) + 3 * variance**2
+        # up / (1 - up) - down / (1 - down)
+        mean = 2 * self.decay * np.sinh(tilts) / ((1 - up) * (1 - down))
+        return Tilted(cumulant=self.cumulant(tilts), mean=mean, variance=variance, third=np.sqrt(fourth * variance))
+
+    @property
+    def cumulants(self) -> tuple[float, ...]:
+        """Of the second to the fourth order."""
+        a = self.decay
+        return self.variance, 0.0, 2 * a * (1 + 4 * a + a**2) / (1 - a) ** 4
+
+    @property
+    def largest_tilt(self) -> float:
+        """Where the moments end."""
+        return -math.log(self.decay)
 
     @property
     def _reach(self) -> int:

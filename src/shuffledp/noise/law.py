@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,38 @@ class Window:
         if k >= self.last:
             return self.mass_above
         return min(1.0, float(self._reverse_cumulative[max(k + 1 - self.first, 0)]))
+
+
+class Tilted(NamedTuple):
+    """A centred law under weights e^(t M), for each of many tilts t: what bounds on tails of sums are made of.
+
+    `cumulant` is ln E e^(t (M - E[M])), `mean` and `variance` are its first two derivatives, and `third` bounds the sum
+    of the third absolute central moments of the independent parts that the noise is made of.
+    """
+
+    cumulant: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    third: NDArray[np.float64]
+
+
+class TiltedLaw(Hashable, Protocol):
+    """A law of noise whose sums have bounds on their tails."""
+
+    @property
+    def variance(self) -> float:
+        """Variance."""
+
+    @property
+    def cumulants(self) -> tuple[float, ...]:
+        """The second cumulant, which is the variance, the third, and so on."""
+
+    @property
+    def largest_tilt(self) -> float:
+        """Tilts must be strictly smaller than this, on either side of 0."""
+
+    def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
+        """The centred law under weights e^(t M), for each t."""
 
 
 class IntegerLaw(Protocol):

@@ -1,0 +1,366 @@
+"""Ordered values: how many people are in any range, the whole distribution function, and quantiles.
+
+The values are the leaves of a tree. A person holds one node on each level, those above their value: a set of as many
+values as there are levels, which a histogram protocol for sets counts in one release. A replaced person moves one node
+down and one up on each level. Any range is made of few nodes, so that its error does not grow with its length, as that
+of a sum over a histogram does. The counts of all nodes are then made to agree by least squares, with the number of all
+people, which is public (reading/tree.py): post-processing, that costs no privacy. Proofs: docs/proofs/ranges.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting.curve import Curve
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.brief import Brief
+from shuffledp.checks import failure_probability, one_of, whole
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.pipeline.inputs import Counts, check_domain, people_in_bins, true_counts
+from shuffledp.pipeline.ordered_estimate import OrderedEstimate
+from shuffledp.pipeline.sets import filled_up
+from shuffledp.pipeline.tally import Tally
+from shuffledp.protocols.central.laplace_histogram import LaplaceHistogram
+from shuffledp.protocols.cost import MessageCount
+from shuffledp.protocols.promise import HOW_SURE
+from shuffledp.protocols.shuffled.dummy import DummyHistogram
+from shuffledp.protocols.target import Target
+from shuffledp.reading.reading import ErrorBound, around_estimates
+from shuffledp.reading.tree import Tree
+from shuffledp.reading.tree_counts import TreeCounts
+from shuffledp.reading.tree_errors import largest_deviation
+from shuffledp.words import at_most, in_paragraphs, paragraphs, percent_at_most, surely
+
+_PLACES = 512
+"""At so many places errors of trees are compared; the worst of all is hardly larger."""
+
+_SHORT_LIST = 3
+"""Trees that are tried with their exact noise, of those that look best if noise grows as the root of the levels, or as
+the levels: with sets of several values it does something in between."""
+
+_NEARLY = 1.05
+"""An error that is larger by this factor is worth a tree with fewer levels, and so with far fewer messages."""
+
+_BETA = 0.05
+"""The failure probability of the error by which the noise of a curator is chosen."""
+
+TRUSTS = ("shuffler", "curator")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranges(Brief):
+    """Ranges of `bins` ordered values, by a tree with `branching` children of each node.
+
+    `nodes` is the protocol that counts the nodes; messages and tallies are those of nodes, numbered as in
+    reading/tree.py. With `fillers` = 1 the last bin is no value: people without one are counted there.
+    """
+
+    bins: int
+    branching: int
+    nodes: DummyHistogram | LaplaceHistogram
+    fillers: int = 0
+
+    numbered_messages: ClassVar[bool] = True
+    values_per_person: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", whole("bins", self.bins))
+        tree = self.tree
+        if self.fillers not in (0, 1) or self.fillers >= self.bins:
+            raise ParameterError(f"fillers must be 0 or 1, and fewer than the bins, got {self.fillers}")
+        if (self.nodes.bins, self.nodes.values_per_person, self.nodes.fillers) != (tree.nodes, tree.levels, 0):
+            raise ParameterError(
+                f"nodes must count the {tree.nodes} nodes of a tree of {tree.levels} levels over {self.bins} leaves, "
+                f"of which everybody holds one on each level; got a protocol for {self.nodes.bins} bins with "
+                f"{self.nodes.values_per_person} values per person"
+            )
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        users: int,
+        bins: int,
+        epsilon: float,
+        delta: float,
+        honest_users: int | None = None,
+        branching: int | None = None,
+        trust: str = "shuffler",
+    ) -> Self:
+        """The least noise that makes the whole release (epsilon, delta)-private.
+
+        `branching` is chosen so that the band around the distribution function is narrowest, unless it is given. With
+        trust="curator" whoever holds all data adds the noise, of two laws the one with the narrower band.
+        """
+        target = Target(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users)
+        return cls.for_target(target, branching=branching, trust=trust)
+
+    @classmethod
+    def for_target(cls, target: Target, *, branching: int | None = None, trust: str = "shuffler") -> Self:
+        """The tree and the noise with the narrowest band for a target."""
+        one_of("trust", trust, TRUSTS)
+        if target.values_per_person != 1:
+            raise ParameterError("ranges are of exactly one value of each person: leave out values_per_person")
+        leaves = target.cells
+        trees = _candidates(leaves) if branching is None else [Tree(leaves=leaves, branching=branching)]
+        made = cls._fewest_levels(trees, target, DummyHistogram)
+        if trust == "curator":
+            options = [*made, *cls._fewest_levels(trees, target, LaplaceHistogram)]
+            return min(options, key=lambda option: option.range_error(_BETA))
+        if not made:
+            levels = min(tree.levels for tree in trees)
+            needed = DummyHistogram.minimum_users(epsilon=target.epsilon, delta=target.delta, values_per_person=levels)
+            raise target.too_few(needed, how=f"with ranges of {levels} levels", instead="or trust='curator'")
+        return made[0]
+
+    @classmethod
+    def _fewest_levels(
+        cls, trees: list[Tree], target: Target, kind: type[DummyHistogram | LaplaceHistogram]
+    ) -> list[Self]:
+        """The lowest tree whose error is nearly the smallest: it has the fewest messages. None if there is no noise."""
+        options = []
+        for tree in trees:
+            with suppress(TooFewUsersError):
+                options.append(cls._with_tree(tree, target, kind))
+        if not options:
+            return []
+        most = _NEARLY * min(option._deviation for option in options)
+        return [min((o for o in options if o._deviation <= most), key=lambda option: option.tree.levels)]
+
+    @classmethod
+    def _with_tree(cls, tree: Tree, target: Target, kind: type[DummyHistogram | LaplaceHistogram]) -> Self:
+        inner = replace(target, bins=tree.nodes, values_per_person=tree.levels, fillers=0)
+        nodes = kind.for_target(inner)
+        return cls(bins=tree.leaves, branching=tree.branching, nodes=nodes, fillers=target.fillers or 0)
+
+    @classmethod
+    def published_for(cls, target: Target) -> Self:
+        """There are none."""
+        raise ParameterError(f"{cls.__name__} has no published parameters: use calibrate")
+
+    @classmethod
+    def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
+        """The fewest honest people with whom the guarantee is possible: with a tree of one level."""
+        return DummyHistogram.minimum_users(epsilon=epsilon, delta=delta, values_per_person=values_per_person)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The values as leaves."""
+        return Tree(leaves=self.bins, branching=self.branching)
+
+    @property
+    def users(self) -> int:
+        """How many people there are."""
+        return self.nodes.users
+
+    @property
+    def honest_users(self) -> int | None:
+        """How many of them surely follow the protocol."""
+        return self.nodes.honest_users
+
+    @property
+    def honest(self) -> int:
+        """The same; all of them unless fewer are sure to."""
+        return self.nodes.honest
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the noise was chosen for."""
+        return self.nodes.guarantee
+
+    @property
+    def privacy(self) -> Curve:
+        """The curve of the nodes: one down and one up on each level."""
+        return self.nodes.privacy
+
+    @cached_property
+    def reading(self) -> TreeCounts:
+        """Least squares."""
+        return TreeCounts(tree=self.tree, nodes=self.nodes.reading, noise=self.nodes.noise)
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """Those of the nodes."""
+        return self.nodes.messages_per_user
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits that name a node."""
+        return self.nodes.bits_per_message
+
+    @property
+    def draws_its_law(self) -> bool:
+        """The law of the counts of all nodes is known."""
+        return True
+
+    @property
+    def drawing_cost(self) -> float:
+        """A few steps for each node."""
+        return 2.0 * self.tree.nodes
+
+    @property
+    def _deviation(self) -> float:
+        """The standard deviation of the distribution function where it is largest, about."""
+        return math.sqrt(self.nodes.noise.variance) * largest_deviation(self.tree, places=_PLACES)
+
+    def error(self, beta: float, *, occupied_bins: int | None = None) -> ErrorBound:
+        """Errors of single values, in people; every value is as noisy as any other, whoever holds it."""
+        beta = failure_probability(beta)
+        alone, together = (self.reading.error(beta=beta, bins=bins, occupied=self.bins) for bins in (1, self.bins))
+        return ErrorBound(beta=beta, per_bin=alone, simultaneous=together, shown=together, hidden=0)
+
+    def range_error(self, beta: float) -> float:
+        """By how many people the distribution function is off at most, everywhere at once, but for probability beta."""
+        return self.reading.distribution_error(beta=failure_probability(beta))
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
+        """The messages of one person (a bin) or of many (an array of bins): those of the nodes above each."""
+        if not isinstance(self.nodes, DummyHistogram):
+            raise ParameterError(
+                "a curator has no messages: draw the counts with sample_tally, or use trust='shuffler'"
+            )
+        if self.fillers:
+            people = filled_up(values, bins=self.bins, each=1, fillers=1)
+        else:
+            people = people_in_bins(values, bins=self.bins)
+        paths = self.tree.paths(people)
+        return self.nodes.randomize(paths if self.tree.levels > 1 else paths[:, 0], rng=rng)
+
+    def tally(self, messages: ArrayLike | Tally) -> Tally:
+        """How often each node occurs."""
+        if not isinstance(self.nodes, DummyHistogram):
+            raise ParameterError(
+                "a curator has no messages: draw the counts with sample_tally, or use trust='shuffler'"
+            )
+        return self.nodes.tally(messages)
+
+    def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
+        """The counts of all nodes, drawn from their law given the true counts of the values."""
+        if part:
+            raise ParameterError("this protocol estimates every bin, and so draws all of them at once: leave out part")
+        truth = true_counts(counts, users=self.users, bins=self.bins)
+        if truth.symbols.dtype.kind not in "iu":
+            raise DataError("counts of ordered values need their numbers: encode labels with Domain.encode first")
+        leaves = truth.dense(bins=self.bins).counts
+        return self.nodes.sample_tally(self.tree.totals(leaves), rng=rng)
+
+    def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> OrderedEstimate:
+        """The estimate for people's values, by whoever holds them all."""
+        counts = Tally.of_bins(people_in_bins(values, bins=self.bins), bins=self.bins).counts
+        return self.estimate(self.sample_tally(counts, rng=rng), **options)
+
+    def estimate(
+        self,
+        tally: Tally,
+        *,
+        beta: float = 0.05,
+        reports: int | None = None,
+        domain: Domain | None = None,
+        edges: Sequence[Any] | None = None,
+        ordered: int | None = None,
+    ) -> OrderedEstimate:
+        """Counts of values and of ranges, the distribution function and quantiles, within bounds.
+
+        `reports` is how many people really reported, if fewer than `users`. `domain` gives the values their labels, and
+        `edges` say where one ends and the next begins, if they are intervals. The first `ordered` values are in order,
+        by default all that are values; others, such as a missing one, belong to no range.
+        """
+        beta, domain = failure_probability(beta), self._labelled(domain)
+        ran = self.for_reports(reports)
+        # checks that this is a tally of so many people's messages, and that the promise is kept
+        checked = ran.nodes.estimate(tally, beta=beta, reports=None if reports is None else ran.users)
+        ran = replace(ran, nodes=replace(ran.nodes, guarantee=checked.guarantee))
+        evidence = ran.reading.evidence(tally)
+        counts = ran.reading.point(evidence)
+        per_bin, simultaneous = around_estimates(
+            counts,
+            per_bin=ran.reading.intervals(evidence, beta=beta, bins=1),
+            simultaneous=ran.reading.intervals(evidence, beta=beta, bins=self.bins),
+        )
+        plain = Estimate(
+            symbols=np.arange(self.bins),
+            counts=counts,
+            per_bin=per_bin,
+            simultaneous=simultaneous,
+            people=ran.users,
+            bins=self.bins,
+            beta=beta,
+            estimator=ran.reading.name,
+            guarantee=ran.guarantee,
+            about=partial(ran.describe, beta=beta),
+            domain=domain,
+        )
+        return ran.in_order(plain, edges=edges, ordered=ordered)
+
+    def in_order(
+        self, estimate: Estimate, *, edges: Sequence[Any] | None = None, ordered: int | None = None
+    ) -> OrderedEstimate:
+        """An estimate of all values, in their order, with what follows for ranges."""
+        before, low, high = self.reading.band(estimate.counts, beta=estimate.beta)
+        if ordered is None:
+            ordered = self.bins - self.fillers if edges is None else len(edges) + 1
+        return OrderedEstimate(
+            **{name: getattr(estimate, name) for name in Estimate.__dataclass_fields__},
+            below=before,
+            below_low=low,
+            below_high=high,
+            range_bounds=partial(self.reading.range_widths, beta=estimate.beta),
+            edges=edges,
+            ordered=ordered,
+        )
+
+    def _labelled(self, domain: Domain | None) -> Domain | None:
+        if self.fillers and isinstance(domain, Domain) and domain.size == self.bins - 1:
+            domain = domain.with_absent(1)
+        check_domain(domain, bins=self.bins)
+        return domain
+
+    def for_reports(self, reports: int | None) -> Self:
+        """This protocol as it really ran when only some of the people reported."""
+        return replace(self, nodes=self.nodes.for_reports(reports))
+
+    def fresh(self, rng: np.random.Generator) -> Self:
+        """There are no public coins."""
+        return self
+
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
+        """The guarantee, its conditions and the error to expect, in words."""
+        parts = paragraphs(self.nodes.describe(beta=beta, drawn=drawn))
+        value, off = self.error(beta).simultaneous, self.range_error(beta)
+        parts[HOW_SURE] = (
+            f"With probability at least {surely(beta)} the number of people up to any value, for all values at once, "
+            f"is off by at most {at_most(off)} people ({percent_at_most(off, self.users)} of all), whatever "
+            f"people hold; with the same probability no number of a single value is off by more than {at_most(value)}."
+        )
+        parts["Guarantee"] = parts["Guarantee"].replace(self.nodes._held_in_words, "one person's value by any other")
+        parts["Noise"] = (
+            f"Each value is counted in {self.tree.levels} groups of neighbouring values, from wide ones to the value "
+            f"itself, and each of the {self.tree.nodes:,} groups has noise of its own, with a standard deviation of "
+            f"about {math.sqrt(self.nodes.noise.variance):.1f} people. The groups are then made to agree."
+        )
+        return in_paragraphs(parts)
+
+
+def _candidates(leaves: int) -> list[Tree]:
+    """Trees of different heights, of those the ones that promise the smallest errors."""
+    trees = {
+        tree.levels: tree
+        for levels in range(1, max(2, leaves.bit_length() + 1))
+        for tree in [Tree.with_levels(leaves=leaves, levels=levels)]
+    }
+    deviations = {levels: largest_deviation(tree, places=_PLACES) for levels, tree in trees.items()}
+    by_root, by_levels = (
+        sorted(trees, key=lambda levels, power=power: deviations[levels] * levels**power)[:_SHORT_LIST]  # type: ignore[misc]
+        for power in (0.5, 1.0)
+    )
+    return [trees[levels] for levels in sorted({*by_root, *by_levels})]
