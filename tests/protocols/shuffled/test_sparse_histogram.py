@@ -1,6 +1,7 @@
 """SparseHistogram: privacy by enumeration of messages, exact splitting, zero guarantee, error, cost."""
 
 import math
+from collections import defaultdict
 from fractions import Fraction
 from itertools import product
 
@@ -44,29 +45,34 @@ def test_privacy_matches_enumeration_of_messages_in_fractions(users, reach):
         pairs=CompoundPoisson(rate=float(pair_rate), size_weights=(SIZE_GRID // 2, SIZE_GRID // 2)),
         lone=CompoundPoisson(rate=float(lone_rate), size_weights=(3 * SIZE_GRID // 4, SIZE_GRID // 4)),
     )
-    pairs = unscaled(pair_rate / users, {1: Fraction(1, 2), 2: Fraction(1, 2)}, reach)
-    lone = unscaled(lone_rate / users, {1: Fraction(3, 4), 2: Fraction(1, 4)}, reach)
+    chances = [
+        unscaled(pair_rate / users, {1: Fraction(1, 2), 2: Fraction(1, 2)}, reach),
+        unscaled(lone_rate / users, {1: Fraction(3, 4), 2: Fraction(1, 4)}, reach),
+    ]
+    # in units of 1 / unit, and what was sent as one number: whole numbers are as exact and many times faster
+    unit = math.lcm(*(chance.denominator for law in chances for chance in law))
+    pairs, lone = ([int(chance * unit) for chance in law] for law in chances)
+    place = (users * (reach + 1)) ** np.arange(4, dtype=object)
 
     def person(value):
         law = {}
         for a0, b0, a1, b1 in product(range(reach), repeat=4):
-            sent = (a0 + (value == 0), a0 + b0, a1 + (value == 1), a1 + b1)
             if max(a0 + b0, a1 + b1) < reach:
+                sent = int(place @ (a0 + (value == 0), a0 + b0, a1 + (value == 1), a1 + b1))
                 law[sent] = law.get(sent, 0) + pairs[a0] * lone[b0] * pairs[a1] * lone[b1]
         return law
 
     people = [person(value) for value in (0, 1)]
 
     def output(dataset):
-        total = {(0, 0, 0, 0): Fraction(1)}
+        total = {0: 1}
         for value in dataset:
-            longer = {}
+            longer = defaultdict(int)
             for have, p in total.items():
                 for sent, q in people[value].items():
-                    key = tuple(map(sum, zip(have, sent, strict=True)))
-                    longer[key] = longer.get(key, 0) + p * q
+                    longer[have + sent] += p * q
             total = longer
-        return total
+        return {sent: Fraction(p, unit ** (4 * users)) for sent, p in total.items()}
 
     scale = math.exp(-2 * float(pair_rate + lone_rate))
     first, second = output((0,) * users), output((1,) + (0,) * (users - 1))
