@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shuffledp.pipeline.run import run
     from shuffledp.pipeline.shuffler import shuffle
     from shuffledp.pipeline.tally import Tally
+    from shuffledp.protocols.ranges import Ranges
     from shuffledp.protocols.shuffled.dummy import DummyHistogram
     from shuffledp.protocols.shuffled.histogram import Histogram
     from shuffledp.protocols.shuffled.sparse import SparseHistogram
@@ -50,6 +51,7 @@ __getattr__, __dir__ = lazy_names(
         "pipeline.run": ("run",),
         "pipeline.shuffler": ("shuffle",),
         "pipeline.tally": ("Tally",),
+        "protocols.ranges": ("Ranges",),
         "protocols.shuffled.dummy": ("DummyHistogram",),
         "protocols.shuffled.histogram": ("Histogram",),
         "protocols.shuffled.sparse": ("SparseHistogram",),
@@ -72,6 +74,7 @@ __all__ = [
     "Periods",
     "Plan",
     "PrivacyCurve",
+    "Ranges",
     "Release",
     "ShuffledpError",
     "SparseHistogram",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -26,10 +27,12 @@ from shuffledp.jobs.evaluate import Evaluation
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate, Intervals
 from shuffledp.pipeline.labels import Absent
+from shuffledp.pipeline.ordered_estimate import OrderedEstimate
 from shuffledp.pipeline.tally import as_symbols
 from shuffledp.plain import plain
 from shuffledp.protocols.promise import kept
 from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.record import from_record, to_record
 
 if TYPE_CHECKING:
@@ -139,7 +142,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         raise DataError("this release contradicts itself: its protocol does not keep its promise")
     labels = as_symbols([_label(row) for row in rows])
     listed = len(rows) == protocol.bins
-    return Estimate(
+    estimate = Estimate(
         symbols=np.arange(len(rows)) if listed else labels,
         counts=np.array([row["count"] for row in rows], dtype=np.float64),
         per_bin=_intervals(rows, "low_alone", "high_alone", stored["unreported_high_alone"]),
@@ -154,6 +157,18 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         values_per_person=protocol.values_per_person,
         fillers=protocol.fillers,
         adjusted=bool(stored["adjusted"]),
+    )
+    return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
+
+
+def _in_order(stored: dict[str, Any], protocol: Ranges, estimate: Estimate) -> OrderedEstimate:
+    """An estimate of ordered values with the band that was published."""
+    edges = None if stored["edges"] is None else [_label(edge) for edge in stored["edges"]]
+    return replace(
+        protocol.in_order(estimate, edges=edges, ordered=int(stored["ordered"])),
+        below=np.array(stored["below"], dtype=np.float64),
+        below_low=np.array(stored["below_low"], dtype=np.int64),
+        below_high=np.array(stored["below_high"], dtype=np.int64),
     )
 
 

@@ -177,12 +177,17 @@ class OrderedEstimate(Estimate):
         return {
             **super().about_dict(),
             "ordered": self.ordered,
-            "edges": None if self.edges is None else [plain_label(edge) for edge in self.edges],
-            "kind_of_edges": label_kind(self.edges[0]) if self.edges else None,
+            "edges": None if self.edges is None else [_plain_edge(edge) for edge in self.edges],
             "below": self.below.tolist(),
             "below_low": self.below_low.tolist(),
             "below_high": self.below_high.tolist(),
         }
+
+
+def _plain_edge(edge: Any) -> dict[str, Any]:
+    """An edge as a label is written in a row, with its kind where JSON does not keep it."""
+    kind = label_kind(edge)
+    return {"label": plain_label(edge), **({} if kind is None else {"kind": kind})}
 
 
 def _spellings(edge: Any) -> Iterator[Any]:

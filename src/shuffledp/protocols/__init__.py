@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         UnaryEncoding,
     )
     from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
+    from shuffledp.protocols.ranges import Ranges
     from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
     from shuffledp.protocols.shuffled.blanket import BlanketHistogram
     from shuffledp.protocols.shuffled.dummy import DummyHistogram
@@ -58,6 +59,7 @@ __getattr__, __dir__ = lazy_names(
             "HistogramProtocol",
             "MessageProtocol",
         ),
+        "ranges": ("Ranges",),
         "shuffled.amplified": ("AmplifiedOracle",),
         "shuffled.blanket": ("BlanketHistogram",),
         "shuffled.dummy": ("DummyHistogram",),
@@ -91,6 +93,7 @@ __all__ = [
     "PrivateCoinHistogram",
     "PublicCoinHistogram",
     "RandomizedResponse",
+    "Ranges",
     "RealSum",
     "ShuffledHistogram",
     "SparseHistogram",

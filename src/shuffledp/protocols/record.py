@@ -1,14 +1,14 @@
 """A protocol as plain values, and back: the name of its class and its parameters, every digit kept.
 
-Only classes that are known here are ever made, whatever a file names: the protocols of the catalogue and what they are
-made of. A whole number of more than 64 bits is {"integer": "2^65536"}, an infinite one {"number": "inf"}.
+Only classes that are known here are ever made, whatever a file names: the protocols of the catalogue, ranges, and what
+they are made of. A whole number of more than 64 bits is {"integer": "2^65536"}, an infinite one {"number": "inf"}.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from shuffledp.noise.compound_poisson import CompoundPoisson
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.ranges import Ranges
 
 _PARTS = (Guarantee, Binomial, CompoundPoisson, DiscreteLaplace)
 _MOST_BITS = 64
@@ -47,9 +48,14 @@ def to_record(value: Any) -> Any:
 def from_record(record: Any) -> HistogramProtocol:
     """The protocol that a record describes; refused if it is of an unknown kind, or if its parameters are wrong."""
     made = _value(record)
-    if not isinstance(made, tuple(entry.kind for entry in CATALOGUE.values())):
+    if not isinstance(made, _protocols()):
         raise DataError("the protocol of this release cannot be made anew from its record")
-    return cast(HistogramProtocol, made)
+    return made
+
+
+def _protocols() -> tuple[type[HistogramProtocol], ...]:
+    """Those of the catalogue, and what counts ranges with one of them."""
+    return (*(entry.kind for entry in CATALOGUE.values()), Ranges)
 
 
 def _value(record: Any) -> Any:
@@ -61,7 +67,7 @@ def _value(record: Any) -> Any:
         return _integer(str(record["integer"]))
     if set(record) == {"number"}:
         return _number(str(record["number"]))
-    kinds = {kind.__name__: kind for kind in (*_PARTS, *(entry.kind for entry in CATALOGUE.values()))}
+    kinds = {kind.__name__: kind for kind in (*_PARTS, *_protocols())}
     kind = kinds.get(str(record.get("class")))
     if kind is None:
         raise DataError(f"{str(record.get('class', 'this'))[:60]!r} is no protocol or law that this version knows")
