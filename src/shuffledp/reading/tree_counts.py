@@ -69,15 +69,25 @@ class TreeCounts:
         """
         ranges = self.tree.leaves * (self.tree.leaves + 1) // 2
         risk = beta / ranges if everywhere else beta
-        too_high, too_low = alone(range_errors(self.tree, first, stop), self.noise, risks=risk)
-        return float(too_high[0]), float(too_low[0])
+        return _range_widths(self.tree, self.noise, first, stop, risk)
 
     def _leaf_widths(self, beta: float, bins: int) -> tuple[Numbers, Numbers]:
         """Of every leaf, where so many of them must keep to them at once."""
-        return leaf_widths(self.tree, self.noise, risk=beta / bins)
+        return _leaf_widths(self.tree, self.noise, beta / bins)
 
 
 @lru_cache(maxsize=16)
 def _distribution_widths(tree: Tree, noise: TiltedLaw, beta: float) -> tuple[Numbers, Numbers]:
     """A release asks for them more than once."""
     return distribution_widths(tree, noise, risk=beta)
+
+
+@lru_cache(maxsize=16)
+def _leaf_widths(tree: Tree, noise: TiltedLaw, risk: float) -> tuple[Numbers, Numbers]:
+    return leaf_widths(tree, noise, risk=risk)
+
+
+@lru_cache(maxsize=256)
+def _range_widths(tree: Tree, noise: TiltedLaw, first: int, stop: int, risk: float) -> tuple[float, float]:
+    too_high, too_low = alone(range_errors(tree, first, stop), noise, risks=risk)
+    return float(too_high[0]), float(too_low[0])
