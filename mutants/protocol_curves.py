@@ -46,8 +46,8 @@ FAULTS = (
         name="threshold-curve-forgets-values-that-are-new",
         harm="That somebody is the first to hold a value is not accounted.",
         file="accounting/threshold_curve.py",
-        old="self._moved_by_one(epsilon + hidden),",
-        new="0.0,",
+        old="(block.least_emptied - block.most_new) * hidden",
+        new="block.least_emptied * hidden",
         tests=("tests/protocols/central/test_published.py::test_the_first_holder_of_a_value_is_accounted",),
     ),
     Fault(

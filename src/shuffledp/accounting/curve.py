@@ -26,6 +26,10 @@ _MOST_STEPS = 1 << 13
 """Of one shift's losses on the grid, so that a composition takes milliseconds."""
 
 
+_SAME_SIZE = 1e-9
+"""Losses whose sizes differ by less, relative to them, are one on the grid; what differs is split on the safe side."""
+
+
 class Curve(Protocol):
     """What every privacy curve answers, whichever release it is for."""
 
@@ -135,20 +139,16 @@ def _composed(releases: _Releases, resolution: float) -> PrivacyLoss:
     # every split adds about step^2 / 6 to the variance: this keeps the total below 1 part in 10^4
     step = math.sqrt(variance / number) / _STEPS_PER_DEVIATION
     step = max(step, max(release.span(resolution) for release, _ in releases) / _MOST_STEPS)
-    # where every shift has one single loss, that loss is the grid
-    step = step or max(abs(shift.loss.mean) for shift, _ in shifts) or 1.0
-    step = _fitting(step, [shift.loss.largest for shift, _ in shifts])
+    # where every shift has one single loss, but for its sign, that loss is the grid
+    step = _only_size(shift.loss for shift, _ in shifts) or step or 1.0
     return sum_of([release.on_grid(step, cut=resolution).times(times) for release, times in releases]).loss
 
 
-def _fitting(step: float, largest: list[float]) -> float:
-    """A step at most as long of which the largest loss is a multiple.
-
-    Noise such as the discrete Laplace has two losses only, each the negative of the other: on a grid that has both,
-    nothing is lost.
-    """
-    most = max(largest, default=0.0)
-    return most / math.ceil(most / step) if math.isfinite(most / step) and most > 0 else step
+def _only_size(losses: Iterable[PrivacyLoss]) -> float | None:
+    """The size that all losses have, as where discrete Laplace noise moves by one; None where there are several."""
+    sizes = np.concatenate([np.abs(loss.losses) for loss in losses])
+    largest = float(sizes.max(initial=0.0))
+    return largest if (sizes >= (1 - _SAME_SIZE) * largest).all() else None
 
 
 @dataclass(frozen=True)

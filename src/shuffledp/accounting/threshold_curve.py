@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
-from shuffledp.accounting.curve import REPLACE_ONE, Shift, moved_bins
+from shuffledp.accounting.curve import REPLACE_ONE
+from shuffledp.accounting.laplace_shifts import loss_of_shifts
+from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.checks import real
 from shuffledp.errors import ParameterError
-from shuffledp.noise import IntegerLaw
+from shuffledp.noise.discrete_laplace import DiscreteLaplace
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdCurve:
-    """The worst of four kinds of neighbours: the bin a person leaves stays occupied or not, the one they enter was or
-    was not occupied.
+    """The worst of all kinds of neighbours: of the bins a person leaves some become empty, of those they enter some
+    were empty.
 
     A bin with one person is published with probability s = P(1 + Z >= threshold); left out, it looks like an empty one.
-    Where the bin stays occupied, leaving out small counts is post-processing of a shift by one, and for large counts
-    loses nothing. If the bin that is left becomes empty, publishing it reveals that (s), and not publishing it has
-    likelihood ratio 1 - s; if the bin that is entered was empty, the ratio is 1 / (1 - s).
+    Where a bin stays occupied, leaving out small counts is post-processing of a shift by one, and for large counts
+    loses nothing. If a bin that is left becomes empty, publishing it reveals that (s), and not publishing it has
+    likelihood ratio 1 - s; if a bin that is entered was empty, the ratio is 1 / (1 - s).
+
+    A person holds `values` = K of them. Replacing all moves K bins down and K up; fewer tell no more, since whoever
+    sees fewer bins could make up the others. If a of those that are left become empty and b of those that are entered
+    were, then with probability 1 - (1 - s)^a one is published and that is revealed; otherwise the loss is
+    (a - b) ln(1 - s) plus that of 2K - a - b shifts. docs/proofs/exact-privacy.md has the proof.
     """
 
-    noise: IntegerLaw
+    noise: DiscreteLaplace
     threshold: int
+    values: int = 1
     neighbours: str = REPLACE_ONE
 
     @property
@@ -33,25 +45,68 @@ class ThresholdCurve:
         return True
 
     def delta(self, epsilon: float) -> float:
-        """The exact delta(epsilon) over all neighbouring datasets."""
+        """The exact delta(epsilon) over all neighbouring datasets: the largest over a and b, each from 0 to K."""
         epsilon = real("epsilon", epsilon)
         if epsilon < 0:
             raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        return self._largest(epsilon, allowed=0.0)
+
+    def keeps(self, epsilon: float, delta: float) -> bool:
+        """Whether delta(epsilon) is at most this: quicker than the curve itself, for calibration."""
+        return self._largest(epsilon, allowed=delta) <= delta
+
+    def _largest(self, epsilon: float, *, allowed: float) -> float:
+        """The largest delta over all pairs (a, b), or a bound on it that is allowed.
+
+        Best first: of all blocks of pairs the one with the largest bound is split, until it is a single pair.
+        """
         seen = self.noise.window.above(self.threshold - 2)
         if seen >= 1:
             return 1.0
         hidden = math.log1p(-seen)
-        return max(
-            moved_bins(self.noise).delta(epsilon),  # occupied, occupied
-            seen + (1 - seen) * self._moved_by_one(epsilon - hidden),  # left empty, occupied
-            self._moved_by_one(epsilon + hidden),  # occupied, entered when empty
-            seen,  # left empty, entered when empty: the ratios cancel
-        )
+        everything = _Block(0, self.values, 0, self.values)
+        open_blocks = [(-self._bound(everything, epsilon, hidden), everything)]
+        while (worst := heapq.heappop(open_blocks))[1].several and -worst[0] > allowed:
+            for part in worst[1].split():
+                heapq.heappush(open_blocks, (-self._bound(part, epsilon, hidden), part))
+        return min(1.0, -worst[0])
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for a delta; inf if none is known."""
         return smallest_epsilon(self.delta, delta)
 
-    def _moved_by_one(self, epsilon: float) -> float:
-        """Delta of one bin that moves by one, in the worse direction."""
-        return max(float(Shift(law=self.noise, by=by).loss.delta(epsilon)) for by in (1, -1))
+    def _bound(self, block: _Block, epsilon: float, hidden: float) -> float:
+        """At least the delta of every pair (a, b) of a block; of a single pair exactly that.
+
+        More shifts, a smaller epsilon and more bins that can become empty never lower it.
+        """
+        revealed = -math.expm1(block.most_emptied * hidden) * (1 + SEVERAL_OPERATIONS)
+        shifts = 2 * self.values - block.least_emptied - block.least_new
+        shifted = epsilon - (block.least_emptied - block.most_new) * hidden
+        rest = float(loss_of_shifts(self.noise, shifts).delta(shifted))
+        return revealed + math.exp(block.least_emptied * hidden) * (1 + SEVERAL_OPERATIONS) * rest
+
+
+class _Block(NamedTuple):
+    """Pairs of numbers of bins: of those that become empty, and of those that were empty."""
+
+    least_emptied: int
+    most_emptied: int
+    least_new: int
+    most_new: int
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one pair."""
+        return self.least_emptied < self.most_emptied or self.least_new < self.most_new
+
+    def split(self) -> Iterator[_Block]:
+        """Its halves in either number: four blocks, or two of a single row."""
+        ranges = [_halves(self.least_emptied, self.most_emptied), _halves(self.least_new, self.most_new)]
+        for emptied, new in product(*ranges):
+            yield _Block(*emptied, *new)
+
+
+def _halves(least: int, most: int) -> list[tuple[int, int]]:
+    middle = (least + most) // 2
+    return [(least, middle), (middle + 1, most)] if least < most else [(least, most)]

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.checks import reporting
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.inputs import Counts, people_in_bins
+from shuffledp.pipeline.sets import filled_up
 from shuffledp.protocols.base import BaseHistogram
 from shuffledp.protocols.cost import MessageCount
 
@@ -36,12 +37,18 @@ class Curator(BaseHistogram):
         return MessageCount(expected=float(self.values_per_person), maximum=float(self.values_per_person))
 
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
-        """The private histogram of people's values."""
-        counts = self._counted(people_in_bins(values, bins=self.bins))
+        """The private histogram of people's values; where they hold several, given a row of bins for each person."""
+        counts = self._counted(self._held(values))
         return self.estimate(self.sample_tally(counts, rng=rng), **options)
 
+    def _held(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The bins that all people hold together, filled up where they hold fewer than they may."""
+        if self.values_per_person == 1 and not self.fillers:
+            return people_in_bins(values, bins=self.bins)
+        return filled_up(values, bins=self.bins, each=self.values_per_person, fillers=self.fillers).ravel()
+
     @abstractmethod
-    def _counted(self, people: Any) -> Counts:
+    def _counted(self, held: NDArray[np.int64]) -> Counts:
         """The true counts in the form that `sample_tally` needs."""
 
     def for_reports(self, reports: int | None) -> Self:

@@ -52,8 +52,8 @@ class LaplaceHistogram(Curator):
         """The noisy counts."""
         return CuratedCounts(noise=self.noise, people=self.users, bins=self.bins)
 
-    def _counted(self, people: NDArray[np.int64]) -> NDArray[np.int64]:
-        return Tally.of_bins(people, bins=self.bins).counts
+    def _counted(self, held: NDArray[np.int64]) -> NDArray[np.int64]:
+        return Tally.of_bins(held, bins=self.bins).counts
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         """Every bin with its own noise."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.curve import moved_bins
+from shuffledp.accounting.laplace_shifts import loss_of_shifts
 from shuffledp.accounting.threshold_curve import ThresholdCurve
 from shuffledp.checks import whole
 from shuffledp.errors import ParameterError
@@ -40,8 +40,6 @@ class StabilityHistogram(Curator):
 
     threshold: int
 
-    takes_sets = False
-
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "threshold", whole("threshold", self.threshold, minimum=2))
@@ -49,30 +47,22 @@ class StabilityHistogram(Curator):
     @classmethod
     def for_target(cls, target: Target) -> Self:
         """The noise and the threshold with the smallest simultaneous error (beta = 0.05) that are exactly private."""
-        target.needs_one_value(cls)
         epsilon, delta = target.epsilon, target.delta
-        least, most = (
-            math.log(-math.log(decay)) for decay in (math.exp(-epsilon / 2), smallest_noise(epsilon, delta).decay)
-        )
-        options = []
-        for rate in np.exp(np.linspace(least, most, _CANDIDATES)):
-            noise = DiscreteLaplace(decay=safely_up(math.exp(-float(rate))))
-            threshold = _first_threshold(noise, epsilon, delta)
-            if threshold is not None:
-                options.append(
-                    cls(
-                        users=target.users,
-                        bins=target.bins,
-                        noise=noise,
-                        threshold=threshold,
-                        guarantee=target.promise("computed exactly"),
-                    )
-                )
-        if not options:
+        private = _private_pairs(epsilon, delta, values=target.values_per_person)
+        if not private:
             raise ParameterError(
                 f"epsilon={epsilon:g} with delta={delta:g} needs more noise than this histogram resolves"
             )
-        return min(options, key=lambda option: option.error(_BETA).simultaneous)
+        promise = target.promise("computed exactly")
+        options = [
+            cls(**target.settled, noise=noise, threshold=threshold, guarantee=promise) for noise, threshold in private
+        ]
+        return min(options, key=cls._simultaneous)
+
+    def _simultaneous(self) -> float:
+        """The error by which calibrations are compared."""
+        occupied = min(self.bins, self.users * self.values_per_person)
+        return self.reading.error(beta=_BETA, bins=self.bins, occupied=occupied)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -89,15 +79,17 @@ class StabilityHistogram(Curator):
     @cached_property
     def privacy(self) -> ThresholdCurve:
         """The exact curve over all neighbouring datasets."""
-        return ThresholdCurve(noise=self.noise, threshold=self.threshold)
+        return ThresholdCurve(noise=self.noise, threshold=self.threshold, values=self.values_per_person)
 
     @cached_property
     def reading(self) -> ThresholdedCounts:
         """What is published, as it is."""
-        return ThresholdedCounts(noise=self.noise, people=self.users, threshold=self.threshold)
+        return ThresholdedCounts(
+            noise=self.noise, people=self.users, threshold=self.threshold, values_per_person=self.values_per_person
+        )
 
-    def _counted(self, people: NDArray[np.int64]) -> Tally:
-        return Tally.of(people)
+    def _counted(self, held: NDArray[np.int64]) -> Tally:
+        return Tally.of(held)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         """Noise on what is listed; only occupied bins that reach the threshold are published."""
@@ -106,14 +98,38 @@ class StabilityHistogram(Curator):
         return Tally(truth.symbols[kept], noisy[kept], complete=False)
 
 
-def _first_threshold(noise: DiscreteLaplace, epsilon: float, delta: float) -> int | None:
+@lru_cache(maxsize=256)
+def _private_pairs(epsilon: float, delta: float, *, values: int) -> tuple[tuple[DiscreteLaplace, int], ...]:
+    """Noises from that of pure epsilon to the smallest, each with the smallest threshold that makes it private.
+
+    They depend on nobody's number: which of them is best is decided for the people and bins of a target.
+    """
+    pure, smallest = math.exp(-epsilon / (2 * values)), smallest_noise(epsilon, delta, values=values).decay
+    least, most = (math.log(-math.log(decay)) for decay in (pure, smallest))
+    pairs = []
+    for rate in np.exp(np.linspace(least, most, _CANDIDATES)):
+        noise = DiscreteLaplace(decay=safely_up(math.exp(-float(rate))))
+        threshold = _first_threshold(noise, epsilon, delta, values=values)
+        if threshold is not None:
+            pairs.append((noise, threshold))
+    return tuple(pairs)
+
+
+def _first_threshold(noise: DiscreteLaplace, epsilon: float, delta: float, *, values: int) -> int | None:
     """The smallest threshold that gives (epsilon, delta); None if this noise is too small for any."""
-    if moved_bins(noise).delta(epsilon) > delta:
+    if loss_of_shifts(noise, 2 * values).delta(epsilon) > delta:
         return None
 
     def enough(threshold: int) -> bool:
-        return ThresholdCurve(noise=noise, threshold=threshold).delta(epsilon) <= delta
+        return ThresholdCurve(noise=noise, threshold=threshold, values=values).keeps(epsilon, delta)
 
+    # where every bin that is left becomes empty and every one that is entered was, one of them is published this often
+    allowed = -math.expm1(math.log1p(-delta) / values)
     options = range(2, noise.window.last + 2)
+    first = bisect_left(options, True, key=lambda threshold: noise.window.above(threshold - 2) <= allowed)
+    step = 1
+    while first + step < len(options) and not enough(options[first + step - 1]):
+        first, step = first + step, 2 * step
+    options = options[first : first + step]
     at = bisect_left(options, True, key=enough)
     return options[at] if at < len(options) else None
