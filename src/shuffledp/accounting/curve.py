@@ -47,6 +47,9 @@ class Curve(Protocol):
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which the curve gives this delta; inf if there is none."""
 
+    def __hash__(self) -> int:
+        """Curves are records: equal ones are counted together where several releases are composed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Shift:
