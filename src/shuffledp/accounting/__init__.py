@@ -5,15 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shuffledp.accounting.amplification import Amplification
+from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import Comparison, Curve, PrivacyCurve, Shift
 from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss
+from shuffledp.accounting.moments import MomentBound
+from shuffledp.accounting.stated_curve import StatedCurve
 
 if TYPE_CHECKING:
     from shuffledp.accounting.blanket_curve import BlanketCurve
     from shuffledp.accounting.support_curve import SupportCurve
 
     # the type checker sees to it that every curve of this package answers what a curve is asked
-    _CURVES: tuple[type[Curve], ...] = (PrivacyCurve, BlanketCurve, SupportCurve, Amplification)
+    _CURVES: tuple[type[Curve], ...] = (
+        PrivacyCurve,
+        BlanketCurve,
+        SupportCurve,
+        Amplification,
+        StatedCurve,
+        Composition,
+    )
 
-__all__ = ["Amplification", "Comparison", "Curve", "GridLoss", "Guarantee", "PrivacyCurve", "PrivacyLoss", "Shift"]
+__all__ = [
+    "Amplification",
+    "Comparison",
+    "Composition",
+    "Curve",
+    "GridLoss",
+    "Guarantee",
+    "MomentBound",
+    "PrivacyCurve",
+    "PrivacyLoss",
+    "Shift",
+    "StatedCurve",
+    "composed",
+]
