@@ -14,7 +14,7 @@ LAYERS = (
     ("cli",),
     ("report",),
     ("jobs", "applications", "verification"),
-    ("engines",),
+    ("engines", "ledger"),
     ("protocols",),
     ("reading",),
     ("pipeline",),
@@ -97,6 +97,7 @@ def test_reports_compute_nothing():
     assert drawn <= {
         "report",
         "jobs",
+        "ledger",
         "applications",
         "verification",
         "pipeline",

@@ -2,7 +2,8 @@
 
 ShuffledpError
 |-- ParameterError (ValueError)      a parameter is out of range; the message says what would work
-|   `-- TooFewUsersError             the guarantee needs more people; carries the smallest number
+|   |-- TooFewUsersError             the guarantee needs more people; carries the smallest number
+|   `-- BudgetError                  a release is over the limit of its ledger; carries the epsilon that would fit
 |-- DataError (ValueError)           values, messages or counts that do not fit the protocol
 `-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
 
@@ -26,6 +27,14 @@ class TooFewUsersError(ParameterError):
     def __init__(self, message: str, *, minimum_users: int) -> None:
         super().__init__(message)
         self.minimum_users = minimum_users
+
+
+class BudgetError(ParameterError):
+    """A release would bring all releases of a ledger together over its limit."""
+
+    def __init__(self, message: str, *, fits: float | None) -> None:
+        super().__init__(message)
+        self.fits = fits
 
 
 class DataError(ShuffledpError, ValueError):

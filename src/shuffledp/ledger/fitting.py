@@ -1,0 +1,72 @@
+"""The largest epsilon of one more release that still fits a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from shuffledp.accounting.composition import Composition, composed
+from shuffledp.accounting.search import last_safe_from, log_excess
+from shuffledp.checks import LEAST_EPSILON
+from shuffledp.errors import ParameterError
+from shuffledp.ledger.budget import Budget
+from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.shuffled.histogram import Histogram
+from shuffledp.words import share_at_least
+
+Make = Callable[[float], HistogramProtocol]
+"""From an epsilon to the protocol that would be used with it."""
+
+_DIGITS = 3
+_TOLERANCE = 1e-3
+"""Of an epsilon that is printed with three digits."""
+
+_LESS = 0.99
+_TRIES = 5
+"""How often a little less is tried where the rough total was too small: it is off by a few parts in a thousand."""
+
+_MANY_PEOPLE = 10**6
+"""Noise that is a sum over so many hardly depends on how many they are."""
+
+
+def largest_that_fits(budget: Budget, total: Composition, make: Make) -> float | None:
+    """The largest epsilon, rounded down to three digits, with which one more release fits; None if none does.
+
+    It is at most the limit's own. More epsilon is less noise of the kind that `make` makes, so beyond some epsilon none
+    fits. Where people are too few for a small epsilon, that does not fit either.
+    """
+
+    @cache
+    def excess(epsilon: float) -> float:
+        try:
+            return log_excess(budget.roughly_reached(total, make(epsilon).privacy), budget.delta)
+        except ParameterError:  # people are too few for so small an epsilon: look among larger ones
+            return -1.0
+
+    found = last_safe_from(
+        excess,
+        budget.epsilon,
+        stride=budget.epsilon / 4,
+        least=LEAST_EPSILON,
+        most=budget.epsilon,
+        tolerance=_TOLERANCE * budget.epsilon,
+    )
+    for less in [] if found is None else [found * _LESS**tried for tried in range(_TRIES)]:
+        epsilon = float(share_at_least(less, digits=_DIGITS))
+        if _fits(budget, total, make, epsilon):
+            return epsilon
+    return None
+
+
+def largest_histogram(budget: Budget, total: Composition, *, delta: float) -> float | None:
+    """The same for the paper's histogram with many people: what is left, as a figure that everybody understands."""
+    return largest_that_fits(
+        budget, total, lambda epsilon: Histogram.calibrate(users=_MANY_PEOPLE, bins=2, epsilon=epsilon, delta=delta)
+    )
+
+
+def _fits(budget: Budget, total: Composition, make: Make, epsilon: float) -> bool:
+    try:
+        return budget.allows(composed([total, make(epsilon).privacy]))
+    except ParameterError:
+        return False

@@ -1,0 +1,187 @@
+"""A budget that is kept: every release of a population's data is entered before its noise is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from shuffledp.accounting.composition import Composition, composed
+from shuffledp.accounting.curve import REPLACE_ONE, Curve
+from shuffledp.accounting.guarantee import privacy_figure
+from shuffledp.accounting.stated_curve import StatedCurve
+from shuffledp.checks import positive, whole
+from shuffledp.errors import BudgetError, DataError, ParameterError
+from shuffledp.ledger import store
+from shuffledp.ledger.budget import Budget
+from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, promised, remade
+from shuffledp.ledger.fitting import Make, largest_histogram, largest_that_fits
+from shuffledp.ledger.standing import Standing, stand
+from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.target import Target
+from shuffledp.words import share_at_most
+
+_PATIENCE = 60.0
+"""Seconds to wait for another process that is entering a release, which takes about one."""
+
+
+class Ledger:
+    """A file that knows a population, its limit and all releases of its data.
+
+    A release that would bring all of them together over the limit is refused; what counts is the exact composition of
+    their curves, not a sum of epsilons. Whatever has been entered stays, whether or not a result was seen. Processes
+    that use the same file wait for each other, for up to `patience` seconds.
+    """
+
+    def __init__(self, path: str | Path, *, patience: float = _PATIENCE) -> None:
+        self._path, self._patience = _as_path(path), positive("patience", patience)
+        self._budget, _ = store.read(self._path, patience=self._patience)
+
+    @classmethod
+    def create(
+        cls, path: str | Path, *, epsilon: float, delta: float, population: str, by_results: bool = False
+    ) -> Ledger:
+        """Makes the file of a new ledger, whose limit (epsilon, delta) cannot be changed any more.
+
+        With `by_results` the limit also holds if how much a release spends is decided after seeing earlier ones.
+        """
+        budget = Budget(population=population, epsilon=epsilon, delta=delta, by_results=by_results)
+        store.create(_as_path(path), replace(budget, population=described(population)))
+        return cls(path)
+
+    @classmethod
+    def of(cls, ledger: Ledger | str | Path) -> Ledger:
+        """A ledger itself, or the one in a file."""
+        return ledger if isinstance(ledger, Ledger) else cls(ledger)
+
+    def __repr__(self) -> str:
+        return f"<Ledger of {self.population}: limit epsilon {self._budget.epsilon:g}, delta {self._budget.delta:g}>"
+
+    @property
+    def population(self) -> str:
+        """Whose data it is."""
+        return self._budget.population
+
+    @property
+    def budget(self) -> Budget:
+        """The limit."""
+        return self._budget
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """Everything that was spent, in order."""
+        return tuple(store.read(self._path, patience=self._patience)[1])
+
+    @property
+    def total(self) -> Composition:
+        """The privacy curve of all entries together."""
+        return _composed(self.entries)
+
+    @property
+    def standing(self) -> Standing:
+        """All that `shuffledp ledger` shows."""
+        return stand(self._budget, self.entries)
+
+    def spend(self, protocol: HistogramProtocol, *, what: str, make: Make | None = None) -> int:
+        """Enters a release of this protocol, before its noise is drawn; its number.
+
+        Refused if all entries and this one together would be over the limit: the error says what would fit, of the
+        protocols that `make` makes for other epsilons; without it, of the same kind for the same people.
+        """
+        parameters = parameters_of(protocol)
+        curve, (epsilon, delta) = remade(parameters).privacy, promised(protocol)
+        if curve.neighbours != REPLACE_ONE:
+            raise ParameterError(
+                f"a ledger is for {REPLACE_ONE}, and this protocol protects {curve.neighbours}: the two do not add up"
+            )
+        what = described(what)
+        with store.changing(self._path, patience=self._patience) as change:
+            before = _composed(change.entries)
+            if self._budget.allows(composed([before, curve])):
+                return change.add(
+                    what=what,
+                    protocol=type(protocol).__name__,
+                    epsilon=epsilon,
+                    delta=delta,
+                    people=protocol.users,
+                    parameters=parameters,
+                )
+        raise self._refusal(before, curve, make or partial(_same_kind, protocol), delta=delta)
+
+    def spend_elsewhere(self, *, epsilon: float, delta: float, what: str) -> int:
+        """Enters what another program has released or is about to: it counts as the worst release of this guarantee.
+
+        That it was spent is a fact, so it is entered even if it is over the limit; nothing fits then any more.
+        """
+        curve = StatedCurve(stated_epsilon=epsilon, stated_delta=delta)
+        with store.changing(self._path, patience=self._patience) as change:
+            return change.add(
+                what=described(what),
+                protocol=ELSEWHERE,
+                epsilon=float(curve.stated_epsilon),
+                delta=float(curve.stated_delta),
+                people=None,
+                parameters=None,
+                published=True,
+            )
+
+    def finish(self, number: int) -> None:
+        """Marks an entry as published; for information only, it counts either way."""
+        with store.changing(self._path, patience=self._patience) as change:
+            if not change.publish(whole("number", number)):
+                raise ParameterError(f"there is no entry {number} in this ledger")
+
+    def published(self, number: int) -> str:
+        """Marks an entry as published, and says in a sentence where the budget stands: for those who read the release.
+
+        Never fails, since the release is there and cannot be made again.
+        """
+        try:
+            self.finish(number)
+            total, limit = self.total, self._budget
+            used = share_at_most(total.epsilon(limit.delta), digits=3)
+            delta = limit.delta / 10
+            fits = largest_histogram(limit, total, delta=delta)
+        except DataError:
+            return f"It is entry {number} of the ledger of {self.population}, which could not be read afterwards."
+        left = (
+            "nothing more fits" if fits is None else f"one more would fit up to epsilon {fits:g} at delta {delta:.3g}"
+        )
+        return (
+            f"It is entry {number} of the ledger of {self.population}: all its releases together have epsilon {used} "
+            f"of {limit.epsilon:g} at delta {limit.delta:g}, and {left}."
+        )
+
+    def _refusal(self, before: Composition, curve: Curve, make: Make, *, delta: float) -> BudgetError:
+        """Why a release does not fit, what is left, and what would fit."""
+        limit, fits = self._budget, largest_that_fits(self._budget, before, make)
+        reached = share_at_most(limit.reached(composed([before, curve])))
+        spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
+        at = f"at delta {privacy_figure(delta)}"
+        would = f"The same release fits with epsilon={fits:g} {at}" if fits else f"No epsilon fits any more {at}"
+        return BudgetError(
+            f"this release is over the limit of the ledger of {limit.population}, epsilon {limit.epsilon:g} with delta "
+            f"{limit.delta:g}: delta would be {reached} there, and {spent} of it is spent; nothing was released. "
+            f"{would}",
+            fits=fits,
+        )
+
+
+def _composed(entries: Any) -> Composition:
+    return composed([entry.curve for entry in entries])
+
+
+def _same_kind(protocol: HistogramProtocol, epsilon: float) -> HistogramProtocol:
+    """A protocol of the same kind for the same people, with another epsilon."""
+    _, delta = promised(protocol)
+    target = Target(
+        users=protocol.users, bins=protocol.bins, epsilon=epsilon, delta=delta, honest_users=protocol.honest_users
+    )
+    return type(protocol).for_target(target)
+
+
+def _as_path(path: Any) -> Path:
+    if not isinstance(path, str | Path) or not str(path):
+        raise ParameterError(f"a ledger is the name of a file, or a Ledger, got {type(path).__name__}")
+    return Path(path)
