@@ -12,12 +12,13 @@ from shuffledp.accounting.curve import REPLACE_ONE, Curve
 from shuffledp.accounting.guarantee import privacy_figure
 from shuffledp.accounting.stated_curve import StatedCurve
 from shuffledp.checks import positive, whole
-from shuffledp.errors import BudgetError, DataError, ParameterError
+from shuffledp.errors import BudgetError, ParameterError
 from shuffledp.ledger import store
 from shuffledp.ledger.budget import Budget
 from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, promised, remade
-from shuffledp.ledger.fitting import Make, largest_histogram, largest_that_fits
+from shuffledp.ledger.fitting import Make, largest_that_fits
 from shuffledp.ledger.standing import Standing, stand
+from shuffledp.protocols.catalogue import Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
 from shuffledp.words import share_at_most
@@ -83,11 +84,11 @@ class Ledger:
         """All that `shuffledp ledger` shows."""
         return stand(self._budget, self.entries)
 
-    def spend(self, protocol: HistogramProtocol, *, what: str, make: Make | None = None) -> int:
+    def spend(self, protocol: HistogramProtocol, *, what: str, entry: Entry | None = None) -> int:
         """Enters a release of this protocol, before its noise is drawn; its number.
 
         Refused if all entries and this one together would be over the limit: the error says what would fit, of the
-        protocols that `make` makes for other epsilons; without it, of the same kind for the same people.
+        same kind for the same people, as the `entry` of the catalogue makes it if it is given.
         """
         parameters = parameters_of(protocol)
         curve, (epsilon, delta) = remade(parameters).privacy, promised(protocol)
@@ -107,7 +108,7 @@ class Ledger:
                     people=protocol.users,
                     parameters=parameters,
                 )
-        raise self._refusal(before, curve, make or partial(_same_kind, protocol), delta=delta)
+        raise self._refusal(before, curve, partial(_same_kind, protocol, entry), delta=delta)
 
     def spend_elsewhere(self, *, epsilon: float, delta: float, what: str) -> int:
         """Enters what another program has released or is about to: it counts as the worst release of this guarantee.
@@ -132,27 +133,6 @@ class Ledger:
             if not change.publish(whole("number", number)):
                 raise ParameterError(f"there is no entry {number} in this ledger")
 
-    def published(self, number: int) -> str:
-        """Marks an entry as published, and says in a sentence where the budget stands: for those who read the release.
-
-        Never fails, since the release is there and cannot be made again.
-        """
-        try:
-            self.finish(number)
-            total, limit = self.total, self._budget
-            used = share_at_most(total.epsilon(limit.delta), digits=3)
-            delta = limit.delta / 10
-            fits = largest_histogram(limit, total, delta=delta)
-        except DataError:
-            return f"It is entry {number} of the ledger of {self.population}, which could not be read afterwards."
-        left = (
-            "nothing more fits" if fits is None else f"one more would fit up to epsilon {fits:g} at delta {delta:.3g}"
-        )
-        return (
-            f"It is entry {number} of the ledger of {self.population}: all its releases together have epsilon {used} "
-            f"of {limit.epsilon:g} at delta {limit.delta:g}, and {left}."
-        )
-
     def _refusal(self, before: Composition, curve: Curve, make: Make, *, delta: float) -> BudgetError:
         """Why a release does not fit, what is left, and what would fit."""
         limit, fits = self._budget, largest_that_fits(self._budget, before, make)
@@ -172,13 +152,19 @@ def _composed(entries: Any) -> Composition:
     return composed([entry.curve for entry in entries])
 
 
-def _same_kind(protocol: HistogramProtocol, epsilon: float) -> HistogramProtocol:
+def _same_kind(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> HistogramProtocol:
     """A protocol of the same kind for the same people, with another epsilon."""
     _, delta = promised(protocol)
     target = Target(
-        users=protocol.users, bins=protocol.bins, epsilon=epsilon, delta=delta, honest_users=protocol.honest_users
+        users=protocol.users,
+        bins=protocol.bins - protocol.fillers,
+        epsilon=epsilon,
+        delta=delta,
+        honest_users=protocol.honest_users,
+        values_per_person=protocol.values_per_person,
+        fillers=protocol.fillers,
     )
-    return type(protocol).for_target(target)
+    return type(protocol).for_target(target) if entry is None else entry.make(target)
 
 
 def _as_path(path: Any) -> Path:
