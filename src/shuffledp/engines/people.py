@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,10 @@ from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
 LONGEST_VALUE = 8192
 EVERYTHING = 2 ** (8 * LONGEST_VALUE)
 """How many values of up to LONGEST_VALUE bytes there are: the universe where no domain is given."""
+
+
+def _nothing() -> None:
+    """What is done before noise is drawn unless something else is."""
 
 
 class People:
@@ -88,22 +92,26 @@ class People:
             raise DataError(f"the data has no row{kept}: there is nobody to count")
         return people
 
-    def send(self, protocol: HistogramProtocol) -> Tally:
-        """The tally of everybody's messages, really made and shuffled."""
+    def send(self, protocol: HistogramProtocol, *, before: Callable[[], None] = _nothing) -> Tally:
+        """The tally of everybody's messages, really made and shuffled; `before` is called before the first is made."""
         assert self._codebook is not None
         if not isinstance(protocol, MessageProtocol):
             raise ParameterError(f"{type(protocol).__name__} has no messages: a curator is given the values")
+        before()
         return self._engine.tally(protocol, self._codebook)
 
-    def draw(self, protocol: HistogramProtocol) -> Tally:
-        """The tally of the shuffled messages, drawn from its exact law.
+    def draw(self, protocol: HistogramProtocol, *, before: Callable[[], None] = _nothing) -> Tally:
+        """The tally of the shuffled messages, drawn from its exact law; `before` is called when all but that is done.
 
         In the universe, batch by batch: only the values that are reported are ever named or kept.
         """
         if not protocol.draws_its_law:
             raise ParameterError("the counts of this protocol cannot be drawn: really make the messages (--messages)")
         if self._codebook is not None:
-            return protocol.sample_tally(self._dense(self._codebook))
+            counts = self._dense(self._codebook)
+            before()
+            return protocol.sample_tally(counts)
+        before()
         seen, done = [], 0
         for labels, people in self._engine.counts():
             drawn = protocol.sample_tally(Tally(np.arange(people.size), people), part=True)
