@@ -27,6 +27,7 @@ from shuffledp.jobs.evaluate import evaluate as evaluated
 from shuffledp.jobs.plan import PRACTICAL_MESSAGES, surely_seen, warnings
 from shuffledp.jobs.privacy import Privacy
 from shuffledp.jobs.stored import from_text, to_text
+from shuffledp.ledger import Ledger, Spending
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import MOST_BARS, Estimate
 from shuffledp.plain import plain
@@ -156,6 +157,7 @@ def private_histogram(
     beta: float = 0.05,
     consistent: bool = False,
     evaluate: bool = False,
+    ledger: Ledger | str | Path | None = None,
     engine: EngineName | None = None,
     master: str | None = None,
     delimiter: str | None = None,
@@ -178,6 +180,7 @@ def private_histogram(
     messages      really make, shuffle and count every message (needs a domain)
     consistent    adjust the estimates to numbers that are possible: none negative, together as many as people hold
     evaluate      compare with the truth; the comparison is not private
+    ledger        where the release is entered before its noise is drawn; refused if it is over the limit
     engine        local or spark, `master` its address
     delimiter     between the fields of CSV files, if not a comma; `encoding` of text files, if not UTF-8; `format`
                   of files whose names do not say it
@@ -188,6 +191,7 @@ def private_histogram(
     # checked before anything is read; the number of people is not known yet
     Target(users=1, bins=1, epsilon=epsilon, delta=delta)
     beta = failure_probability(beta)
+    spending = Spending(ledger)
     with People(
         data,
         column=column,
@@ -214,7 +218,8 @@ def private_histogram(
             practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
             progress=progress,
         )
-        tally = people.send(chosen.protocol) if messages else people.draw(chosen.protocol)
+        spend = spending.entering(chosen.protocol, what=people.column.name, entry=chosen.entry)
+        tally = (people.send if messages else people.draw)(chosen.protocol, before=spend)
         estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
         estimate = estimate.consistent() if consistent else estimate
@@ -230,7 +235,7 @@ def private_histogram(
         error=error,
         # where values can be hidden, the same bound as for those that are missing from the result
         surely_seen=surely_seen(error, phantoms=True) if phantoms else estimate.simultaneous.unreported_high + 1,
-        notes=tuple(_notes(people, chosen, made=made)),
+        notes=(*_notes(people, chosen, made=made), *spending.notes()),
         warnings=tuple(warnings(users=users, delta=delta, error=error)),
         evaluation=evaluation,
         asked={**asked, **({"domain": people.domain.size} if people.listed else {})},
@@ -239,9 +244,12 @@ def private_histogram(
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that differ from what they are by default, but for the data, as plain values."""
-    named = ((name, value) for name, value in options.items() if name not in ("data", "domain", "master", "progress"))
+    named = ((name, value) for name, value in options.items() if name not in _UNSAID)
     return {name: plain(value) for name, value in named if value != _USUAL[name]}
 
+
+_UNSAID = ("data", "domain", "master", "ledger", "progress")
+"""What a release does not repeat of what was asked: data, and where something is."""
 
 _USUAL = {name: option.default for name, option in inspect.signature(private_histogram).parameters.items()}
 """What options of `private_histogram` are unless they are given."""
