@@ -17,10 +17,18 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from shuffledp.accounting.curve import PrivacyCurve
-    from shuffledp.errors import DataError, MissingExtraError, ParameterError, ShuffledpError, TooFewUsersError
+    from shuffledp.errors import (
+        BudgetError,
+        DataError,
+        MissingExtraError,
+        ParameterError,
+        ShuffledpError,
+        TooFewUsersError,
+    )
     from shuffledp.jobs.plan import Plan, plan
     from shuffledp.jobs.release import Release, private_histogram
     from shuffledp.jobs.simulate import simulate
+    from shuffledp.ledger.ledger import Ledger
     from shuffledp.pipeline.domain import Domain
     from shuffledp.pipeline.edges import Edges
     from shuffledp.pipeline.estimate import Estimate
@@ -40,10 +48,18 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "accounting.curve": ("PrivacyCurve",),
-        "errors": ("DataError", "MissingExtraError", "ParameterError", "ShuffledpError", "TooFewUsersError"),
+        "errors": (
+            "BudgetError",
+            "DataError",
+            "MissingExtraError",
+            "ParameterError",
+            "ShuffledpError",
+            "TooFewUsersError",
+        ),
         "jobs.plan": ("Plan", "plan"),
         "jobs.release": ("Release", "private_histogram"),
         "jobs.simulate": ("simulate",),
+        "ledger.ledger": ("Ledger",),
         "pipeline.domain": ("Domain",),
         "pipeline.edges": ("Edges",),
         "pipeline.estimate": ("Estimate",),
@@ -63,12 +79,14 @@ __getattr__, __dir__ = lazy_names(
 
 __all__ = [
     "BinarySum",
+    "BudgetError",
     "DataError",
     "Domain",
     "DummyHistogram",
     "Edges",
     "Estimate",
     "Histogram",
+    "Ledger",
     "MissingExtraError",
     "ParameterError",
     "Periods",
