@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import amplify, compare, demo, plan, protocols, run, separate, simulate, verify
+from shuffledp.cli import amplify, compare, demo, ledger, plan, protocols, run, separate, simulate, verify
 from shuffledp.cli.help import Command, without_type
 from shuffledp.errors import DataError, MissingExtraError, ShuffledpError
 
@@ -55,7 +55,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (run, simulate, demo, plan, protocols, amplify, compare, separate, verify):
+for module in (run, ledger, simulate, demo, plan, protocols, amplify, compare, separate, verify):
     name = module.__name__.rpartition(".")[2]
     app.command(name, cls=Command, epilog=f"Example:\n\n{module.EXAMPLE}")(getattr(module, name))
 

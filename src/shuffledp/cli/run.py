@@ -46,6 +46,10 @@ def run(
     evaluate: Annotated[
         bool, flag("--evaluate", "NOT PRIVATE: add the true error, for tests on data you own.", panel=RESULT)
     ] = False,
+    ledger: Annotated[
+        Path | None,
+        option("FILE", "Enter the release in this ledger, made by `shuffledp ledger`, which keeps a limit."),
+    ] = None,
     engine: Annotated[str | None, option("local|spark", "local unless given.", panel=PLACE)] = None,
     master: Annotated[
         str | None, option("ADDRESS", "Where Spark runs, such as local[4] or spark://host:7077.", panel=PLACE)
@@ -83,7 +87,7 @@ def run(
     inputs = [Path(path) for path in data.paths]
     for path in out or []:
         check_writable(path)
-        refuse_same(path, [*inputs, *([] if domain is None else [domain])], "an output")
+        refuse_same(path, [*inputs, *filter(None, (domain, ledger))], "an output")
     refuse_repeated(out or [])
     keep_existing(out or [], force=force)
     labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
@@ -103,6 +107,7 @@ def run(
             consistent=consistent,
             beta=beta,
             evaluate=evaluate,
+            ledger=ledger,
             engine=cast("EngineName | None", engine),
             master=master,
             progress=progress,
