@@ -24,7 +24,7 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.labels import from_key
 from shuffledp.pipeline.periods import Periods
-from shuffledp.pipeline.written_moments import AFTER_MINUTES, CLOCK, DATE, ZONE, read_minute
+from shuffledp.pipeline.written_moments import AFTER_HOURS, AFTER_MINUTES, DATE, HOUR, ZONE, read_minute
 
 _PER_MINUTE = {"s": 60, "ms": 60_000, "us": 60_000_000, "ns": 60_000_000_000}
 _MINUTES_OF_A_DAY = 24 * 60
@@ -33,9 +33,9 @@ _FEW = 4096
 
 _SHORTER = (
     # all periods begin with an hour: without a zone, or in UTC, what comes after the hour does not matter
-    (f"^ *({DATE}[ T]([01][0-9]|2[0-3])):[0-5][0-9]{AFTER_MINUTES}(Z|[+-]00(:?00)?)? *$", r"\1:00"),
-    # in other zones what comes after the minute does not; the groups of the parts stand between those of the whole
-    (f"^ *({DATE}[ T]{CLOCK}){AFTER_MINUTES}({ZONE}) *$", r"\1\7"),
+    (f"^ *({DATE}[ T]{HOUR}){AFTER_HOURS}{AFTER_MINUTES}(?:Z|[+-]00(?::?00)?)? *$", r"\1:00"),
+    # in other zones what comes after the minute does not
+    (f"^ *({DATE}[ T]{HOUR}{AFTER_HOURS}){AFTER_MINUTES}({ZONE}) *$", r"\1\2"),
 )
 """Shapes of texts, and what is kept of them."""
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
-DATE = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
-AFTER_MINUTES = "(:[0-5][0-9]([.][0-9]{1,12})?)?"
-ZONE = "(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?"
-MOMENT = f"{DATE}([ T]{CLOCK}{AFTER_MINUTES}{ZONE})?"
+_YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
+"""From 0001 to 9999: other years are not the same in all calendars."""
+
+DATE = f"{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+HOUR = "(?:[01][0-9]|2[0-3])"
+AFTER_HOURS = ":[0-5][0-9]"
+AFTER_MINUTES = "(?::[0-5][0-9](?:[.][0-9]{1,12})?)?"
+ZONE = f"(?:Z|[+-]{HOUR}(?::?[0-5][0-9])?)?"
+MOMENT = f"{DATE}(?:[ T]{HOUR}{AFTER_HOURS}{AFTER_MINUTES}{ZONE})?"
 """For the regular expressions of Python, RE2 and Java alike; days that a month has not are refused after it."""
 
 _MOMENT = re.compile(f" *{MOMENT} *")
