@@ -97,11 +97,6 @@ class PrivacyLoss:
         return PrivacyLoss(self.losses[low:high], masses, self.infinity + float(self.masses[high:].sum()))
 
     @property
-    def largest(self) -> float:
-        """The largest finite loss, of either sign."""
-        return float(np.abs(self.losses[[0, -1]]).max()) if self.losses.size else 0.0
-
-    @property
     def span(self) -> float:
         """How far apart the smallest and the largest finite loss are."""
         return float(self.losses[-1] - self.losses[0]) if self.losses.size else 0.0
