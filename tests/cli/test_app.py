@@ -16,7 +16,8 @@ from tests.cli.commands import GUARANTEE, command, real_command
 
 MODULES = {module.__name__.rpartition(".")[2]: module for module in
            (amplify, compare, demo, plan, protocols, run, separate, simulate, verify)}  # fmt: skip
-QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"]}
+QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"],
+           "separate": ["--h", "2"]}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

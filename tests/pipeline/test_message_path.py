@@ -41,7 +41,7 @@ def test_every_coordinate_of_a_small_histogram(draw):
     values = np.array([0] * 5 + [1] * 7)
     counts = np.bincount(values, minlength=3)
     rng = np.random.default_rng(10)
-    draws = np.array([missing(protocol, draw(protocol, values, rng), counts) for _ in range(4000)])
+    draws = np.array([missing(protocol, draw(protocol, values, rng), counts) for _ in range(2000)])
     for coordinate in range(3):
         assert_law(draws[:, coordinate], 0, protocol.noise.window.pmf)
 
@@ -55,7 +55,7 @@ def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
     for messages, probability in shuffled_law(protocol.randomizer_law(int(v)) for v in values).items():
         exact[messages.count(0), messages.count(1)] += float(probability)
     rng = np.random.default_rng(11)
-    seen = Counter(tuple(draw(protocol, values, rng).counts.tolist()) for _ in range(8000))
+    seen = Counter(tuple(draw(protocol, values, rng).counts.tolist()) for _ in range(4000))
     assert set(seen) <= set(exact)
     outcomes = list(exact)
     observed = np.array([seen[o] for o in outcomes])
@@ -68,7 +68,7 @@ def test_one_persons_messages_follow_the_randomizers_law(value):
     protocol = Histogram(users=1, bins=3, missing_probability=0.375)
     law = protocol.randomizer_law(value)
     rng = np.random.default_rng(12)
-    seen = Counter(tuple(sorted(protocol.randomize(value, rng=rng).tolist())) for _ in range(8000))
+    seen = Counter(tuple(sorted(protocol.randomize(value, rng=rng).tolist())) for _ in range(4000))
     assert set(seen) <= set(law)
     assert p_value(np.array([seen[m] for m in law]), np.array([float(p) for p in law.values()])) > FALSE_FAILURE_RATE
 
@@ -95,8 +95,8 @@ def test_binary_sum_with_negative_controls(scale):
     protocol = BinarySum(users=users, missing_probability=round_up_to_grid(scale * 0.08))
     rng = np.random.default_rng(14)
     bits = np.arange(users) < 123
-    messages = np.array([123 + users - by_messages(protocol, bits, rng).total for _ in range(3000)])
-    law = np.array([123 + users - protocol.sample_tally(123, rng=rng).total for _ in range(3000)])
+    messages = np.array([123 + users - by_messages(protocol, bits, rng).total for _ in range(2000)])
+    law = np.array([123 + users - protocol.sample_tally(123, rng=rng).total for _ in range(2000)])
     for draws in (messages, law):
         (assert_law if scale == 1.0 else assert_not_law)(draws, claimed.window.first, claimed.window.pmf)
 

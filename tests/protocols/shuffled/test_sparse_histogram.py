@@ -15,6 +15,7 @@ from shuffledp.protocols.shuffled.sparse.laws import LawSearch
 from shuffledp.verification.exact.enumeration import exact_delta
 from tests.oracles.goodness import assert_law, assert_not_law
 
+DRAWS = 2000
 SMALL_PAIRS = CompoundPoisson(rate=0.9, size_weights=(SIZE_GRID // 2, SIZE_GRID // 2))
 SMALL_LONE = CompoundPoisson(rate=0.7, size_weights=(SIZE_GRID // 4, SIZE_GRID // 4, SIZE_GRID // 2))
 
@@ -183,7 +184,7 @@ def test_every_coordinate_of_the_message_path(users, scale):
     counts = np.bincount(values, minlength=3)
     rng = np.random.default_rng(40)
     plus, minus = [], []
-    for _ in range(4000):
+    for _ in range(DRAWS):
         p, m = protocol.tally(shuffle(protocol.randomize(values, rng=rng), rng=rng)).counts.T
         plus.append(p - counts)
         minus.append(m)
@@ -193,10 +194,10 @@ def test_every_coordinate_of_the_message_path(users, scale):
         check(drawn_pairs[:, j], 0, pairs.window.pmf)
         check(drawn_lone[:, j], 0, lone.window.pmf)
     if scale == 1.0:
-        # independent coordinates: correlations of 4000 draws stay below six standard deviations
+        # independent coordinates: correlations of so many draws stay below six standard deviations
         everything = np.hstack([drawn_pairs, drawn_lone])
         off_diagonal = np.corrcoef(everything.T) - np.eye(6)
-        assert np.abs(off_diagonal).max() < 6 / math.sqrt(4000)
+        assert np.abs(off_diagonal).max() < 6 / math.sqrt(DRAWS)
 
 
 def test_sample_tally_follows_the_same_law():
