@@ -29,7 +29,8 @@ check: lint
 	$(PYTEST) -m "not slow and not spark"
 
 ## test: everything that must hold: style, types, the documentation, the wheel, all tests (installs Java and Chromium)
-test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp lint docs dist
+test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp docs
+	$(MAKE) --no-print-directory -j 2 lint dist
 	$(PYTEST)
 
 ## dist: sdist and wheel in dist, checked; the wheel is installed elsewhere and runs the demo there
