@@ -26,7 +26,7 @@ TABLE = pa.table({"value": VALUES, "user": USERS, "other thing": list(range(10))
 
 
 def count(data, column="value", **options):
-    with closing(open_engine(Column(data=data, name=column, **options))) as engine:
+    with closing(open_engine(Column(data=data, names=(column,), **options))) as engine:
         found = {}
         for labels, people in engine.counts():
             found.update(zip(labels.to_pylist(), people.tolist(), strict=True))
@@ -275,13 +275,13 @@ def test_bad_tables_are_refused(data, reason):
 
 
 def test_engine_names_are_checked():
-    column = Column(data=["x"], name="value")
+    column = Column(data=["x"], names=("value",))
     with pytest.raises(ParameterError, match="local or spark"):
         open_engine(column, engine="flink")
     with pytest.raises(ParameterError, match="engine=spark"):
         open_engine(column, master="local[2]")
     with pytest.raises(ParameterError, match="name of a column"):
-        Column(data=["x"], name="")
+        Column(data=["x"], names=("",))
 
 
 def test_temporary_files_are_removed(tmp_path, monkeypatch):

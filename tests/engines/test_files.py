@@ -22,7 +22,7 @@ SECRET = "top secret value"
 
 
 def count(files, column="value", **options):
-    with closing(open_engine(Column(data=files, name=column, **options))) as engine:
+    with closing(open_engine(Column(data=files, names=(column,), **options))) as engine:
         found = Counter()
         for labels, people in engine.counts():
             found.update(dict(zip(labels.to_pylist(), people.tolist(), strict=True)))
@@ -329,7 +329,7 @@ def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monke
     monkeypatch.setattr(text_scan, "read_blocks", slowly)
     monkeypatch.setattr(text_blocks, "_AT_ONCE", 100)
     (tmp_path / "people.csv").write_text("value\n" + "x\n" * 10_000)
-    with closing(open_engine(Column(data=find_files([tmp_path]), name="value"))) as engine:
+    with closing(open_engine(Column(data=find_files([tmp_path]), names=("value",)))) as engine:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             engine.counts()

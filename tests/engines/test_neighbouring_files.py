@@ -64,7 +64,7 @@ def label(name, value):
 
 
 def count(path, **options):
-    with closing(open_engine(Column(data=find_files([path], **options), name="value"))) as engine:
+    with closing(open_engine(Column(data=find_files([path], **options), names=("value",)))) as engine:
         found = Counter()
         for labels, people in engine.counts():
             found.update(dict(zip(labels.to_pylist(), people.tolist(), strict=True)))

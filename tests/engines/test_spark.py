@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 
 def engine(data, column="value", **options):
-    return open_engine(Column(data=data, name=column, **options), engine="spark")
+    return open_engine(Column(data=data, names=(column,), **options), engine="spark")
 
 
 def count(data, column="value", **options):
@@ -168,7 +168,7 @@ def test_messages_that_are_not_numbers_are_refused(spark, protocol):
 def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
     WRITERS["people.csv"](tmp_path / "people.csv")
     with pytest.raises(ParameterError, match="already running"):
-        open_engine(Column(data=find_files([tmp_path]), name="value"), engine="spark", master="local[1]")
+        open_engine(Column(data=find_files([tmp_path]), names=("value",)), engine="spark", master="local[1]")
 
 
 def test_without_java_one_sentence_says_what_to_do(monkeypatch):

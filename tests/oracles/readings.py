@@ -45,8 +45,9 @@ def read(data, *, column=None):
     """The same without an engine, which only counts equal entries: cheap enough for many examples."""
     memory = read_memory(data, column=column)
     scanned = memory.scan()
-    entries = (scanned.read_all() if hasattr(scanned, "read_all") else scanned).column(memory.name).combine_chunks()
-    return Counter(map(spelled, (memory.kind or Kind(entries.type)).labels(entries)))
+    whole = scanned.read_all() if hasattr(scanned, "read_all") else scanned
+    entries = whole.column(memory.fields[0]).combine_chunks()
+    return Counter(map(spelled, (memory.kinds[0] or Kind(entries.type)).labels(entries)))
 
 
 def others_stay(first, second):

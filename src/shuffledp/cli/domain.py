@@ -22,7 +22,7 @@ def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: s
     refuse_same(path, data_files, "a domain must be publicly known, it")
     if any(suffix.lower() in FORMATS for suffix in path.suffixes):
         files = find_files([path], delimiter=delimiter)
-        with closing(open_engine(Column(data=files, name=column, drop_missing=True))) as table:
+        with closing(open_engine(Column(data=files, names=(column,), drop_missing=True))) as table:
             labels = [label for batch, _ in table.counts() for label in batch.to_pylist()]
         labels.sort(key=lambda label: (str(type(label)), label))
     else:

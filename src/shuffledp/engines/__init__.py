@@ -1,7 +1,7 @@
 """Where people's values are counted and their messages made: in this process, or on Apache Spark.
 
-An engine holds one column, with one value for each person, and offers three verbs. The cheap part of the analyzer,
-`estimate`, always runs in the calling process.
+An engine holds one column, or several crossed, with one value or a set of values for each person, and offers a few
+verbs. The cheap part of the analyzer, `estimate`, always runs in the calling process.
 """
 
 from __future__ import annotations
@@ -24,23 +24,31 @@ Encode = Callable[[Any], NDArray[np.int64]]
 
 
 class Engine(Protocol):
-    """One column of one value for each person."""
+    """One value, or a set of a few, for each person.
+
+    `encode` makes bins of values. Sets are then sets of bins, chosen when they are first asked for: two values of a
+    person in one bin count once, and who is in too many bins keeps some of the bins.
+    """
 
     @property
     def label_type(self) -> Any:
-        """The Arrow type of the values."""
+        """The Arrow type of the values; of several columns, that of structs."""
 
     def people(self) -> int:
         """How many people there are."""
 
-    def counts(self) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+    def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
         """The true histogram in batches: an Arrow array of different values, and how many people hold each.
 
-        The counting is done, once, when this is called; `people` then costs nothing.
+        With `encode`, bins instead of values; one that occurs several times has the sum of its counts. The counting is
+        done, once, when this is called; `people` then costs nothing.
         """
 
+    def holdings(self, encode: Encode | None = None) -> dict[int, int]:
+        """How many people hold 0, 1, ... values, or bins; numbers that nobody holds may be left out."""
+
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
-        """Makes the messages of every person, shuffles and counts them."""
+        """Makes the messages of every person, shuffles and counts them; of sets, a row of bins is a person."""
 
     def close(self) -> None:
         """Gives back what the engine holds: memory, temporary files, a Spark session that it started."""

@@ -15,7 +15,9 @@ from shuffledp.pipeline.domain import Domain
 class Encoder(Protocol):
     """What makes bins of an Arrow array: a list of values, intervals of numbers, periods, or all of them crossed."""
 
-    domain: Domain
+    @property
+    def domain(self) -> Domain:
+        """The labels of the bins."""
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
         """The bin of every value."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import tempfile
 import threading
 from collections import deque
@@ -12,16 +11,19 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.engines import Encode
 from shuffledp.engines.arrow_files import ArrowScan
-from shuffledp.engines.column import Column
+from shuffledp.engines.column import Column, check_spelling
 from shuffledp.engines.files import Files, is_remote, named
+from shuffledp.engines.holding import bounded, in_rows, sizes_of
 from shuffledp.engines.json_lines import has_key, values_of_lines, wrong_line
+from shuffledp.engines.row_sql import select_rows
 from shuffledp.engines.schemas import check_schemas
 from shuffledp.engines.sql import quoted_name, quoted_text
 from shuffledp.engines.tables import Scan, scan_memory
@@ -42,14 +44,21 @@ _ROWS_AT_ONCE = 1 << 18
 _MESSAGES_AT_ONCE = 1 << 23
 """Messages made together on one core: 64 megabytes."""
 
-_UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETRY|\[")
-_AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON|TIME WITH TIME ZONE")
+_SETS_AT_ONCE = 1 << 16
+"""People of an Arrow batch of sets."""
+
+
+class Sets(NamedTuple):
+    """A query that gives what each person holds, as a list; of bins, if `encode` made them."""
+
+    query: str
+    encode: Encode | None
 
 
 class InProcess:
     """Counts a column with DuckDB; makes, shuffles and tallies messages batch by batch with numpy.
 
-    A simulation passes `rng`, which then chooses a row of each person.
+    A simulation passes `rng`, which then chooses a row of each person, or some of their values.
     """
 
     def __init__(self, column: Column, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
@@ -73,8 +82,10 @@ class InProcess:
         )
         self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
         self._scan: Scan | None = None
+        self._fields, self._user = column.names, column.user  # as the scan calls them
         self._scanned: Any = None
         self._counted = False
+        self._sets: Sets | None = None
         try:
             with self._clear_errors():
                 self._rows = self._open()
@@ -86,21 +97,37 @@ class InProcess:
 
     def people(self) -> int:
         """How many people there are."""
-        query = "SELECT sum(people)::BIGINT FROM counted" if self._counted else f"SELECT count(*) FROM ({self._rows})"
+        if self._column.in_sets:
+            query = self._count_sets()
+        elif self._counted:
+            query = "SELECT sum(people)::BIGINT FROM counted"
+        else:
+            query = f"SELECT count(*) FROM ({self._rows})"
         with self._clear_errors():
             ((found,),) = self._run(query, "counting people")
         return found or 0
 
-    def counts(self) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+    def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
         """The true histogram in batches; counted once, kept by DuckDB."""
+        values, encoded = f"SELECT value FROM ({self._rows})", False
+        if self._column.in_sets:
+            sets = self._hold(encode)
+            values, encoded = f"SELECT unnest(held) AS value FROM ({sets.query})", sets.encode is not None
         if not self._counted:
-            query = f"SELECT value, count(*) AS people FROM ({self._rows}) GROUP BY value"
+            query = f"SELECT value, count(*) AS people FROM ({values}) GROUP BY value"
             with self._clear_errors():
-                self._run(f"CREATE TABLE counted AS {query}", "counting values")
+                self._run(f"CREATE OR REPLACE TABLE counted AS {query}", "counting values")
             self._counted = True
-        return (
-            (batch.column(0), batch.column(1).to_numpy()) for batch in self._stream("SELECT value, people FROM counted")
-        )
+        counted = self._stream("SELECT value, people FROM counted")
+        return ((_bins(batch.column(0), None if encoded else encode), batch.column(1).to_numpy()) for batch in counted)
+
+    def holdings(self, encode: Encode | None = None) -> dict[int, int]:
+        """How many people hold how many values."""
+        if not self._column.in_sets:
+            return {1: self.people()}
+        with self._clear_errors():
+            query = f"SELECT len(held), count(*) FROM ({self._hold(encode).query}) GROUP BY ALL"
+            return dict(self._run(query, "counting people"))
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Makes the messages of a batch of people, shuffles and counts them, for all batches, on all cores.
@@ -109,7 +136,8 @@ class InProcess:
         messages in any order.
         """
         at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
-        total, done = protocol.tally(protocol.randomize(np.empty(0, dtype=np.int64))), 0
+        nobody = np.empty((0, 1) if self._column.in_sets else 0, dtype=np.int64)
+        total, done = protocol.tally(protocol.randomize(nobody)), 0
 
         def one_batch(bins: NDArray[np.int64]) -> Tally:
             return protocol.tally(shuffle(protocol.randomize(bins)))
@@ -119,7 +147,7 @@ class InProcess:
         try:
             waiting: deque[tuple[int, Future[Any]]] = deque()
             for bins in self._bins(encode, at_once):
-                waiting.append((bins.size, pool.submit(one_batch, bins)))
+                waiting.append((len(bins), pool.submit(one_batch, bins)))
                 while len(waiting) > cores:  # so that messages of few batches are in memory
                     people, finished = waiting.popleft()
                     total, done = total + finished.result(), done + people
@@ -133,37 +161,79 @@ class InProcess:
 
     def close(self) -> None:
         """Forgets what was counted and removes temporary files."""
+        self._scan = self._scanned = None  # a connection of DuckDB that lent its data is free again
         self._connection.close()
         self._scratch.cleanup()
 
     def _bins(self, encode: Encode, at_once: int) -> Iterator[NDArray[np.int64]]:
-        """Everybody's bin, in batches of at most this many."""
-        for batch in self._stream(f"SELECT value FROM ({self._rows})"):
-            bins = encode(batch.column(0))
-            for start in range(0, bins.size, at_once):
+        """Everybody's bin, or a row of theirs, in batches of at most this many people."""
+        for bins in self._rows_of_bins(encode) if self._column.in_sets else self._one_bin_each(encode):
+            for start in range(0, len(bins), at_once):
                 yield bins[start : start + at_once]
+
+    def _one_bin_each(self, encode: Encode) -> Iterator[NDArray[np.int64]]:
+        for batch in self._stream(f"SELECT value FROM ({self._rows})"):
+            yield encode(batch.column(0))
+
+    # sets ---------------------------------------------------------------------------------------------------------
+
+    def _rows_of_bins(self, encode: Encode) -> Iterator[NDArray[np.int64]]:
+        sets = self._hold(encode)
+        for batch in self._stream(f"SELECT held FROM ({sets.query})", at_once=_SETS_AT_ONCE):
+            lists, still = batch.column(0), None if sets.encode is not None else encode
+            yield in_rows(sizes_of(lists), np.asarray(_bins(lists.flatten(), still), dtype=np.int64))
+
+    def _count_sets(self) -> str:
+        """A query that counts people, whatever they hold."""
+        if self._sets is not None:
+            return f"SELECT count(*) FROM ({self._sets.query})"
+        person = "*" if self._column.user is None else "DISTINCT person"
+        return f"SELECT count({person}) FROM ({self._rows})"
+
+    def _hold(self, encode: Encode | None) -> Sets:
+        """What each person holds, made once."""
+        if self._column.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
+            self._sets = Sets(f"SELECT CASE WHEN kept THEN [value] ELSE [] END AS held FROM ({self._rows})", None)
+        elif self._sets is None or self._sets.encode is not encode:
+            self._counted = False
+            with self._clear_errors():
+                self._run(
+                    "CREATE OR REPLACE TABLE gathered AS "
+                    "SELECT coalesce(list(value) FILTER (WHERE kept), []) AS held FROM (SELECT DISTINCT person, kept, "
+                    f"CASE WHEN kept THEN value END AS value FROM ({self._rows}) WHERE person IS NOT NULL) "
+                    "GROUP BY person",
+                    "gathering everybody's values",
+                )
+                self._bound(encode)
+                self._run("DROP TABLE gathered")
+            self._sets = Sets("SELECT held FROM held", encode)
+        return self._sets
+
+    def _bound(self, encode: Encode | None) -> None:
+        """A table of at most the allowed number of values, or bins, of each person."""
+        import pyarrow
+
+        rng, most = generator(self._rng), self._column.values_per_person
+        with self._reader("SELECT held FROM gathered", at_once=_SETS_AT_ONCE) as reader:
+            nobody = pyarrow.RecordBatch.from_arrays([pyarrow.array([], reader.schema.field(0).type)], ["held"])
+            for batch in chain([nobody], reader):
+                lists = batch.column(0)
+                held = bounded(sizes_of(lists), lists.flatten(), most=most, rng=rng, encode=encode)
+                self._connection.register("part", pyarrow.table({"held": held}))
+                made = "CREATE OR REPLACE TABLE held AS" if batch is nobody else "INSERT INTO held"
+                self._connection.execute(f"{made} SELECT held FROM part")
+        self._connection.unregister("part")
 
     # reading ------------------------------------------------------------------------------------------------------
 
     def _open(self) -> str:
-        """A query that gives one value for each person."""
+        """A query that gives one value for each person; of sets, all values, whose they are, and whether they count."""
         source, column = self._source(), self._column
-        described = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {source}")}
-        column.check(list(described))
-        kind = described[column.name]
-        if _UNSUPPORTED.search(kind):
-            raise DataError(
-                f"column {column.name!r} holds {kind.split('(')[0]} values: choose one of text, numbers, truth values, "
-                "dates or times"
-            )
-        value = f"CAST({quoted_name(column.name)} AS VARCHAR)" if _AS_TEXT.search(kind) else quoted_name(column.name)
-        if kind in ("FLOAT", "DOUBLE"):
-            # 0.0 and -0.0 are one value; what is no number is missing
-            value = f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END"
-        kept = f" WHERE {value} IS NOT NULL" if column.drop_missing else ""
-        if column.user is None:
-            return f"SELECT {value} AS value FROM ({source}){kept}"
-        self._choose_rows(f"SELECT {value} AS value, {quoted_name(column.user)} AS person FROM ({source}){kept}")
+        types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {source}")}
+        rows = select_rows(source, column, fields=self._fields, user=self._user, types=types)
+        if column.in_sets or column.user is None:
+            return rows
+        self._choose_rows(rows)
         return "SELECT value FROM chosen"
 
     def _choose_rows(self, rows: str) -> None:
@@ -191,8 +261,10 @@ class InProcess:
         """A query that gives the needed columns, or the whole table."""
         data, needed = self._column.data, self._column.needed
         if not isinstance(data, Files):
-            self._scan = scan_memory(self._column)
+            memory = scan_memory(self._column)
+            self._scan, self._fields, self._user = memory.scan, memory.fields, memory.user
             return "SELECT * FROM scanned"
+        check_spelling(needed)
         if remote := next(filter(is_remote, data.paths), None):
             called = ", where it is called s3a://" if remote.lower().startswith("s3://") else ""
             raise DataError(
@@ -262,17 +334,17 @@ class InProcess:
         """How much of the query is done, if that is known."""
         return self._scan.done if isinstance(self._scan, TextScan) else self._connection.query_progress() / 100
 
-    def _stream(self, query: str) -> Iterator[Any]:
+    def _stream(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
         """The Arrow batches of a query's result."""
-        with self._clear_errors(), self._reader(query) as reader:
+        with self._clear_errors(), self._reader(query, at_once) as reader:
             yield from reader
 
     @contextmanager
-    def _reader(self, query: str) -> Iterator[Any]:
+    def _reader(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
         """A query's result on a connection of its own, so that other queries may run before it is read."""
         with self._connection.cursor() as cursor:
             self._register(cursor)
-            yield cursor.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
+            yield cursor.sql(query).to_arrow_reader(at_once)
 
     def _register(self, connection: Any) -> None:
         """Makes the scanned source anew: a stream can be read only once, and some can be open only once."""
@@ -298,3 +370,7 @@ class InProcess:
             if data.format == "json":
                 self._refuse_wrong_line(data)
             raise DataError(f"{data.shown} cannot be read as {data.format}: damaged, or of another format") from None
+
+
+def _bins(entries: Any, encode: Encode | None) -> Any:
+    return entries if encode is None else encode(entries)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.engines import Column, Files, find_files, open_engine
-from shuffledp.engines.codebook import Codebook
+from shuffledp.engines.column import RowCondition
+from shuffledp.engines.conditions import Condition
+from shuffledp.engines.cross_bins import Encoder
+from shuffledp.engines.cross_kinds import CrossKind, finder
 from shuffledp.engines.files import names_something
-from shuffledp.engines.kinds import Finder, Kind
+from shuffledp.engines.kinds import Kind
+from shuffledp.engines.possible import encoder_of, possible_values
 from shuffledp.engines.tables import Memory, read_memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.labels import LONGEST_NUMBER
+from shuffledp.pipeline.labels import LONGEST_NUMBER, Absent
+from shuffledp.pipeline.sets import holders_of_fillers
 from shuffledp.pipeline.tally import Tally, as_symbols
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
@@ -31,20 +36,23 @@ def _nothing() -> None:
 
 
 class People:
-    """One value for each person, on the engine where they are; see private_histogram for the parameters.
+    """One value for each person, or a set of a few, on the engine where they are.
 
-    `rng` chooses a row of each person in a simulation.
+    See private_histogram for the parameters; `column` can be a list of columns, `domain` then has as many entries, or
+    one under each name. `rng` chooses a row of each person, or some of their values, in a simulation.
     """
 
     def __init__(
         self,
         data: Any,
         *,
-        column: Hashable | None,
+        column: Hashable | list[Any] | None,
         user: Hashable | None,
         drop_missing: bool,
-        domain: Domain | Iterable[Any] | None,
+        domain: Any,
         other: bool,
+        values_per_person: int = 1,
+        where: str | RowCondition | None = None,
         engine: str | None = None,
         master: str | None = None,
         delimiter: str | None = None,
@@ -54,19 +62,23 @@ class People:
         rng: np.random.Generator | None = None,
     ) -> None:
         data = _found(data, column, delimiter=delimiter, encoding=encoding, format=format)
-        self.column = _column(data, column, user=user, drop_missing=drop_missing)
-        labels = _labels(domain)
-        if labels is None and other:
+        condition = Condition.parse(where) if isinstance(where, str) else where
+        self.column = _column(
+            data, column, user=user, drop_missing=drop_missing, values_per_person=values_per_person, where=condition
+        )
+        possible = possible_values(domain, self.column.names)
+        if possible is None and other:
             raise ParameterError("other needs a domain: without one, every value is counted by itself")
         self._progress = progress
         self._engine = open_engine(self.column, engine=engine, master=master, progress=progress, rng=rng)
-        self._codebook: Codebook | None = None
-        self.domain = domain if isinstance(domain, Domain) else Domain.implicit(EVERYTHING)
+        self._encoder: Encoder | None = None
+        everything = EVERYTHING ** len(self.column.names)
+        self.domain = domain if isinstance(domain, Domain) else Domain.implicit(everything)
         try:
             self._kind = self._kind_of_values()
-            if labels is not None:
-                self._codebook = Codebook(labels, label_type=self._kind, missing=not drop_missing, other=other)
-                self.domain = self._codebook.domain
+            if possible is not None:
+                self._encoder = encoder_of(possible, self._kind, missing=not drop_missing, other=other)
+                self.domain = self._encoder.domain
         except BaseException:
             self._engine.close()
             raise
@@ -80,25 +92,30 @@ class People:
     @property
     def listed(self) -> bool:
         """Whether there is a list of the possible values."""
-        return self._codebook is not None
+        return self._encoder is not None
+
+    @property
+    def fillers(self) -> int:
+        """How many bins people fill up with who hold fewer values than they may: none where all hold exactly one."""
+        return self.column.values_per_person if self.column.in_sets else 0
 
     def number(self, *, count: bool) -> int:
         """How many people there are; with `count`, from the true histogram, which is counted if it was not yet."""
         if count:
-            self._engine.counts()
+            self._engine.counts(self._encoder)
         people = self._engine.people()
         if not people:
-            kept = " with a value" if self.column.drop_missing else ""
+            kept = " with a value" if self.column.drop_missing and not self.column.in_sets else ""
             raise DataError(f"the data has no row{kept}: there is nobody to count")
         return people
 
     def send(self, protocol: HistogramProtocol, *, before: Callable[[], None] = _nothing) -> Tally:
         """The tally of everybody's messages, really made and shuffled; `before` is called before the first is made."""
-        assert self._codebook is not None
+        assert self._encoder is not None
         if not isinstance(protocol, MessageProtocol):
             raise ParameterError(f"{type(protocol).__name__} has no messages: a curator is given the values")
         before()
-        return self._engine.tally(protocol, self._codebook)
+        return self._engine.tally(protocol, self._encoder)
 
     def draw(self, protocol: HistogramProtocol, *, before: Callable[[], None] = _nothing) -> Tally:
         """The tally of the shuffled messages, drawn from its exact law; `before` is called when all but that is done.
@@ -107,18 +124,20 @@ class People:
         """
         if not protocol.draws_its_law:
             raise ParameterError("the counts of this protocol cannot be drawn: really make the messages (--messages)")
-        if self._codebook is not None:
-            counts = self._dense(self._codebook)
+        if self._encoder is not None:
+            counts = self._dense(self._encoder)
             before()
             return protocol.sample_tally(counts)
         before()
         seen, done = [], 0
         for labels, people in self._engine.counts():
-            drawn = protocol.sample_tally(Tally(np.arange(people.size), people), part=True)
-            reported = protocol.reading.evidence(drawn)
+            reported = _reported(protocol, people)
             seen.append(reported.renamed(_names(self._kind, labels.take(reported.symbols))))
             done += int(people.sum())
-            self._progress("drawing noise", done / protocol.users)
+            self._progress("drawing noise", done / (protocol.users * self.column.values_per_person))
+        if self.fillers:
+            reported = _reported(protocol, self._absent())
+            seen.append(reported.renamed(_absent_labels(self.fillers)[reported.symbols]))
         return Tally.join(seen)
 
     def truth(
@@ -128,38 +147,67 @@ class People:
 
         `symbols` are the numbers of the same labels in a listed domain.
         """
-        if self._codebook is not None:
-            dense = self._dense(self._codebook)
+        if self._encoder is not None:
+            dense = self._dense(self._encoder)
             yield places(symbols, np.arange(dense.size)), dense
             return
-        find = Finder(self._kind, ((label, at) for at, label in enumerate(labels.tolist())))
+        values, absent = [], {}
+        for at, label in enumerate(labels.tolist()):
+            if isinstance(label, Absent):
+                absent[label] = at
+            else:
+                values.append((label, at))
+        find = finder(self._kind, values)
         for batch, people in self._engine.counts():
             yield find(batch), people
+        if self.fillers:
+            yield np.array([absent.get(one, -1) for one in _absent_labels(self.fillers).tolist()]), self._absent()
 
     def numbered(self) -> Tally:
         """The true counts of numbered bins; of the universe, those of occupied ones, whose names do not matter."""
-        if self._codebook is not None:
-            dense = self._dense(self._codebook)
+        if self._encoder is not None:
+            dense = self._dense(self._encoder)
             return Tally(np.arange(dense.size), dense)
-        counts = np.sort(np.concatenate([people for _, people in self._engine.counts()]))
+        counts = np.sort(np.concatenate([people for _, people in self._engine.counts()] + [self._absent()]))
         return Tally(np.arange(counts.size), counts)
 
-    def _kind_of_values(self) -> Kind:
+    def _kind_of_values(self) -> Kind | CrossKind:
         """How the engine's entries are read."""
-        data = self.column.data
-        if not isinstance(data, Memory):
-            return Kind(self._engine.label_type)
-        return data.kind or Kind(self._engine.label_type, declared=data.declared)
+        data, whole = self.column.data, self._engine.label_type
+        several = len(self.column.names) > 1
+        types = [whole.field(at).type for at in range(whole.num_fields)] if several else [whole]
+        if isinstance(data, Memory):
+            given = zip(data.kinds, types, data.declared, strict=True)
+            kinds = [kind or Kind(type_, declared=declared) for kind, type_, declared in given]
+        else:
+            kinds = [Kind(type_) for type_ in types]
+        return CrossKind(tuple(kinds)) if several else kinds[0]
 
-    def _dense(self, codebook: Codebook) -> NDArray[np.int64]:
-        """The true count of every bin of the listed domain."""
+    def _dense(self, encoder: Encoder) -> NDArray[np.int64]:
+        """The true count of every bin of the listed domain, and of fillers."""
         counts = np.zeros(self.domain.size, dtype=np.int64)
-        for labels, people in self._engine.counts():
-            np.add.at(counts, codebook(labels), people)
-        return counts
+        for bins, people in self._engine.counts(encoder):
+            np.add.at(counts, np.asarray(bins), people)
+        return np.concatenate([counts, self._absent()])
+
+    def _absent(self) -> NDArray[np.int64]:
+        """How many people hold each filler."""
+        if not self.fillers:
+            return np.empty(0, dtype=np.int64)
+        holdings = self._engine.holdings(self._encoder)
+        return holders_of_fillers([holdings.get(held, 0) for held in range(self.fillers + 1)])
 
 
-def _found(data: Any, column: Hashable | None, **how: str | None) -> Any:
+def _reported(protocol: HistogramProtocol, people: NDArray[np.int64]) -> Tally:
+    """What is reported of some bins of the universe with so many people each; its symbols are their places."""
+    return protocol.reading.evidence(protocol.sample_tally(Tally(np.arange(people.size), people), part=True))
+
+
+def _absent_labels(fillers: int) -> NDArray[Any]:
+    return as_symbols([Absent(most=fillers - number) for number in range(1, fillers + 1)])
+
+
+def _found(data: Any, column: Any, **how: str | None) -> Any:
     """The data, with names of files looked up, to be read in the way that is asked for."""
     if isinstance(data, Iterator) and not hasattr(data, "schema"):
         data = list(data)
@@ -178,17 +226,19 @@ def _found(data: Any, column: Hashable | None, **how: str | None) -> Any:
     return data
 
 
-def _column(data: Any, column: Hashable | None, *, user: Hashable | None, drop_missing: bool) -> Column:
+def _column(data: Any, column: Hashable | list[Any] | None, *, user: Hashable | None, **options: Any) -> Column:
     """The column of whatever data is."""
     on_spark = type(data).__module__.startswith("pyspark.")
     if on_spark and column is None and len(data.columns) == 1:
         column = data.columns[0]
     if not on_spark and not isinstance(data, Files):
-        data = read_memory(data, column=column, user=user)
-        column, user = data.name, data.user
+        where = options["where"]
+        data = read_memory(data, column=column, user=user, compared=() if where is None else where.columns)
+        column, user = list(data.names), data.user
     if column is None:
         raise ParameterError("column must be the name of a column: it says which values to count")
-    return Column(data=data, name=column, user=user, drop_missing=drop_missing)  # type: ignore[arg-type]
+    names = tuple(column) if isinstance(column, list) else (column,)
+    return Column(data=data, names=names, user=user, **options)  # type: ignore[arg-type]
 
 
 def _name_of_file(column: Hashable | None) -> Any:
@@ -196,23 +246,7 @@ def _name_of_file(column: Hashable | None) -> Any:
     return os.PathLike if column is None else str | os.PathLike
 
 
-def _labels(domain: Domain | Iterable[Any] | None) -> list[Any] | None:
-    """The labels of a listed domain; None for a universe."""
-    if isinstance(domain, Domain):
-        return domain.decode(np.arange(domain.size)).tolist() if domain.can_list else None
-    if not hasattr(domain, "__len__"):  # the type of a column of categories
-        domain = getattr(domain, "categories", domain)
-    if hasattr(getattr(domain, "dtype", None), "categories"):
-        raise ParameterError(
-            "domain must be known without the data, and the categories of a column may come from it: give a list, or "
-            "pd.CategoricalDtype([...])"
-        )
-    if isinstance(domain, str | bytes) or not isinstance(domain, Iterable | None):
-        raise ParameterError(f"domain must be a list of labels or a Domain, got {type(domain).__name__}")
-    return None if domain is None else list(domain)
-
-
-def _names(kind: Kind, entries: Any) -> NDArray[Any]:
+def _names(kind: Kind | CrossKind, entries: Any) -> NDArray[Any]:
     """The labels of some entries as symbols."""
     named = as_symbols(kind.labels(entries))
     if named.dtype == object and any(map(_too_long, named)):
@@ -222,6 +256,8 @@ def _names(kind: Kind, entries: Any) -> NDArray[Any]:
 
 def _too_long(label: Any) -> bool:
     """Whether a label is none of the values that EVERYTHING counts, or too long to be written."""
+    if isinstance(label, tuple):
+        return any(map(_too_long, label))
     if isinstance(label, int):
         return label.bit_length() > LONGEST_NUMBER
     return isinstance(label, str) and len(label.encode()) > LONGEST_VALUE

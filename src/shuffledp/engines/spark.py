@@ -17,9 +17,10 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial, reduce
+from operator import and_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from shuffledp.engines import Encode
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files
+from shuffledp.engines.holding import bounded, in_rows, sizes_of
 from shuffledp.engines.spark_files import read_json_lines, read_parquet, read_separated_text
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from shuffledp.pipeline.shuffler import MOST_BUCKETS, deal, shuffle
@@ -44,6 +46,14 @@ _CHOOSE, _SEND = 0, 1
 """What a task draws for, so that no two kinds of tasks share a key."""
 
 
+class _Counted(NamedTuple):
+    """A table of values, or bins if `encode` made them, and people; and how many people hold how many values."""
+
+    values: Any
+    holdings: dict[int, int]
+    encode: Encode | None = None
+
+
 class Spark:
     """Counts a column on Spark; makes, shuffles and tallies messages in its executors."""
 
@@ -56,13 +66,15 @@ class Spark:
             import pyspark  # noqa: F401
         except ImportError:
             raise MissingExtraError("pyspark, pandas and pyarrow", extra="spark") from None
-        self._counted: Any = None
+        self._counted: _Counted | None = None
         try:
             with self._clear_errors():
                 table = self._table(master)
                 column.check(table.columns)
-                # [value: one row for each person]
-                self._values = self._one_row_each(table)
+                # [value: one row for each person], or of sets [value, kept, person: one row for each row]
+                self._values = self._rows(table)
+                if not column.in_sets and column.user is not None:
+                    self._values = self._one_row_each(self._values)
         except BaseException:
             self.close()
             raise
@@ -71,24 +83,29 @@ class Spark:
     def label_type(self) -> Any:
         """The Arrow type of the values."""
         with self._clear_errors():
-            return self._values.limit(0).toArrow().schema.field(0).type
+            return self._values.select("value").limit(0).toArrow().schema.field(0).type
 
     def people(self) -> int:
         """How many people there are."""
         if self._counted is not None:
-            return sum(int(people.sum()) for _, people in self.counts())
+            return sum(self._counted.holdings.values())
         with self._clear_errors():
+            if self._column.in_sets and self._column.user is not None:
+                return int(self._values.select("person").filter("person IS NOT NULL").distinct().count())
             return int(self._values.count())
 
-    def counts(self) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+    def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
         """The true histogram; it is counted once and must fit the driver."""
-        if self._counted is None:
-            self._progress("counting values", 0.0)
-            with self._clear_errors():
-                # [value, count: one row for each value]
-                self._counted = self._values.groupBy("value").count().toArrow()
-            self._progress("counting values", 1.0)
-        return ((batch.column(0), batch.column(1).to_numpy()) for batch in self._counted.to_batches())
+        counted = self._count(encode)
+        still = encode if counted.encode is None else None
+        return (
+            (batch.column(0) if still is None else still(batch.column(0)), batch.column(1).to_numpy())
+            for batch in counted.values.to_batches()
+        )
+
+    def holdings(self, encode: Encode | None = None) -> dict[int, int]:
+        """How many people hold how many values."""
+        return self._count(encode).holdings
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
         """Makes everybody's messages, deals them into random buckets, which are shuffled and counted."""
@@ -98,11 +115,15 @@ class Spark:
         buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))
         at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
 
+        bins_of: Encode = encode
+        if self._column.in_sets:
+            bins_of = partial(_rows_of_bins, encode=None if self._in_chosen_sets else encode)
+
         def send(batches: Iterator[Any]) -> Iterator[Any]:
             rng = keyed(secret, _SEND, _partition())
             for batch in batches:
-                bins = encode(batch.column(0))
-                for start in range(0, bins.size, at_once):
+                bins = bins_of(batch.column(0))
+                for start in range(0, len(bins), at_once):
                     messages = protocol.randomize(bins[start : start + at_once], rng=rng).astype(np.int64)
                     dealt = [part.tobytes() for part in deal(messages, buckets, rng)]
                     yield _batch(bucket=np.arange(buckets), messages=dealt)
@@ -119,8 +140,7 @@ class Spark:
         self._progress("sending messages", 0.0)
         with self._clear_errors():
             # [bucket, messages: one row for each bucket and batch of people]
-            ordered = self._values.sortWithinPartitions("value")  # the same again if a task runs again
-            sent = ordered.mapInArrow(send, "bucket long, messages binary")
+            sent = self._ordered(encode).mapInArrow(send, "bucket long, messages binary")
             # [message, count: one row for each partition and message in it]
             counted = sent.repartition("bucket").mapInArrow(mix_and_count, "message long, count long")
             # [message, sum(count): one row for each message]
@@ -185,27 +205,28 @@ class Spark:
         self._progress("starting Spark", 1.0)
         return session
 
-    def _one_row_each(self, table: Any) -> Any:
-        """One value for each person."""
+    def _rows(self, table: Any) -> Any:
+        """[value, person: one row for each row]; of sets also whether it counts."""
         from pyspark.sql import functions
 
         column = self._column
-        kind = table.schema[column.name].dataType.typeName()
-        if kind in ("struct", "map", "array", "binary", "variant") or "interval" in kind:
-            raise DataError(
-                f"column {column.name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
-            )
-        value = _spelled(table, column.name)
-        if kind in ("float", "double"):  # 0.0 and -0.0 are one value; no number is a missing one
-            value = functions.when(~functions.isnan(value), value + functions.lit(0.0).cast(kind))
-        values = table.select(
-            value.alias("value"),
-            *([] if column.user is None else [_spelled(table, column.user).alias("person")]),
-        )
-        if column.drop_missing:
-            values = values.filter(values["value"].isNotNull())
-        if column.user is None:
-            return values
+        values = [_value(table, name) for name in column.names]
+        present = reduce(and_, (value.isNotNull() for value in values))
+        value = values[0] if len(values) == 1 else functions.struct(*(v.alias(str(at)) for at, v in enumerate(values)))
+        selected = [value.alias("value")]
+        if column.user is not None:
+            selected.append(_spelled(table, column.user).alias("person"))
+        if column.in_sets:
+            satisfied = functions.lit(True) if column.where is None else functions.expr(column.where.to_spark())
+            kept = functions.coalesce(satisfied, functions.lit(False))
+            return table.select(*selected, (kept & present if column.drop_missing else kept).alias("kept"))
+        return (table.filter(present) if column.drop_missing else table).select(*selected)
+
+    def _one_row_each(self, values: Any) -> Any:
+        """One value for each person."""
+        from pyspark.sql import functions
+        from pyspark.sql.types import LongType, StructType
+
         # in an order that does not depend on how rows arrive, so that a task that runs again chooses the same ones
         values = values.filter(values["person"].isNotNull()).sortWithinPartitions("person", "value")
         secret = self._secret
@@ -219,11 +240,91 @@ class Spark:
                 yield batch.append_column("word", words)
 
         # [value, person, word]
-        kinds = [f"{field.name} {field.dataType.simpleString()}" for field in values.schema]
-        with_words = values.mapInArrow(add_words, ", ".join([*kinds, "word long"]))
+        with_words = values.mapInArrow(add_words, StructType(values.schema.fields).add("word", LongType()))
         # [person, value: one row for each person, the one with the smallest word]
         chosen = with_words.groupBy("person").agg(functions.min_by("value", "word").alias("value"))
         return chosen.select("value")
+
+    # counting -----------------------------------------------------------------------------------------------------
+
+    def _count(self, encode: Encode | None) -> _Counted:
+        """The true histogram and how many values people hold, from one run."""
+        if self._counted is None or (self._counted.encode is not encode and self._in_chosen_sets):
+            self._progress("counting values", 0.0)
+            with self._clear_errors():
+                if self._column.in_sets:
+                    self._counted = self._count_sets(encode)
+                else:
+                    # [value, count: one row for each value]
+                    found = self._values.groupBy("value").count().toArrow()
+                    self._counted = _Counted(found, {1: int(found.column(1).to_numpy().sum())})
+            self._progress("counting values", 1.0)
+        return self._counted
+
+    def _count_sets(self, encode: Encode | None) -> _Counted:
+        """Both from one run, so that they are those of the same choice."""
+        import pyarrow.compute as compute
+        from pyspark.sql import functions
+
+        held = self._held(encode)
+        kind = held.schema["held"].dataType.elementType
+        # [of a person: how many values they hold; then each value]
+        nothing, not_a_size = functions.lit(None).cast(kind).alias("value"), functions.lit(-1).alias("size")
+        size = functions.struct(functions.size("held").alias("size"), nothing)
+        each = functions.transform("held", lambda value: functions.struct(not_a_size, value.alias("value")))
+        exploded = held.select(functions.explode(functions.concat(functions.array(size), each)).alias("one"))
+        # [size, value, count: one row for each size or value]
+        found = exploded.groupBy("one.size", "one.value").count().toArrow()
+        is_value = compute.less(found.column("size"), 0)
+        sizes = found.filter(compute.invert(is_value))
+        holdings = dict(zip(sizes.column("size").to_pylist(), sizes.column("count").to_pylist(), strict=True))
+        return _Counted(
+            found.filter(is_value).select(["value", "count"]), holdings, encode if self._in_chosen_sets else None
+        )
+
+    @property
+    def _in_chosen_sets(self) -> bool:
+        return self._column.in_sets and self._column.user is not None
+
+    def _ordered(self, encode: Encode) -> Any:
+        """What everybody holds, in an order that is the same again if a task runs again."""
+        if not self._column.in_sets:
+            return self._values.sortWithinPartitions("value")
+        held = self._held(encode)
+        return held if self._in_chosen_sets else held.sortWithinPartitions("held")
+
+    def _held(self, encode: Encode | None) -> Any:
+        """[held: a list of values, or bins, for each person]."""
+        from pyspark.sql import functions
+        from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+        rows, kind = self._values, self._values.schema["value"].dataType
+        if self._column.user is None:
+            nothing = functions.array().cast(ArrayType(kind))
+            return rows.select(functions.when(rows["kept"], functions.array("value")).otherwise(nothing).alias("held"))
+        # By a number of partitions that is said, since Spark would settle one from how many bytes it comes across. The
+        # same people are then in the same partition in every run, and, sorted, in the same order.
+        partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+        together = rows.filter(rows["person"].isNotNull()).repartition(partitions, "person").groupBy("person")
+        # in a struct, since collect_set passes over missing values; of many people it leaves some structs twice
+        collected = functions.collect_set(functions.when(rows["kept"], functions.struct("value")))
+        different = functions.sort_array(functions.array_distinct(collected))
+        # [person, held: all different values]
+        gathered = together.agg(different.alias("held")).sortWithinPartitions("person").select("held")
+        secret, most = self._secret, self._column.values_per_person
+
+        def bound(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            rng = keyed(secret, _CHOOSE, _partition())
+            for batch in batches:
+                lists = batch.column(0)
+                (entries,) = lists.flatten().flatten()
+                held = bounded(sizes_of(lists), entries, most=most, rng=rng, encode=encode)
+                yield pyarrow.RecordBatch.from_arrays([held], ["held"])
+
+        bins = ArrayType(kind if encode is None else LongType())
+        return gathered.mapInArrow(bound, StructType([StructField("held", bins)]))
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
@@ -246,6 +347,11 @@ class Spark:
             ) from None
 
 
+def _rows_of_bins(lists: Any, encode: Encode | None) -> NDArray[np.int64]:
+    entries = lists.flatten()
+    return in_rows(sizes_of(lists), np.asarray(entries if encode is None else encode(entries), dtype=np.int64))
+
+
 def _partition() -> int:
     from pyspark import TaskContext
 
@@ -258,6 +364,21 @@ def _batch(**columns: Any) -> Any:
     import pyarrow
 
     return pyarrow.RecordBatch.from_pydict(columns)
+
+
+def _value(table: Any, name: str) -> Any:
+    """The values of a column, equal where they are to be counted together."""
+    from pyspark.sql import functions
+
+    kind = table.schema[name].dataType.typeName()
+    if kind in ("struct", "map", "array", "binary", "variant") or "interval" in kind:
+        raise DataError(
+            f"column {name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
+        )
+    value = _spelled(table, name)
+    if kind in ("float", "double"):  # 0.0 and -0.0 are one value; no number is a missing one
+        return functions.when(~functions.isnan(value), value + functions.lit(0.0).cast(kind))
+    return value
 
 
 def _spelled(table: Any, column: str) -> Any:

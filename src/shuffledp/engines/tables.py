@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from shuffledp.engines.column import Column
+from shuffledp.engines.column import Column, check_spelling
+from shuffledp.engines.compared import comparable
 from shuffledp.engines.kinds import Kind
 from shuffledp.engines.stored import Stored, arrow, converted, library_of, store, store_one_by_one
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
@@ -27,55 +28,96 @@ _WIDER_THAN_64_BITS = ("HUGEINT", "UHUGEINT", "BIGNUM")
 class Memory:
     """Data in memory, of which the needed columns can be scanned.
 
-    `name` and `user` are the names of those columns in the scan; `kind` says how the values are read, None if as what
-    DuckDB makes of them, and `declared` is for that case.
+    `names` are those of the columns with the values. In the scan they are called `fields`, and whose row it is `user`;
+    the columns of a condition have their own names there. `kinds` say how the values of each column are read, None if
+    as what DuckDB makes of them, and `declared` is for that case.
     """
 
     scan: Scan
-    name: str
+    names: tuple[str, ...]
+    fields: tuple[str, ...]
     user: str | None = None
-    kind: Kind | None = None
-    declared: bool = False
+    kinds: tuple[Kind | None, ...] = (None,)
+    declared: tuple[bool, ...] = (False,)
 
 
-def scan_memory(column: Column) -> Scan:
+def scan_memory(column: Column) -> Memory:
     """The columns of data in memory as an Arrow source."""
-    data = column.data
-    return (data if isinstance(data, Memory) else read_memory(data, column=column.name, user=column.user)).scan
+    if isinstance(column.data, Memory):
+        return column.data
+    compared = () if column.where is None else column.where.columns
+    return read_memory(column.data, column=list(column.names), user=column.user, compared=compared)
 
 
-def read_memory(data: Any, *, column: Hashable | None, user: Hashable | None = None) -> Memory:
+def read_memory(
+    data: Any, *, column: Hashable | list[Any] | None, user: Hashable | None = None, compared: Sequence[str] = ()
+) -> Memory:
     """A table, rows, counts or a flat array of values; a table of one column needs no name of it.
 
-    Only needed columns are touched, and how a value is read does not depend on other values.
+    `column` can be a list of several, `compared` are those of a condition. Only needed columns are touched, and how a
+    value is read does not depend on other values.
     """
     if isinstance(data, Iterator) and not hasattr(data, "schema"):
         data = list(data)
     try:
-        return _read_memory(data, column, user)
+        return _read_memory(data, column if isinstance(column, list) else [column], user, compared)
     except ShuffledpError:
         raise
     except Exception as error:  # messages of the libraries can quote the data
         raise DataError(f"the data cannot be read ({type(error).__name__})") from None
 
 
-def _read_memory(data: Any, column: Hashable | None, user: Hashable | None) -> Memory:
+def _read_memory(data: Any, columns: list[Any], user: Hashable | None, compared: Sequence[str]) -> Memory:
     table = _table(data)
     if table is None:
-        if user is not None:
-            raise ParameterError("user must be the name of a column, which needs a table: this data has no columns")
-        name = _name_of(data) if column is None else str(column)
+        for name, needs_it in (("user", user is not None), ("where", compared), ("a list of columns", columns[1:])):
+            if needs_it:
+                raise ParameterError(f"{name} needs a table with named columns: this data has no columns")
+        name = _name_of(data) if not columns or columns[0] is None else str(columns[0])
         if isinstance(data, Counter):
             return _people_per_value(data, name)
-        return _memory({name: store(data)}, name, None)
-    value = table.find(column, "column")
+        return _memory(_Needed((name,), (name,)), {name: store(data)})
+    return table.read(_needed(table, columns, user, compared))
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """The columns to read: names and fields of values, the field that says whose row it is, fields of a condition.
+
+    `old` says what each field is called in the table.
+    """
+
+    names: tuple[str, ...]
+    fields: tuple[str, ...]
+    user: str | None = None
+    compared: tuple[str, ...] = ()
+    old: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _needed(table: _Table, columns: list[Any], user: Hashable | None, compared: Sequence[str]) -> _Needed:
+    old: dict[str, Any] = {name: table.find(name, "where") for name in compared}
+    check_spelling(compared)
+    values = [table.find(column, "column") for column in columns]
     person = None if user is None else table.find(user, "user")
-    if person is not None and person == value:
+    if any(_same(person, value) for value in values) and user is not None:
         raise ParameterError("user and column are the same column: user says whose row it is, column what they hold")
-    name, of_whom = str(value), None if person is None else str(person)
-    if of_whom is not None and of_whom.lower() == name.lower():  # DuckDB does not tell them apart
-        of_whom += " (user)"
-    return table.read({name: value} | ({} if of_whom is None else {of_whom: person}), name, of_whom)
+    if repeated := next((value for at, value in enumerate(values) if _among(value, values[:at])), None):
+        raise ParameterError(f"column {str(repeated)!r} is given twice: name each column of a cross table once")
+    fields = [_add(old, str(value), value) for value in values]
+    of_whom = None if user is None else _add(old, f"{person} (user)", person)
+    return _Needed(tuple(map(str, values)), tuple(fields), of_whom, tuple(compared), old)
+
+
+def _add(old: dict[str, Any], name: str, column: Any) -> str:
+    """Adds a column under a name that no other has, also for DuckDB, which takes no notice of capitals."""
+    while name.lower() in (known.lower() for known in old):
+        name += " (value)"
+    old[name] = column
+    return name
+
+
+def _among(value: Any, others: list[Any]) -> bool:
+    return any(_same(value, other) for other in others)
 
 
 def _name_of(values: Any) -> str:
@@ -117,9 +159,9 @@ class _Table:
             )
         return found[0]
 
-    def read(self, names: dict[str, Any], name: str, user: str | None) -> Memory:
-        """The needed columns, under new names."""
-        return _memory({new: store(self.take(old)) for new, old in names.items()}, name, user)
+    def read(self, needed: _Needed) -> Memory:
+        """The needed columns, under the names of their fields."""
+        return _memory(needed, {name: store(self.take(old)) for name, old in needed.old.items()})
 
 
 @dataclass(frozen=True)
@@ -132,23 +174,29 @@ class _Stream(_Table):
     schema: Any = None
     keyed: frozenset[str] = frozenset()
 
-    def read(self, names: dict[str, Any], name: str, user: str | None) -> Memory:
-        """The needed columns, under new names."""
-        pa, wanted = arrow(), list(names.values())
-        conversions = [converted(self.schema.field(old).type) for old in wanted]
+    def read(self, needed: _Needed) -> Memory:
+        """The needed columns, under the names of their fields."""
+        pa, wanted = arrow(), list(dict.fromkeys(needed.old.values()))
+        types = {old: self.schema.field(old).type for old in wanted}
+        kinds = {old: Kind() if old in self.keyed else converted(kind)[0] for old, kind in types.items()}
 
-        def ready(columns: list[Any]) -> Any:
-            found = [convert(entries) for entries, (_, convert) in zip(columns, conversions, strict=True)]
-            return pa.RecordBatch.from_arrays([found[0], *map(_nobody_is_nan, found[1:])], names=list(names))
+        def ready(columns: Mapping[Any, Any]) -> Any:
+            found = {}
+            for name, old in needed.old.items():
+                entries = converted(types[old])[1](columns[old])
+                if name in needed.compared:
+                    entries = comparable(Stored(entries, kinds[old], declared=True))
+                found[name] = _nobody_is_nan(entries) if name == needed.user else entries
+            return pa.RecordBatch.from_pydict(found)
 
-        schema = ready([pa.array([], self.schema.field(old).type) for old in wanted]).schema
+        schema = ready({old: pa.array([], kind) for old, kind in types.items()}).schema
 
         def scan() -> Any:
-            batches = (ready(batch.columns) for batch in self.take(wanted))
+            batches = (ready(dict(zip(wanted, batch.columns, strict=True))) for batch in self.take(wanted))
             return pa.RecordBatchReader.from_batches(schema, batches)
 
-        kind = Kind() if wanted[0] in self.keyed else conversions[0][0]
-        return Memory(scan, name, user, kind, declared=True)
+        found = tuple(kinds[needed.old[name]] for name in needed.fields)
+        return Memory(scan, needed.names, needed.fields, needed.user, found, declared=(True,) * len(found))
 
 
 def _table(data: Any) -> _Table | None:
@@ -210,15 +258,16 @@ def _relation(data: Any) -> _Stream:
     return _Stream(list(data.columns), reader, schema=reader(data.columns).schema, keyed=wide)
 
 
-def _memory(columns: dict[str, Stored], name: str, user: str | None) -> Memory:
+def _memory(needed: _Needed, columns: dict[str, Stored]) -> Memory:
     pa = arrow()
-    entries = {new: column.entries for new, column in columns.items()}
-    if user is not None:
-        entries[user] = _nobody_is_nan(entries[user])
-        if len(entries[user]) != len(entries[name]):
-            raise DataError("the columns differ in length: one entry for each row is needed in both")
-    table = pa.table(entries)
-    return Memory(lambda: table, name, user, columns[name].kind, declared=columns[name].declared)
+    entries = {name: comparable(one) if name in needed.compared else one.entries for name, one in columns.items()}
+    if needed.user is not None:
+        entries[needed.user] = _nobody_is_nan(entries[needed.user])
+    if len(set(map(len, entries.values()))) > 1:
+        raise DataError("the columns differ in length: one entry for each row is needed in all of them")
+    table, values = pa.table(entries), [columns[name] for name in needed.fields]
+    kinds, declared = tuple(one.kind for one in values), tuple(one.declared for one in values)
+    return Memory(lambda: table, needed.names, needed.fields, needed.user, kinds, declared)
 
 
 def _nobody_is_nan(entries: Any) -> Any:
@@ -247,7 +296,7 @@ def _people_per_value(counts: Counter[Any], name: str) -> Memory:
             yield pa.RecordBatch.from_arrays([chosen], names=[name])
 
     schema = pa.schema([(name, held.entries.type)])
-    return Memory(lambda: pa.RecordBatchReader.from_batches(schema, pieces()), name, kind=held.kind)
+    return Memory(lambda: pa.RecordBatchReader.from_batches(schema, pieces()), (name,), (name,), kinds=(held.kind,))
 
 
 def _same(name: Any, wanted: Any) -> bool:

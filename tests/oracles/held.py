@@ -1,0 +1,62 @@
+"""People and their sets, counted by hand, which engines must find; and a protocol that publishes the truth."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+
+from shuffledp.pipeline.sets import filled_up
+from shuffledp.pipeline.tally import Tally
+from shuffledp.protocols import MessageCount
+
+
+def counted(engine, encode=None):
+    """How many people hold each value, or bin."""
+    found = Counter()
+    for labels, people in engine.counts(encode):
+        listed = labels.to_pylist() if hasattr(labels, "to_pylist") else labels.tolist()
+        spelled = (tuple(one.values()) if isinstance(one, dict) else one for one in listed)
+        for label, number in zip(spelled, people.tolist(), strict=True):
+            found[label] += number
+    return found
+
+
+def held_by(rows, *, keep=lambda row: True):
+    """Everybody's different values, from rows (person, value, ...); rows of nobody are left out."""
+    sets = {row[0]: set() for row in rows if row[0] is not None}
+    for row in rows:
+        if row[0] is not None and keep(row):
+            sets[row[0]].add(row[1])
+    return sets
+
+
+class Truthful:
+    """What engines and releases ask of a protocol, of one whose messages are the filled up sets themselves."""
+
+    numbered_messages = draws_its_law = True
+    reading = SimpleNamespace(evidence=lambda tally: tally)
+
+    def __init__(self, *, users, bins, values_per_person):
+        self.users, self.bins, self.values_per_person = users, bins + values_per_person, values_per_person
+        self.fillers = values_per_person
+        self.messages_per_user = MessageCount(expected=float(values_per_person), maximum=float(values_per_person))
+
+    def randomize(self, values, *, rng=None):
+        """Everybody's bins and fillers; `filled_up` refuses a bin that occurs twice in a row."""
+        each, fillers = self.values_per_person, self.fillers
+        return filled_up(values, bins=self.bins, each=each, fillers=fillers).ravel()
+
+    def tally(self, messages):
+        """How many people hold each bin and filler."""
+        if isinstance(messages, Tally):
+            return messages.dense(bins=self.bins)
+        return Tally.of_bins(np.asarray(messages), bins=self.bins)
+
+    def sample_tally(self, counts, *, part=False):
+        """The truth."""
+        return counts if isinstance(counts, Tally) else Tally(np.arange(len(counts)), np.asarray(counts))
+
+
+def sent(people, protocol):
+    """The tally of messages of a protocol that need not be a whole one."""
+    return people._engine.tally(protocol, people._encoder)
