@@ -26,18 +26,10 @@ from tests.engines.test_sets import (
     is_adult,
     subsets,
 )
-from tests.engines.test_spark import start
 from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
 from tests.oracles.held import Truthful, counted, held_by, sent
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-
-@pytest.fixture(scope="module")
-def spark():
-    session = start("local[2]")
-    yield session
-    session.stop()
 
 
 def frame(spark, table):

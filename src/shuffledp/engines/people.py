@@ -95,6 +95,11 @@ class People:
         return self._encoder is not None
 
     @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """How the values of each column are read."""
+        return self._kind.kinds if isinstance(self._kind, CrossKind) else (self._kind,)
+
+    @property
     def fillers(self) -> int:
         """How many bins people fill up with who hold fewer values than they may: none where all hold exactly one."""
         return self.column.values_per_person if self.column.in_sets else 0
