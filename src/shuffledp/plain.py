@@ -48,14 +48,24 @@ def plain(value: Any) -> Any:
 
 
 def plain_label(label: Any) -> Any:
-    """A label as JSON holds it, with every digit; one that JSON does not know, such as nan or a date, is its text."""
+    """A label as JSON holds it, with every digit; one that JSON does not know, such as nan or a date, is its text.
+
+    A label of several columns is a list.
+    """
+    if isinstance(label, tuple):
+        return [plain_label(part) for part in label]
     if isinstance(label, float) and not math.isfinite(label):
         return str(label)
     return label if label is None or isinstance(label, str | bool | int | float) else str(label)
 
 
-def label_kind(label: Any) -> str | None:
-    """The name of the type of a label that JSON holds only as text; None where it keeps the type itself."""
+def label_kind(label: Any) -> Any:
+    """The name of the type of a label that JSON holds only as text; None where it keeps the type itself.
+
+    Of a label of several columns, a list of these.
+    """
+    if isinstance(label, tuple):
+        return [label_kind(part) for part in label]
     if isinstance(label, float) and not math.isfinite(label):
         return "float"
     return None if label is None or isinstance(label, str | bool | int | float) else type(label).__name__

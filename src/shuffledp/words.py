@@ -103,8 +103,16 @@ _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 """Invisible, but parts of emojis and of words in some scripts."""
 
 
+_TIMES = " \N{MULTIPLICATION SIGN} "
+"""Between the parts of a label of several columns, and between the names of those columns."""
+
+
+def _whole(label: Any) -> str:
+    return MISSING if label is None else str(label) if label != "" else "(empty)"
+
+
 def shown(label: Any, *, width: int = 40) -> str:
     """A label in one short printable line."""
-    text = MISSING if label is None else str(label) if label != "" else "(empty)"
+    text = _TIMES.join(map(_whole, label)) if isinstance(label, tuple) else _whole(label)
     line = "".join(mark if mark.isprintable() or mark in _JOINERS else "\N{REPLACEMENT CHARACTER}" for mark in text)
     return line if len(line) <= width else line[: width - 1] + "…"

@@ -178,8 +178,15 @@ def _intervals(rows: list[dict[str, Any]], low: str, high: str, unreported_high:
 
 
 def _label(row: dict[str, Any]) -> Any:
-    read = _LABELS.get(row.get("kind", ""))
-    return row["label"] if read is None else read(row["label"])
+    label, kind = row["label"], row.get("kind")
+    if isinstance(label, list):  # of several columns
+        return tuple(_read(part, own) for part, own in zip(label, list(kind or ()), strict=True))
+    return _read(label, kind)
+
+
+def _read(label: Any, kind: Any) -> Any:
+    read = _LABELS.get(kind or "")
+    return label if read is None else read(label)
 
 
 def _evaluation(stored: dict[str, Any] | None) -> Evaluation | None:

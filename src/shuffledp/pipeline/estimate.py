@@ -336,9 +336,9 @@ class Estimate:
         that a spreadsheet would take for a formula, such as =HYPERLINK(...), gets an apostrophe in front; `raw` leaves
         labels as they are.
         """
-        columns = self.to_columns()
+        columns = _spread(self.to_columns())
         if not raw:
-            columns["label"] = [_harmless(label) for label in columns["label"]]
+            columns |= {name: list(map(_harmless, columns[name])) for name in columns if name.startswith("label")}
         facts = {name: [value] * len(self) for name, value in self.facts().items()}
         columns = {**columns, **facts}
         lines = [",".join(columns), *(",".join(map(_csv_cell, row)) for row in _rows(columns))]
@@ -351,7 +351,7 @@ class Estimate:
         except ImportError:
             raise MissingExtraError("pyarrow", extra="arrow") from None
         about = json.dumps({**self.facts(), **self.about_dict()}, allow_nan=False)
-        return library.table(_exportable(self.to_columns())).replace_schema_metadata({"shuffledp": about})
+        return library.table(_exportable(_spread(self.to_columns()))).replace_schema_metadata({"shuffledp": about})
 
     def to_pandas(self) -> Any:
         """The histogram as a pandas DataFrame; its `attrs` hold `facts`."""
@@ -359,7 +359,7 @@ class Estimate:
             import pandas as library
         except ImportError:
             raise MissingExtraError("pandas", extra="pandas") from None
-        frame = library.DataFrame(self.to_columns())
+        frame = library.DataFrame(_spread(self.to_columns()))
         frame.attrs.update(self.facts())
         return frame
 
@@ -369,7 +369,7 @@ class Estimate:
             import polars as library
         except ImportError:
             raise MissingExtraError("polars", extra="polars") from None
-        return library.DataFrame(_exportable(self.to_columns()))
+        return library.DataFrame(_exportable(_spread(self.to_columns())))
 
     @cached_property
     def _positions(self) -> Places:
@@ -415,6 +415,18 @@ def _csv_cell(value: Any) -> str:
     return text
 
 
+def _spread(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Labels of several columns as columns label_1, label_2 and so on; another label stands in the first."""
+    labels = columns["label"]
+    widths = {len(label) for label in labels if isinstance(label, tuple)}
+    if len(widths) != 1 or not all(isinstance(label, tuple | Absent) for label in labels):
+        return columns
+    width = widths.pop()
+    rows = [label if isinstance(label, tuple) else (label, *[None] * (width - 1)) for label in labels]
+    parts = {f"label_{at + 1}": [row[at] for row in rows] for at in range(width)}
+    return {**parts, **{name: values for name, values in columns.items() if name != "label"}}
+
+
 def _rows(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
     return zip(*columns.values(), strict=True)
 
@@ -424,7 +436,15 @@ _PLAIN_KINDS: tuple[set[type], ...] = ({int}, {float}, {str}, {bool}, {date}, {d
 
 def _exportable(columns: dict[str, list[Any]]) -> dict[str, Any]:
     """Columns of one type each, also when there are no rows: labels of mixed or unusual kinds become strings."""
-    labels = columns["label"]
+    return {
+        name: _labels_of_one_type(values)
+        if name.startswith("label")
+        else np.array(values, dtype=np.float64 if name in ("count", "frequency") else np.int64)
+        for name, values in columns.items()
+    }
+
+
+def _labels_of_one_type(labels: list[Any]) -> Any:
     if {type(label) for label in labels} - {type(None)} == {int, float} and max(
         map(abs, filter(None, labels))
     ) <= 2**53:
@@ -432,11 +452,6 @@ def _exportable(columns: dict[str, list[Any]]) -> dict[str, Any]:
     known = [label for label in labels if label is not None]
     kinds = {type(label) for label in known}
     plain = kinds in _PLAIN_KINDS and (kinds != {int} or max(map(abs, known)) < 2**63)
-    numbers = {
-        name: np.array(values, dtype=np.float64 if name in ("count", "frequency") else np.int64)
-        for name, values in columns.items()
-        if name != "label"
-    }
     if not plain:
         labels = [None if label is None else str(label) for label in labels]
-    return {"label": labels or np.array([], dtype=str), **numbers}
+    return labels or np.array([], dtype=str)
