@@ -30,6 +30,9 @@ class Domain(ABC):
     can_list = True
     """Whether every label can be named, as reporting every bin needs."""
 
+    factors: tuple[Domain, ...] = ()
+    """The domains of the parts of labels that are tuples."""
+
     @staticmethod
     def of(labels: Iterable[Hashable]) -> Domain:
         """The listed labels, in this order."""
@@ -212,7 +215,7 @@ class _WithAbsent(Domain):
     """The bins of another domain, and of fillers behind them; in an implicit one fillers are their own bins too."""
 
     def __init__(self, rest: Domain, fillers: int) -> None:
-        self._rest, self.can_list = rest, rest.can_list
+        self._rest, self.can_list, self.factors = rest, rest.can_list, rest.factors
         self._absent = as_symbols([Absent(most=fillers - number) for number in range(1, fillers + 1)])
         self.size = rest.size + fillers
 
