@@ -38,6 +38,9 @@ Files = Annotated[list[str], typer.Argument(metavar="FILE", show_default=False, 
 """Described in the text of each command: the list of arguments would show how it is made."""
 
 Column = Annotated[str, option("COLUMN", "The column whose values are counted.")]
+Columns = Annotated[
+    list[str], option("COLUMN", "The column whose values are counted; several give a cross table.", name="--column")
+]
 Epsilon = Annotated[float, option("NUMBER", "Privacy loss of the whole release.")]
 Delta = Annotated[float, option("NUMBER", "Chance that the privacy loss is larger; well below 1 / people.")]
 Beta = Annotated[float, option("NUMBER", "Chance that an interval or error bound may fail.")]
@@ -51,6 +54,22 @@ DropMissing = Annotated[bool, flag("--drop-missing", "Leave out rows without a v
 Domain = Annotated[
     Path | None,
     option("FILE", "Publicly known list of possible values: one per line, or a table with that column.", panel=ROWS),
+]
+Edges = Annotated[
+    list[str] | None,
+    option("EDGES", "Count numbers in intervals: 0,18,30,65 or 0:120:5 (from, to, step).", panel=ROWS),
+]
+By = Annotated[
+    list[str] | None,
+    option("PERIOD", "Count dates by hour, day, week, month or year; needs --from and --to.", panel=ROWS),
+]
+From = Annotated[
+    list[str] | None, option("DATE", "The first date that is counted by itself.", name="--from", panel=ROWS)
+]
+To = Annotated[list[str] | None, option("DATE", "The first date after the last period.", name="--to", panel=ROWS)]
+Where = Annotated[
+    str | None,
+    option("CONDITION", "Count values of these rows only, such as \"country = 'DE'\".", panel=ROWS),
 ]
 Other = Annotated[bool, flag("--other", "Count values outside the domain together.", panel=ROWS)]
 Delimiter = Annotated[str | None, option("CHARACTER", "Between the fields of CSV files, if not a comma.", panel=ROWS)]

@@ -1,0 +1,79 @@
+"""What is possible in each column, from the options --domain, --edges, --by, --from and --to.
+
+With one column, an option has a value alone; with several, COLUMN=VALUE says which one is meant. A column is described
+in one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shuffledp.errors import ParameterError
+from shuffledp.pipeline.edges import Edges
+from shuffledp.pipeline.periods import Periods
+
+
+def possible_values(
+    columns: Sequence[str],
+    *,
+    domain: Sequence[str] = (),
+    edges: Sequence[str] = (),
+    by: Sequence[str] = (),
+    start: Sequence[str] = (),
+    stop: Sequence[str] = (),
+    read_list: Callable[[Path, str], Sequence[Any]],
+) -> dict[str, Any]:
+    """What is said about each column: a list of labels (which `read_list` reads from a file), Edges or Periods.
+
+    A column of which nothing is said is not among them.
+    """
+    lists, intervals, lengths, starts, stops = (
+        _by_column(option, given, columns)
+        for option, given in (
+            ("--domain", domain), ("--edges", edges), ("--by", by), ("--from", start), ("--to", stop),
+        )
+    )  # fmt: skip
+    found: dict[str, Any] = {}
+    for column in columns:
+        ways = {"--domain": lists, "--edges": intervals, "--by": lengths}
+        said = [option for option, given in ways.items() if column in given]
+        if len(said) > 1:
+            raise ParameterError(f"{' and '.join(said)} describe column {column!r} twice: leave out all but one")
+        if column in lists:
+            found[column] = read_list(Path(lists[column]), column)
+        elif column in intervals:
+            found[column] = Edges(intervals[column])
+        elif column in lengths:
+            found[column] = _periods(column, lengths[column], starts, stops)
+        if column not in lengths and (column in starts or column in stops):
+            raise ParameterError("--from and --to say which dates are counted --by hour, day, week, month or year")
+    return found
+
+
+def _periods(column: str, by: str, starts: Mapping[str, str], stops: Mapping[str, str]) -> Periods:
+    absent = [option for option, given in (("--from", starts), ("--to", stops)) if column not in given]
+    if absent:
+        raise ParameterError(
+            f"--by {by} needs {' and '.join(absent)}: which dates are possible must be known without the data, such as "
+            "--from 2026-01-01 --to 2027-01-01"
+        )
+    return Periods(by, start=starts[column], stop=stops[column])
+
+
+def _by_column(option: str, given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+    """The value of an option for each column; the longest name counts where one begins like another."""
+    found: dict[str, str] = {}
+    for text in given:
+        named = max((column for column in columns if text.startswith(f"{column}=")), key=len, default=None)
+        if named is None and len(columns) > 1:
+            raise ParameterError(
+                f"{option} must say which column it is for, such as {option} {columns[0]}={text}: there are "
+                f"{', '.join(columns)}"
+            )
+        column, value = (columns[0], text) if named is None else (named, text.removeprefix(f"{named}="))
+        if column in found:
+            raise ParameterError(f"{option} is given twice for column {column!r}")
+        found[column] = value
+    return found

@@ -1,0 +1,59 @@
+"""What the options say about the possible values of each column."""
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from shuffledp import Edges, ParameterError, Periods
+from shuffledp.cli.domains import possible_values
+
+
+def possible(columns, **options):
+    return possible_values(columns, **options, read_list=lambda path, column: [str(path), column])
+
+
+def test_one_column_needs_no_name():
+    assert possible(["age"], edges=["0:120:5"]) == {"age": Edges("0:120:5")}
+    assert possible(["age"], edges=["age=0:120:5"]) == {"age": Edges("0:120:5")}
+    assert possible(["country"], domain=["list.txt"]) == {"country": ["list.txt", "country"]}
+    assert possible(["country"], domain=["a=b.txt"]) == {"country": ["a=b.txt", "country"]}
+    assert possible(["country"]) == {}
+    found = possible(["when"], by=["month"], start=["2026"], stop=["when=2027-01-01"])
+    assert found == {"when": Periods("month", start=datetime(2026, 1, 1), stop=datetime(2027, 1, 1))}
+
+
+def test_several_columns_are_named():
+    found = possible(
+        ["country", "age", "when"],
+        domain=["country=countries.txt"],
+        edges=["age=0,18,65"],
+        by=["when=day"],
+        start=["when=2026-01-01"],
+        stop=["when=2026-02-01"],
+    )
+    assert found == {
+        "country": [str(Path("countries.txt")), "country"],
+        "age": Edges("0,18,65"),
+        "when": Periods("day", start="2026-01-01", stop="2026-02-01"),
+    }
+    assert possible(["a", "a=b"], edges=["a=b=5", "a=6"]) == {"a=b": Edges("5"), "a": Edges("6")}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        (["a", "b"], {"edges": ["0,1"]}, r"--edges must say which column it is for, such as --edges a=0,1: there are a, b"),
+        (["a"], {"edges": ["0,1", "2,3"]}, "--edges is given twice for column 'a'"),
+        (["a"], {"edges": ["0,1"], "domain": ["f"]}, "--domain and --edges describe column 'a' twice"),
+        (["a"], {"by": ["month"]}, "--by month needs --from and --to"),
+        (["a"], {"by": ["month"], "start": ["2026"]}, "--by month needs --to"),
+        (["a"], {"start": ["2026"]}, "--from and --to say which dates are counted --by"),
+        (["a"], {"edges": ["0,1"], "stop": ["2026"]}, "--from and --to say which dates are counted --by"),
+        (["a"], {"by": ["fortnight"], "start": ["2026"], "stop": ["2027"]}, "by must be one of"),
+        (["a"], {"edges": ["b=0,1"]}, "edges must be numbers, got 'b=0,1'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused(columns, options, said):
+    with pytest.raises(ParameterError, match=said):
+        possible(columns, **options)
