@@ -37,7 +37,6 @@ def flag(name: str, help: str, *, panel: str | None = None) -> Any:
 Files = Annotated[list[str], typer.Argument(metavar="FILE", show_default=False, hidden=True)]
 """Described in the text of each command: the list of arguments would show how it is made."""
 
-Column = Annotated[str, option("COLUMN", "The column whose values are counted.")]
 Columns = Annotated[
     list[str], option("COLUMN", "The column whose values are counted; several give a cross table.", name="--column")
 ]
@@ -50,9 +49,13 @@ User = Annotated[
     str | None,
     option("COLUMN", "The column that says whose row it is: each person counts with one, at random.", panel=ROWS),
 ]
+ValuesPerPerson = Annotated[
+    int,
+    option("NUMBER", "How many different values of a person count at most; needs --user.", panel=ROWS),
+]
 DropMissing = Annotated[bool, flag("--drop-missing", "Leave out rows without a value.", panel=ROWS)]
 Domain = Annotated[
-    Path | None,
+    list[str] | None,
     option("FILE", "Publicly known list of possible values: one per line, or a table with that column.", panel=ROWS),
 ]
 Edges = Annotated[

@@ -22,7 +22,7 @@ EXAMPLE = "shuffledp run people.csv --column theme --epsilon 1 --delta 1e-6"
 
 def run(
     files: given.Files,
-    column: given.Column,
+    column: given.Columns,
     epsilon: given.Epsilon,
     delta: given.Delta,
     out: Annotated[
@@ -32,8 +32,14 @@ def run(
     force: given.Force = False,
     json: given.Json = False,
     user: given.User = None,
+    values_per_person: given.ValuesPerPerson = 1,
+    where: given.Where = None,
     drop_missing: given.DropMissing = False,
     domain: given.Domain = None,
+    edges: given.Edges = None,
+    by: given.By = None,
+    start: given.From = None,
+    stop: given.To = None,
     other: given.Other = False,
     protocol: given.ProtocolName = None,
     estimator: given.Estimator = None,
@@ -71,7 +77,7 @@ def run(
     141 whoever read the output went away.
     """
     from shuffledp.checks import whole
-    from shuffledp.cli.domain import read_domain
+    from shuffledp.cli.domains import read_possible_values
     from shuffledp.cli.histogram import publish
     from shuffledp.cli.overwriting import keep_existing, refuse_repeated
     from shuffledp.cli.progress import ProgressBar
@@ -94,12 +100,14 @@ def run(
     with ProgressBar() as progress, _quiet_start() if engine == "spark" else nullcontext():
         release = private_histogram(
             data,
-            column=column,
+            column=column if len(column) > 1 else column[0],
             epsilon=epsilon,
             delta=delta,
             user=user,
+            values_per_person=values_per_person,
+            where=where,
             drop_missing=drop_missing,
-            domain=labels,
+            domain=possible,
             other=other,
             protocol=cast("ShuffledName | None", protocol),
             estimator=cast("EstimatorName | None", estimator),

@@ -19,14 +19,20 @@ EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6
 
 def simulate(
     files: given.Files,
-    column: given.Column,
+    column: given.Columns,
     epsilon: given.Epsilon,
     delta: given.Delta,
     trials: Annotated[int, option("NUMBER", "How many releases to simulate.", parser=whole_number)] = 100,
     seed: given.Seed = 0,
     user: given.User = None,
+    values_per_person: given.ValuesPerPerson = 1,
+    where: given.Where = None,
     drop_missing: given.DropMissing = False,
     domain: given.Domain = None,
+    edges: given.Edges = None,
+    by: given.By = None,
+    start: given.From = None,
+    stop: given.To = None,
     other: given.Other = False,
     protocol: given.ProtocolName = None,
     estimator: given.Estimator = None,
@@ -42,7 +48,7 @@ def simulate(
     a folder of such files; a pattern such as 'logs/*.csv';
     or - for standard input.
     """
-    from shuffledp.cli.domain import read_domain
+    from shuffledp.cli.domains import read_possible_values
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.engines import find_files
     from shuffledp.jobs.simulate import simulate as simulated
@@ -53,14 +59,16 @@ def simulate(
     with ProgressBar() as progress:
         result = simulated(
             data,
-            column=column,
+            column=column if len(column) > 1 else column[0],
             epsilon=epsilon,
             delta=delta,
             trials=trials,
             seed=seed,
             user=user,
+            values_per_person=values_per_person,
+            where=where,
             drop_missing=drop_missing,
-            domain=labels,
+            domain=possible,
             other=other,
             protocol=cast("ShuffledName | None", protocol),
             estimator=cast("EstimatorName | None", estimator),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shuffledp.engines import Column, Files, find_files, open_engine
 from shuffledp.engines.column import RowCondition
 from shuffledp.engines.conditions import Condition
+from shuffledp.engines.countable import check_countable
 from shuffledp.engines.cross_bins import Encoder
 from shuffledp.engines.cross_kinds import CrossKind, finder
 from shuffledp.engines.files import names_something
@@ -76,6 +77,8 @@ class People:
         self.domain = domain if isinstance(domain, Domain) else Domain.implicit(everything)
         try:
             self._kind = self._kind_of_values()
+            for name, kind in zip(self.column.names, self.kinds, strict=True):
+                check_countable(kind, listed=possible is not None, name=name)
             if possible is not None:
                 self._encoder = encoder_of(possible, self._kind, missing=not drop_missing, other=other)
                 self.domain = self._encoder.domain

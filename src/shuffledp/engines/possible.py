@@ -16,6 +16,9 @@ from shuffledp.pipeline.domain import Domain, ProductDomain
 from shuffledp.pipeline.edges import Edges
 from shuffledp.pipeline.periods import Periods
 
+PossibleValues = Domain | Edges | Periods | Iterable[Any] | Mapping[Any, Any]
+"""What somebody may give as a domain."""
+
 Possible = list[Any] | Edges | Periods
 """Of one column: labels, intervals of numbers or periods of time."""
 

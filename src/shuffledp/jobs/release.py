@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -18,8 +18,10 @@ from typing import Any
 
 from shuffledp import __version__
 from shuffledp.checks import failure_probability
+from shuffledp.engines.column import Column
 from shuffledp.engines.files import FormatName
 from shuffledp.engines.people import EVERYTHING, LONGEST_VALUE, People
+from shuffledp.engines.possible import PossibleValues
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.choose import Choice, choose
 from shuffledp.jobs.evaluate import Evaluation
@@ -28,8 +30,8 @@ from shuffledp.jobs.plan import PRACTICAL_MESSAGES, surely_seen, warnings
 from shuffledp.jobs.privacy import Privacy
 from shuffledp.jobs.stored import from_text, to_text
 from shuffledp.ledger import Ledger, Spending
-from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import MOST_BARS, Estimate
+from shuffledp.pipeline.labels import Absent
 from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EngineName, EstimatorName, ShuffledName
@@ -146,10 +148,12 @@ def private_histogram(
     *,
     epsilon: float,
     delta: float,
-    column: Hashable | None = None,
+    column: Hashable | list[Any] | None = None,
     user: Hashable | None = None,
+    values_per_person: int = 1,
+    where: str | None = None,
     drop_missing: bool = False,
-    domain: Domain | Iterable[Any] | None = None,
+    domain: PossibleValues | None = None,
     other: bool = False,
     protocol: ShuffledName | None = None,
     estimator: EstimatorName | None = None,
@@ -170,10 +174,15 @@ def private_histogram(
     data          names of files; a pandas, polars or Arrow table or dataset, a DuckDB relation, a Spark DataFrame; a
                   list of dictionaries, a dictionary of lists; a list, an iterator, an array or a series of values; or a
                   Counter, which says how many people hold each value
-    column        the column with the values; not needed where there is only one
+    column        the column with the values; not needed where there is only one. A list of columns gives a cross
+                  table, with tuples as labels
     user          the column that says whose row it is; without it each row is one person
+    values_per_person
+                  how many different values of a person count at most; needs `user`
+    where         a condition such as "country = 'DE'": rows that do not satisfy it give their person no value
     drop_missing  leave out missing values instead of counting them as a value
-    domain        the values that are possible, if they are publicly known; by default anything is
+    domain        the values that are possible, if they are publicly known: a list, `Edges` or `Periods`, for several
+                  columns one of these for each; by default anything is possible
     other         count values outside the domain together instead of refusing them
     protocol      a name of the catalogue, such as hist, sparse or dummy; by default the best for these numbers
     estimator     truncated (never reports a value that nobody holds) or unbiased (needs a domain)
@@ -196,6 +205,8 @@ def private_histogram(
         data,
         column=column,
         user=user,
+        values_per_person=values_per_person,
+        where=where,
         drop_missing=drop_missing,
         domain=domain,
         other=other,
@@ -210,7 +221,14 @@ def private_histogram(
             raise ParameterError("making messages needs a domain: the list of possible values")
         users = people.number(count=not messages)
         chosen = choose(
-            Target(users=users, bins=people.domain.size, epsilon=epsilon, delta=delta),
+            Target(
+                users=users,
+                bins=people.domain.size,
+                epsilon=epsilon,
+                delta=delta,
+                values_per_person=values_per_person,
+                fillers=people.fillers,
+            ),
             beta=beta,
             protocol=protocol,
             estimator=estimator,
@@ -270,17 +288,7 @@ def _notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]
             f"All {counted(made, 'message')} were made, shuffled and counted by whoever holds the data, who has seen "
             "every value."
         )
-    if people.column.user is None:
-        yield (
-            "Each row is taken for one person; a person with several rows is protected only as far as that many "
-            "releases together would protect them."
-        )
-    else:
-        yield "Each person counts with one of their rows, chosen at random; rows that name nobody are left out."
-    if people.column.drop_missing:
-        yield "Rows without a value are left out: which rows those are is not protected."
-    else:
-        yield "A missing value is counted as a value of its own."
+    yield from _rows_in_words(people.column)
     if people.listed:
         listed = counted(people.domain.size, "possible value")
         yield f"The list of the {listed} is taken for public."
@@ -289,3 +297,30 @@ def _notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]
             f"Any value of up to {readable(LONGEST_VALUE)} bytes is possible, and values that nobody holds have no "
             "influence on the result."
         )
+
+
+def _rows_in_words(column: Column) -> Iterator[str]:
+    """How rows become people and their values."""
+    if column.where is not None:
+        yield (
+            f"Only rows that satisfy the condition {column.where} count; people without such a row are counted as "
+            f"{Absent(most=0)}, and their number is as private as any other."
+        )
+    if column.values_per_person > 1:
+        yield (
+            f"Of each person up to {column.values_per_person} different values count, chosen at random where there are "
+            "more; rows that name nobody are left out."
+        )
+    elif column.user is None:
+        yield (
+            "Each row is taken for one person; a person with several rows is protected only as far as that many "
+            "releases together would protect them."
+        )
+    else:
+        yield "Each person counts with one of their rows, chosen at random; rows that name nobody are left out."
+    if not column.drop_missing:
+        yield "A missing value is counted as a value of its own."
+    elif column.in_sets:
+        yield "A missing value is no value; people who have no other still count."
+    else:
+        yield "Rows without a value are left out: which rows those are is not protected."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ from shuffledp.brief import Brief
 from shuffledp.checks import failure_probability, whole
 from shuffledp.engines.files import FormatName
 from shuffledp.engines.people import People, places
+from shuffledp.engines.possible import PossibleValues
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.evaluate import Evaluation, evaluate
-from shuffledp.pipeline.domain import Domain
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EstimatorName, ShuffledName
 from shuffledp.protocols.target import Target
@@ -89,10 +89,12 @@ def simulate(
     delta: float,
     trials: int,
     seed: int,
-    column: Hashable | None = None,
+    column: Hashable | list[Any] | None = None,
     user: Hashable | None = None,
+    values_per_person: int = 1,
+    where: str | None = None,
     drop_missing: bool = False,
-    domain: Domain | Iterable[Any] | None = None,
+    domain: PossibleValues | None = None,
     other: bool = False,
     protocol: ShuffledName | None = None,
     estimator: EstimatorName | None = None,
@@ -110,6 +112,8 @@ def simulate(
         data,
         column=column,
         user=user,
+        values_per_person=values_per_person,
+        where=where,
         drop_missing=drop_missing,
         domain=domain,
         other=other,
@@ -121,7 +125,14 @@ def simulate(
     ) as people:
         users, truth = people.number(count=True), people.numbered()
     chosen = choose(
-        Target(users=users, bins=people.domain.size, epsilon=epsilon, delta=delta),
+        Target(
+            users=users,
+            bins=people.domain.size,
+            epsilon=epsilon,
+            delta=delta,
+            values_per_person=values_per_person,
+            fillers=people.fillers,
+        ),
         beta=beta,
         protocol=protocol,
         estimator=estimator,
