@@ -10,9 +10,44 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shuffledp.cli.domain import read_domain
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.edges import Edges
 from shuffledp.pipeline.periods import Periods
+from shuffledp.report.whole_file import refuse_same
+
+
+def read_possible_values(
+    columns: Sequence[str],
+    *,
+    lists: Sequence[str],
+    edges: Sequence[str],
+    by: Sequence[str],
+    start: Sequence[str],
+    stop: Sequence[str],
+    data_files: list[Path],
+    outputs: Sequence[Path],
+    delimiter: str | None,
+) -> Any:
+    """What is possible, as `private_histogram` takes it: of one column, or by name; None where anything is.
+
+    A list must be in a file of its own, and no output may overwrite it.
+    """
+
+    def read_list(path: Path, column: str) -> Sequence[Any]:
+        for output in outputs:
+            refuse_same(output, [path], "an output")
+        return read_domain(path, column, data_files=data_files, delimiter=delimiter)
+
+    found = possible_values(columns, domain=lists, edges=edges, by=by, start=start, stop=stop, read_list=read_list)
+    if not found:
+        return None
+    if open_columns := [column for column in columns if column not in found]:
+        raise ParameterError(
+            f"of several columns all or none have possible values: say with --domain, --edges or --by what "
+            f"{' and '.join(open_columns)} can be"
+        )
+    return found if len(columns) > 1 else found[columns[0]]
 
 
 def possible_values(

@@ -93,10 +93,20 @@ def run(
     inputs = [Path(path) for path in data.paths]
     for path in out or []:
         check_writable(path)
-        refuse_same(path, [*inputs, *filter(None, (domain, ledger))], "an output")
+        refuse_same(path, [*inputs, *([] if ledger is None else [ledger])], "an output")
     refuse_repeated(out or [])
     keep_existing(out or [], force=force)
-    labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
+    possible = read_possible_values(
+        column,
+        lists=domain or [],
+        edges=edges or [],
+        by=by or [],
+        start=start or [],
+        stop=stop or [],
+        data_files=inputs,
+        outputs=out or [],
+        delimiter=delimiter,
+    )
     with ProgressBar() as progress, _quiet_start() if engine == "spark" else nullcontext():
         release = private_histogram(
             data,

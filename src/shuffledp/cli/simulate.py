@@ -55,7 +55,17 @@ def simulate(
 
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     inputs = [Path(path) for path in data.paths]
-    labels = None if domain is None else read_domain(domain, column, data_files=inputs, delimiter=delimiter)
+    possible = read_possible_values(
+        column,
+        lists=domain or [],
+        edges=edges or [],
+        by=by or [],
+        start=start or [],
+        stop=stop or [],
+        data_files=inputs,
+        outputs=[],
+        delimiter=delimiter,
+    )
     with ProgressBar() as progress:
         result = simulated(
             data,

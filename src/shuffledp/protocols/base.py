@@ -322,7 +322,7 @@ class BaseHistogram(Brief, ABC):
     def _held_in_words(self) -> str:
         """What a neighbouring dataset replaces."""
         if self.values_per_person == 1:
-            return "one person's value by any other" + (", or by none" if self.fillers else "")
+            return "one person's value by any other" + (", or by none," if self.fillers else "")
         number = f"{'up to ' if self.fillers else ''}{self.values_per_person}"
         return f"all of one person's values ({number}) by any others"
 
