@@ -63,10 +63,15 @@ class MissingNoise:
         `held` is the number of values that all people hold together.
         """
         single = self.least(risk / min(held, bins))
-        sizes = np.arange(1, max(1, math.floor(self.mean)) + 1)
-        per_person = np.maximum.accumulate(self._below_each(sizes) / sizes)
-        small = int(np.searchsorted(held * per_person, risk, side="right"))  # how many sizes keep to the risk
-        return max(single, small) if small else single
+        largest = max(1, math.floor(self.mean))
+        # sizes up to the window all have the same P(M < c): of them one person counts most, so they need not be tried
+        start = min(max(1, self.first), largest)
+        sizes = np.arange(start, largest + 1)
+        shares = self._below_each(sizes) / sizes
+        shares[0] = self.below(1)
+        per_person = np.maximum.accumulate(shares)
+        small = int(np.searchsorted(held * per_person, risk, side="right"))  # how many of these keep to the risk
+        return max(single, start - 1 + small) if small else single
 
     def _below_each(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """P(M < k) for every k of an array, rounded up."""
