@@ -22,8 +22,10 @@ from shuffledp.cli.output import (
     print_whole,
     width,
 )
+from shuffledp.cli.two_way import two_way
 from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import Row
+from shuffledp.report.heat_map import can_be_mapped
 from shuffledp.report.release_file import save
 from shuffledp.words import counted, shown, sure_percent
 
@@ -57,6 +59,9 @@ def _show(release: Release, *, top: int) -> None:
         print_whole(table.drawn(room if room >= _NARROWEST_BAR else 0))
     else:
         print_sentence("No value is frequent enough to be reported.")
+    crossed = two_way(estimate, column=release.column) if can_be_mapped(estimate) else None
+    if crossed is not None and natural_width(crossed) <= width():
+        print_whole(crossed)
     if release.evaluation is not None:
         print_sentence(_comparison(release))
     print_paragraphs(release.story())

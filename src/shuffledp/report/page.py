@@ -12,6 +12,7 @@ from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import MOST_BARS
 from shuffledp.report.chart import CHART_STYLE
 from shuffledp.report.figures import all_values, privacy_curve
+from shuffledp.report.heat_map import HEAT_STYLE, can_be_mapped, heat_map
 from shuffledp.words import at_most, counted, sentence, share_at_most, shown, surely
 
 MOST_ROWS = 200
@@ -67,6 +68,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .88rem; }
 """
     + BAR_STYLE
     + CHART_STYLE
+    + HEAT_STYLE
 )
 
 
@@ -89,6 +91,7 @@ def page(release: Release) -> str:
 <p class="under">A private histogram of {people}, made on <time>{release.made.isoformat()}</time>.</p>
 {warnings}{_evaluation(release)}
 {_cards(release)}
+{_both_columns(release)}
 {_histogram(release)}
 <div class="pair">
 {_all_values(release)}
@@ -142,6 +145,13 @@ def _histogram(release: Release) -> str:
 <figure>{html_bars(estimate.top(MOST_BARS), column=release.column)}
 <figcaption>Bars are estimates, the thin lines on them intervals: all of them together hold the true numbers with
 probability {surely(estimate.beta)}. {_hidden(release)}</figcaption></figure>"""
+
+
+def _both_columns(release: Release) -> str:
+    """The table of rows and columns, where labels are pairs."""
+    if not can_be_mapped(release.estimate):
+        return ""
+    return f"<h2>Both columns at once</h2>\n{heat_map(release.estimate, column=release.column)}"
 
 
 def _all_values(release: Release) -> str:
