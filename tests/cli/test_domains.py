@@ -43,7 +43,7 @@ def test_several_columns_are_named():
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
-        (["a", "b"], {"edges": ["0,1"]}, r"--edges must say which column it is for, such as --edges a=0,1: there are a, b"),
+        (["a", "b"], {"edges": ["0,1"]}, "--edges must say which column it is for, .* --edges a=0,1"),
         (["a"], {"edges": ["0,1", "2,3"]}, "--edges is given twice for column 'a'"),
         (["a"], {"edges": ["0,1"], "domain": ["f"]}, "--domain and --edges describe column 'a' twice"),
         (["a"], {"by": ["month"]}, "--by month needs --from and --to"),

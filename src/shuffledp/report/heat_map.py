@@ -1,0 +1,135 @@
+"""A histogram of two columns as a heat map: a table of the page itself, and a picture on axes of matplotlib.
+
+In the page, numbers are text, so that they can be read aloud, and the colours are mixed with those of the page, light
+or dark. On a narrow screen the table scrolls sideways in its frame, with the names of the rows in sight.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from shuffledp.errors import MissingExtraError
+from shuffledp.pipeline.cross_table import CrossTable, columns_of, cross_table
+from shuffledp.pipeline.estimate import Estimate
+from shuffledp.words import counted, shown, surely
+
+MOST_ROWS, MOST_COLUMNS = 25, 12
+"""As many as can be taken in; the files have all of them."""
+
+_STRONGEST = 62
+"""Per cent of colour in the largest cell: with more, letters in the colour of the page could not be read."""
+
+_NUMBERS_UP_TO = 12
+"""Columns of a picture in which the numbers are written."""
+
+HEAT_STYLE = """
+.shuffledp .heat { overflow-x: auto; margin: .4em 0; }
+.shuffledp table.heat-map { border-collapse: separate; border-spacing: 2px; font-variant-numeric: tabular-nums;
+  font-size: .9em; }
+.shuffledp .heat-map th, .shuffledp .heat-map td { padding: .3em .5em; text-align: right; font-weight: normal;
+  white-space: nowrap; border: 0; }
+.shuffledp .heat-map th { color: var(--soft, inherit); font-size: .92em; }
+.shuffledp .heat-map tbody th { text-align: left; position: sticky; left: 0; background: var(--paper, Canvas);
+  min-width: 6em; max-width: 11em; white-space: normal; overflow-wrap: anywhere; }
+.shuffledp .heat-map thead th { max-width: 7.5em; white-space: normal; vertical-align: bottom;
+  overflow-wrap: break-word; }
+.shuffledp .heat-map thead th:first-child { text-align: left; }
+.shuffledp .heat-map td { border-radius: 3px; min-width: 4em; print-color-adjust: exact;
+  -webkit-print-color-adjust: exact; }
+.shuffledp .heat-map td.unsure { color: var(--soft, inherit); }
+.shuffledp .heat-map .sum { border-left: 1px solid var(--rule, currentColor); border-radius: 0; }
+@media (max-width: 600px) { .shuffledp .heat-map tbody th { max-width: 6.5em; } }
+"""
+
+
+def can_be_mapped(estimate: Estimate) -> bool:
+    """Whether a histogram is one of two columns, of which each has several values, and holds a pair at all."""
+    if columns_of(estimate) != 2 or estimate.values_per_person != 1:
+        return False
+    return any(isinstance(label, tuple) for label in estimate.labels.tolist())
+
+
+def heat_map(estimate: Estimate, *, column: str) -> str:
+    """The table in HTML, with what it shows below it."""
+    table = cross_table(estimate, most_rows=MOST_ROWS, most_columns=MOST_COLUMNS)
+    largest = float(np.nanmax(table.counts, initial=1.0))
+    head = "".join(f'<th scope="col"><bdi>{escape(shown(name, width=24))}</bdi></th>' for name in table.columns)
+    rows = "".join(
+        f'<tr><th scope="row"><bdi>{escape(shown(name, width=32))}</bdi></th>{_cells(table, at, largest)}'
+        f'<td class="sum" title="{total.low:,} to {total.high:,}">{round(total.count):,}</td></tr>\n'
+        for at, (name, total) in enumerate(zip(table.rows, table.row_sums, strict=True))
+    )
+    sums = "".join(
+        f'<td title="{total.low:,} to {total.high:,}">{round(total.count):,}</td>' for total in table.column_sums
+    )
+    return (
+        f'<figure><div class="heat" tabindex="0" role="region" aria-label="{escape(shown(column))}">'
+        f'<table class="heat-map"><thead><tr><th scope="col"><bdi>{escape(shown(column))}</bdi></th>{head}'
+        f'<th scope="col" class="sum">total</th></tr></thead>\n<tbody>{rows}'
+        f'<tr><th scope="row">total</th>{sums}<td class="sum"></td></tr></tbody></table></div>\n'
+        f"<figcaption>{escape(caption(estimate, table))}</figcaption></figure>"
+    )
+
+
+def _cells(table: CrossTable, row: int, largest: float) -> str:
+    cells = []
+    for count, low, high in zip(table.counts[row].tolist(), table.low[row], table.high[row], strict=True):
+        if np.isnan(count):
+            cells.append(f'<td class="unsure" title="not shown: at most {high:,}">-</td>')
+            continue
+        share = _STRONGEST * max(count, 0.0) / largest
+        kind = ' class="unsure"' if low <= 0 else ""
+        colour = f"background:color-mix(in srgb, #5b8dc9 {share:.0f}%, transparent)"
+        cells.append(f'<td{kind} style="{colour}" title="{low:,} to {high:,}">{round(count):,}</td>')
+    return "".join(cells)
+
+
+def caption(estimate: Estimate, table: CrossTable) -> str:
+    """What a reader of the table must know."""
+    said = "Estimates of how many people hold each pair: the more people, the stronger the colour."
+    if np.isnan(table.counts).any():
+        most = counted(estimate.simultaneous.unreported_high, "person", things="people")
+        said += f" A pair with a dash was not shown; it is held by at most {most}."
+    said += (
+        " Sums of rows and columns follow from all cells, also from those that are not in the table; their intervals "
+        f"and those of the cells hold at once with probability {surely(estimate.beta)}."
+    )
+    rows, columns = (len({*names}) for names in (table.rows, table.columns))
+    if rows == MOST_ROWS or columns == MOST_COLUMNS:
+        said += f" Of more than {MOST_ROWS} rows or {MOST_COLUMNS} columns, those with the most people are shown."
+    return said
+
+
+def draw_heat_map(estimate: Estimate, axes: Any = None) -> Any:
+    """The same as a picture on axes of matplotlib; returns the axes."""
+    table = cross_table(estimate, most_rows=MOST_ROWS, most_columns=2 * MOST_COLUMNS)
+    axes = _new_axes(table) if axes is None else axes
+    shades = axes.imshow(np.nan_to_num(np.maximum(table.counts, 0.0)), cmap="Blues", aspect="auto", vmin=0)
+    axes.set_xticks(
+        range(len(table.columns)), [shown(name, width=20) for name in table.columns], rotation=40, ha="right"
+    )
+    axes.set_yticks(range(len(table.rows)), [shown(name, width=32) for name in table.rows])
+    for text in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        text.set_parse_math(False)  # a label such as $5 is not a formula
+    if len(table.columns) <= _NUMBERS_UP_TO:
+        half = float(np.nanmax(table.counts, initial=1.0)) / 2
+        for (row, column), count in np.ndenumerate(table.counts):
+            text = "-" if np.isnan(count) else f"{round(count):,}"
+            colour = "white" if count > half else "#1f2933"
+            axes.text(column, row, text, ha="center", va="center", fontsize="small", color=colour)
+    axes.figure.colorbar(shades, ax=axes, label="people")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return axes
+
+
+def _new_axes(table: CrossTable) -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError("matplotlib", extra="plot") from None
+    size = (2.5 + 0.75 * len(table.columns), 1.5 + 0.36 * len(table.rows))
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
