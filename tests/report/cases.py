@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shuffledp import Domain, SparseHistogram, private_histogram
+from shuffledp import Domain, Edges, SparseHistogram, private_histogram
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -20,6 +20,15 @@ def _huge():
 def _heavy():
     counts = np.maximum(10**6 / np.arange(1, 1001) ** 1.3, 300).astype(np.int64)
     return private_histogram(np.repeat(np.arange(1000), counts), **GUARANTEE, protocol="hist")
+
+
+def _pairs():
+    """More columns than a telephone is wide, long names of rows, and pairs that are not shown."""
+    domain = Domain.product([Domain.of(["a", "long " * 9, None]), Edges("0:100:10").domain])
+    counts = np.outer([3000, 1000, 10], np.arange(12)).ravel()
+    protocol = SparseHistogram.calibrate(users=int(counts.sum()), bins=domain.size, **GUARANTEE)
+    estimate = protocol.estimate(protocol.sample_tally(counts), domain=domain)
+    return replace(private_histogram(["a"] * 1000, **GUARANTEE), estimate=estimate, protocol=protocol)
 
 
 CASES = {
@@ -42,6 +51,7 @@ CASES = {
         **GUARANTEE,
     ),
     "huge counts": _huge,
+    "pairs": _pairs,
     "unbiased": lambda: private_histogram(
         ["a"] * 1000 + ["b"] * 3,
         **GUARANTEE,
