@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from benchmarks import calibration, engines, files, law, messages, peers, sparse
+from benchmarks import calibration, engines, files, law, messages, peers, sets, sparse
 
 ALL = {
     "calibration": calibration,
@@ -14,6 +14,7 @@ ALL = {
     "sparse": sparse,
     "files": files,
     "engines": engines,
+    "sets": sets,
     "peers": peers,
 }
 

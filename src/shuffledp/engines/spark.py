@@ -225,7 +225,7 @@ class Spark:
     def _one_row_each(self, values: Any) -> Any:
         """One value for each person."""
         from pyspark.sql import functions
-        from pyspark.sql.types import LongType, StructType
+        from pyspark.sql.types import LongType, StructField, StructType
 
         # in an order that does not depend on how rows arrive, so that a task that runs again chooses the same ones
         values = values.filter(values["person"].isNotNull()).sortWithinPartitions("person", "value")
@@ -240,7 +240,7 @@ class Spark:
                 yield batch.append_column("word", words)
 
         # [value, person, word]
-        with_words = values.mapInArrow(add_words, StructType(values.schema.fields).add("word", LongType()))
+        with_words = values.mapInArrow(add_words, StructType([*values.schema.fields, StructField("word", LongType())]))
         # [person, value: one row for each person, the one with the smallest word]
         chosen = with_words.groupBy("person").agg(functions.min_by("value", "word").alias("value"))
         return chosen.select("value")

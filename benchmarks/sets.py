@@ -1,0 +1,64 @@
+"""Several values per person: a release from a file of rows beside bare SQL that bounds and counts in the same way."""
+
+import tempfile
+from pathlib import Path
+
+import duckdb
+
+from benchmarks.files import spark_session
+from benchmarks.timing import best_of, table
+from shuffledp import SparseHistogram
+from shuffledp.engines.people import People
+
+PEOPLE, ROWS_EACH, MOST, VALUES = 10**6, 10, 5, 10**5
+BOUNDED = {
+    "arg_min": "arg_min(value, random(), {most})",
+    "sorted list": "list(value ORDER BY random())[:{most}]",
+}
+"""Ways to keep a uniform choice of each person's different values."""
+
+
+def write(folder, people):
+    path = Path(folder) / f"{people}.parquet"
+    drawn = f"hash(range) % {people} AS person, hash(range + 1) % {VALUES} AS value"
+    duckdb.connect().execute(f"COPY (SELECT {drawn} FROM range({ROWS_EACH * people})) TO '{path}'")
+    return path
+
+
+def bare(path, how):
+    different = f"(SELECT DISTINCT person, value FROM '{path}')"
+    kept = f"SELECT unnest({BOUNDED[how].format(most=MOST)}) AS value FROM {different} GROUP BY person"
+    with duckdb.connect() as connection:
+        connection.sql(f"SELECT value, count(*) FROM ({kept}) GROUP BY value").to_arrow_table()
+
+
+def release(path, engine="local"):
+    options = {"user": "person", "values_per_person": MOST, "drop_missing": False, "domain": None, "other": False}
+    with People(path, column="value", engine=engine, **options) as people:
+        users = people.number(count=True)
+        protocol = SparseHistogram.calibrate(
+            users=users, bins=people.domain.size, epsilon=1, delta=1e-9, values_per_person=MOST
+        )
+        return protocol.estimate(people.draw(protocol), reports=users, domain=people.domain)
+
+
+def rows(folder):
+    for people in (PEOPLE // 10, PEOPLE):
+        path = write(folder, people)
+        ours = best_of(lambda path=path: release(path), rounds=3, warm_up=0)
+        theirs = {how: best_of(lambda path=path, how=how: bare(path, how), rounds=3, warm_up=0) for how in BOUNDED}
+        fastest = min(theirs.values())
+        on_spark = best_of(lambda path=path: release(path, "spark"), rounds=1, warm_up=0)
+        figures = (*theirs.values(), ours, ours / fastest, on_spark)
+        yield f"{people:,}", f"{ROWS_EACH * people:,}", *(f"{figure:.2f}" for figure in figures)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        session = spark_session()
+        table(
+            f"At most {MOST} different values of each person, from rows to the estimate, seconds",
+            ["people", "rows", *(f"bare SQL, {how}" for how in BOUNDED), "ours", "ours / fastest", "ours, on Spark"],
+            rows(folder),
+        )
+        session.stop()
