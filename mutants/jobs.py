@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         name="no-warning-of-a-large-delta",
         harm="Nobody is told that the chosen delta allows to publish a person's value.",
-        file="jobs/plan.py",
+        file="jobs/advice.py",
         old="if delta > 1 / users:",
         new="if delta > 1:",
         tests=(f"{_RELEASE}::test_warnings",),

@@ -127,6 +127,9 @@ def test_any_number_of_values_can_be_planned(bins):
     assert "Recommended where you hold the data, as run does: hist." in result.stdout
     if bins == "2^70":
         assert tabled(result.stdout, "largest error")[1] == "78.4"
+    elif bins == "any":
+        assert tabled(result.stdout, "largest error")[1] == "-"
+        assert "DummyHistogram shows every possible value, and so needs a list of them." in result.stdout
     else:  # the bound would be that nobody is off by more than everybody
         assert tabled(result.stdout, "largest error")[1] == "unknown"
         assert "hist-unbiased and dummy: an error over so many possible values" in result.stdout

@@ -3,7 +3,7 @@
 import pytest
 
 from shuffledp import DummyHistogram, Histogram, ParameterError, SparseHistogram, plan
-from shuffledp.jobs.plan import epsilon_needed, most_bins, users_needed
+from shuffledp.jobs.backwards import epsilon_needed, most_bins, users_needed
 from shuffledp.protocols import CATALOGUE
 
 ADVISED = [name for name, entry in CATALOGUE.items() if entry.advised]

@@ -3,13 +3,16 @@
 from typing import get_args
 
 from shuffledp.engines import files
+from shuffledp.jobs.choose import MODEL_OF
 from shuffledp.protocols import CATALOGUE
-from shuffledp.protocols.names import EngineName, EstimatorName, OtherName, ShuffledName
+from shuffledp.protocols.names import CentralName, EngineName, EstimatorName, LocalName, ShuffledName, TrustName
 
 
 def test_the_types_of_names_are_those_of_the_catalogue():
     assert set(get_args(ShuffledName)) == {name for name, entry in CATALOGUE.items() if entry.model == "shuffled"}
-    assert set(get_args(OtherName)) == {name for name, entry in CATALOGUE.items() if entry.model != "shuffled"}
+    assert set(get_args(CentralName)) == {name for name, entry in CATALOGUE.items() if entry.model == "central"}
+    assert set(get_args(LocalName)) == {name for name, entry in CATALOGUE.items() if entry.model == "local"}
+    assert set(get_args(TrustName)) == set(MODEL_OF)
     assert set(get_args(EstimatorName)) == {entry.reading for entry in CATALOGUE.values()}
     assert set(get_args(EngineName)) == {"local", "spark"}
     assert set(get_args(files.FormatName)) == set(files._NAMES)

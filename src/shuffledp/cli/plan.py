@@ -26,7 +26,8 @@ from shuffledp.words import at_most, counted, magnitude, sentence, share_at_most
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shuffledp.jobs.plan import Plan, PlanRow
+    from shuffledp.jobs.plan import Plan
+    from shuffledp.jobs.rows import PlanRow
     from shuffledp.progress import Progress
 
 EXAMPLE = "shuffledp plan --users 1e6 --bins 100000 --epsilon 1 --delta 1e-6"
@@ -47,6 +48,12 @@ def plan(
     target_error: Annotated[
         float | None, option("NUMBER", "An error over all values, in people: what would it take?")
     ] = None,
+    values_per_person: Annotated[
+        int, option("NUMBER", "How many different values a person holds at most.", parser=whole_number)
+    ] = 1,
+    held: Annotated[
+        bool, flag("--held", "You hold the data, so that nobody sends messages: with what a curator would give.")
+    ] = False,
     max_messages: Annotated[
         float | None, option("NUMBER", "Messages that a person may send on average; 1000 unless given.")
     ] = None,
@@ -55,9 +62,9 @@ def plan(
     json: given.Json = False,
 ) -> None:
     """Error, messages and feasibility of every protocol, before anybody is asked."""
+    from shuffledp.checks import values_each
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.engines.people import EVERYTHING
-    from shuffledp.jobs.plan import PRACTICAL_MESSAGES, counted_messages
+    from shuffledp.jobs.advice import PRACTICAL_MESSAGES, counted_messages
     from shuffledp.jobs.plan import plan as planned
     from shuffledp.jobs.trade_off import trade_off
     from shuffledp.report.drawing import check_figure
@@ -67,16 +74,21 @@ def plan(
         check_figure(figure)
     if target_error is not None and not 0 < target_error < users:
         raise ParameterError(f"--target-error must lie between 0 and {users:,} people, got {target_error:g}")
-    if max_messages is not None and not 1 <= max_messages < math.inf:
-        raise ParameterError(f"--max-messages must be a number from 1, the message for the value; got {max_messages:g}")
+    own = values_each(values_per_person)
+    if max_messages is not None and not own <= max_messages < math.inf:
+        what = "the message for the value" if own == 1 else "a message for each value"
+        raise ParameterError(f"--max-messages must be a number from {own}, {what}; got {max_messages:g}")
+    if max_messages is not None and held:
+        raise ParameterError("--max-messages is for people who send messages: leave out --held, where nobody does")
     with ProgressBar() as progress:
         answer = planned(
             users=users,
-            bins=EVERYTHING if bins == _ANYTHING else parse_whole(bins, name="bins"),
+            bins=None if bins == _ANYTHING else parse_whole(bins, name="bins"),
             epsilon=epsilon,
             delta=delta,
             beta=beta,
             honest_users=honest_users,
+            values_per_person=values_per_person,
             practical_messages=PRACTICAL_MESSAGES if max_messages is None else max_messages,
             earlier=earlier,
             progress=progress,
@@ -89,7 +101,7 @@ def plan(
     if json:
         print_json({**plain(answer), "target_error": needs, "most_bins": budget})
     else:
-        _show(answer, needs, possible="any value" if bins == _ANYTHING else counted(answer.bins, "possible value"))
+        _show(answer, needs, held=held)
         for title, most in budget.items():
             allowed = counted_messages(max_messages or 0)
             fits = f"at most {counted(most, 'possible value')} for" if most else "not possible with"
@@ -101,9 +113,14 @@ def plan(
 
 def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, Any]]:
     """For each protocol: the epsilon and the number of people that a simultaneous error of `target` people needs."""
-    from shuffledp.jobs.plan import epsilon_needed, users_needed
+    from shuffledp.jobs.backwards import epsilon_needed, users_needed
 
-    same: dict[str, Any] = {"bins": answer.bins, "delta": answer.delta, "beta": answer.beta}
+    same: dict[str, Any] = {
+        "bins": answer.bins,
+        "delta": answer.delta,
+        "beta": answer.beta,
+        "values_per_person": answer.values_per_person,
+    }
     honest_share = answer.honest_users / answer.users
     found, rows = [], _answerable(answer)
     for done, row in enumerate(rows):
@@ -128,7 +145,7 @@ def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, An
 
 def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
     """For each protocol that is possible: the most bins for a number of messages per person; 0 if not even one."""
-    from shuffledp.jobs.plan import most_bins
+    from shuffledp.jobs.backwards import most_bins
 
     found = {}
     for row in _answerable(answer):
@@ -141,6 +158,7 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
                     epsilon=answer.epsilon,
                     delta=answer.delta,
                     honest_users=answer.honest_users,
+                    values_per_person=answer.values_per_person,
                 )
             except ParameterError:
                 found[row.title] = 0
@@ -148,32 +166,38 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
 
 
 def _answerable(answer: Plan) -> list[PlanRow]:
-    """Questions backwards are for the protocols that can be recommended."""
+    """Questions backwards are for the protocols that can be recommended and used."""
     from shuffledp.protocols.catalogue import CATALOGUE
 
-    return [row for row in answer.rows if CATALOGUE[row.name].advised]
+    return [row for row in answer.rows if CATALOGUE[row.name].advised and (answer.listed or not row.phantom_bins)]
 
 
-def _show(answer: Plan, needs: list[dict[str, Any]], *, possible: str) -> None:
+def _show(answer: Plan, needs: list[dict[str, Any]], *, held: bool) -> None:
     people = counted(answer.users, "person", things="people")
+    if answer.values_per_person > 1:
+        people += f" with up to {answer.values_per_person} values each"
+    possible = counted(answer.bins, "possible value") if answer.listed else "any value"
     print_title(f"{people}, {possible}, epsilon {answer.epsilon:g}, delta {answer.delta:g}")
-    print_in_parts(partial(_table, answer), answer.rows)
+    rows = (*answer.rows, *answer.curator) if held else answer.rows
+    print_in_parts(partial(_table, answer, held=held), rows)
     print_indented(
         "largest error: over all possible values, in people; error of one: of a single value; each is exceeded with "
         f"probability at most {share_at_most(answer.beta, digits=3)}"
     )
     print_indented("surely shown: a value that this number of people hold stands out")
     print_indented("nobody's values: whether values that nobody holds are shown, with noise")
-    if _sendable(answer):
+    if held:
+        print_indented("trust: a shuffler mixes what people send; a curator is given what they hold")
+    elif _sendable(answer):
         print_indented("messages, bytes: of one person")
-    for row in answer.rows:
+    for row in rows:
         if row.problem:
             print_sentence(f"{row.title} {row.problem}.")
-    if unresolved := [row.name for row in answer.rows if _unresolved(row, answer)]:
+    if unresolved := [row.name for row in rows if not row.problem and _unresolved(row, answer)]:
         print_sentence(
             f"{' and '.join(unresolved)}: an error over so many possible values has chances too small to compute."
         )
-    for line in _advice(answer):
+    for line in _advice(answer, held=held):
         print_sentence(line)
     for need in needs:
         epsilon = (
@@ -186,16 +210,17 @@ def _show(answer: Plan, needs: list[dict[str, Any]], *, possible: str) -> None:
         print_sentence(f"{need['title']}: {'met' if need['met'] else epsilon + others}.")
 
 
-def _table(answer: Plan, rows: Sequence[PlanRow]) -> Table:
+def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
     """A column for each protocol."""
     table = new_table(padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
+    best = [answer.recommended_for_held_data, answer.recommended_for_curator if held else answer.recommended]
     for row in rows:
-        chosen = row.name in (answer.recommended, answer.recommended_for_held_data)
-        table.add_column(row.name, justify="right", no_wrap=True, style="bold" if chosen else None)
-    possible = [row for row in answer.rows if not row.problem]
+        table.add_column(row.name, justify="right", no_wrap=True, style="bold" if row.name in best else None)
+    left_out = _PER_PERSON if held or not _sendable(answer) else _WHO
+    possible = any(not row.problem for row in ((*answer.rows, *answer.curator) if held else answer.rows))
     for title, cell in _MEASURES.items():
-        if title in _ALWAYS or (possible and (title not in _PER_PERSON or _sendable(answer))):
+        if title not in left_out and (title in _ALWAYS or possible):
             table.add_row(title, *(_cell(title, cell, row, answer) for row in rows))
     return table
 
@@ -216,21 +241,41 @@ def _unresolved(row: PlanRow, answer: Plan) -> bool:
     return answer.bins.bit_length() > _RESOLVED_BITS and row.simultaneous > answer.users / 2
 
 
-def _advice(answer: Plan) -> list[str]:
-    """One recommendation, or two where it matters whether messages are sent."""
-    sent, held = answer.recommended or "none", answer.recommended_for_held_data or "none"
-    if sent == held:
-        return [f"Recommended: {sent}. {sentence(answer.reason)}."]
+def _advice(answer: Plan, *, held: bool) -> list[str]:
+    """One recommendation, or two where it matters whether messages are sent; and what a curator would give."""
+    sent, drawn = answer.recommended or "none", answer.recommended_for_held_data or "none"
+    for_held = f"Recommended where you hold the data, as run does: {drawn}. {sentence(answer.reason_for_held_data)}."
+    if held:
+        return [for_held, *_curator(answer)]
+    if sent == drawn:
+        return [f"Recommended: {sent}. {sentence(answer.reason)}.", *_curator(answer)]
     return [
         f"Recommended where people send messages: {sent}. {sentence(answer.reason)}.",
-        f"Recommended where you hold the data, as run does: {held}. {sentence(answer.reason_for_held_data)}. No "
-        "messages are sent then.",
+        f"{for_held} No messages are sent then.",
+        *_curator(answer),
+    ]
+
+
+def _curator(answer: Plan) -> list[str]:
+    """What whoever is trusted with the data can publish."""
+    if answer.recommended_for_curator is None:
+        return []
+    trusted, drawn = answer.row(answer.recommended_for_curator), answer.recommended_for_held_data
+    if trusted.name == drawn:
+        return ["Where you are trusted with the data, run --trust curator has no smaller error here."]
+    instead = f" instead of {at_most(answer.row(drawn).simultaneous)}" if drawn else ""
+    return [
+        f"Where you hold the data and are trusted with it: {trusted.name}, as run --trust curator does. Its error is "
+        f"at most {at_most(trusted.simultaneous)} people{instead}."
     ]
 
 
 _RESOLVED_BITS = 64  # with fewer values an error near the number of people is what it says
 
+_TRUST = {"shuffled": "shuffler", "central": "curator", "local": "nobody"}
+
 _MEASURES: dict[str, Callable[[PlanRow], str]] = {
+    "trust": lambda row: _TRUST[row.model],
     "largest error": lambda row: _bound(row.simultaneous),
     "  share": lambda row: share_at_most(row.simultaneous_share),
     "error of one": lambda row: _bound(row.per_bin),
@@ -239,12 +284,13 @@ _MEASURES: dict[str, Callable[[PlanRow], str]] = {
     "messages": lambda row: _messages(row.messages),
     "  at most": lambda row: magnitude(row.most_messages),
     "bytes": lambda row: _messages(row.bytes_per_person),
-    "fewest people": lambda row: f"{row.fewest_users:,}",
+    "fewest people": lambda row: "-" if row.fewest_users is None else f"{row.fewest_users:,}",
     "nobody's values": lambda row: "shown" if row.phantom_bins else "never",
 }
 _PER_PERSON = ("messages", "  at most", "bytes")  # no use where nobody could ever send them
 _OVER_ALL = ("largest error", "  share", "surely shown")
-_ALWAYS = ("fewest people", "nobody's values")  # known also of a protocol that is not possible
+_WHO = ("trust",)  # the same for all that people send
+_ALWAYS = ("trust", "fewest people", "nobody's values")  # known also of a protocol that is not possible
 
 
 def _bound(number: float) -> str:

@@ -29,18 +29,15 @@ ShuffledName = Literal[
 ]
 """Protocols of the shuffled model, with which a release can be made."""
 
-OtherName = Literal[
-    "stability",
-    "laplace",
-    "response",
-    "unary-symmetric",
-    "unary",
-    "hashing",
-    "hadamard",
-    "bassily-smith",
-]
-"""Protocols of the central and the local model, which comparisons measure too."""
+CentralName = Literal["stability", "laplace"]
+"""Protocols of the central model, with which a trusted curator makes a release."""
 
-ProtocolName = ShuffledName | OtherName
+LocalName = Literal["response", "unary-symmetric", "unary", "hashing", "hadamard", "bassily-smith"]
+"""Protocols of the local model, which comparisons measure too."""
+
+ReleaseName = ShuffledName | CentralName
+ProtocolName = ReleaseName | LocalName
 EstimatorName = Literal["truncated", "unbiased", "smallest"]
 EngineName = Literal["local", "spark"]
+TrustName = Literal["shuffler", "curator"]
+"""Whom a release trusts: a shuffler, as if people had sent messages, or a curator, who is given everybody's values."""

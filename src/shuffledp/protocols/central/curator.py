@@ -64,4 +64,7 @@ class Curator(BaseHistogram):
 
     def trust_in_words(self, *, drawn: bool) -> str:
         """Who is trusted."""
-        return "The curator saw every value. The promise is about everybody who sees only what is published."
+        return (
+            "The curator saw every value and added the noise: whoever that is must be trusted with all data. The promise "
+            "is about everybody who sees only what is published."
+        )
