@@ -16,7 +16,7 @@ import pytest
 
 from shuffledp import DataError, Domain, ParameterError, private_histogram, simulate
 from shuffledp.engines.codebook import OTHER, Codebook
-from tests.oracles.readings import published, spelled
+from tests.oracles.readings import published, read, spelled
 
 SECRET = "top secret value"
 

@@ -84,6 +84,14 @@ Format = Annotated[
     option("NAME", "csv, tsv, jsonl, parquet or arrow, where the name of a file does not say; - is csv.", panel=ROWS),
 ]
 
+Trust = Annotated[
+    str,
+    option(
+        "shuffler|curator",
+        "curator: smaller error where you are trusted with everybody's data; the same promise.",
+        panel=PROTOCOL,
+    ),
+]
 ProtocolName = Annotated[
     str | None,
     option("NAME", "The best of {advised} unless given; `shuffledp protocols` lists all.", panel=PROTOCOL),

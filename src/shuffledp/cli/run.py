@@ -15,7 +15,7 @@ from shuffledp.cli.output import print_note
 from shuffledp.words import counted
 
 if TYPE_CHECKING:
-    from shuffledp.protocols.names import EngineName, EstimatorName, ShuffledName
+    from shuffledp.protocols.names import EngineName, EstimatorName, ReleaseName, TrustName
 
 EXAMPLE = "shuffledp run people.csv --column theme --epsilon 1 --delta 1e-6"
 
@@ -41,6 +41,7 @@ def run(
     start: given.From = None,
     stop: given.To = None,
     other: given.Other = False,
+    trust: given.Trust = "shuffler",
     protocol: given.ProtocolName = None,
     estimator: given.Estimator = None,
     messages: Annotated[
@@ -119,7 +120,8 @@ def run(
             drop_missing=drop_missing,
             domain=possible,
             other=other,
-            protocol=cast("ShuffledName | None", protocol),
+            trust=cast("TrustName", trust),
+            protocol=cast("ReleaseName | None", protocol),
             estimator=cast("EstimatorName | None", estimator),
             messages=messages,
             consistent=consistent,

@@ -12,7 +12,7 @@ from shuffledp.plain import plain
 
 if TYPE_CHECKING:
     from shuffledp.jobs.simulate import Simulation
-    from shuffledp.protocols.names import EstimatorName, ShuffledName
+    from shuffledp.protocols.names import EstimatorName, ReleaseName, TrustName
 
 EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"
 
@@ -34,6 +34,7 @@ def simulate(
     start: given.From = None,
     stop: given.To = None,
     other: given.Other = False,
+    trust: given.Trust = "shuffler",
     protocol: given.ProtocolName = None,
     estimator: given.Estimator = None,
     beta: given.Beta = 0.05,
@@ -80,7 +81,8 @@ def simulate(
             drop_missing=drop_missing,
             domain=possible,
             other=other,
-            protocol=cast("ShuffledName | None", protocol),
+            trust=cast("TrustName", trust),
+            protocol=cast("ReleaseName | None", protocol),
             estimator=cast("EstimatorName | None", estimator),
             beta=beta,
             progress=progress,

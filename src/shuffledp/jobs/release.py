@@ -23,18 +23,20 @@ from shuffledp.engines.files import FormatName
 from shuffledp.engines.people import EVERYTHING, LONGEST_VALUE, People
 from shuffledp.engines.possible import PossibleValues
 from shuffledp.errors import ParameterError
+from shuffledp.jobs.advice import PRACTICAL_MESSAGES, warnings
 from shuffledp.jobs.choose import Choice, choose
 from shuffledp.jobs.evaluate import Evaluation
 from shuffledp.jobs.evaluate import evaluate as evaluated
-from shuffledp.jobs.plan import PRACTICAL_MESSAGES, surely_seen, warnings
 from shuffledp.jobs.privacy import Privacy
+from shuffledp.jobs.rows import surely_seen
 from shuffledp.jobs.stored import from_text, to_text
+from shuffledp.jobs.trust import check_trust, curator_error, curator_in_words
 from shuffledp.ledger import Ledger, Spending
 from shuffledp.pipeline.estimate import MOST_BARS, Estimate
 from shuffledp.pipeline.labels import Absent
 from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.names import EngineName, EstimatorName, ShuffledName
+from shuffledp.protocols.names import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.promise import NOT_PROTECTED
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
@@ -48,8 +50,9 @@ class Release:
     It prints as a table, shows itself with bars in a notebook, and is written to a file by `save`.
     `messages` is how many were really made, None if their counts were drawn from their exact law. `error` is what no
     estimate is off by with probability 1 - beta, in people; a value with at least `surely_seen` people then stands out.
-    `notes` say how people and values were counted, `warnings` what is amiss. `evaluation` is not private. `made` is the
-    day, `version` that of this package, `asked` the options that were given, without the data.
+    `notes` say how people and values were counted, `warnings` what is amiss. `curator_error` is the error that
+    `trust="curator"` would have, where that was not asked for. `evaluation` is not private. `made` is the day,
+    `version` that of this package, `asked` the options that were given, without the data.
     """
 
     estimate: Estimate
@@ -61,6 +64,7 @@ class Release:
     surely_seen: int
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    curator_error: float | None = None
     evaluation: Evaluation | None = None
     made: date = field(default_factory=lambda: datetime.now(UTC).date())
     version: str = __version__
@@ -136,7 +140,8 @@ class Release:
         story = self.estimate.story()
         last = {NOT_PROTECTED: text} if (text := story.pop(NOT_PROTECTED, "")) else {}
         warnings = {"Warning": ". ".join(map(sentence, self.warnings)) + "."} if self.warnings else {}
-        return {**story, "How people were counted": " ".join(self.notes), **last, **warnings}
+        curator = curator_in_words(self.curator_error, error=self.error)
+        return {**story, "How people were counted": " ".join(self.notes), **curator, **last, **warnings}
 
     def to_json(self) -> str:
         """Everything about the release as one JSON object, which `from_json` reads."""
@@ -155,7 +160,8 @@ def private_histogram(
     drop_missing: bool = False,
     domain: PossibleValues | None = None,
     other: bool = False,
-    protocol: ShuffledName | None = None,
+    trust: TrustName = "shuffler",
+    protocol: ReleaseName | None = None,
     estimator: EstimatorName | None = None,
     messages: bool = False,
     beta: float = 0.05,
@@ -184,6 +190,8 @@ def private_histogram(
     domain        the values that are possible, if they are publicly known: a list, `Edges` or `Periods`, for several
                   columns one of these for each; by default anything is possible
     other         count values outside the domain together instead of refusing them
+    trust         shuffler: the result is what people's shuffled messages would give; curator: what a trusted party
+                  who is given every value publishes, with a smaller error and the same promise
     protocol      a name of the catalogue, such as hist, sparse or dummy; by default the best for these numbers
     estimator     truncated (never reports a value that nobody holds) or unbiased (needs a domain)
     messages      really make, shuffle and count every message (needs a domain)
@@ -201,6 +209,7 @@ def private_histogram(
     Target(users=1, bins=1, epsilon=epsilon, delta=delta)
     beta = failure_probability(beta)
     spending = Spending(ledger)
+    check_trust(trust, messages=messages)
     with People(
         data,
         column=column,
@@ -220,22 +229,27 @@ def private_histogram(
         if messages and not people.listed:
             raise ParameterError("making messages needs a domain: the list of possible values")
         users = people.number(count=not messages)
+        target = Target(
+            users=users,
+            bins=people.domain.size,
+            epsilon=epsilon,
+            delta=delta,
+            values_per_person=values_per_person,
+            fillers=people.fillers,
+        )
         chosen = choose(
-            Target(
-                users=users,
-                bins=people.domain.size,
-                epsilon=epsilon,
-                delta=delta,
-                values_per_person=values_per_person,
-                fillers=people.fillers,
-            ),
+            target,
             beta=beta,
             protocol=protocol,
             estimator=estimator,
             listed=people.listed,
             practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
+            trust=trust,
             progress=progress,
         )
+        instead = None
+        if trust == "shuffler" and not messages:
+            instead = curator_error(target, beta=beta, estimator=estimator, listed=people.listed)
         spend = spending.entering(chosen.protocol, what=people.column.name, entry=chosen.entry)
         tally = (people.send if messages else people.draw)(chosen.protocol, before=spend)
         estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
@@ -255,6 +269,7 @@ def private_histogram(
         surely_seen=surely_seen(error, phantoms=True) if phantoms else estimate.simultaneous.unreported_high + 1,
         notes=(*_notes(people, chosen, made=made), *spending.notes()),
         warnings=tuple(warnings(users=users, delta=delta, error=error)),
+        curator_error=instead,
         evaluation=evaluation,
         asked={**asked, **({"domain": people.domain.size} if people.listed else {})},
     )
@@ -278,7 +293,9 @@ def _notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]
     yield f"Protocol: {chosen.entry.title}{', as asked' if chosen.asked else ''}."
     if not chosen.asked:
         yield f"It was chosen because {chosen.reason}."
-    if made is None:
+    if chosen.entry.model == "central":
+        yield "Whoever holds the data added the noise to the true counts: there are no messages and no shuffler."
+    elif made is None:
         yield (
             "No messages were made: the counts of the shuffled messages were drawn from their exact law, which gives "
             "the same results with the same probabilities."

@@ -16,8 +16,9 @@ from shuffledp.engines.people import People, places
 from shuffledp.engines.possible import PossibleValues
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.evaluate import Evaluation, evaluate
+from shuffledp.jobs.trust import check_trust
 from shuffledp.progress import Progress, quiet
-from shuffledp.protocols.names import EstimatorName, ShuffledName
+from shuffledp.protocols.names import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.target import Target
 from shuffledp.words import at_most, counted, readable, surely
 
@@ -96,7 +97,8 @@ def simulate(
     drop_missing: bool = False,
     domain: PossibleValues | None = None,
     other: bool = False,
-    protocol: ShuffledName | None = None,
+    trust: TrustName = "shuffler",
+    protocol: ReleaseName | None = None,
     estimator: EstimatorName | None = None,
     beta: float = 0.05,
     delimiter: str | None = None,
@@ -107,6 +109,7 @@ def simulate(
     """The errors of many seeded releases of the same data; the parameters are those of private_histogram."""
     Target(users=1, bins=1, epsilon=epsilon, delta=delta)  # checked before anything is read
     beta, trials = failure_probability(beta), whole("trials", trials)
+    check_trust(trust)
     rng = np.random.default_rng(whole("seed", seed, minimum=0))
     with People(
         data,
@@ -138,6 +141,7 @@ def simulate(
         estimator=estimator,
         listed=people.listed,
         practical_messages=math.inf,
+        trust=trust,
         progress=progress,
     )
     evaluations = []

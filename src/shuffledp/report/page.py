@@ -9,6 +9,7 @@ from html import escape
 from shuffledp.bars.html import BAR_STYLE, html_bars
 from shuffledp.brief import brief
 from shuffledp.jobs.release import Release
+from shuffledp.jobs.trust import why_no_messages
 from shuffledp.pipeline.estimate import MOST_BARS
 from shuffledp.report.chart import CHART_STYLE
 from shuffledp.report.figures import all_values, privacy_curve
@@ -216,7 +217,7 @@ def _made(release: Release) -> str:
         else f"epsilon {share_at_most(promise.epsilon, digits=6)}, delta {share_at_most(promise.delta, digits=6)} "
         f"for the whole release ({promise.basis})",
         "Protocol": release.title,
-        "Messages": "none: their counts were drawn from their exact law"
+        "Messages": why_no_messages(release.protocol)
         if release.messages is None
         else f"{release.messages:,}, made, shuffled and counted",
         "Day": release.made.isoformat(),
