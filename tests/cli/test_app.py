@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from shuffledp import __version__
-from shuffledp.cli import amplify, compare, demo, plan, protocols, run, separate, simulate, verify
+from shuffledp.cli import amplify, compare, demo, ledger, plan, protocols, run, separate, simulate, verify
 from shuffledp.cli.app import app
 from shuffledp.cli.options import with_names
 from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import GUARANTEE, command, real_command
 
 MODULES = {module.__name__.rpartition(".")[2]: module for module in
-           (amplify, compare, demo, plan, protocols, run, separate, simulate, verify)}  # fmt: skip
+           (amplify, compare, demo, ledger, plan, protocols, run, separate, simulate, verify)}  # fmt: skip
 QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"],
            "separate": ["--h", "2"]}  # fmt: skip
 
@@ -52,7 +52,7 @@ def test_help_of_a_command(name):
     assert shown.returncode == 0
     assert command(name, "-h").stdout == shown.stdout
     assert MODULES[name].EXAMPLE in map(str.strip, shown.stdout.splitlines())  # whole, so that it can be copied
-    assert not re.search(r"<\w+|FLOAT|INTEGER|TEXT|\{\w+\}(?!\.\.\.)", shown.stdout)
+    assert not re.search(r"<\w+|FLOAT|INTEGER|TEXT|\{[a-z]\w*\}", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
