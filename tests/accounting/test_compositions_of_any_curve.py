@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shuffledp import BinarySum, Histogram
+from shuffledp import BinarySum, Histogram, SparseHistogram
 from shuffledp.accounting.amplification import Amplification
 from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.accounting.composition import composed
@@ -190,6 +190,14 @@ def test_any_two_releases_are_bounded(first, second, ratio):
     total = composed([enumerated(pairs) for pairs in releases])
     truth = max(best_tree(order, ratio=ratio) for order in (releases, releases[::-1]))
     assert Fraction(total.delta(math.log(ratio))) >= truth
+
+
+def test_a_coarse_curve_is_composed_finely():
+    """A curve may be coarse where its own guarantee does not need more: one release never counts for more than two."""
+    curve = SparseHistogram.calibrate(users=1000, bins=50, epsilon=1, delta=1e-6).privacy
+    for epsilon in (1.0, 2.0, 4.0):
+        assert composed([curve]).delta(epsilon) <= curve.delta(epsilon)
+        assert composed([curve]).delta(epsilon) < composed([curve] * 2).delta(epsilon) <= curve.times(2).delta(epsilon)
 
 
 def test_bounds_that_are_not_convex_are_only_bounds():

@@ -59,12 +59,11 @@ class Composition:
     @cached_property
     def _only(self) -> Curve | None:
         """A curve that knows its own composition: of one release, or of shifts alone; None if there is none."""
-        if len(self.parts) == 1:
-            ((curve, times),) = self.parts
-            if times == 1:
-                return curve
         shifts, others = _apart(self.parts)
-        return shifts if not others else None
+        if not others:
+            return shifts
+        (curve, times), *more = others
+        return curve if times == 1 and not more and shifts is None else None
 
     def delta(self, epsilon: float) -> float:
         """A delta such that all releases together are (epsilon, delta)-private; never below the smallest."""

@@ -25,7 +25,7 @@ from shuffledp.words import counted, readable, share_at_most, shown
 if TYPE_CHECKING:
     from shuffledp.ledger import Standing
 
-EXAMPLE = "shuffledp ledger customers.ledger --limit 3,1e-5 --population 'customers of 2026'"
+EXAMPLE = "shuffledp ledger customers.ledger --limit 3,1e-5"
 _NEW, _SPENT = "A new ledger", "Spent elsewhere"
 
 
@@ -36,7 +36,7 @@ def ledger(
         option("EPSILON,DELTA", "What all releases together may reach; makes the file, which keeps it.", panel=_NEW),
     ] = None,
     population: Annotated[
-        str | None, option("TEXT", "Whose data it is; the name of the file unless given.", panel=_NEW)
+        str | None, option("WORDS", "Whose data it is; the name of the file unless given.", panel=_NEW)
     ] = None,
     by_results: Annotated[
         bool,
@@ -49,7 +49,7 @@ def ledger(
     spent_elsewhere: Annotated[
         str | None, option("EPSILON,DELTA", "Enter a release that another program makes.", panel=_SPENT)
     ] = None,
-    what: Annotated[str | None, option("TEXT", "What that release is.", panel=_SPENT)] = None,
+    what: Annotated[str | None, option("WORDS", "What that release is.", panel=_SPENT)] = None,
     figure: given.Figure = None,
     force: given.Force = False,
     json: given.Json = False,

@@ -29,6 +29,11 @@ _MANY_PEOPLE = 10**6
 """Noise that is a sum over so many hardly depends on how many they are."""
 
 
+def smallest_looked_for(budget: Budget) -> float:
+    """A hundredth of the limit: with less nobody would release anything, and it takes long to calibrate."""
+    return max(LEAST_EPSILON, budget.epsilon / 100)
+
+
 def largest_that_fits(budget: Budget, total: Composition, make: Make) -> float | None:
     """The largest epsilon, rounded down to three digits, with which one more release fits; None if none does.
 
@@ -47,7 +52,7 @@ def largest_that_fits(budget: Budget, total: Composition, make: Make) -> float |
         excess,
         budget.epsilon,
         stride=budget.epsilon / 4,
-        least=LEAST_EPSILON,
+        least=smallest_looked_for(budget),
         most=budget.epsilon,
         tolerance=_TOLERANCE * budget.epsilon,
     )

@@ -16,7 +16,7 @@ from shuffledp.errors import BudgetError, ParameterError
 from shuffledp.ledger import store
 from shuffledp.ledger.budget import Budget
 from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, promised, remade
-from shuffledp.ledger.fitting import Make, largest_that_fits
+from shuffledp.ledger.fitting import Make, largest_that_fits, smallest_looked_for
 from shuffledp.ledger.standing import Standing, stand
 from shuffledp.protocols.catalogue import Entry
 from shuffledp.protocols.protocol import HistogramProtocol
@@ -139,7 +139,8 @@ class Ledger:
         reached = share_at_most(limit.reached(composed([before, curve])))
         spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
         at = f"at delta {privacy_figure(delta)}"
-        would = f"The same release fits with epsilon={fits:g} {at}" if fits else f"No epsilon fits any more {at}"
+        none = f"No epsilon from {smallest_looked_for(limit):g} on fits any more {at}"
+        would = none if fits is None else f"The same release fits with epsilon={fits:g} {at}"
         return BudgetError(
             f"this release is over the limit of the ledger of {limit.population}, epsilon {limit.epsilon:g} with delta "
             f"{limit.delta:g}: delta would be {reached} there, and {spent} of it is spent; nothing was released. "

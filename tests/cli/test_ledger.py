@@ -1,0 +1,178 @@
+"""`shuffledp ledger` and `run --ledger`: a budget on the command line."""
+
+import json
+import re
+
+import pytest
+
+from shuffledp import Histogram, Ledger
+from tests.cli.commands import GUARANTEE, command, real_command
+
+LIMIT = ["--limit", "3,1e-5"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "people.csv").write_text("theme\n" + "dark\n" * 700 + "light\n" * 300)
+    return tmp_path
+
+
+def budget(folder, *arguments):
+    return command("ledger", "people.ledger", *arguments, cwd=folder)
+
+
+def run(folder, *arguments):
+    asked = ["people.csv", "--column", "theme", *(arguments or GUARANTEE), "--ledger", "people.ledger"]
+    return command("run", *asked, cwd=folder)
+
+
+def test_a_ledger_is_made_filled_and_shown(folder):
+    made = budget(folder, *LIMIT, "--population", "customers of 2026")
+    assert made.returncode == 0
+    assert made.stderr == "wrote people.ledger\n"
+    assert "customers of 2026: all releases together at most epsilon 3, delta 1e-05" in made.stdout
+    assert "Nothing was released yet." in made.stdout
+    released = run(folder)
+    assert released.returncode == 0
+    assert "It is entry 1 of the ledger of customers of 2026" in " ".join(released.stdout.split())
+    run(folder, "--epsilon", "1.5", "--delta", "1e-7")
+    shown = budget(folder, "--spent-elsewhere", "0.25,1e-8", "--what", "a model").stdout
+    assert re.search(r"1 +\d{4}-\d\d-\d\d +theme +\w+Histogram +1 +1e-06 +1,000 +yes", shown)
+    assert re.search(r"2 +\d{4}-\d\d-\d\d +theme +\w*Histogram +1\.5 +1e-07 +1,000 +yes", shown)
+    assert re.search(r"3 +\d{4}-\d\d-\d\d +a model +spent elsewhere +0\.25 +1e-08 +yes", shown)
+    assert "The sum of the epsilons would be 2.75, of the deltas 1.11e-06." in shown
+    assert "Left: one more release fits with epsilon " in shown
+
+
+def test_printed_figures_hold_and_json_has_all_digits(folder):
+    budget(folder, *LIMIT)
+    ledger = Ledger(folder / "people.ledger")
+    for epsilon in (0.7, 0.9, 0.7):
+        ledger.spend(Histogram.calibrate(users=5000, bins=9, epsilon=epsilon, delta=1e-6), what="age")
+    answer = json.loads(budget(folder, "--json").stdout)
+    assert answer["population"] == "people"
+    assert answer["limit"] == {"epsilon": 3.0, "delta": 1e-5, "by_results": False}
+    assert answer["total"]["epsilon"] == ledger.total.epsilon(1e-5)
+    assert answer["total"]["delta"] == answer["total"]["delta_against_limit"] == ledger.total.delta(3.0)
+    assert answer["total"]["sum_of_epsilons"] == pytest.approx(2.3)
+    assert [entry["published"] for entry in answer["entries"]] == [False] * 3
+    assert answer["entries"][1]["parameters"]["missing_probability"] == ledger.entries[1].made().missing_probability
+    shown = budget(folder).stdout
+    (epsilon, delta) = re.search(
+        r"epsilon ([\d.e-]+) at the limit's delta, delta ([\d.e-]+) at the limit's", shown
+    ).groups()
+    assert answer["total"]["epsilon"] <= float(epsilon) <= 1.01 * answer["total"]["epsilon"]
+    assert answer["total"]["delta"] <= float(delta) <= 1.01 * answer["total"]["delta"]
+    assert "counts all the same" in shown
+    (left,) = re.findall(r"fits with epsilon ([\d.]+) at delta 1e-06", shown)
+    assert float(left) == answer["left"]["epsilon"]
+    ledger.spend(Histogram.calibrate(users=10**6, bins=2, epsilon=float(left), delta=1e-6), what="what is left")
+
+
+def test_a_release_over_the_limit_is_refused(folder):
+    budget(folder, "--limit", "1.2,1e-6")
+    assert run(folder).returncode == 0
+    over = run(folder)
+    assert over.returncode == 2
+    assert over.stdout == ""
+    assert over.stderr.startswith("shuffledp run: this release is over the limit of the ledger of people, epsilon 1.2")
+    assert over.stderr.count("\n") == 1
+    assert len(Ledger(folder / "people.ledger").entries) == 1
+
+
+def test_a_limit_cannot_be_changed(folder):
+    budget(folder, *LIMIT)
+    again = budget(folder, "--limit", "5,1e-5")
+    assert again.returncode == 2
+    assert "the limit of a ledger cannot be changed" in again.stderr
+    assert Ledger(folder / "people.ledger").budget.epsilon == 3.0
+
+
+def test_a_missing_ledger_is_named_with_the_command_that_makes_it(folder):
+    for result in (budget(folder), run(folder)):
+        assert result.returncode == 3
+        assert (
+            "there is no ledger people.ledger: `shuffledp ledger people.ledger --limit 3,1e-5` makes one"
+            in result.stderr
+        )
+    assert not (folder / "people.ledger").exists()
+
+
+def test_more_than_the_limit_is_said(folder):
+    budget(folder, *LIMIT)
+    shown = budget(folder, "--spent-elsewhere", "4,1e-4", "--what", "too much").stdout
+    assert "More is spent than the limit allows." in shown
+    assert "Left: nothing." in shown
+    assert json.loads(budget(folder, "--json").stdout)["total"]["over_limit"] is True
+
+
+def test_a_limit_for_decisions_by_results(folder):
+    budget(folder, *LIMIT, "--by-results")
+    run(folder)
+    shown, answer = budget(folder).stdout, json.loads(budget(folder, "--json").stdout)
+    assert "Whatever was decided after seeing results: delta at most " in shown
+    assert answer["limit"]["by_results"] is True
+    assert answer["total"]["delta_against_limit"] > answer["total"]["delta"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--limit", "3"], "--limit must be an epsilon and a delta with a comma between them, such as 3,1e-5"),
+        (["--limit", "3,1e-5,2"], "--limit must be"),
+        (["--limit", "x,1e-5"], "--limit must be"),
+        (["--limit", "0,1e-5"], "epsilon must be above 0"),
+        (["--limit", "3,2"], "delta must lie"),
+        ([*LIMIT, "--population", " "], "population must say"),
+        (["--population", "x"], "are said once"),
+        (["--by-results"], "are said once"),
+        (["--spent-elsewhere", "1,1e-6"], "belong together"),
+        (["--what", "x"], "belong together"),
+        ([*LIMIT, "--figure", "b.txt"], "must end in .svg"),
+        ([*LIMIT, "--figure", "people.csv"], "must end in .svg"),
+    ],
+)
+def test_wrong_options_make_no_file(folder, arguments, reason):
+    result = budget(folder, *arguments)
+    assert result.returncode == 2
+    assert reason in result.stderr
+    assert not (folder / "people.ledger").exists()
+
+
+def test_a_file_that_is_no_ledger(folder):
+    for arguments in (
+        ["ledger", "people.csv"],
+        ["run", "people.csv", "--column", "theme", *GUARANTEE, "--ledger", "people.csv"],
+    ):
+        result = command(*arguments, cwd=folder)
+        assert result.returncode == 3
+        assert "people.csv is not a ledger, but another kind of file" in result.stderr
+
+
+def test_an_output_does_not_overwrite_the_ledger(folder):
+    command("ledger", "out.json", *LIMIT, cwd=folder)
+    asked = ["people.csv", "--column", "theme", *GUARANTEE, "--ledger", "out.json", "--out", "out.json", "--force"]
+    result = command("run", *asked, cwd=folder)
+    assert result.returncode == 2
+    assert "may not be the same file" in result.stderr
+    assert Ledger(folder / "out.json").entries == ()
+
+
+def test_a_picture_is_drawn_and_kept(folder):
+    budget(folder, *LIMIT, "--population", "people & <others>")
+    assert budget(folder, "--figure", "empty.svg").returncode == 0
+    Ledger(folder / "people.ledger").spend_elsewhere(epsilon=0.5, delta=1e-7, what="a model")
+    drawn = budget(folder, "--figure", "budget.svg")
+    assert drawn.stderr == "wrote budget.svg\n"
+    text = (folder / "budget.svg").read_text()
+    assert text.startswith("<?xml")
+    assert text.count("<path") > (folder / "empty.svg").read_text().count("<path")
+    assert "exists" in budget(folder, "--figure", "budget.svg").stderr
+
+
+@pytest.mark.slow
+def test_the_real_command(folder):
+    assert real_command("ledger", "people.ledger", *LIMIT, cwd=folder).returncode == 0
+    assert real_command("ledger", "people.ledger", cwd=folder).stdout.startswith(
+        "people: all releases together at most"
+    )

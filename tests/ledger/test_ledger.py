@@ -1,0 +1,318 @@
+"""A ledger: what is entered, what is refused, what would fit, and files that are none."""
+
+import json
+import sqlite3
+import stat
+from dataclasses import replace
+
+import pytest
+
+from shuffledp import BinarySum, BudgetError, DataError, Histogram, Ledger, ParameterError, SparseHistogram
+from shuffledp.accounting.composition import composed
+from shuffledp.accounting.stated_curve import StatedCurve
+from shuffledp.ledger import store
+from shuffledp.ledger.ledger import _same_kind
+from shuffledp.protocols import CATALOGUE
+from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols.target import Target
+
+LIMIT = {"epsilon": 3.0, "delta": 1e-5}
+HISTOGRAM = Histogram.calibrate(users=10_000, bins=20, epsilon=1, delta=1e-6)
+FIT = 10
+"""So many of that histogram are within the limit (test_exactly_as_many_as_fit)."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "some people.ledger"
+
+
+@pytest.fixture
+def ledger(path):
+    return Ledger.create(path, **LIMIT, population="customers of 2026")
+
+
+def fill(ledger, number):
+    for _ in range(number):
+        ledger.spend(HISTOGRAM, what="theme")
+
+
+def test_a_new_ledger_is_empty_private_and_keeps_its_limit(ledger, path):
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    opened = Ledger(str(path))
+    assert (opened.population, opened.budget.epsilon, opened.budget.delta) == ("customers of 2026", 3.0, 1e-5)
+    assert opened.entries == ()
+    assert opened.total.delta(0.0) == 0.0
+    assert repr(opened) == "<Ledger of customers of 2026: limit epsilon 3, delta 1e-05>"
+    assert Ledger.of(opened) is opened
+    assert opened.standing.left_epsilon == 3.0
+
+
+def test_an_entry_holds_the_exact_parameters(ledger):
+    assert ledger.spend(HISTOGRAM, what="theme") == 1
+    (entry,) = ledger.entries
+    assert (entry.number, entry.what, entry.protocol, entry.people) == (1, "theme", "Histogram", 10_000)
+    assert (entry.epsilon, entry.delta, entry.published) == (1.0, 1e-6, False)
+    assert json.loads(entry.parameters)["missing_probability"] == HISTOGRAM.missing_probability
+    assert entry.made() == HISTOGRAM
+    assert entry.curve == HISTOGRAM.privacy
+    ledger.finish(1)
+    assert ledger.entries[0].published
+    with pytest.raises(ParameterError, match="no entry 2"):
+        ledger.finish(2)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, entry in CATALOGUE.items() if entry.advised or entry.model == "central"]
+)
+def test_protocols_are_made_anew_from_their_entries(name, ledger):
+    target = Target(users=20_000, bins=30, epsilon=0.7, delta=1e-7)
+    made = CATALOGUE[name].make(target)
+    ledger.spend(made, what=name, entry=CATALOGUE[name])
+    assert ledger.entries[0].curve == made.privacy
+    assert _same_kind(made, CATALOGUE[name], 0.7) == made
+
+
+def test_a_person_with_several_values_is_accounted_with_all_of_them(ledger):
+    several = Histogram.calibrate(users=10_000, bins=20, epsilon=1, delta=1e-6, values_per_person=3)
+    ledger.spend(several, what="apps")
+    assert ledger.total.delta(0.4) == several.privacy.delta(0.4)
+    assert _same_kind(several, None, 1.0) == several
+
+
+def test_the_total_is_the_composition_and_not_a_sum(ledger):
+    others = [
+        SparseHistogram.calibrate(users=10_000, bins=20, epsilon=0.5, delta=1e-7),
+        StabilityHistogram.calibrate(users=10_000, bins=20, epsilon=0.5, delta=1e-7),
+        LaplaceHistogram.calibrate(users=10_000, bins=20, epsilon=0.3, delta=1e-7),
+    ]
+    fill(ledger, 2)
+    for protocol in others:
+        ledger.spend(protocol, what="more")
+    ledger.spend_elsewhere(epsilon=0.2, delta=1e-8, what="a model")
+    stated = StatedCurve(stated_epsilon=0.2, stated_delta=1e-8)
+    truth = composed([HISTOGRAM.privacy, HISTOGRAM.privacy, *(each.privacy for each in others), stated])
+    assert ledger.total == truth
+    standing = ledger.standing
+    assert standing.delta == truth.delta(3.0) == standing.reached
+    assert standing.epsilon == truth.epsilon(1e-5) < standing.sum_of_epsilons
+    assert standing.sum_of_epsilons == pytest.approx(3.5)
+    assert standing.sum_of_deltas == pytest.approx(2.31e-6)
+
+
+def test_exactly_as_many_as_fit(ledger):
+    assert HISTOGRAM.privacy.times(FIT).delta(3.0) <= 1e-5 < HISTOGRAM.privacy.times(FIT + 1).delta(3.0)
+    fill(ledger, FIT)
+    with pytest.raises(BudgetError):
+        ledger.spend(HISTOGRAM, what="theme")
+    assert len(ledger.entries) == FIT
+
+
+def test_one_release_may_take_all(path):
+    whole = Histogram.calibrate(users=10_000, bins=20, **LIMIT)
+    ledger = Ledger.create(path, **LIMIT, population="all")
+    ledger.spend(whole, what="everything")
+    assert ledger.standing.left_epsilon is None or ledger.standing.left_epsilon < 0.2
+    with pytest.raises(BudgetError):
+        ledger.spend(HISTOGRAM, what="theme")
+
+
+@pytest.mark.parametrize("name", ["hist", "sparse-best", "dummy"])
+def test_a_refusal_says_what_would_fit_and_that_fits(name, ledger):
+    fill(ledger, FIT - 1)
+    entry, target = CATALOGUE[name], Target(users=50_000, bins=40, epsilon=2.5, delta=1e-7)
+    with pytest.raises(
+        BudgetError, match=r"over the limit of the ledger of customers of 2026, epsilon 3 with"
+    ) as refused:
+        ledger.spend(entry.make(target), what="age", entry=entry)
+    fits = refused.value.fits
+    assert f"The same release fits with epsilon={fits:g} at delta 1e-07" in str(refused.value)
+    assert "nothing was released" in str(refused.value)
+    assert len(ledger.entries) == FIT - 1
+    with pytest.raises(BudgetError):
+        ledger.spend(entry.make(replace(target, epsilon=fits * 1.03)), what="age", entry=entry)
+    ledger.spend(entry.make(replace(target, epsilon=fits)), what="age", entry=entry)
+    assert ledger.total.delta(3.0) <= 1e-5
+
+
+def test_a_refusal_where_nothing_fits(ledger):
+    ledger.spend_elsewhere(epsilon=2.9999, delta=9.9e-6, what="nearly all")
+    with pytest.raises(BudgetError, match=r"No epsilon from 0\.03 on fits any more at delta 1e-06") as refused:
+        ledger.spend(HISTOGRAM, what="theme")
+    assert refused.value.fits is None
+    assert isinstance(refused.value, ParameterError)
+
+
+def test_what_was_spent_elsewhere_is_a_fact(ledger):
+    """It is entered also beyond the limit, and nothing fits afterwards."""
+    assert ledger.spend_elsewhere(epsilon=2.0, delta=0.0, what="a table") == 1
+    assert not ledger.standing.over
+    assert ledger.spend_elsewhere(epsilon=2.0, delta=1e-6, what="a model") == 2
+    standing = ledger.standing
+    assert standing.over
+    assert standing.left_epsilon is None
+    assert standing.epsilon == pytest.approx(4.0, rel=0.01)
+    assert standing.entries[1].published
+    assert standing.entries[1].people is None
+    with pytest.raises(BudgetError):
+        ledger.spend(HISTOGRAM, what="theme")
+
+
+@pytest.mark.parametrize(
+    "spent", [{"epsilon": -1, "delta": 0.1}, {"epsilon": 1, "delta": 1.0}, {"epsilon": "1", "delta": 0}]
+)
+def test_wrong_guarantees_are_not_entered(ledger, spent):
+    with pytest.raises(ParameterError, match="stated_"):
+        ledger.spend_elsewhere(**spent, what="a model")
+    assert ledger.entries == ()
+
+
+def test_a_limit_that_holds_whatever_is_decided_by_results_allows_less(path):
+    ledger = Ledger.create(path, **LIMIT, population="seen", by_results=True)
+    fill(ledger, FIT - 1)
+    with pytest.raises(BudgetError) as refused:
+        ledger.spend(HISTOGRAM, what="theme")
+    assert refused.value.fits is not None
+    standing = ledger.standing
+    assert standing.delta < standing.reached <= 1e-5
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"epsilon": 99}, {"delta": 0}, {"delta": 1}, {"population": " "}])
+def test_wrong_limits_make_no_file(path, wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        Ledger.create(path, **{**LIMIT, "population": "x", **wrong})
+    assert list(path.parent.iterdir()) == []
+
+
+def test_descriptions_are_lines(ledger):
+    ledger.spend(HISTOGRAM, what="two\nlines\x00\t" + "x" * 300)
+    assert ledger.entries[0].what.startswith("two lines xxx")
+    assert len(ledger.entries[0].what) == 200
+    for wrong in ("", "  ", None, 3):
+        with pytest.raises(ParameterError, match="what must say"):
+            ledger.spend(HISTOGRAM, what=wrong)
+    assert len(ledger.entries) == 1
+
+
+def test_protocols_that_cannot_be_made_anew_are_refused(ledger):
+    total = BinarySum.calibrate(users=1000, epsilon=0.5, delta=1e-6)
+    for wrong in (total, "hist", None):
+        with pytest.raises(ParameterError, match="spend_elsewhere"):
+            ledger.spend(wrong, what="total")
+    assert ledger.entries == ()
+
+
+def test_protocols_for_other_neighbours_are_refused(ledger, monkeypatch):
+    monkeypatch.setattr("shuffledp.ledger.ledger.REPLACE_ONE", "one person more or less")
+    with pytest.raises(ParameterError, match="do not add up"):
+        ledger.spend(HISTOGRAM, what="theme")
+
+
+def test_an_existing_file_is_left_alone(path, ledger):
+    fill(ledger, 1)
+    with pytest.raises(DataError, match="exists already"):
+        Ledger.create(path, epsilon=9, delta=1e-3, population="others")
+    assert len(Ledger(path).entries) == 1
+    with pytest.raises(DataError, match="cannot make"):
+        Ledger.create(path.parent / "no folder" / "x", **LIMIT, population="x")
+
+
+def test_a_missing_ledger_says_how_to_make_one(path):
+    with pytest.raises(DataError, match=r"there is no ledger .*: `shuffledp ledger .* --limit 3,1e-5` makes one"):
+        Ledger(path)
+    assert not path.exists()
+    with pytest.raises(DataError, match="is a folder"):
+        Ledger(path.parent)
+    for wrong in (3, "", None):
+        with pytest.raises(ParameterError, match="name of a file"):
+            Ledger(wrong)
+    with pytest.raises(ParameterError, match="patience"):
+        Ledger(path, patience=0)
+
+
+def changed(path, *statements):
+    """What somebody does to the file with other means."""
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM entries",
+        "UPDATE entries SET epsilon = 0.1",
+        "UPDATE entries SET parameters = NULL",
+        "UPDATE budget SET epsilon = 50",
+        "DELETE FROM budget",
+    ],
+)
+def test_what_is_entered_cannot_be_changed(ledger, path, statement):
+    fill(ledger, 1)
+    with pytest.raises(sqlite3.IntegrityError, match=r"stays|spent is spent"):
+        changed(path, statement)
+    assert ledger.entries[0].made() == HISTOGRAM
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "not a ledger"),
+        (b"epsilon,delta\n1,1e-6\n" * 100, "not a ledger"),
+        (b"SQLite format 3\0" + b"x" * 4096, "ledger|used"),
+    ],
+)
+def test_other_files_are_refused(path, content, reason):
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=reason):
+        Ledger(path)
+    assert path.read_bytes() == content
+
+
+def test_other_databases_are_refused(path):
+    changed(path, "CREATE TABLE entries (number INTEGER)")
+    with pytest.raises(DataError, match="another kind of file"):
+        Ledger(path)
+
+
+def test_newer_files_are_refused(ledger, path):
+    changed(path, f"PRAGMA user_version = {store.SCHEMA + 1}")
+    with pytest.raises(DataError, match="newer version of shuffledp"):
+        Ledger(path)
+    with pytest.raises(DataError, match="newer version"):
+        ledger.spend(HISTOGRAM, what="theme")
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 1"],
+        ["DROP TRIGGER entries_keep", "UPDATE entries SET day = 'yesterday'"],
+        ["DROP TRIGGER the_budget_stays", "DELETE FROM budget"],
+        ["PRAGMA user_version = 0"],
+    ],
+)
+def test_damaged_files_are_refused(ledger, path, statements):
+    fill(ledger, 2)
+    changed(path, *statements)
+    with pytest.raises(DataError, match="is damaged"):
+        Ledger(path)
+
+
+def test_a_file_that_lost_its_end_is_refused(ledger, path):
+    fill(ledger, 3)
+    path.write_bytes(path.read_bytes()[:-4096])
+    with pytest.raises(DataError, match="is damaged"):
+        ledger.spend(HISTOGRAM, what="theme")
+
+
+@pytest.mark.parametrize("parameters", ['{"class": "OfTheFuture"}', "{", '{"class": "Histogram", "users": -1}', "[[[["])
+def test_entries_that_cannot_be_accounted_for_stop_everything(ledger, path, parameters):
+    fill(ledger, 1)
+    changed(path, "DROP TRIGGER entries_keep", f"UPDATE entries SET parameters = '{parameters}', version = '9.9'")
+    with pytest.raises(DataError, match=r"entry 1 of the ledger cannot be accounted for.*version 9\.9"):
+        ledger.spend(HISTOGRAM, what="theme")
+    assert len(ledger.entries) == 1

@@ -1,0 +1,119 @@
+"""Releases against a ledger: entered before noise is drawn, and only then."""
+
+import json
+
+import pytest
+
+from shuffledp import BudgetError, DataError, Histogram, Ledger, ParameterError, TooFewUsersError, private_histogram
+from shuffledp.jobs.release import Release
+
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
+VALUES = ["a"] * 600 + ["b"] * 300
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.create(tmp_path / "people.ledger", epsilon=2, delta=1e-5, population="people of the test")
+
+
+@pytest.mark.parametrize("messages", [False, True])
+def test_a_release_is_entered_and_says_so(ledger, tmp_path, messages):
+    more = {"domain": ["a", "b"], "messages": True} if messages else {}
+    release = private_histogram(VALUES, **GUARANTEE, **more, ledger=tmp_path / "people.ledger")
+    (entry,) = ledger.entries
+    assert entry.published
+    assert (entry.people, entry.epsilon, entry.delta, entry.what) == (900, 1.0, 1e-6, release.column)
+    assert entry.curve == release.protocol.privacy
+    assert (
+        "It is entry 1 of the ledger of people of the test: all its releases together have epsilon "
+        in release.notes[-1]
+    )
+    assert "one more would fit up to epsilon" in release.notes[-1]
+    assert "ledger" not in release.asked
+    assert str(tmp_path) not in release.to_json()
+    assert Release.from_json(release.to_json()).notes == release.notes
+
+
+def test_the_entry_is_there_when_noise_is_drawn(ledger, monkeypatch):
+    seen, draw = [], Histogram._draw
+
+    def watched(self, *arguments):
+        seen.append([(entry.published, entry.made() == self) for entry in ledger.entries])
+        return draw(self, *arguments)
+
+    monkeypatch.setattr(Histogram, "_draw", watched)
+    private_histogram(VALUES, **GUARANTEE, protocol="hist", ledger=ledger)
+    assert seen == [[(False, True)]]
+
+
+@pytest.mark.parametrize("domain", [None, ["a", "b"]])
+def test_a_failure_while_noise_is_drawn_counts_as_spent(ledger, monkeypatch, domain):
+    def fails(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Histogram, "_draw", fails)
+    with pytest.raises(KeyboardInterrupt):
+        private_histogram(VALUES, **GUARANTEE, protocol="hist", domain=domain, ledger=ledger)
+    (entry,) = ledger.entries
+    assert not entry.published
+    assert ledger.total.delta(0.5) > 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ({"domain": ["a"]}, DataError),  # somebody holds another value
+        ({"epsilon": 0.1, "protocol": "hist"}, TooFewUsersError),
+        ({"estimator": "unbiased"}, ParameterError),  # needs a domain
+        ({"epsilon": 2.5, "delta": 1e-4}, BudgetError),
+        ({"column": "none"}, DataError),
+    ],
+)
+def test_a_failure_before_noise_is_drawn_spends_nothing(ledger, asked, error):
+    with pytest.raises(error):
+        private_histogram(VALUES, **{**GUARANTEE, **asked}, ledger=ledger)
+    assert ledger.entries == ()
+
+
+def test_a_ledger_that_cannot_be_used_is_noticed_before_anything_is_read(tmp_path):
+    def values():
+        raise AssertionError("was read")
+        yield
+
+    with pytest.raises(DataError, match=r"`shuffledp ledger .*none\.ledger --limit 3,1e-5` makes one"):
+        private_histogram(values(), **GUARANTEE, ledger=tmp_path / "none.ledger")
+
+
+def test_a_release_is_not_lost_where_its_entry_cannot_be_marked(ledger, monkeypatch):
+    def fails(*_):
+        raise DataError("in use")
+
+    monkeypatch.setattr(Ledger, "finish", fails)
+    release = private_histogram(VALUES, **GUARANTEE, ledger=ledger)
+    assert release.notes[-1] == "It is entry 1 of the ledger of people of the test, which could not be read afterwards."
+    assert not ledger.entries[0].published
+
+
+def test_releases_until_nothing_fits(ledger):
+    """The one that is refused gives no result, and what fits is what the error says."""
+
+    def release_all():
+        for _ in range(50):
+            private_histogram(VALUES, **GUARANTEE, protocol="hist", ledger=ledger)
+
+    with pytest.raises(BudgetError) as refused:
+        release_all()
+    made = len(ledger.entries)
+    assert 2 <= made < 50
+    assert ledger.total.delta(2.0) <= 1e-5
+    if refused.value.fits is not None:
+        last = private_histogram(VALUES, epsilon=refused.value.fits, delta=1e-6, protocol="hist", ledger=ledger)
+        assert len(ledger.entries) == made + 1
+        assert json.loads(last.to_json())["asked"]["epsilon"] == refused.value.fits
+    assert ledger.total.delta(2.0) <= 1e-5
+
+
+def test_without_a_ledger_nothing_is_said(tmp_path):
+    release = private_histogram(VALUES, **GUARANTEE)
+    assert not any("ledger" in note for note in release.notes)
+    assert list(tmp_path.iterdir()) == []
