@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from benchmarks import calibration, engines, files, law, messages, peers, sets, sparse
+from benchmarks import calibration, engines, files, law, messages, peers, ranges, sets, sparse
 
 ALL = {
     "calibration": calibration,
@@ -16,6 +16,7 @@ ALL = {
     "engines": engines,
     "sets": sets,
     "peers": peers,
+    "ranges": ranges,
 }
 
 if __name__ == "__main__":

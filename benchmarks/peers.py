@@ -29,14 +29,14 @@ ROWS = (
 )
 
 
-def interpreter():
+def interpreter(environment=ENVIRONMENT, peers=PEERS):
     """The peers' Python, installed at the first run."""
-    python = ENVIRONMENT / "bin" / "python"
-    if not (ENVIRONMENT / "installed").exists():
-        venv.create(ENVIRONMENT, with_pip=True, clear=True)
+    python = environment / "bin" / "python"
+    if not (environment / "installed").exists():
+        venv.create(environment, with_pip=True, clear=True)
         quiet = ["--disable-pip-version-check", "--quiet"]
-        subprocess.run([python, "-m", "pip", "install", *quiet, *PEERS], check=True, stderr=subprocess.DEVNULL)
-        (ENVIRONMENT / "installed").touch()
+        subprocess.run([python, "-m", "pip", "install", *quiet, *peers], check=True, stderr=subprocess.DEVNULL)
+        (environment / "installed").touch()
     return python
 
 

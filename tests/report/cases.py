@@ -1,10 +1,12 @@
 """Releases that pages have been wrong about: few values and many, heavy tails, long labels, other scripts, noise."""
 
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 
 import numpy as np
 
-from shuffledp import Domain, Edges, SparseHistogram, private_histogram
+from shuffledp import Domain, Edges, Ranges, SparseHistogram, private_histogram
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -29,6 +31,29 @@ def _pairs():
     protocol = SparseHistogram.calibrate(users=int(counts.sum()), bins=domain.size, **GUARANTEE)
     estimate = protocol.estimate(protocol.sample_tally(counts), domain=domain)
     return replace(private_histogram(["a"] * 1000, **GUARANTEE), estimate=estimate, protocol=protocol)
+
+
+def _in_order(counts, *, edges=None, labels=None, asked=None):
+    """Ordered values, with the rest of a release of another column."""
+    protocol = Ranges.calibrate(users=int(counts.sum()), bins=counts.size, **GUARANTEE)
+    domain = None if labels is None else Domain.of(labels)
+    tally = protocol.sample_tally(counts, rng=np.random.default_rng(0))
+    estimate = protocol.estimate(tally, domain=domain, edges=edges)
+    estimate = replace(estimate, about=partial(estimate.about, drawn=True))
+    release = private_histogram(["a"] * 1000, **GUARANTEE)
+    return replace(
+        release, estimate=estimate, protocol=protocol, title="Ranges (ours)", column="age", asked=asked or release.asked
+    )
+
+
+def _ages():
+    places = np.clip(np.random.default_rng(1).normal(42, 20, 20_000), 0, 119).astype(np.int64)
+    return _in_order(np.bincount(places + 1, minlength=121), edges=list(range(120)))
+
+
+def _months():
+    edges = [datetime(2026, month, 1) for month in range(1, 13)]
+    return _in_order(np.array([100, *range(500, 1600, 100), 50]), edges=edges, asked={"quantiles": [0.5, 0.99]})
 
 
 CASES = {
@@ -59,5 +84,11 @@ CASES = {
         estimator="unbiased",
         drop_missing=True,
     ),
+    "ages": _ages,
+    "months": _months,
+    "ordered labels": lambda: _in_order(
+        np.array([400, 3000, 900, 100, 20]), labels=["never", "seldom", "sometimes, at least once", "often", "always"]
+    ),
+    "one ordered label": lambda: _in_order(np.array([4000]), labels=["always"]),
 }
 """How to make each, by name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -47,7 +47,7 @@ class Quantile(Brief):
         """Where the true one is, in words."""
         low, high = (None if end is None else written(end) for end in (self.low, self.high))
         if not self.edged:
-            return f"{low} to {high}"
+            return f"{low} to {high}" if self.low != self.high else str(low)
         if low is None or high is None:
             return "anything" if low == high else f"below {high}" if low is None else f"{low} and above"
         return f"{low} to below {high}"
@@ -122,7 +122,8 @@ class Distribution(Brief):
         part = (share * self.total - before) / max(float(self.people[at]) - before, _ROUNDING)
         part = min(1.0, max(0.0, part))
         if isinstance(below, datetime):
-            return below + part * (above - below)
+            length = above - below
+            return below + (part * length if length < _DAYS else timedelta(days=int(part * length.days)))
         return float(below) + part * (float(above) - float(below))
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -168,6 +169,9 @@ class Distribution(Brief):
             raise MissingExtraError("pyarrow", extra="arrow") from None
         return library.table(self.to_columns())
 
+
+_DAYS = timedelta(days=2)
+"""In periods at least this long an estimate is a whole day."""
 
 _ROUNDING = 1e-9
 """In people: an estimate that reaches a share but for rounding reaches it."""

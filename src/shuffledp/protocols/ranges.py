@@ -112,7 +112,7 @@ class Ranges(Brief):
         if target.values_per_person != 1:
             raise ParameterError("ranges are of exactly one value of each person: leave out values_per_person")
         leaves = target.cells
-        trees = _candidates(leaves) if branching is None else [Tree(leaves=leaves, branching=branching)]
+        trees = candidates(leaves) if branching is None else [Tree(leaves=leaves, branching=branching)]
         made = cls._fewest_levels(trees, target, DummyHistogram)
         if trust == "curator":
             options = [*made, *cls._fewest_levels(trees, target, LaplaceHistogram)]
@@ -131,14 +131,15 @@ class Ranges(Brief):
         options = []
         for tree in trees:
             with suppress(TooFewUsersError):
-                options.append(cls._with_tree(tree, target, kind))
+                options.append(cls.with_tree(tree, target, kind))
         if not options:
             return []
-        most = _NEARLY * min(option._deviation for option in options)
-        return [min((o for o in options if o._deviation <= most), key=lambda option: option.tree.levels)]
+        most = _NEARLY * min(option.deviation for option in options)
+        return [min((o for o in options if o.deviation <= most), key=lambda option: option.tree.levels)]
 
     @classmethod
-    def _with_tree(cls, tree: Tree, target: Target, kind: type[DummyHistogram | LaplaceHistogram]) -> Self:
+    def with_tree(cls, tree: Tree, target: Target, kind: type[DummyHistogram | LaplaceHistogram]) -> Self:
+        """The least noise of a kind for a given tree."""
         inner = replace(target, bins=tree.nodes, values_per_person=tree.levels, fillers=0)
         nodes = kind.for_target(inner)
         return cls(bins=tree.leaves, branching=tree.branching, nodes=nodes, fillers=target.fillers or 0)
@@ -209,7 +210,7 @@ class Ranges(Brief):
         return 2.0 * self.tree.nodes
 
     @property
-    def _deviation(self) -> float:
+    def deviation(self) -> float:
         """The standard deviation of the distribution function where it is largest, about."""
         return math.sqrt(self.nodes.noise.variance) * largest_deviation(self.tree, places=_PLACES)
 
@@ -351,7 +352,7 @@ class Ranges(Brief):
         return in_paragraphs(parts)
 
 
-def _candidates(leaves: int) -> list[Tree]:
+def candidates(leaves: int) -> list[Tree]:
     """Trees of different heights, of those the ones that promise the smallest errors."""
     trees = {
         tree.levels: tree

@@ -11,7 +11,9 @@ from shuffledp.brief import brief
 from shuffledp.jobs.release import Release
 from shuffledp.jobs.trust import why_no_messages
 from shuffledp.pipeline.estimate import MOST_BARS
+from shuffledp.pipeline.ordered_estimate import OrderedEstimate
 from shuffledp.report.chart import CHART_STYLE
+from shuffledp.report.distribution import SHARES, distribution_section
 from shuffledp.report.figures import all_values, privacy_curve
 from shuffledp.report.heat_map import HEAT_STYLE, can_be_mapped, heat_map
 from shuffledp.words import at_most, counted, sentence, share_at_most, shown, surely
@@ -93,6 +95,7 @@ def page(release: Release) -> str:
 {warnings}{_evaluation(release)}
 {_cards(release)}
 {_both_columns(release)}
+{_distribution(release)}
 {_histogram(release)}
 <div class="pair">
 {_all_values(release)}
@@ -136,6 +139,14 @@ def bars_title(release: Release) -> str:
     if number <= MOST_BARS:
         return "The one value that is shown" if number == 1 else f"All {number:,} values that are shown"
     return f"The {MOST_BARS:,} most frequent of {number:,} values that are shown"
+
+
+def _distribution(release: Release) -> str:
+    """The distribution function and quantiles, where values have an order."""
+    if not isinstance(release.estimate, OrderedEstimate):
+        return ""
+    shares = tuple(release.asked.get("quantiles", ())) or SHARES
+    return distribution_section(release.estimate, column=release.column, shares=shares)
 
 
 def _histogram(release: Release) -> str:

@@ -1,0 +1,67 @@
+"""The central b-ary tree of OpenDP: run by ranges.py in an environment of its own, never in ours.
+
+python range_program.py LEAVES PEOPLE EPSILON DELTA TRIALS SPREAD prints for each noise and branching the mean over the
+trials of the largest error of the distribution function, in people.
+
+Equal terms: neighbours are datasets in which one person is replaced, who moves two nodes on each level. OpenDP's own
+map for Laplace noise counts the root too, which nobody moves: it is left out of the sensitivity here, and set to the
+number of people, which is public, before the tree is made consistent. Laplace noise is for (epsilon, 0), since OpenDP
+has no use for delta there; Gaussian noise is for (epsilon, delta), by OpenDP's own conversion from zero-concentrated
+privacy.
+"""
+
+import json
+import math
+import sys
+
+import numpy as np
+import opendp.prelude as dp
+from opendp.transformations import choose_branching_factor, make_b_ary_tree, make_consistent_b_ary_tree
+
+BRANCHINGS = (2, 4, 8, 16, 32)
+
+
+def noise(kind, *, moved, epsilon, delta):
+    """OpenDP's smallest noise for a vector of whole numbers of which so many move by one."""
+    domain = dp.vector_domain(dp.atom_domain(T=int))
+    if kind == "Laplace":
+        made = lambda scale: dp.m.make_laplace(domain, dp.l1_distance(T=int), scale)  # noqa: E731
+        return dp.binary_search_chain(made, d_in=moved, d_out=epsilon)
+
+    def gaussian(scale):
+        measurement = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale)
+        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta)
+
+    return dp.binary_search_chain(gaussian, d_in=math.sqrt(moved), d_out=(epsilon, delta))
+
+
+def largest_error(kind, counts, branching, *, epsilon, delta, trials):
+    metric = dp.l1_distance(T=int)
+    tree = make_b_ary_tree(dp.vector_domain(dp.atom_domain(T=int)), metric, len(counts), branching)
+    levels = tree.map(2) // 2 - 1
+    measure = noise(kind, moved=2 * levels, epsilon=epsilon, delta=delta)
+    agree, people, before = make_consistent_b_ary_tree(branching), int(counts.sum()), np.cumsum(counts)
+    nodes = tree(counts.tolist())
+    errors = []
+    for _ in range(trials):
+        noisy = measure(nodes)
+        noisy[0] = people
+        errors.append(np.abs(np.cumsum(agree(noisy)[: len(counts)]) - before).max())
+    return float(np.mean(errors))
+
+
+def main(leaves, people, epsilon, delta, trials, seed):
+    dp.enable_features("contrib")
+    counts = np.random.default_rng(seed).multinomial(people, np.full(leaves, 1 / leaves))
+    found = {
+        kind: {
+            branching: largest_error(kind, counts, branching, epsilon=epsilon, delta=delta, trials=trials)
+            for branching in sorted({*BRANCHINGS, choose_branching_factor(people)})
+        }
+        for kind in ("Laplace", "Gaussian")
+    }
+    print(json.dumps({"errors": found, "chosen": choose_branching_factor(people)}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]), int(sys.argv[6]))

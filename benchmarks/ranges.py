@@ -1,0 +1,71 @@
+"""The largest error of the distribution function: our trees, the central one of OpenDP, sums over a flat histogram."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.peers import interpreter
+from benchmarks.timing import table
+from shuffledp.protocols import LaplaceHistogram, Ranges, Target
+from shuffledp.protocols.ranges import candidates
+
+ENVIRONMENT = Path(__file__).parent.parent / ".bench-opendp"
+OPENDP = ("opendp==0.16.0", "numpy")
+
+PEOPLE, EPSILON, DELTA, TRIALS = 10**5, 1.0, 1e-6, 40
+LEAVES = (2**10, 2**16)
+
+
+def opendp_errors(python, leaves):
+    """Mean largest errors by noise and branching, and the branching that OpenDP chooses itself."""
+    program = Path(__file__).with_name("range_program.py")
+    arguments = map(str, (leaves, PEOPLE, EPSILON, DELTA, TRIALS, 0))
+    done = subprocess.run([python, program, *arguments], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def our_error(protocol):
+    """The mean over the trials of the largest error of the numbers of people before each value."""
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(PEOPLE, np.full(protocol.bins, 1 / protocol.bins))
+    errors = []
+    for _ in range(TRIALS):
+        tally = protocol.sample_tally(counts, rng=rng)
+        errors.append(np.abs(np.cumsum(protocol.reading.point(tally) - counts)).max())
+    return float(np.mean(errors))
+
+
+def rows(python):
+    for leaves in LEAVES:
+        common = {"users": PEOPLE, "bins": leaves, "epsilon": EPSILON, "delta": DELTA}
+        target = Target(**common)
+        curated = [Ranges.with_tree(tree, target, LaplaceHistogram) for tree in candidates(leaves)]
+        ours = {
+            "Ranges, shuffled": Ranges.calibrate(**common),
+            "Ranges, a curator's Laplace noise": min(curated, key=lambda option: option.deviation),
+            "flat histogram, shuffled": Ranges.calibrate(**common, branching=leaves),
+        }
+        found = [(name, one.branching, our_error(one), one.range_error(0.05)) for name, one in ours.items()]
+        theirs = opendp_errors(python, leaves)
+        for noise, by_branching in theirs["errors"].items():
+            best = min(by_branching, key=by_branching.get)
+            found.append((f"OpenDP, {noise}, best branching", best, by_branching[best], None))
+            chosen = str(theirs["chosen"])
+            found.append((f"OpenDP, {noise}, its own branching", chosen, by_branching[chosen], None))
+        reference = found[0][2]
+        for name, branching, error, bound in found:
+            promised = "none" if bound is None else f"{bound:,.0f}"
+            yield f"{leaves:,}", name, branching, f"{error:,.1f}", f"{error / reference:.2f}", promised
+
+
+def main():
+    print("installing OpenDP, at the first run only", file=sys.stderr)
+    python = interpreter(ENVIRONMENT, OPENDP)
+    table(
+        f"Largest error of the distribution function, n = {PEOPLE:,}, epsilon 1, delta 1e-6, mean of {TRIALS} trials",
+        ["d", "what", "branching", "people", "ratio to ours, shuffled", "promised with probability 0.95"],
+        rows(python),
+    )

@@ -1,0 +1,100 @@
+"""Ranges of a column: the protocol, its units, simulations and plans."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from shuffledp import Domain, Ranges, Release, private_histogram
+from shuffledp.errors import ParameterError
+from shuffledp.jobs.ranges import RANGES, checked_shares, choose_ranges, in_units, plan_ranges, simulate_ranges
+from shuffledp.protocols import Target
+from tests.report.cases import CASES
+
+TARGET = Target(users=5000, bins=30, epsilon=1, delta=1e-4)
+COUNTS = np.bincount(np.arange(5000) % 28, minlength=30)
+
+
+def test_ranges_are_chosen_for_a_list_only():
+    chosen = choose_ranges(TARGET, listed=True)
+    assert chosen.asked
+    assert chosen.entry is RANGES
+    assert chosen.protocol == Ranges.for_target(TARGET)
+    with pytest.raises(ParameterError, match="domain in order"):
+        choose_ranges(TARGET, listed=False)
+
+
+@pytest.mark.parametrize(
+    ("possible", "labels", "ordered", "edges"),
+    [
+        (SimpleNamespace(edges=(10, 20)), ["below 10", "10 to below 20", "20 and above", None], 3, (10, 20)),
+        (None, ["a", "b", "c", None], 3, None),
+        (None, ["a", "b", None, "(other)"], 2, None),
+        (None, ["a", None, "b", "c"], 4, None),
+        (None, ["a", "b", "c", "d"], 4, None),
+    ],
+    ids=str,
+)
+def test_missing_and_other_values_belong_to_no_range(possible, labels, ordered, edges):
+    protocol = Ranges.calibrate(users=1000, bins=4, epsilon=1, delta=1e-3)
+    tally = protocol.sample_tally(np.array([400, 300, 200, 100]), rng=np.random.default_rng(0))
+    estimate = in_units(protocol.estimate(tally, domain=Domain.of(labels)), possible)
+    assert (estimate.ordered, estimate.edges) == (ordered, edges)
+    total = int(np.array([400, 300, 200, 100])[:ordered].sum())
+    assert estimate.range().low <= total <= estimate.range().high
+    plain = private_histogram(["a"] * 1000, epsilon=1, delta=1e-6).estimate
+    assert in_units(plain, possible) is plain
+
+
+def test_simulations_find_what_is_predicted():
+    """Of 200 trials at most 12.5 % may leave the band of 95 %: more do by luck with probability 1e-5, if 5 % did."""
+    protocol = Ranges.for_target(TARGET)
+    found = simulate_ranges(protocol, COUNTS, trials=200, rng=np.random.default_rng(1))
+    assert found.covered >= 0.875
+    errors = found.error_quantiles()
+    assert errors["smallest"] < errors["median"] < errors["95 %"] <= 1.1 * found.predicted_error
+    assert errors["95 %"] >= 0.7 * found.predicted_error
+    assert found.headline().startswith("200 simulated releases: Ranges (ours), 5,000 people")
+    assert any("NOT PRIVATE" in text for text in found.sentences())
+    again = simulate_ranges(protocol, COUNTS, trials=3, rng=np.random.default_rng(1))
+    assert again.largest_errors == found.largest_errors[:3]
+
+
+def test_a_plan_compares_trees_with_sums_and_a_curator():
+    tree, flat, curated = plan_ranges(Target(users=10**5, bins=300, epsilon=1, delta=1e-6))
+    assert tree.error < 0.6 * flat.error
+    assert curated.error <= tree.error
+    assert (flat.levels, curated.messages) == (1, 1.0)
+    assert tree.messages > 1
+    few = plan_ranges(Target(users=10, bins=30, epsilon=1, delta=1e-6))
+    assert few[0].problem.startswith("needs at least ")
+    assert few[2].error is not None
+
+
+@pytest.mark.parametrize("wrong", [[], [0.0], [1.0], [1.5], [float("nan")]])
+def test_impossible_shares_are_refused(wrong):
+    with pytest.raises(ParameterError, match="quantiles"):
+        checked_shares(wrong)
+
+
+@pytest.mark.parametrize("name", ["ages", "months", "ordered labels"])
+def test_a_release_of_ranges_comes_back_from_its_file(name, tmp_path):
+    release = CASES[name]()
+    path = release.save(tmp_path / "r.json")
+    again = Release.from_json(path)
+    assert again.to_json() == release.to_json()
+    assert again.estimate.edges == release.estimate.edges or list(again.estimate.edges) == release.estimate.edges
+    for share in (0.1, 0.5, 0.9):
+        assert again.estimate.quantile(share) == release.estimate.quantile(share)
+    low = None if release.estimate.edges is None else release.estimate.edges[2]
+    assert again.estimate.range(low) == release.estimate.range(low)
+    assert again.to_html() == release.to_html()
+
+
+def test_a_changed_band_of_a_file_is_the_one_that_is_shown():
+    """The band that was published comes back, and not another one that is computed anew."""
+    release = CASES["ages"]()
+    wide = replace(release.estimate, below_high=release.estimate.below_high + 1)
+    again = Release.from_json(replace(release, estimate=wide).to_json())
+    assert (again.estimate.below_high == wide.below_high).all()
