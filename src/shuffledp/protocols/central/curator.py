@@ -65,6 +65,6 @@ class Curator(BaseHistogram):
     def trust_in_words(self, *, drawn: bool) -> str:
         """Who is trusted."""
         return (
-            "The curator saw every value and added the noise: whoever that is must be trusted with all data. The promise "
-            "is about everybody who sees only what is published."
+            "The curator saw every value and added the noise: whoever that is must be trusted with all data. The "
+            "promise is about everybody who sees only what is published."
         )
