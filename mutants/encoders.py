@@ -28,7 +28,7 @@ FAULTS = (
     ),
     Fault(
         name="floats-by-their-binary-value",
-        harm="0.3 is counted below an edge at 0.3, though it is written like it.",
+        harm="A 0.3 is counted below an edge at 0.3, though it is written like it.",
         file="engines/number_bins.py",
         old="return Decimal(repr(known)) if isinstance(known, float) else Decimal(known)",
         new="return Decimal(float(one))",
@@ -36,7 +36,7 @@ FAULTS = (
     ),
     Fault(
         name="text-read-as-python-reads-floats",
-        harm="1_000, inf and digits of other scripts are numbers in one place and not in another.",
+        harm="Texts such as 1_000, inf and digits of other scripts are numbers in one place and not in another.",
         file="pipeline/written_numbers.py",
         old='_NUMBER = re.compile(f" *{NUMBER} *")',
         new=r'_NUMBER = re.compile(r"\s*[+-]?[\d_.]+([eE][+-]?\d{1,4})?\s*")',

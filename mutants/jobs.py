@@ -10,16 +10,16 @@ FAULTS = (
         name="release-with-twice-the-epsilon",
         harm="A release is calibrated for twice the epsilon that was asked.",
         file="jobs/release.py",
-        old="Target(users=users, bins=people.domain.size, epsilon=epsilon, delta=delta),",
-        new="Target(users=users, bins=people.domain.size, epsilon=2 * epsilon, delta=delta),",
+        old="            epsilon=epsilon,\n            delta=delta,\n            values_per_person",
+        new="            epsilon=2 * epsilon,\n            delta=delta,\n            values_per_person",
         tests=(f"{_RELEASE}::test_the_calibrated_guarantee_is_the_asked_one",),
     ),
     Fault(
         name="release-for-more-people-than-there-are",
         harm="Noise is calibrated for people who are not there, and each of those who are makes too little of it.",
         file="jobs/release.py",
-        old="Target(users=users, bins=people.domain.size, epsilon=epsilon, delta=delta),",
-        new="Target(users=2 * users, bins=people.domain.size, epsilon=epsilon, delta=delta),",
+        old="            users=users,\n            bins=people.domain.size,",
+        new="            users=2 * users,\n            bins=people.domain.size,",
         tests=(f"{_RELEASE}::test_the_calibrated_guarantee_is_the_asked_one",),
     ),
     Fault(
@@ -34,9 +34,8 @@ FAULTS = (
         name="size-of-the-domain-from-the-data",
         harm="The noise depends on how many values people hold, which tells that somebody holds a new one.",
         file="jobs/release.py",
-        old="Target(users=users, bins=people.domain.size, epsilon=epsilon, delta=delta),",
-        new="Target(users=users, bins=sum(len(labels) for labels, _ in people._engine.counts()), epsilon=epsilon, "
-        "delta=delta),",
+        old="            bins=people.domain.size,",
+        new="            bins=sum(len(labels) for labels, _ in people._engine.counts()),",
         tests=(
             f"{_RELEASE}::test_any_value_is_possible_without_a_domain",
             f"{_RELEASE}::test_the_calibrated_guarantee_is_the_asked_one",
