@@ -1,6 +1,7 @@
 """Noise that is chosen by results: it can tell more than any choice by itself, and the bound by moments covers it."""
 
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -112,3 +113,13 @@ class Hidden:
 
     def delta(self, epsilon):
         return self.curve.delta(epsilon)
+
+
+def test_the_numbers_of_releases_that_fit_are_those_of_the_page():
+    """docs/proofs/exact-privacy.md says how many fewer fit than by composition."""
+    bound, page = MomentBound(epsilon=3, delta=1e-5), " ".join(document("exact-privacy.md").split())
+    for epsilon, delta, by_moments, by_composition in ((1, 1e-6, 9, 10), (0.5, 1e-7, 37, 43)):
+        curve = Histogram.calibrate(users=10**5, bins=3, epsilon=epsilon, delta=delta).privacy
+        for number, reached in ((by_moments, bound.reached), (by_composition, lambda total: total.delta(3.0))):
+            assert reached(composed([curve] * number)) <= 1e-5 < reached(composed([curve] * (number + 1)))
+        assert re.search(rf"{by_moments} instead of {by_composition} (histograms )?of \({epsilon:g}, ", page)

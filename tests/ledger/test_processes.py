@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from shuffledp import DataError, Histogram, Ledger
+from shuffledp import BudgetError, DataError, Histogram, Ledger
+from shuffledp.ledger import store
 from shuffledp.ledger.budget import Budget
 
 HISTOGRAM = Histogram.calibrate(users=10_000, bins=20, epsilon=1, delta=1e-6)
@@ -83,7 +84,7 @@ def test_processes_at_once_spend_exactly_what_fits(path):
 
 def test_nobody_is_let_in_between_the_check_and_the_entry(path, monkeypatch):
     """One is held up where its check is done; another must wait for it, and gives up when its patience ends."""
-    checked, go_on = threading.Event(), threading.Event()
+    checked, go_on, second = threading.Event(), threading.Event(), []
     allows = Budget.allows
 
     def slow(self, total):
@@ -91,6 +92,8 @@ def test_nobody_is_let_in_between_the_check_and_the_entry(path, monkeypatch):
         if threading.current_thread() is not threading.main_thread():
             checked.set()
             assert go_on.wait(60)
+        else:
+            second.append(answer)
         return answer
 
     monkeypatch.setattr(Budget, "allows", slow)
@@ -100,11 +103,30 @@ def test_nobody_is_let_in_between_the_check_and_the_entry(path, monkeypatch):
         assert checked.wait(60)
         with pytest.raises(DataError, match=r"in use by another process for 0\.05 seconds: nothing was spent"):
             Ledger(path, patience=0.05).spend(HISTOGRAM, what="second")
+        assert second == []  # it was not even let in to check
         assert Ledger(path, patience=0.05).entries == ()  # what is not entered yet is not seen, and reading goes on
     finally:
         go_on.set()
         other.join()
     assert [entry.what for entry in Ledger(path).entries] == ["first"]
+
+
+def test_what_another_process_spends_just_before_counts(path, monkeypatch):
+    """All but one release are there; another process takes that one just before the lock is ours."""
+    ledger, changing = Ledger(path), store.changing
+    for _ in range(FIT - 1):
+        ledger.spend(HISTOGRAM, what="before")
+
+    def late(*arguments, **more):
+        monkeypatch.setattr(store, "changing", changing)
+        Ledger(path).spend(HISTOGRAM, what="the other one")
+        return changing(*arguments, **more)
+
+    monkeypatch.setattr(store, "changing", late)
+    with pytest.raises(BudgetError):
+        ledger.spend(HISTOGRAM, what="too late")
+    assert len(ledger.entries) == FIT
+    assert ledger.entries[-1].what == "the other one"
 
 
 def test_a_release_that_is_killed_counts_as_spent(path):
