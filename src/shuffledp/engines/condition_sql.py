@@ -192,7 +192,12 @@ class DuckDB(Sql):
         return f"typeof({name}) IN ('DOUBLE', 'FLOAT')"
 
 
-_ZONES = {"TIMESTAMP": ("TIMESTAMP", ""), "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", " 00:00:00+00")}
+_ZONES = {
+    "TIMESTAMP": ("TIMESTAMP", ""),
+    "TIMESTAMP_S": ("TIMESTAMP_S", ""),
+    "TIMESTAMP_MS": ("TIMESTAMP_MS", ""),
+    "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", " 00:00:00+00"),
+}
 """Types of moments, and how literals of each are written."""
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
