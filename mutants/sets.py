@@ -50,8 +50,8 @@ FAULTS = (
         name="undecided-rows-count",
         harm="Rows without the compared value count as if they satisfied the condition.",
         file="engines/row_sql.py",
-        old='.to_duckdb()}), false)"',
-        new='.to_duckdb()}), true)"',
+        old='.to_duckdb(types=types)}), false)"',
+        new='.to_duckdb(types=types)}), true)"',
         tests=(f"{_SETS}::test_rows_that_fail_a_condition_give_their_person_nothing_{_IN_EVERY_FORMAT}",),
     ),
     Fault(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,8 +17,8 @@ class RowCondition(Protocol):
     def columns(self) -> tuple[str, ...]:
         """The columns that it compares."""
 
-    def to_duckdb(self) -> str:
-        """A truth value in DuckDB's SQL, NULL where it is undecided; it never fails."""
+    def to_duckdb(self, *, types: Mapping[str, str] | None = None) -> str:
+        """A truth value in DuckDB's SQL, NULL where it is undecided; with the types of the columns it never fails."""
 
     def to_spark(self) -> str:
         """The same in Spark's SQL."""

@@ -136,6 +136,7 @@ class People:
             counts = self._dense(self._encoder)
             before()
             return protocol.sample_tally(counts)
+        absent = self._absent()
         before()
         seen, done = [], 0
         for labels, people in self._engine.counts():
@@ -144,7 +145,7 @@ class People:
             done += int(people.sum())
             self._progress("drawing noise", done / (protocol.users * self.column.values_per_person))
         if self.fillers:
-            reported = _reported(protocol, self._absent())
+            reported = _reported(protocol, absent)
             seen.append(reported.renamed(_absent_labels(self.fillers)[reported.symbols]))
         return Tally.join(seen)
 

@@ -28,7 +28,7 @@ def select_rows(
     required = [f"({one}) IS NOT NULL" for one in values] if column.drop_missing else []
     if column.in_sets:
         if column.where is not None:
-            required.append(f"coalesce(({column.where.to_duckdb()}), false)")
+            required.append(f"coalesce(({column.where.to_duckdb(types=types)}), false)")
         return f"SELECT {value} AS value, ({' AND '.join(required) or 'true'}) AS kept{person} FROM ({source})"
     left = f" WHERE {' AND '.join(required)}" if required else ""
     return f"SELECT {value} AS value{person} FROM ({source}){left}"
