@@ -15,6 +15,7 @@ from mutants import (
     files,
     honest,
     jobs,
+    ledger,
     margins,
     noise,
     protocol_curves,
@@ -46,6 +47,7 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "Intervals, periods, pairs and conditions": encoders.FAULTS,
     "Sets of values": sets.FAULTS,
     "Releases": jobs.FAULTS,
+    "Compositions and the ledger": ledger.FAULTS,
     "Words": words.FAULTS,
     "Checks": audit.FAULTS,
 }
