@@ -22,6 +22,7 @@ from shuffledp.accounting.support_curve import SupportCurve
 from shuffledp.accounting.threshold_curve import ThresholdCurve
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
+from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from tests.oracles.exact import law_table
 from tests.oracles.pairs import best_tree, numbers, shifted_pairs, threshold_pairs
 
@@ -36,7 +37,7 @@ KINDS = [
     Amplification(local_epsilon=1.5, users=400),
     SupportCurve(noise_messages=400, elements=2),
     SplitAndMixCurve(noise=SUM, security_bits=40),
-    ThresholdCurve(noise=Binomial(trials=60, probability=0.5), threshold=56),
+    ThresholdCurve(noise=DiscreteLaplace(decay=0.75), threshold=50),
 ]
 
 
@@ -159,11 +160,12 @@ def test_counts_known_by_their_numbers_bound_every_decision_tree(trials, gamma, 
 
 
 @pytest.mark.parametrize("ratio", [Fraction(11, 10), Fraction(2), Fraction(9)])
-def test_thresholds_and_counts_bound_every_decision_tree(ratio):
-    """Neighbours of four kinds, chosen result by result, and another release with other noise."""
-    noise, other = Binomial(trials=3, probability=0.5), Binomial(trials=4, probability=0.25)
-    thresholded = ThresholdCurve(noise=noise, threshold=4)
-    pairs = threshold_pairs(law_table(noise), 4)
+@pytest.mark.parametrize("values", [1, 2])
+def test_thresholds_and_counts_bound_every_decision_tree(ratio, values):
+    """Neighbours of several kinds, chosen result by result, and another release with other noise."""
+    noise, other = DiscreteLaplace(decay=0.5), Binomial(trials=4, probability=0.25)
+    thresholded = ThresholdCurve(noise=noise, threshold=4, values=values)
+    pairs = threshold_pairs(Fraction(1, 2), 4, values=values)
     for epsilon in (0.1, 1.0):
         assert thresholded.delta(epsilon) == pytest.approx(float(numbers(pairs, Fraction(math.exp(epsilon)))), rel=1e-9)
     counts = shifted_pairs(law_table(other))

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 from functools import cache
+from itertools import combinations_with_replacement, product
+from math import prod
 
 
 def best_tree(releases, *, ratio):
@@ -30,13 +32,26 @@ def shifted_pairs(law):
     return [[(law.get(k, Fraction(0)), law.get(k - by, Fraction(0))) for k in values] for by in (1, -1)]
 
 
-def threshold_pairs(law, threshold):
-    """The four kinds of neighbours of counts that are published where they are occupied and reach a threshold."""
-    occupied = {by: shifted_pairs(law)[by < 0] for by in (1, -1)}
-    seen = sum((p for noise, p in law.items() if 1 + noise >= threshold), start=Fraction(0))
+def threshold_pairs(decay, threshold, *, values=1):
+    """Neighbours of counts with discrete Laplace noise, published where they are occupied and reach a threshold.
+
+    Noise that moves by one tells by its sign only: it is randomized response with ratio 1 / decay. Of the bins that a
+    person leaves any number may become empty, and of those they enter any number may have been.
+    """
+    likely, unlikely = 1 / (1 + decay), decay / (1 + decay)
+    occupied = [(likely, unlikely), (unlikely, likely)]
+    seen = decay ** (threshold - 1) / (1 + decay)
     left, entered = [(seen, Fraction(0)), (1 - seen, Fraction(1))], [(Fraction(0), seen), (Fraction(1), 1 - seen)]
     return [
-        [(p * r, q * s) for p, q in one for r, s in other]
-        for one in (occupied[-1], left)
-        for other in (occupied[1], entered)
+        together([*leaving, *entering])
+        for leaving in combinations_with_replacement((occupied, left), values)
+        for entering in combinations_with_replacement((occupied, entered), values)
+    ]
+
+
+def together(pairs):
+    """Independent pairs as one."""
+    return [
+        (prod((p for p, _ in outcome), start=Fraction(1)), prod((q for _, q in outcome), start=Fraction(1)))
+        for outcome in product(*pairs)
     ]
