@@ -4,7 +4,7 @@ import pytest
 
 from shuffledp import DummyHistogram, Histogram, ParameterError, SparseHistogram, plan
 from shuffledp.jobs.backwards import epsilon_needed, most_bins, users_needed
-from shuffledp.protocols import CATALOGUE
+from shuffledp.protocols import CATALOGUE, LaplaceHistogram, StabilityHistogram
 
 ADVISED = [name for name, entry in CATALOGUE.items() if entry.advised]
 ASKED = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
@@ -129,3 +129,94 @@ def test_most_bins_fill_the_budget():
 def test_bad_questions(call, reason):
     with pytest.raises(ParameterError, match=reason):
         call()
+
+
+SETS = {"users": 10**5, "bins": 500, "epsilon": 1.0, "delta": 1e-6, "values_per_person": 3}
+
+
+def test_rows_for_several_values_are_what_the_protocols_say():
+    answer = plan(**SETS, earlier=True)
+    for name, protocol in (
+        ("hist", Histogram.calibrate(**SETS)),
+        ("dummy", DummyHistogram.calibrate(**SETS)),
+        ("laplace", LaplaceHistogram.calibrate(**SETS)),
+        ("stability", StabilityHistogram.calibrate(**SETS)),
+    ):
+        row = answer.row(name)
+        assert answer.protocols[name] == protocol
+        assert (row.simultaneous, row.messages) == (
+            protocol.error(0.05).simultaneous,
+            protocol.messages_per_user.expected,
+        )
+    assert answer.values_per_person == 3
+    for row in answer.rows:
+        assert bool(row.problem) == (row.name not in ADVISED)  # earlier ones count one value
+        assert not row.problem or "exactly one value of each person" in row.problem
+
+
+@pytest.mark.slow
+def test_people_and_epsilon_needed_for_several_values():
+    question = {"bins": 500, "delta": 1e-6, "values_per_person": 3}
+    users = users_needed("dummy", share=0.005, epsilon=1.0, **question)
+    shares = [plan(users=n, epsilon=1.0, **question).row("dummy").simultaneous_share for n in (users, users - 1)]
+    assert shares[0] <= 0.005 < shares[1]
+    assert users > users_needed("dummy", share=0.005, epsilon=1.0, bins=500, delta=1e-6)
+    epsilon = epsilon_needed("dummy", error=60, users=10**5, **question)
+    assert plan(users=10**5, epsilon=epsilon, **question).row("dummy").simultaneous <= 60
+
+
+@pytest.mark.parametrize("kind", [DummyHistogram, Histogram])
+def test_most_values_for_people_who_hold_several(kind):
+    question = {"users": 10**6, "epsilon": 1.0, "delta": 1e-6, "values_per_person": 3}
+    name = "dummy" if kind is DummyHistogram else "hist"
+    bins = most_bins(name, messages=40, **question)
+    found = [kind.calibrate(bins=number, **question).messages_per_user.expected for number in (bins, bins + 10)]
+    assert found[0] <= 40 < found[1]
+    with pytest.raises(ParameterError, match="too few for any bin"):
+        most_bins(name, messages=3, **question)
+
+
+def test_what_a_curator_would_give_stands_beside():
+    answer = plan(**ASKED)
+    assert [row.name for row in answer.curator] == ["stability", "laplace"]
+    assert {row.model for row in answer.rows} == {"shuffled"}
+    best = min(answer.curator, key=lambda row: row.simultaneous)
+    assert answer.recommended_for_curator == best.name
+    assert best.simultaneous < answer.row(answer.recommended_for_held_data).simultaneous
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_without_a_list_what_shows_every_value_is_not_possible(earlier):
+    answer = plan(users=10**5, bins=None, epsilon=1, delta=1e-6, earlier=earlier)
+    for row in (*answer.rows, *answer.curator):
+        assert ("needs a list" in row.problem) == row.phantom_bins
+    assert not answer.listed
+    assert (answer.recommended, answer.recommended_for_curator) == (None, "stability")
+    assert not answer.row(answer.recommended_for_held_data).phantom_bins
+
+
+@pytest.mark.parametrize("most", [4.0, 12.0, 20.0, 100.0, 1000.0])
+@pytest.mark.parametrize(("users", "bins"), [(10**6, 10**6), (10**5, 10**6), (10**5, 2**30), (1000, 100)])
+def test_messages_that_are_allowed_limit_the_advice_everywhere(users, bins, most):
+    answer = plan(users=users, bins=bins, epsilon=1, delta=1e-6, practical_messages=most)
+    if answer.recommended is None:
+        assert all(row.problem or row.messages > most for row in answer.rows)
+    else:
+        assert answer.row(answer.recommended).messages <= most
+    assert answer.recommended_for_held_data is not None  # nobody sends anything there
+
+
+def test_the_private_coin_is_recommended_where_messages_matter():
+    crowd = {"users": 10**6, "epsilon": 1.0, "delta": 1e-6}
+    few = plan(**crowd, bins=10**6, practical_messages=20)  # all others send more
+    assert few.recommended == "private-coin"
+    assert few.recommended_for_held_data != "private-coin"
+    assert "however many values are possible" in few.reason
+    assert few.protocols["private-coin"].messages_per_user.expected <= 20
+    many = plan(users=10**5, bins=10**6, epsilon=1, delta=1e-6)  # dummy would send 428
+    assert many.recommended == "private-coin"
+    assert "held by nobody" in many.reason
+    assert plan(**crowd, bins=1000).recommended == "dummy"  # which sends hardly more than a person's value
+    assert "private-coin" not in {row.name for row in plan(**crowd, bins=1000).rows}
+    several = plan(**crowd, bins=10**6, practical_messages=20, values_per_person=2)  # it counts one value only
+    assert several.recommended is None
