@@ -9,6 +9,7 @@ from mutants import (
     audit,
     calibration,
     central,
+    curator,
     curves,
     encoders,
     engines,
@@ -48,6 +49,7 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "Sets of values": sets.FAULTS,
     "Releases": jobs.FAULTS,
     "Compositions and the ledger": ledger.FAULTS,
+    "A trusted curator, and plans": curator.FAULTS,
     "Words": words.FAULTS,
     "Checks": audit.FAULTS,
 }
