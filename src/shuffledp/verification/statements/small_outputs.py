@@ -7,15 +7,16 @@ a whole tail is one outcome and nothing is lost. A compound Poisson law ends whe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, permutations, product
 from typing import Any
 
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols import SparseHistogram
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols.central.curator import Curator
 from shuffledp.protocols.target import Target
 from shuffledp.verification.exact.enumeration import exact_delta
 from shuffledp.verification.exact.laws import Law
@@ -30,6 +31,9 @@ TARGETS = {
 }
 """Four people; and as many as it takes for both bins to be large."""
 
+SETS = Target(users=3, bins=2, epsilon=1.0, delta=0.1, values_per_person=2)
+"""Three people who hold none, one or both of two values, and fill up with two bins more."""
+
 
 def laplace_histogram() -> LaplaceHistogram:
     """Calibrated for its target."""
@@ -42,10 +46,10 @@ def stability_histogram() -> StabilityHistogram:
 
 
 def laplace_delta(protocol: LaplaceHistogram, *, ratio: Fraction) -> Fraction:
-    """Over all neighbouring datasets of two bins, with the protocol's people and decay."""
+    """Over all neighbouring datasets of two values, with the protocol's people and decay."""
     decay, most = Fraction(protocol.noise.decay), protocol.users + 1
     laws = [_noisy(count, decay, first=-1, last=most) for count in range(protocol.users + 1)]
-    return _worst(laws, users=protocol.users, ratio=ratio)
+    return _worst(laws, protocol, ratio=ratio)
 
 
 def stability_delta(protocol: StabilityHistogram, *, ratio: Fraction) -> Fraction:
@@ -57,7 +61,7 @@ def stability_delta(protocol: StabilityHistogram, *, ratio: Fraction) -> Fractio
         noisy = _noisy(count, decay, first=min(count, threshold) - 1, last=most)
         law: dict[Any, Fraction] = {None: sum((p for k, p in noisy.items() if k < threshold), Fraction(0))}
         laws.append(law | {k: p for k, p in noisy.items() if k >= threshold})
-    return _worst(laws, users=protocol.users, ratio=ratio)
+    return _worst(laws, protocol, ratio=ratio)
 
 
 def sparse_histogram() -> SparseHistogram:
@@ -94,10 +98,43 @@ def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[int, F
     return law
 
 
-def _worst(laws: list[Any], *, users: int, ratio: Fraction) -> Fraction:
-    """One person moves from one of two bins to the other; both orders."""
+def _worst(laws: list[Any], protocol: Curator, *, ratio: Fraction) -> Fraction:
+    """One person is replaced, both orders: from one of two bins to the other, or from one set of them to another."""
+    users = protocol.users
+    if protocol.values_per_person == 2:
+        return max(
+            exact_delta(_all(laws[count] for count in one), _all(laws[count] for count in other), ratio=ratio)
+            for one, other in _moved_counts(users)
+        )
     outputs = [_both(laws[count], laws[users - count]) for count in range(users + 1)]
     return max(exact_delta(outputs[x], outputs[y], ratio=ratio) for x, y in _neighbours(users))
+
+
+_HELD = ((0, 0, 1, 1), (1, 0, 1, 0), (0, 1, 1, 0), (1, 1, 0, 0))
+"""What a person adds to the counts of two values and two fillers: who holds none, the first, the second, both."""
+
+
+def _moved_counts(users: int) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The counts of all neighbouring datasets in which people hold up to two values, of the bins that differ."""
+    found = set()
+    for others in combinations_with_replacement(_HELD, users - 1):
+        for one, other in permutations(_HELD, 2):
+            differ = [
+                (sum(person[bin] for person in others), one[bin], other[bin])
+                for bin in range(len(one))
+                if one[bin] != other[bin]
+            ]
+            pairs = sorted((rest + mine, rest + theirs) for rest, mine, theirs in differ)
+            found.add((tuple(before for before, _ in pairs), tuple(after for _, after in pairs)))
+    return found
+
+
+def _all(laws: Iterable[Mapping[Any, Fraction]]) -> Law:
+    """Independent bins together."""
+    together: Law = {(): Fraction(1)}
+    for law in laws:
+        together = {(*x, y): p * q for (x, p), (y, q) in product(together.items(), law.items())}
+    return together
 
 
 def _neighbours(users: int) -> Iterator[tuple[int, int]]:
