@@ -177,3 +177,39 @@ def test_too_few_honest_people_are_told_in_words():
     assert "with only 100 honest people among 1,000,000" in shown
     assert "more of them must be honest" in shown
     assert not re.search(r"- +- +- +-", shown)  # no table of dashes
+
+
+def test_a_plan_for_whoever_holds_the_data():
+    held = command("plan", *QUESTION, "--held").stdout
+    assert tabled(held, "trust") == ["shuffler"] * 5 + ["curator"] * 2
+    assert "messages" not in held.split("Recommended")[0].replace("mixes what people send", "")
+    assert "Recommended where you hold the data, as run does: dummy." in held
+    line = "are trusted with it: laplace, as run --trust curator does. Its error is at most 29 people instead of 36."
+    assert line in held
+    assert line in command("plan", *QUESTION).stdout
+    plain = json.loads(command("plan", *QUESTION, "--json").stdout)
+    assert plain["recommended_for_curator"] == "laplace"
+    assert {row["name"]: row["model"] for row in plain["curator"]} == {"stability": "central", "laplace": "central"}
+    assert "leave out --held" in command("plan", *QUESTION, "--held", "--max-messages", "9").stderr
+
+
+def test_a_plan_for_several_values_of_each_person():
+    asked = ["--users", "1e5", "--bins", "100", *GUARANTEE, "--values-per-person"]
+    shown = command("plan", *asked, "3", "--earlier").stdout
+    assert "100,000 people with up to 3 values each, 100 possible values" in shown
+    assert "PrivateCoinHistogram counts exactly one value of each person" in shown
+    errors = [
+        json.loads(command("plan", *asked, values, "--json").stdout)["rows"][0]["simultaneous"] for values in "13"
+    ]
+    assert errors[0] < errors[1]
+    assert "values_per_person" in command("plan", *asked, "0").stderr
+    assert "a number from 3, a message for each value" in command("plan", *asked, "3", "--max-messages", "2").stderr
+
+
+def test_the_private_coin_where_messages_are_few():
+    asked = ["plan", "--users", "1e6", "--bins", "1e6", *GUARANTEE, "--max-messages", "20"]
+    shown = command(*asked).stdout
+    assert "Recommended where people send messages: private-coin." in shown
+    plain = json.loads(command(*asked, "--json").stdout)
+    assert plain["recommended"] == plain["rows"][-1]["name"] == "private-coin"
+    assert plain["rows"][-1]["messages"] <= 20

@@ -310,3 +310,33 @@ def test_on_spark_errors_are_one_line_too(folder):
     assert result.stderr.startswith("shuffledp run: damaged.csv cannot be read as csv")
     assert SECRET not in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_curator_is_asked_for_by_name(folder):
+    asked = ["run", "people.parquet", "--column", "page", "--user", "who", *GUARANTEE, "--json"]
+    usual, curated = (json.loads(command(*asked, *more, cwd=folder).stdout) for more in ([], ["--trust", "curator"]))
+    assert curated["protocol"] == "stability-based [BNS16]"
+    assert usual["curator_error"] == curated["error"] < usual["error"]
+    assert curated["curator_error"] is None
+    named = command(*asked, "--trust", "curator", "--protocol", "laplace", "--domain", "pages.txt", cwd=folder)
+    assert json.loads(named.stdout)["protocol"] == "discrete Laplace [DMNS06]"
+    shown = command(*asked[:-1], cwd=folder).stdout
+    said = (
+        f"--trust curator has an error of at most {round(curated['error'])} people instead of {round(usual['error'])}"
+    )
+    assert said in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (["--messages", "--domain", "pages.txt"], "leave out one of --trust curator and --messages"),
+        (["--protocol", "hist"], "with trust=curator there are stability and laplace"),
+        (["--trust", "nobody"], "trust must be one of shuffler, curator; got 'nobody'"),
+    ],
+)
+def test_what_a_curator_cannot_do_is_one_clear_error(folder, more, reason):
+    asked = ["run", "people.parquet", "--column", "page", *GUARANTEE, "--trust", "curator", *more]
+    result = command(*asked, cwd=folder)
+    assert result.returncode == 2
+    assert reason in result.stderr

@@ -12,7 +12,7 @@ EXAMPLE = "shuffledp protocols --model shuffled"
 _MODELS = {
     "shuffled": "Shuffled model: people send messages, which are mixed before anybody sees them. For run and plan.",
     "local": "Local model: every message is private by itself, and nobody is trusted. For compare.",
-    "central": "Central model: a trusted curator sees every value. For compare.",
+    "central": "Central model: a trusted curator sees every value. For run --trust curator, and compare.",
 }
 
 
