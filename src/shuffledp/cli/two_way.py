@@ -19,7 +19,8 @@ def two_way(estimate: Estimate, *, column: str) -> Table | None:
     table = cross_table(estimate, most_rows=MOST_ROWS + 1, most_columns=MOST_COLUMNS + 1)
     if len(table.rows) > MOST_ROWS or len(table.columns) > MOST_COLUMNS:
         return None
-    found = Table(caption="- was not shown; sums follow from all pairs, also from those", caption_justify="left")
+    caption = "- was not shown; totals follow from all pairs, also from those" if np.isnan(table.counts).any() else None
+    found = Table(caption=caption, caption_justify="left")
     found.add_column(Text(shown(column, width=24)), overflow="fold")
     for name in (*table.columns, "total"):
         found.add_column(Text(shown(name, width=16)), justify="right", overflow="fold")

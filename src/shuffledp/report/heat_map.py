@@ -93,8 +93,10 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
     if np.isnan(table.counts).any():
         most = counted(estimate.simultaneous.unreported_high, "person", things="people")
         said += f" A pair with a dash was not shown; it is held by at most {most}."
+    if estimate.fillers:
+        said += " People without a pair are not in the table."
     said += (
-        " Sums of rows and columns follow from all cells, also from those that are not in the table; their intervals "
+        " Totals of rows and columns follow from all cells, also from those that are not in the table; their intervals "
         f"and those of the cells hold at once with probability {surely(estimate.beta)}."
     )
     rows, columns = (len({*names}) for names in (table.rows, table.columns))
