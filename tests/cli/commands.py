@@ -29,6 +29,6 @@ def command(*arguments, cwd="."):
 def real_command(*arguments, cwd=None):
     """Runs a command in a process of its own."""
     result = subprocess.run(
-        [*REAL, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, cwd=cwd
+        [*REAL, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False, cwd=cwd
     )
     return Result(result.returncode, result.stdout, result.stderr)
