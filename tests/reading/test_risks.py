@@ -29,4 +29,5 @@ def test_a_level_fails_as_rarely_as_it_says(law, risk):
     outside = sum(
         p for k, p in enumerate(window.pmf.tolist(), start=window.first) if not level.least <= k <= level.most
     )
-    assert outside <= level.risk <= outside * (1 + 1e-9) + 1e-12
+    # but for what sums are rounded: Python 3.12 and later add up more carefully than 3.11
+    assert outside * (1 - 1e-14) <= level.risk <= outside * (1 + 1e-9) + 1e-12
