@@ -374,6 +374,17 @@ def test_wrong_options_are_refused(options, reason, read):
         People(read(), **{**usual, **options})
 
 
+@pytest.mark.parametrize("names", [[0, 0], [0, "0"]])
+def test_a_column_without_a_name_of_text_is_also_given_once(names):
+    with pytest.raises(ParameterError, match="given twice"):
+        People(pd.DataFrame([[1, 2]]), column=names, user=None, drop_missing=False, domain=None, other=False)
+
+
+def test_lists_are_refused_with_what_to_do_instead():
+    with pytest.raises(DataError, match="holds lists: write one row for each"):
+        open_engine(Column(data=pa.table({"value": [["a", "b"]], "user": [1]}), names=("value",)))
+
+
 def test_what_a_condition_needs_must_be_there(tmp_path):
     where = Condition.parse("nowhere = 1")
     for data in (TABLE, TABLE.to_pylist()):

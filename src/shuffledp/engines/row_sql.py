@@ -12,6 +12,12 @@ from shuffledp.errors import DataError
 _UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETRY|\[")
 _AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON|TIME WITH TIME ZONE")
 
+LISTS = (
+    "column {name!r} holds lists: write one row for each of their values, choose one of text, numbers, truth values, "
+    "dates or times in each, and say whose row it is in another column (user)"
+)
+"""What is wrong with a column of lists."""
+
 
 def select_rows(
     source: str, column: Column, *, fields: Sequence[str], user: str | None, types: Mapping[str, str]
@@ -36,6 +42,8 @@ def select_rows(
 
 def _value(name: str, field: str, kind: str) -> str:
     """The values of a column, equal where they are to be counted together."""
+    if kind.endswith("]"):
+        raise DataError(LISTS.format(name=name))
     if _UNSUPPORTED.search(kind):
         raise DataError(
             f"column {name!r} holds {kind.split('(')[0]} values: choose one of text, numbers, truth values, dates or "

@@ -29,6 +29,7 @@ from shuffledp.engines import Encode
 from shuffledp.engines.column import Column
 from shuffledp.engines.files import Files
 from shuffledp.engines.holding import bounded, in_rows, sizes_of
+from shuffledp.engines.row_sql import LISTS
 from shuffledp.engines.spark_files import read_json_lines, read_parquet, read_separated_text
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from shuffledp.pipeline.shuffler import MOST_BUCKETS, deal, shuffle
@@ -371,7 +372,9 @@ def _value(table: Any, name: str) -> Any:
     from pyspark.sql import functions
 
     kind = table.schema[name].dataType.typeName()
-    if kind in ("struct", "map", "array", "binary", "variant") or "interval" in kind:
+    if kind == "array":
+        raise DataError(LISTS.format(name=name))
+    if kind in ("struct", "map", "binary", "variant") or "interval" in kind:
         raise DataError(
             f"column {name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
         )

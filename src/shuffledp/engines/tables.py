@@ -99,10 +99,11 @@ def _needed(table: _Table, columns: list[Any], user: Hashable | None, compared: 
     check_spelling(compared)
     values = [table.find(column, "column") for column in columns]
     person = None if user is None else table.find(user, "user")
-    if any(_same(person, value) for value in values) and user is not None:
+    if user is not None and any(_same(person, value) for value in values):
         raise ParameterError("user and column are the same column: user says whose row it is, column what they hold")
-    if repeated := next((value for at, value in enumerate(values) if _among(value, values[:at])), None):
-        raise ParameterError(f"column {str(repeated)!r} is given twice: name each column of a cross table once")
+    for at, value in enumerate(values):
+        if any(_same(value, other) for other in values[:at]):
+            raise ParameterError(f"column {str(value)!r} is given twice: name each column of a cross table once")
     fields = [_add(old, str(value), value) for value in values]
     of_whom = None if user is None else _add(old, f"{person} (user)", person)
     return _Needed(tuple(map(str, values)), tuple(fields), of_whom, tuple(compared), old)
@@ -114,10 +115,6 @@ def _add(old: dict[str, Any], name: str, column: Any) -> str:
         name += " (value)"
     old[name] = column
     return name
-
-
-def _among(value: Any, others: list[Any]) -> bool:
-    return any(_same(value, other) for other in others)
 
 
 def _name_of(values: Any) -> str:
