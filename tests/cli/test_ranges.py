@@ -1,7 +1,11 @@
 """Quantiles and plans of ranges on the terminal."""
 
-import pytest
+import json
 
+import pytest
+from typer.testing import CliRunner
+
+from shuffledp.cli.app import app
 from shuffledp.cli.ranges import parse_shares, show_quantiles, show_range_plan
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.ranges import RangeRow
@@ -35,3 +39,40 @@ def test_a_plan_of_ranges_is_a_table(capsys):
     assert "Error of the distribution function of 100,000 people, with probability 0.95" in shown
     assert " 87 " in shown  # rounded up
     assert "needs at least 150 people" in shown
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ranges") / "people.csv"
+    path.write_text("age\n" + "".join(f"{(at * 7) % 90}\n" for at in range(4000)))
+    return path
+
+
+def invoked(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments), "--epsilon", "1", "--delta", "1e-4"])
+
+
+def test_run_shows_quantiles_before_the_histogram(people, tmp_path):
+    out = tmp_path / "r.html"
+    done = invoked("run", people, "--column", "age", "--quantiles", "0.25,0.5", "--edges", "0:100:10", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.index("have at most") < done.stdout.index("estimate")
+    assert "How people are distributed" in out.read_text()
+
+
+def test_simulate_and_plan_know_ranges(people):
+    simulated = invoked("simulate", people, "--column", "age", "--ranges", "--edges", "0:100:10", "--trials", "5")
+    assert simulated.exit_code == 0, simulated.output
+    assert "the largest error of the distribution function" in simulated.stdout
+    planned = invoked("plan", "--users", "1e5", "--bins", "50", "--ranges")
+    assert planned.exit_code == 0, planned.output
+    assert "sums over a histogram" in planned.stdout
+    as_json = json.loads(invoked("plan", "--users", "1e5", "--bins", "50", "--ranges", "--json").stdout)
+    assert [row["levels"] for row in as_json["ranges"]][1] == 1
+    assert invoked("plan", "--users", "1e5", "--bins", "any", "--ranges").exit_code == 2
+
+
+def test_run_refuses_quantiles_without_an_order(people):
+    done = invoked("run", people, "--column", "age", "--quantiles", "0.5")
+    assert done.exit_code == 2
+    assert "--edges" in done.stderr

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shuffledp import Domain, Ranges, Release, private_histogram
+from shuffledp import Domain, Edges, Periods, Ranges, Release, private_histogram, simulate
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.ranges import RANGES, checked_shares, choose_ranges, in_units, plan_ranges, simulate_ranges
 from shuffledp.protocols import Target
@@ -98,3 +98,91 @@ def test_a_changed_band_of_a_file_is_the_one_that_is_shown():
     wide = replace(release.estimate, below_high=release.estimate.below_high + 1)
     again = Release.from_json(replace(release, estimate=wide).to_json())
     assert (again.estimate.below_high == wide.below_high).all()
+
+
+# through private_histogram and simulate ---------------------------------------------------------------------------
+
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-4}
+AGES = [None if at % 20 == 0 else (at * 7) % 90 for at in range(6000)]
+DAYS = [f"2026-{1 + at % 12:02d}-{1 + at % 28:02d}" for at in range(6000)]
+
+
+def test_a_release_has_quantiles_in_units_of_its_edges():
+    release = private_histogram({"age": AGES}, column="age", domain=Edges("0:100:5"), quantiles=[0.5, 0.9], **GUARANTEE)
+    estimate = release.estimate
+    known = np.sort([age for age in AGES if age is not None])
+    assert estimate.ordered == 22
+    assert estimate.bins == 23
+    for share in (0.1, 0.5, 0.9):
+        found = estimate.quantile(share)
+        assert found.low <= known[int(np.ceil(share * known.size)) - 1] < found.high
+    assert estimate.range(20, 60).low <= ((known >= 20) & (known < 60)).sum() <= estimate.range(20, 60).high
+    assert release.title == "Ranges (ours)"
+    assert release.privacy.delta(1.0) <= 1e-4
+    assert "quantiles=[0.5, 0.9]" in release.to_html()
+    assert "--quantiles 0.5,0.9" in release.to_html()
+    again = Release.from_json(release.to_json())
+    assert again.estimate.quantile(0.5) == estimate.quantile(0.5)
+    assert again.to_json() == release.to_json()
+
+
+@pytest.mark.parametrize("messages", [False, True])
+def test_periods_and_lists_are_ordered_too(messages):
+    months = Periods("month", start="2026-01-01", stop="2027-01-01")
+    dated = private_histogram(
+        {"day": DAYS}, column="day", domain=months, ranges=True, drop_missing=True, messages=messages, **GUARANTEE
+    )
+    assert dated.estimate.quantile(0.5).low.month in (5, 6, 7)
+    assert (dated.messages is None) is not messages
+    grades = ["bad"] * 1000 + ["fair"] * 3000 + ["good"] * 500
+    listed = private_histogram(grades, domain=["bad", "fair", "good"], ranges=True, messages=messages, **GUARANTEE)
+    assert listed.estimate.ordered == 3
+    assert listed.estimate.quantile(0.5).value == "fair"
+
+
+def test_people_who_fail_a_condition_belong_to_no_range():
+    data = {"age": [age or 0 for age in AGES], "member": [at % 2 for at in range(6000)]}
+    release = private_histogram(
+        data, column="age", where="member = 1", domain=Edges("0:100:10"), ranges=True, **GUARANTEE
+    )
+    estimate = release.estimate
+    assert estimate.people == 6000
+    assert estimate.ordered == 12
+    assert estimate.range().low <= 3000 <= estimate.range().high
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"protocol": "hist"},
+        {"estimator": "unbiased"},
+        {"user": "id", "values_per_person": 2},
+        {"column": ["age", "id"]},
+    ],
+    ids=str,
+)
+def test_what_ranges_have_no_use_for_is_refused_before_anything_is_read(more):
+    asked = {"column": "age", "ranges": True, **GUARANTEE, **more}
+    with pytest.raises(ParameterError, match="leave out"):
+        private_histogram("no-such-file.csv", **asked)
+    with pytest.raises(ParameterError, match="domain in order"):
+        private_histogram(["a", "b"] * 500, quantiles=[0.5], **GUARANTEE)
+
+
+def test_ranges_of_data_are_simulated():
+    found = simulate(AGES, domain=Edges("0:100:10"), ranges=True, trials=20, seed=3, **GUARANTEE)
+    assert found.people == 6000
+    assert found.covered >= 0.7
+    assert (
+        found.largest_errors
+        == simulate(AGES, domain=Edges("0:100:10"), ranges=True, trials=20, seed=3, **GUARANTEE).largest_errors
+    )
+
+
+def test_a_curator_counts_ranges_too():
+    asked = {"domain": Edges("0:60:20"), "drop_missing": True, "ranges": True, **GUARANTEE}
+    shuffled, curated = (private_histogram(AGES, **asked, trust=trust) for trust in ("shuffler", "curator"))
+    assert curated.protocol.range_error(0.05) < shuffled.protocol.range_error(0.05)
+    assert curated.title == "Ranges (ours), by a curator"
+    assert "The curator saw every value" in curated.explain()
+    assert Release.from_json(curated.to_json()).to_json() == curated.to_json()

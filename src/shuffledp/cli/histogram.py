@@ -22,9 +22,12 @@ from shuffledp.cli.output import (
     print_whole,
     width,
 )
+from shuffledp.cli.ranges import show_quantiles
 from shuffledp.cli.two_way import two_way
 from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import Row
+from shuffledp.pipeline.ordered_estimate import OrderedEstimate
+from shuffledp.report.distribution import SHARES
 from shuffledp.report.heat_map import can_be_mapped
 from shuffledp.report.release_file import save
 from shuffledp.words import counted, shown, sure_percent
@@ -52,6 +55,8 @@ def _show(release: Release, *, top: int) -> None:
     estimate = release.estimate
     everybody = counted(estimate.people, "person", things="people")
     print_title(f"{shown(release.column)} of {everybody}, {estimate.guarantee}")
+    if isinstance(estimate, OrderedEstimate):
+        show_quantiles(estimate, tuple(release.asked.get("quantiles", ())) or SHARES)
     if len(estimate):
         table = _Lines(release, top=top)
         without = natural_width(table.drawn(0))

@@ -109,6 +109,13 @@ Consistent = Annotated[
     bool,
     flag("--consistent", "Adjust the estimates: none negative, together as many as people hold.", panel=RESULT),
 ]
+Quantiles = Annotated[
+    str | None,
+    option("SHARES", "Show quantiles of values in order, such as 0.25,0.5,0.75; needs --edges, --by or --domain."),
+]
+Ranges = Annotated[
+    bool, flag("--ranges", "Count ranges of values in order, for the distribution function and quantiles.")
+]
 Top = Annotated[int, option("NUMBER", "How many of the largest values to show.", panel=RESULT, parser=whole_number)]
 Force = Annotated[bool, flag("--force", "Overwrite files that exist.", panel=RESULT)]
 Json = Annotated[bool, flag("--json", "Print the whole result as JSON.", panel=RESULT)]

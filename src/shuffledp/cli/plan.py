@@ -57,6 +57,7 @@ def plan(
     max_messages: Annotated[
         float | None, option("NUMBER", "Messages that a person may send on average; 1000 unless given.")
     ] = None,
+    ranges: given.Ranges = False,
     figure: given.Figure = None,
     earlier: Annotated[bool, flag("--earlier", "Earlier protocols of the shuffled model too; slower.")] = False,
     json: given.Json = False,
@@ -70,6 +71,11 @@ def plan(
     from shuffledp.report.drawing import check_figure
     from shuffledp.report.trade_off import draw_trade_off
 
+    if ranges:
+        _plan_ranges(
+            users=users, bins=bins, epsilon=epsilon, delta=delta, beta=beta, honest_users=honest_users, json=json
+        )
+        return
     if figure is not None:
         check_figure(figure)
     if target_error is not None and not 0 < target_error < users:
@@ -109,6 +115,24 @@ def plan(
     if figure is not None and drawn is not None:
         draw_trade_off(drawn, figure)
         note_written(figure)
+
+
+def _plan_ranges(*, bins: str, beta: float, json: bool, **asked: Any) -> None:
+    """The errors of the distribution function instead of those of single values."""
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.cli.ranges import show_range_plan
+    from shuffledp.jobs.ranges import plan_ranges
+    from shuffledp.protocols.target import Target
+
+    if bins == _ANYTHING:
+        raise ParameterError("--ranges needs the number of possible values, which are in order: give --bins")
+    target = Target(bins=parse_whole(bins, name="bins"), **asked)
+    with ProgressBar() as progress:
+        rows = plan_ranges(target, beta=beta, progress=progress)
+    if json:
+        print_json({**plain(target), "beta": beta, "ranges": plain(rows)})
+    else:
+        show_range_plan(rows, users=target.users, beta=beta)
 
 
 def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, Any]]:

@@ -48,6 +48,8 @@ def run(
         bool, flag("--messages", "Really make, shuffle and count every message (needs --domain).", panel=PROTOCOL)
     ] = False,
     consistent: given.Consistent = False,
+    quantiles: given.Quantiles = None,
+    ranges: given.Ranges = False,
     beta: given.Beta = 0.05,
     top: given.Top = 15,
     evaluate: Annotated[
@@ -82,12 +84,14 @@ def run(
     from shuffledp.cli.histogram import publish
     from shuffledp.cli.overwriting import keep_existing, refuse_repeated
     from shuffledp.cli.progress import ProgressBar
+    from shuffledp.cli.ranges import parse_shares
     from shuffledp.engines import find_files
     from shuffledp.jobs.release import private_histogram
     from shuffledp.report.release_file import check_writable
     from shuffledp.report.whole_file import refuse_same
 
     whole("top", top)
+    shares = None if quantiles is None else parse_shares(quantiles)
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     if data.passed_over:
         print_note(f"passed over {counted(len(data.passed_over), 'file')} of no known format")
@@ -125,6 +129,8 @@ def run(
             estimator=cast("EstimatorName | None", estimator),
             messages=messages,
             consistent=consistent,
+            quantiles=shares,
+            ranges=ranges,
             beta=beta,
             evaluate=evaluate,
             ledger=ledger,

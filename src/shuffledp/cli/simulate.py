@@ -11,6 +11,7 @@ from shuffledp.cli.output import new_table, print_indented, print_json, print_se
 from shuffledp.plain import plain
 
 if TYPE_CHECKING:
+    from shuffledp.jobs.ranges import RangeSimulation
     from shuffledp.jobs.simulate import Simulation
     from shuffledp.protocols.names import EstimatorName, ReleaseName, TrustName
 
@@ -37,6 +38,7 @@ def simulate(
     trust: given.Trust = "shuffler",
     protocol: given.ProtocolName = None,
     estimator: given.Estimator = None,
+    ranges: given.Ranges = False,
     beta: given.Beta = 0.05,
     delimiter: given.Delimiter = None,
     encoding: given.Encoding = None,
@@ -85,6 +87,7 @@ def simulate(
             protocol=cast("ReleaseName | None", protocol),
             estimator=cast("EstimatorName | None", estimator),
             beta=beta,
+            ranges=ranges,
             progress=progress,
         )
     if json:
@@ -93,8 +96,8 @@ def simulate(
         _show(result)
 
 
-def _show(result: Simulation) -> None:
-    """How the largest error over all values is distributed."""
+def _show(result: Simulation | RangeSimulation) -> None:
+    """How the largest error over all values, or of the distribution function, is distributed."""
     print_title(result.headline())
     table = new_table()
     errors = result.error_quantiles()
@@ -102,6 +105,6 @@ def _show(result: Simulation) -> None:
         table.add_column(name, justify="right")
     table.add_row(*(f"{error:,.1f}" for error in errors.values()))
     print_whole(table)
-    print_indented("the largest error over all values of one release, in people: how it is distributed")
+    print_indented(f"the largest error {result.over} of one release, in people: how it is distributed")
     for text in result.sentences():
         print_sentence(text)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ RANGES = Entry(
     summary="groups of neighbouring values; shows every range of values, and quantiles",
 )
 
+CURATED_RANGES = replace(RANGES, title="Ranges (ours), by a curator", model="central")
+
 
 def checked_shares(shares: Sequence[float]) -> tuple[float, ...]:
     """The shares of quantiles that are asked for, between 0 and 1."""
@@ -38,16 +40,31 @@ def checked_shares(shares: Sequence[float]) -> tuple[float, ...]:
     return found
 
 
+def check_alone(**given: Any) -> None:
+    """Refuses options that ranges have no use for; each is given as what it is and what it is by default."""
+    for name, (value, usual) in given.items():
+        if value != usual:
+            raise ParameterError(
+                f"ranges and quantiles are of one value of each person, by a protocol of their own: leave out {name}"
+            )
+
+
+def needs_order() -> ParameterError:
+    """The error that says what ranges need."""
+    return ParameterError(
+        "ranges and quantiles need a domain in order: edges of numbers (Edges, --edges 0:120:1), periods of time "
+        "(Periods, --by) or a list of values"
+    )
+
+
 def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", progress: Progress = quiet) -> Choice:
     """The protocol of a release with ranges; the possible values must be `listed`, in their order."""
     if not listed:
-        raise ParameterError(
-            "ranges and quantiles need a domain in order: edges of numbers (--edges 0:120:1), periods of time (--by) "
-            "or a list of values"
-        )
+        raise needs_order()
     progress("calibrating", 0.0)
     protocol = Ranges.for_target(target, trust=trust)
-    return Choice(name="ranges", entry=RANGES, protocol=protocol, reason="as asked")
+    entry = RANGES if trust == "shuffler" else CURATED_RANGES
+    return Choice(name="ranges", entry=entry, protocol=protocol, reason="as asked")
 
 
 def in_units(estimate: Estimate, possible: Any) -> Estimate:
@@ -57,6 +74,10 @@ def in_units(estimate: Estimate, possible: Any) -> Estimate:
     """
     if not isinstance(estimate, OrderedEstimate):
         return estimate
+    if isinstance(possible, Mapping) and len(possible) == 1:
+        possible = next(iter(possible.values()))
+    elif isinstance(possible, list | tuple) and len(possible) == 1:
+        possible = possible[0]
     edges = getattr(possible, "edges", None)
     if edges is not None:
         return replace(estimate, edges=tuple(edges), ordered=len(edges) + 1)
@@ -89,6 +110,8 @@ class RangeSimulation(Brief):
     predicted_error: float
     largest_errors: tuple[float, ...]
     held: int
+
+    over: ClassVar[str] = "of the distribution function"
 
     @property
     def covered(self) -> float:

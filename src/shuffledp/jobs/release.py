@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -28,12 +28,14 @@ from shuffledp.jobs.choose import Choice, choose
 from shuffledp.jobs.evaluate import Evaluation
 from shuffledp.jobs.evaluate import evaluate as evaluated
 from shuffledp.jobs.privacy import Privacy
+from shuffledp.jobs.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
 from shuffledp.jobs.rows import surely_seen
 from shuffledp.jobs.stored import from_text, to_text
 from shuffledp.jobs.trust import check_trust, curator_error, curator_in_words
 from shuffledp.ledger import Ledger, Spending
 from shuffledp.pipeline.estimate import MOST_BARS, Estimate
 from shuffledp.pipeline.labels import Absent
+from shuffledp.pipeline.ordered_estimate import QUARTILES
 from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EngineName, EstimatorName, ReleaseName, TrustName
@@ -166,6 +168,8 @@ def private_histogram(
     messages: bool = False,
     beta: float = 0.05,
     consistent: bool = False,
+    ranges: bool = False,
+    quantiles: Sequence[float] | None = None,
     evaluate: bool = False,
     ledger: Ledger | str | Path | None = None,
     engine: EngineName | None = None,
@@ -196,6 +200,9 @@ def private_histogram(
     estimator     truncated (never reports a value that nobody holds) or unbiased (needs a domain)
     messages      really make, shuffle and count every message (needs a domain)
     consistent    adjust the estimates to numbers that are possible: none negative, together as many as people hold
+    ranges        count ranges of values too, by a protocol of their own: the values of the domain are in order, and the
+                  estimate has `range`, `quantile` and `distribution`
+    quantiles     the same, and the shares of people, such as 0.5, whose quantiles are shown
     evaluate      compare with the truth; the comparison is not private
     ledger        where the release is entered before its noise is drawn; refused if it is over the limit
     engine        local or spark, `master` its address
@@ -208,6 +215,14 @@ def private_histogram(
     # checked before anything is read; the number of people is not known yet
     Target(users=1, bins=1, epsilon=epsilon, delta=delta)
     beta = failure_probability(beta)
+    if ranges := ranges or quantiles is not None:
+        checked_shares(QUARTILES if quantiles is None else quantiles)
+        check_alone(
+            protocol=(protocol, None),
+            estimator=(estimator, None),
+            values_per_person=(values_per_person, 1),
+            column=(isinstance(column, list | tuple) and len(column) > 1, False),
+        )
     spending = Spending(ledger)
     check_trust(trust, messages=messages)
     with People(
@@ -226,6 +241,8 @@ def private_histogram(
         format=format,
         progress=progress,
     ) as people:
+        if ranges and not people.listed:
+            raise needs_order()
         if messages and not people.listed:
             raise ParameterError("making messages needs a domain: the list of possible values")
         users = people.number(count=not messages)
@@ -237,22 +254,25 @@ def private_histogram(
             values_per_person=values_per_person,
             fillers=people.fillers,
         )
-        chosen = choose(
-            target,
-            beta=beta,
-            protocol=protocol,
-            estimator=estimator,
-            listed=people.listed,
-            practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
-            trust=trust,
-            progress=progress,
-        )
         instead = None
-        if trust == "shuffler" and not messages:
-            instead = curator_error(target, beta=beta, estimator=estimator, listed=people.listed)
+        if ranges:
+            chosen = choose_ranges(target, listed=people.listed, trust=trust, progress=progress)
+        else:
+            chosen = choose(
+                target,
+                beta=beta,
+                protocol=protocol,
+                estimator=estimator,
+                listed=people.listed,
+                practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
+                trust=trust,
+                progress=progress,
+            )
+            if trust == "shuffler" and not messages:
+                instead = curator_error(target, beta=beta, estimator=estimator, listed=people.listed)
         spend = spending.entering(chosen.protocol, what=people.column.name, entry=chosen.entry)
         tally = (people.send if messages else people.draw)(chosen.protocol, before=spend)
-        estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
+        estimate = in_units(chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain), domain)
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
         estimate = estimate.consistent() if consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from shuffledp.engines.people import People, places
 from shuffledp.engines.possible import PossibleValues
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.evaluate import Evaluation, evaluate
+from shuffledp.jobs.ranges import RangeSimulation, check_alone, choose_ranges, simulate_ranges
 from shuffledp.jobs.trust import check_trust
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EstimatorName, ReleaseName, TrustName
+from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.words import at_most, counted, readable, surely
 
@@ -35,6 +37,8 @@ class Simulation(Brief):
     beta: float
     predicted_error: float
     trials: tuple[Evaluation, ...]
+
+    over: ClassVar[str] = "over all values"
 
     @property
     def covered(self) -> float:
@@ -101,15 +105,21 @@ def simulate(
     protocol: ReleaseName | None = None,
     estimator: EstimatorName | None = None,
     beta: float = 0.05,
+    ranges: bool = False,
     delimiter: str | None = None,
     encoding: str | None = None,
     format: FormatName | None = None,
     progress: Progress = quiet,
-) -> Simulation:
-    """The errors of many seeded releases of the same data; the parameters are those of private_histogram."""
+) -> Simulation | RangeSimulation:
+    """The errors of many seeded releases of the same data; the parameters are those of private_histogram.
+
+    With `ranges`, those of the distribution function.
+    """
     Target(users=1, bins=1, epsilon=epsilon, delta=delta)  # checked before anything is read
     beta, trials = failure_probability(beta), whole("trials", trials)
     check_trust(trust)
+    if ranges:
+        check_alone(protocol=(protocol, None), estimator=(estimator, None), values_per_person=(values_per_person, 1))
     rng = np.random.default_rng(whole("seed", seed, minimum=0))
     with People(
         data,
@@ -127,15 +137,21 @@ def simulate(
         rng=rng,
     ) as people:
         users, truth = people.number(count=True), people.numbered()
+    target = Target(
+        users=users,
+        bins=people.domain.size,
+        epsilon=epsilon,
+        delta=delta,
+        values_per_person=values_per_person,
+        fillers=people.fillers,
+    )
+    if ranges:
+        protocol_of_ranges = choose_ranges(target, listed=people.listed, trust=trust, progress=progress).protocol
+        assert isinstance(protocol_of_ranges, Ranges)
+        counts = truth.dense(bins=protocol_of_ranges.bins).counts
+        return simulate_ranges(protocol_of_ranges, counts, trials=trials, rng=rng, beta=beta, progress=progress)
     chosen = choose(
-        Target(
-            users=users,
-            bins=people.domain.size,
-            epsilon=epsilon,
-            delta=delta,
-            values_per_person=values_per_person,
-            fillers=people.fillers,
-        ),
+        target,
         beta=beta,
         protocol=protocol,
         estimator=estimator,

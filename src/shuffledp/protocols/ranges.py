@@ -300,6 +300,7 @@ class Ranges(Brief):
             guarantee=ran.guarantee,
             about=partial(ran.describe, beta=beta),
             domain=domain,
+            fillers=self.fillers,
         )
         return ran.in_order(plain, edges=edges, ordered=ordered)
 

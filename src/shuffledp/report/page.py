@@ -263,6 +263,8 @@ def command(release: Release) -> str:
         words.append(f"--{name.replace('_', '-')}")
         if name == "domain":
             words.append("FILE")
+        elif name == "quantiles":
+            words.append(",".join(f"{share:g}" for share in value))
         elif value is not True:
             words.append(shlex.quote(f"{value:.15g}" if isinstance(value, float) else str(value)))
     return " ".join(words)
