@@ -111,10 +111,10 @@ Consistent = Annotated[
 ]
 Quantiles = Annotated[
     str | None,
-    option("SHARES", "Show quantiles of values in order, such as 0.25,0.5,0.75; needs --edges, --by or --domain."),
+    option("SHARES", "Quantiles of values in order: 0.25,0.5,0.75; needs --edges, --by or --domain.", panel=RESULT),
 ]
 Ranges = Annotated[
-    bool, flag("--ranges", "Count ranges of values in order, for the distribution function and quantiles.")
+    bool, flag("--ranges", "Count ranges of values in order: the distribution function and quantiles.", panel=RESULT)
 ]
 Top = Annotated[int, option("NUMBER", "How many of the largest values to show.", panel=RESULT, parser=whole_number)]
 Force = Annotated[bool, flag("--force", "Overwrite files that exist.", panel=RESULT)]
