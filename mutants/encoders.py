@@ -155,6 +155,14 @@ FAULTS = (
         tests=(f"{_CONDITIONS}::test_every_hostile_text_against_every_kind_of_literal",),
     ),
     Fault(
+        name="moments-that-no-calendar-has",
+        harm="One moment far outside all calendars makes a condition fail, and everybody learns of it.",
+        file="engines/condition_sql.py",
+        old='if zone := _ZONES.get(self.types.get(column, "")):',
+        new='if zone := _ZONES.get(""):',
+        tests=(f"{_CONDITIONS}::test_a_moment_that_no_calendar_has_in_a_file",),
+    ),
+    Fault(
         name="and-binds-like-or",
         harm="A condition means something else than in SQL, and other people are counted.",
         file="engines/conditions.py",

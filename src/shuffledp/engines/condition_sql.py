@@ -22,7 +22,6 @@ from decimal import Decimal
 from math import inf
 from typing import Any
 
-from shuffledp.engines.kinds import Kind
 from shuffledp.engines.sql import quoted_name, quoted_text
 from shuffledp.pipeline.edges import scaled
 from shuffledp.pipeline.written_moments import MOMENT
@@ -138,20 +137,13 @@ def _decimal(whole: int) -> str:
 
 @dataclass(frozen=True)
 class DuckDB(Sql):
-    """The SQL of DuckDB.
+    """The SQL of DuckDB; `types` has its names of the types of columns."""
 
-    `kinds` has those columns of memory whose entries are kept as keys or as ticks, `types` the names of DuckDB's types
-    of others.
-    """
-
-    kinds: Mapping[str, Kind]
     types: Mapping[str, str]
 
     def text(self, column: str) -> str:
         """A value as text; NULL where it is missing or NaN."""
         name = quoted_name(column)
-        if column in self.kinds:
-            return _kept(name, self.kinds[column].type)
         if zone := _ZONES.get(self.types.get(column, "")):
             # moments that no calendar has are there, but DuckDB fails to write them
             known = f"{name} >= {zone[0]} '0001-01-01{zone[1]}' AND {name} < {zone[0]} '10000-01-01{zone[1]}'"
@@ -180,8 +172,6 @@ class DuckDB(Sql):
 
     def infinite(self, column: str) -> str:
         """Whether a value is an infinite float."""
-        if column in self.kinds:
-            return "FALSE"
         return f"({self._is_float(quoted_name(column))} AND {self.text(column)} IN ('inf', '-inf'))"
 
     def later(self, moment: str, minutes: str) -> str:
@@ -199,31 +189,6 @@ _ZONES = {
     "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", " 00:00:00+00"),
 }
 """Types of moments, and how literals of each are written."""
-
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_FIRST, _LAST = (date.min - date(1970, 1, 1)).days, (date.max - date(1970, 1, 1)).days + 1
-"""The days from which on and before which moments that are kept as ticks are dates."""
-
-
-def _kept(name: str, kind: Any) -> str:
-    """The text of an entry that is the key of a label, or the ticks of a date or a moment."""
-    from pyarrow import types
-
-    if kind is None:
-        key = f"CAST({name} AS VARCHAR)"
-        return (
-            f"CASE WHEN {key} = 'b1' THEN 'true' WHEN {key} = 'b' THEN 'false' WHEN {key} = 'finf' THEN '1e9999' "
-            f"WHEN {key} = 'f-inf' THEN '-1e9999' WHEN {key}[1] NOT IN ('x', 'l') THEN {key}[2:] END"
-        )
-    if types.is_timestamp(kind) or types.is_date(kind):
-        per_second = 10**3 if types.is_date64(kind) else 1 if types.is_date32(kind) else _PER_SECOND[kind.unit]
-        day = per_second * (1 if types.is_date32(kind) else 86400)
-        ticks = f"CAST({name} AS BIGINT)"
-        seconds = f"{ticks} * 86400" if types.is_date32(kind) else f"{ticks} // {per_second}"
-        at = f"make_timestamp({seconds} * 1000000)"  # what is finer than a second does not matter
-        known = f"{name} >= {_FIRST * day} AND {name} < {_LAST * day}"
-        return f"CASE WHEN {known} THEN CAST({at} AS VARCHAR) WHEN {name} IS NOT NULL THEN '' END"
-    return f"nullif(CAST({name} AS VARCHAR), 'nan')"
 
 
 @dataclass(frozen=True)

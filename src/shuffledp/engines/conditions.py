@@ -25,8 +25,6 @@ from shuffledp.pipeline.written_numbers import NUMBER, read_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shuffledp.engines.kinds import Kind
-
 _TOKEN = re.compile(
     rf"""(?P<space>[ \t\r\n]+)|(?P<number>{NUMBER.replace("(", "(?:")})(?![\w.])|(?P<text>'(?:[^']|'')*')"""
     r"""|(?P<name>"(?:[^"]|"")+")|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|<>|!=|[=<>(),])"""
@@ -122,13 +120,9 @@ class Condition:
     def __str__(self) -> str:
         return self.text
 
-    def to_duckdb(self, kinds: Mapping[str, Kind] | None = None, types: Mapping[str, str] | None = None) -> str:
-        """An expression of DuckDB.
-
-        `kinds` says how entries of columns in memory are read that are kept as keys or ticks. `types` has the types of
-        other columns as DESCRIBE shows them; without it, a moment that no calendar has is an error of DuckDB.
-        """
-        return self._root.sql(DuckDB(kinds or {}, types or {}))
+    def to_duckdb(self, types: Mapping[str, str]) -> str:
+        """An expression of DuckDB; `types` has the types of columns as DESCRIBE shows them."""
+        return self._root.sql(DuckDB(types))
 
     def to_spark(self) -> str:
         """An expression of Spark."""
