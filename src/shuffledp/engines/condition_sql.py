@@ -145,9 +145,10 @@ class DuckDB(Sql):
         """A value as text; NULL where it is missing or NaN."""
         name = quoted_name(column)
         if zone := _ZONES.get(self.types.get(column, "")):
-            # moments that no calendar has are there, but DuckDB fails to write them
+            # moments that no calendar has are there, but DuckDB fails to write them, even where that is not needed
             known = f"{name} >= {zone[0]} '0001-01-01{zone[1]}' AND {name} < {zone[0]} '10000-01-01{zone[1]}'"
-            return f"CASE WHEN {known} THEN CAST({name} AS VARCHAR) WHEN {name} IS NOT NULL THEN '' END"
+            written = f"CAST(CASE WHEN {known} THEN {name} END AS VARCHAR)"
+            return f"coalesce({written}, CASE WHEN {name} IS NOT NULL THEN '' END)"
         return f"nullif(CAST({name} AS VARCHAR), CASE WHEN {self._is_float(name)} THEN 'nan' END)"
 
     def literal(self, text: str) -> str:
