@@ -190,7 +190,7 @@ CONNECTION = duckdb.connect()
 def on_duckdb(condition, table):
     CONNECTION.register("rows", table)
     types = {name: kind for name, kind, *_ in CONNECTION.execute("DESCRIBE rows").fetchall()}
-    return [one for (one,) in CONNECTION.execute(f"SELECT {condition.to_duckdb(types)} FROM rows").fetchall()]
+    return [one for (one,) in CONNECTION.execute(f"SELECT {condition.to_duckdb(types=types)} FROM rows").fetchall()]
 
 
 @settings(max_examples=150)

@@ -120,9 +120,12 @@ class Condition:
     def __str__(self) -> str:
         return self.text
 
-    def to_duckdb(self, types: Mapping[str, str]) -> str:
-        """An expression of DuckDB; `types` has the types of columns as DESCRIBE shows them."""
-        return self._root.sql(DuckDB(types))
+    def to_duckdb(self, *, types: Mapping[str, str] | None = None) -> str:
+        """An expression of DuckDB; `types` has the types of columns as DESCRIBE shows them.
+
+        Without it, a moment that no calendar has is an error of DuckDB.
+        """
+        return self._root.sql(DuckDB(types or {}))
 
     def to_spark(self) -> str:
         """An expression of Spark."""
