@@ -291,6 +291,7 @@ def test_newer_files_are_refused(ledger, path):
     [
         ["DROP TRIGGER entries_stay", "DELETE FROM entries WHERE number = 1"],
         ["DROP TRIGGER entries_keep", "UPDATE entries SET day = 'yesterday'"],
+        ["DROP TRIGGER entries_keep", "UPDATE entries SET day = x'00'"],
         ["DROP TRIGGER the_budget_stays", "DELETE FROM budget"],
         ["PRAGMA user_version = 0"],
     ],

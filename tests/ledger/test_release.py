@@ -117,3 +117,24 @@ def test_without_a_ledger_nothing_is_said(tmp_path):
     release = private_histogram(VALUES, **GUARANTEE)
     assert not any("ledger" in note for note in release.notes)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"trust": "curator"},
+        {"trust": "curator", "domain": ["a", "b"]},
+        {"user": "who", "values_per_person": 2, "column": "value"},
+        {"user": "who", "where": "value = 'a'", "column": "value"},
+    ],
+)
+def test_every_kind_of_release_is_entered(ledger, asked):
+    data = {"value": VALUES, "who": list(range(900))} if "column" in asked else VALUES
+    release = private_histogram(data, **GUARANTEE, **asked, ledger=ledger)
+    (entry,) = ledger.entries
+    assert entry.made() == release.protocol
+    assert entry.curve == release.protocol.privacy
+    assert ledger.total.delta(0.3) <= release.protocol.privacy.delta(0.3)
+    with pytest.raises(BudgetError, match=r"The same release fits with epsilon="):
+        private_histogram(data, **{**GUARANTEE, "epsilon": 2.0, "delta": 8e-6}, **asked, ledger=ledger)
+    assert len(ledger.entries) == 1

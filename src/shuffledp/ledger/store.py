@@ -38,7 +38,7 @@ CREATE TABLE budget (
     by_results INTEGER NOT NULL,
     day TEXT NOT NULL,
     version TEXT NOT NULL
-) STRICT;
+);
 CREATE TABLE entries (
     number INTEGER PRIMARY KEY,
     day TEXT NOT NULL,
@@ -50,7 +50,7 @@ CREATE TABLE entries (
     version TEXT NOT NULL,
     published INTEGER NOT NULL,
     parameters TEXT
-) STRICT;
+);
 CREATE TRIGGER the_limit_stays BEFORE UPDATE ON budget BEGIN SELECT RAISE(ABORT, 'a limit stays'); END;
 CREATE TRIGGER the_budget_stays BEFORE DELETE ON budget BEGIN SELECT RAISE(ABORT, 'a limit stays'); END;
 CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'what is spent is spent'); END;
@@ -228,7 +228,7 @@ def _entries(connection: sqlite3.Connection, path: Path) -> list[LedgerEntry]:
             )
             for number, day, what, protocol, epsilon, delta, people, version, published, parameters in rows
         ]
-    except ValueError:
+    except (TypeError, ValueError):
         raise DataError(_DAMAGED.format(path=path)) from None
 
 
