@@ -11,7 +11,17 @@ from datetime import date
 import numpy as np
 import pytest
 
-from shuffledp import BinarySum, DataError, Domain, Histogram, MissingExtraError, ParameterError, run
+from shuffledp import (
+    BinarySum,
+    DataError,
+    Domain,
+    DummyHistogram,
+    Edges,
+    Histogram,
+    MissingExtraError,
+    ParameterError,
+    run,
+)
 from shuffledp.pipeline.estimate import _csv_cell, _harmless
 from shuffledp.words import surely
 from tests.oracles.html_pages import read_page
@@ -293,3 +303,18 @@ def test_labels_that_are_not_numbers_make_valid_json():
 def test_top_checks_its_limit(estimate):
     with pytest.raises(ParameterError, match="limit"):
         estimate.top(-1)
+
+
+def test_values_that_follow_each_other_are_shown_and_written_in_that_order():
+    """Months and intervals, whatever their counts; a list of names by size."""
+    edges = Edges("0:50:10")
+    counts = np.array([0, 500, 3000, 900, 2000, 600, 0])
+    protocol = DummyHistogram.calibrate(users=7000, bins=counts.size, epsilon=1, delta=1e-6)
+    tally = protocol.sample_tally(counts, rng=np.random.default_rng(0))
+    labels = edges.domain.decode(np.arange(counts.size)).tolist()
+    ordered = protocol.estimate(tally, domain=edges.domain, reports=7000)
+    assert [row.label for row in ordered.rows_to_show(3)] == ordered.to_columns()["label"] == labels
+    assert ordered.top(1)[0].label == labels[2]
+    assert ordered.to_text().index(labels[1]) < ordered.to_text().index(labels[2])
+    named = protocol.estimate(tally, domain=Domain.of(labels), reports=7000)
+    assert [row.label for row in named.rows_to_show(2)] == [labels[2], labels[4]]

@@ -82,6 +82,8 @@ class _Lines:
         self._release, self._rows = release, release.estimate.top()
         self._truth = _true_counts(release)
         self._kept = min(top, len(self._rows))
+        if len(in_order := release.estimate.rows_to_show(top)) == len(self._rows):
+            self._rows, self._kept = in_order, len(in_order)
         self._smallest = min(_SMALLEST_SHOWN, max(0, len(self._rows) - self._kept - 1))
         self._scale = Scale.of([*self._rows[: self._kept], *self._rows[len(self._rows) - self._smallest :]])
         self._marks = ("█", "▒") if Screen().encoding.startswith("utf") else ("#", ".")

@@ -54,7 +54,8 @@ class DateBins:
             _check_type(self._kind.type, periods)
         self._minutes = [(edge - _EPOCH) // timedelta(minutes=1) for edge in periods.edges]
         listed = periods.domain
-        self.domain = Domain.of([*listed.decode(np.arange(listed.size)).tolist(), None]) if missing else listed
+        labels = listed.decode(np.arange(listed.size)).tolist()
+        self.domain = Domain.of([*labels, None], in_order=True) if missing else listed
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
         """The bin of every value of an Arrow array."""

@@ -52,7 +52,8 @@ class NumberBins:
                 "hour, day, week, month or year (--by, Periods in Python), other values by a list (--domain)"
             )
         listed = edges.domain
-        self.domain = Domain.of([*listed.decode(np.arange(listed.size)).tolist(), None]) if missing else listed
+        labels = listed.decode(np.arange(listed.size)).tolist()
+        self.domain = Domain.of([*labels, None], in_order=True) if missing else listed
         self._thresholds: dict[Any, Any] = {}
 
     def __call__(self, values: Any) -> NDArray[np.int64]:

@@ -155,7 +155,9 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         estimator=str(stored["estimator"]),
         guarantee=promise,
         about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
-        domain=Domain.of(labels.tolist()) if listed else Domain.implicit(protocol.bins),
+        domain=Domain.of(labels.tolist(), in_order=bool(stored["in_order"]))
+        if listed
+        else Domain.implicit(protocol.bins),
         values_per_person=protocol.values_per_person,
         fillers=protocol.fillers,
         adjusted=bool(stored["adjusted"]),

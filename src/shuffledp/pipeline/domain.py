@@ -30,13 +30,16 @@ class Domain(ABC):
     can_list = True
     """Whether every label can be named, as reporting every bin needs."""
 
+    in_order = False
+    """Whether the labels follow each other, as intervals and periods do: tables and files then keep that order."""
+
     factors: tuple[Domain, ...] = ()
     """The domains of the parts of labels that are tuples."""
 
     @staticmethod
-    def of(labels: Iterable[Hashable]) -> Domain:
-        """The listed labels, in this order."""
-        return _Listed(labels)
+    def of(labels: Iterable[Hashable], *, in_order: bool = False) -> Domain:
+        """The listed labels, in this order, which tables and files keep if the labels follow each other."""
+        return _Listed(labels, in_order=in_order)
 
     @staticmethod
     def range(start: int, stop: int | None = None) -> Domain:
@@ -80,7 +83,8 @@ def _outside() -> DataError:
 
 
 class _Listed(Domain):
-    def __init__(self, labels: Iterable[Hashable]) -> None:
+    def __init__(self, labels: Iterable[Hashable], *, in_order: bool = False) -> None:
+        self.in_order = in_order
         self._labels = as_symbols(_listed(labels))
         try:
             self._bins = {symbol(label): i for i, label in enumerate(self._labels.tolist())}
@@ -216,6 +220,7 @@ class _WithAbsent(Domain):
 
     def __init__(self, rest: Domain, fillers: int) -> None:
         self._rest, self.can_list, self.factors = rest, rest.can_list, rest.factors
+        self.in_order = rest.in_order
         self._absent = as_symbols([Absent(most=fillers - number) for number in range(1, fillers + 1)])
         self.size = rest.size + fillers
 

@@ -61,7 +61,7 @@ class Edges:
         """The labels of all intervals, from the lowest to the highest."""
         texts = list(map(written, self.edges))
         between = (f"{below} to below {above}" for below, above in pairwise(texts))
-        return Domain.of([f"below {texts[0]}", *between, f"{texts[-1]} and above"])
+        return Domain.of([f"below {texts[0]}", *between, f"{texts[-1]} and above"], in_order=True)
 
     def interval(self, number: int) -> tuple[int | Decimal | None, int | Decimal | None]:
         """The ends of an interval, counted from 0, of which it holds the lower; None where it is open."""

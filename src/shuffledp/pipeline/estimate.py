@@ -46,6 +46,9 @@ from shuffledp.words import (
 MOST_BARS = 25
 """As many as fit a page or the answer of a notebook."""
 
+_MOST_IN_ORDER = 60
+"""Values that follow each other are all shown up to this number: hours of two days, months of five years."""
+
 _BARS_IN_TEXT = 10
 """Enough to see what a release is about."""
 
@@ -167,7 +170,9 @@ class Estimate:
         """The bins with the largest estimates, largest first."""
         if limit is not None:
             limit = whole("limit", limit, minimum=0)
-        order = np.argsort(-self.counts, kind="stable")[:limit]
+        return self._rows_at(np.argsort(-self.counts, kind="stable")[:limit])
+
+    def _rows_at(self, order: NDArray[np.int64]) -> list[Row]:
         return [Row(*row) for row in zip(
             self.labels[order].tolist(),
             self.counts[order].tolist(),
@@ -192,6 +197,17 @@ class Estimate:
         least = held if everything else 0
         counts = nearest_possible(self.counts, low=low, high=high, least=least, most=held)
         return replace(self, counts=counts, adjusted=True)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the values follow each other, as intervals and periods do."""
+        return self.domain is not None and self.domain.in_order
+
+    def rows_to_show(self, limit: int) -> list[Row]:
+        """The largest bins, or, where they follow each other and fit, all of them in that order."""
+        if not self.in_order or len(self) > max(limit, _MOST_IN_ORDER):
+            return self.top(limit)
+        return self._rows_at(np.arange(len(self)))
 
     def explain(self) -> str:
         """What its reader must know, in short paragraphs with titles: what is promised, by whom, how sure it is."""
@@ -242,13 +258,13 @@ class Estimate:
 
     def to_text(self, limit: int = _BARS_IN_TEXT, *, column: str = "value") -> str:
         """The largest values as a small table of text, with bars."""
-        rows = self.top(limit)
+        rows = self.rows_to_show(limit)
         lines = [text_bars(rows, column=column)] if rows else []
         return "\n".join([*lines, *self._below(len(rows))])
 
     def bars_html(self, limit: int = MOST_BARS, *, column: str = "value", title: str = "") -> str:
         """The largest values as an HTML table with bars: a part of a page, without scripts."""
-        rows = self.top(limit)
+        rows = self.rows_to_show(limit)
         table = html_bars(rows, column=column) if rows else ""
         head = f"<b>{escape(title)}</b>: " if title else ""
         below = "".join(f"<p>{escape(line)}</p>" for line in self._below(len(rows)))
@@ -257,7 +273,7 @@ class Estimate:
 
     def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
         """The largest values as bars, with intervals, on axes of matplotlib; returns the axes."""
-        rows = self.top(limit)
+        rows = self.rows_to_show(limit)
         return draw_bars(new_axes(len(rows)) if ax is None else ax, rows)
 
     def _below(self, drawn: int) -> Iterator[str]:
@@ -269,12 +285,12 @@ class Estimate:
         yield f"All intervals hold at once with probability {surely(self.beta)}."
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The histogram as named columns of plain Python values, largest estimate first.
+        """The histogram as named columns of plain Python values, largest estimate first, or in the order of the values.
 
         `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value that is looked at
         alone, each with probability 1 - beta.
         """
-        order = np.argsort(-self.counts, kind="stable")
+        order = np.arange(len(self)) if self.in_order else np.argsort(-self.counts, kind="stable")
         return {
             "label": self.labels[order].tolist(),
             "count": self.counts[order].tolist(),
@@ -315,6 +331,7 @@ class Estimate:
             "log2_bins": math.log2(self.bins),
             "estimator": self.estimator,
             "adjusted": self.adjusted,
+            "in_order": self.in_order,
             "beta": self.beta,
             "unreported_high": self.simultaneous.unreported_high,
             "unreported_high_alone": self.per_bin.unreported_high,

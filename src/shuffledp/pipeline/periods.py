@@ -67,7 +67,7 @@ class Periods:
     def domain(self) -> Domain:
         """The labels of all periods in their order, between the time before and the time after."""
         names = [_name(self.by, edge) for edge in self.edges]
-        return Domain.of([f"before {names[0]}", *names[:-1], f"{names[-1]} and later"])
+        return Domain.of([f"before {names[0]}", *names[:-1], f"{names[-1]} and later"], in_order=True)
 
     def interval(self, number: int) -> tuple[datetime | None, datetime | None]:
         """The ends of a period, counted from 0, of which it holds the earlier; None where it is open."""

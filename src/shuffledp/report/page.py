@@ -136,7 +136,7 @@ def headline(release: Release) -> dict[str, str]:
 def bars_title(release: Release) -> str:
     """What the bars show."""
     number = len(release.estimate)
-    if number <= MOST_BARS:
+    if len(release.estimate.rows_to_show(MOST_BARS)) == number:
         return "The one value that is shown" if number == 1 else f"All {number:,} values that are shown"
     return f"The {MOST_BARS:,} most frequent of {number:,} values that are shown"
 
@@ -154,7 +154,7 @@ def _histogram(release: Release) -> str:
     if not len(estimate):
         return "<h2>No value is frequent enough to be shown</h2>"
     return f"""<h2>{bars_title(release)}</h2>
-<figure>{html_bars(estimate.top(MOST_BARS), column=release.column)}
+<figure>{html_bars(estimate.rows_to_show(MOST_BARS), column=release.column)}
 <figcaption>Bars are estimates, the thin lines on them intervals: all of them together hold the true numbers with
 probability {surely(estimate.beta)}. {_hidden(release)}</figcaption></figure>"""
 
@@ -170,7 +170,7 @@ def _all_values(release: Release) -> str:
     """A chart only where the bars do not show everything."""
     if not len(release.estimate):
         return f"<p>{_hidden(release)}</p>"
-    if len(release.estimate) <= MOST_BARS:
+    if len(release.estimate.rows_to_show(MOST_BARS)) == len(release.estimate):
         return ""
     return f"""<figure><h2>All values that are shown, sorted</h2>{all_values(release)}
 <figcaption>The line shows the estimates, the band their intervals. Both axes are logarithmic: each step of the same
@@ -277,7 +277,7 @@ def _table(release: Release) -> str:
     rows = "".join(
         f'<tr><th scope="row"><bdi>{escape(shown(row.label, width=200))}</bdi></th><td>{round(row.count):,}</td>'
         f'<td class="share">{row.count / estimate.people:.3%}</td><td>{row.low:,} to {row.high:,}</td></tr>'
-        for row in estimate.top(MOST_ROWS)
+        for row in estimate.rows_to_show(MOST_ROWS)
     )
     some = min(MOST_ROWS, len(estimate))
     which = f"the first {some:,} of {len(estimate):,} values" if some < len(estimate) else counted(some, "value")
