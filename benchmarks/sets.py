@@ -7,7 +7,6 @@ from pathlib import Path
 
 import duckdb
 
-from benchmarks.files import spark_session
 from benchmarks.timing import best_of, table
 from shuffledp import SparseHistogram
 from shuffledp.engines.people import People
@@ -34,9 +33,9 @@ def bare(path, how):
         connection.sql(f"SELECT value, count(*) FROM ({kept}) GROUP BY value").to_arrow_table()
 
 
-def release(path, engine="local"):
+def release(path):
     options = {"user": "person", "values_per_person": MOST, "drop_missing": False, "domain": None, "other": False}
-    with People(path, column="value", engine=engine, **options) as people:
+    with People(path, column="value", **options) as people:
         users = people.number(count=True)
         protocol = SparseHistogram.calibrate(
             users=users, bins=people.domain.size, epsilon=1, delta=1e-9, values_per_person=MOST
@@ -53,17 +52,14 @@ def rows(folder):
             for name, way in ways.items():
                 seconds[name] = min(seconds[name], best_of(way, rounds=1, warm_up=0))
         ratio = seconds["ours"] / min(seconds[how] for how in BOUNDED)
-        on_spark = best_of(partial(release, path, "spark"), rounds=1, warm_up=0)
-        figures = (*seconds.values(), ratio, on_spark)
+        figures = (*seconds.values(), ratio)
         yield f"{people:,}", f"{ROWS_EACH * people:,}", *(f"{figure:.2f}" for figure in figures)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        session = spark_session()
         table(
             f"At most {MOST} different values of each person, from rows to the estimate, seconds",
-            ["people", "rows", *(f"bare SQL, {how}" for how in BOUNDED), "ours", "ours / fastest", "ours, on Spark"],
+            ["people", "rows", *(f"bare SQL, {how}" for how in BOUNDED), "ours", "ours / fastest"],
             rows(folder),
         )
-        session.stop()
