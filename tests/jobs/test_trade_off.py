@@ -44,3 +44,12 @@ def test_protocols_that_are_not_possible_are_left_out():
     few = trade_off(plan(users=100, bins=20, epsilon=1, delta=1e-6))
     assert set(few.choices) == {"sparse"}
     assert set(few.errors) == {"sparse"}
+
+
+@pytest.mark.slow
+def test_several_values_are_drawn_with_their_own_errors():
+    asked = {**ASKED, "bins": 100, "values_per_person": 2}
+    drawn = trade_off(plan(**asked))
+    at = drawn.bin_powers.index(10)
+    assert drawn.errors["hist"][at] == plan(**{**asked, "bins": 2**10}).row("hist").simultaneous
+    assert all(point.messages > 2 for point in drawn.sparse_budgets)

@@ -60,7 +60,7 @@ def trade_off(asked: Plan, *, progress: Progress = quiet) -> TradeOff:
 
 
 def _sparse_budgets(asked: Plan) -> tuple[Point, ...]:
-    best, usual = asked.row("sparse-best"), asked.row("sparse").messages
+    best, usual, own = asked.row("sparse-best"), asked.row("sparse").messages, asked.values_per_person
     points = [Point(best.messages, best.simultaneous)]
     for factor in _BUDGETS:
         try:
@@ -70,7 +70,8 @@ def _sparse_budgets(asked: Plan) -> tuple[Point, ...]:
                 epsilon=asked.epsilon,
                 delta=asked.delta,
                 honest_users=asked.honest_users,
-                messages=1 + _BELOW * factor * (usual - 1),
+                values_per_person=asked.values_per_person,
+                messages=own + _BELOW * factor * (usual - own),
             )
         except ParameterError:  # too few messages for the guarantee
             continue
@@ -90,6 +91,8 @@ def _errors_by_bins(asked: Plan, progress: Progress) -> dict[str, tuple[float, .
                 delta=asked.delta,
                 beta=asked.beta,
                 honest_users=asked.honest_users,
+                values_per_person=asked.values_per_person,
+                practical_messages=math.inf,  # nothing is recommended here
             )
         )
     return {name: tuple(found.row(name).simultaneous for found in plans) for name in _GROWING}
