@@ -64,7 +64,7 @@ FAULTS = (
         file="protocols/central/stability_histogram.py",
         old="return ThresholdCurve(noise=noise, threshold=threshold, values=values).keeps(epsilon, delta)",
         new="return ThresholdCurve(noise=noise, threshold=threshold).keeps(epsilon, delta)",
-        tests=(f"{_SEVERAL}::test_the_promise_is_kept_by_the_curve_and_said",),
+        tests=(f"{_THRESHOLD}::test_every_noise_that_is_tried_has_the_first_threshold_that_is_private",),
     ),
     Fault(
         name="threshold-search-stops-early",

@@ -10,6 +10,7 @@ from shuffledp.accounting.laplace_shifts import loss_of_shifts
 from shuffledp.accounting.threshold_curve import ThresholdCurve
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
+from shuffledp.protocols.central.stability_histogram import _private_pairs
 from shuffledp.verification.exact.pairs import exponential_above
 
 MANY = 44
@@ -154,3 +155,14 @@ def test_the_threshold_is_the_first_that_is_private(values, epsilon, delta):
     assert protocol.privacy.delta(epsilon) <= delta
     lower = ThresholdCurve(noise=protocol.noise, threshold=protocol.threshold - 1, values=values)
     assert lower.delta(epsilon) > delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "values"), [(0.5, 0.05, 4), (1.0, 0.01, 3), (0.5, 0.05, 1)])
+def test_every_noise_that_is_tried_has_the_first_threshold_that_is_private(epsilon, delta, values):
+    """Also where some values become empty and others move, which tells more than either alone."""
+    tried = _private_pairs(epsilon, delta, values=values)
+    assert len(tried) > 20
+    for noise, threshold in tried:
+        assert ThresholdCurve(noise=noise, threshold=threshold, values=values).delta(epsilon) <= delta
+        lower = ThresholdCurve(noise=noise, threshold=max(1, threshold - 1), values=values)
+        assert threshold == 2 or lower.delta(epsilon) > delta

@@ -42,9 +42,9 @@ class Plan(Brief):
     reason: str
     recommended_for_held_data: str | None
     reason_for_held_data: str
-    curator: tuple[PlanRow, ...]
+    curator: tuple[PlanRow, ...] = field(repr=False)
     recommended_for_curator: str | None
-    reason_for_curator: str
+    reason_for_curator: str = field(repr=False)
     warnings: tuple[str, ...]
     protocols: Mapping[str, HistogramProtocol] = field(repr=False, compare=False)
 
