@@ -11,7 +11,7 @@ FAULTS = (
         harm="A value that one person holds is published more often than delta allows.",
         file="protocols/central/stability_histogram.py",
         old="return options[at] if at < len(options) else None",
-        new="return options[max(at - 1, 0)] if at < len(options) else None",
+        new="return options[at] - 1 if at < len(options) else None",
         tests=(f"{_CONTRACT}::test_it_keeps_its_promise[stability]",),
     ),
     Fault(

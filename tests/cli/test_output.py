@@ -167,7 +167,8 @@ def test_explanations_are_short_titled_paragraphs(folder):
     shown = command(*COMMANDS["run"], cwd=folder).stdout
     paragraphs = shown.split("\n\n")[1:]
     assert [text.split(":")[0] for text in paragraphs] == [
-        "Result", "How sure", "Guarantee", "Who must be trusted", "Noise", "How people were counted", "Not protected",
+        "Result", "How sure", "Guarantee", "Who must be trusted", "Noise", "How people were counted",
+        "If you are trusted with the data", "Not protected",
     ]  # fmt: skip
     assert max(map(len, paragraphs)) < 800
     for ours in ("2^", " bin", "lone", "phantom", "safe side"):

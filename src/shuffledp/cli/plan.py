@@ -241,7 +241,7 @@ def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
     best = [answer.recommended_for_held_data, answer.recommended_for_curator if held else answer.recommended]
     for row in rows:
         table.add_column(row.name, justify="right", no_wrap=True, style="bold" if row.name in best else None)
-    left_out = _PER_PERSON if held or not _sendable(answer) else _WHO
+    left_out = {*(() if held else _WHO), *(_PER_PERSON if held or not _sendable(answer) else ())}
     possible = any(not row.problem for row in ((*answer.rows, *answer.curator) if held else answer.rows))
     for title, cell in _MEASURES.items():
         if title not in left_out and (title in _ALWAYS or possible):
