@@ -62,7 +62,7 @@ FAULTS = (
         name="no-place-above-the-last-edge",
         harm="One person beyond the last edge makes the whole count fail, and everybody learns that there is one.",
         file="pipeline/edges.py",
-        old='return Domain.of([f"below {texts[0]}", *between, f"{texts[-1]} and above"])',
+        old='return Domain.of([f"below {texts[0]}", *between, f"{texts[-1]} and above"], in_order=True)',
         new='return Domain.of([f"below {texts[0]}", *between])',
         tests=(f"{_EDGES}::test_edges_in_every_form_are_the_same",),
     ),

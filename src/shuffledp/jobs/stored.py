@@ -143,7 +143,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
     if promise is not None and not kept(promise, protocol.privacy):
         raise DataError("this release contradicts itself: its protocol does not keep its promise")
     labels = as_symbols([_label(row) for row in rows])
-    listed = len(rows) == protocol.bins
+    listed, in_order = len(rows) == protocol.bins, bool(stored["in_order"])
     estimate = Estimate(
         symbols=np.arange(len(rows)) if listed else labels,
         counts=np.array([row["count"] for row in rows], dtype=np.float64),
@@ -155,9 +155,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         estimator=str(stored["estimator"]),
         guarantee=promise,
         about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
-        domain=Domain.of(labels.tolist(), in_order=bool(stored["in_order"]))
-        if listed
-        else Domain.implicit(protocol.bins),
+        domain=Domain.of(labels.tolist(), in_order=in_order) if listed else Domain.implicit(protocol.bins),
         values_per_person=protocol.values_per_person,
         fillers=protocol.fillers,
         adjusted=bool(stored["adjusted"]),
