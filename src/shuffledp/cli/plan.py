@@ -105,7 +105,8 @@ def plan(
     for text in answer.warnings:
         print_note(f"warning: {text}")
     if json:
-        print_json({**plain(answer), "target_error": needs, "most_bins": budget})
+        curator = {"curator": plain(answer.curator), "reason_for_curator": answer.reason_for_curator}
+        print_json({**plain(answer), **curator, "target_error": needs, "most_bins": budget})
     else:
         _show(answer, needs, held=held)
         for title, most in budget.items():
