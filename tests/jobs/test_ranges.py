@@ -185,4 +185,6 @@ def test_a_curator_counts_ranges_too():
     assert curated.protocol.range_error(0.05) < shuffled.protocol.range_error(0.05)
     assert curated.title == "Ranges (ours), by a curator"
     assert "The curator saw every value" in curated.explain()
+    assert "none: a curator is given the values" in curated.to_html()
+    assert "drawn from their exact law" in shuffled.to_html()
     assert Release.from_json(curated.to_json()).to_json() == curated.to_json()

@@ -9,6 +9,7 @@ from shuffledp.errors import ParameterError
 from shuffledp.jobs.choose import MODEL_OF, choose, offered
 from shuffledp.protocols.names import TrustName
 from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
+from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.words import at_most
 
@@ -58,6 +59,7 @@ def curator_in_words(curator: float | None, *, error: float) -> dict[str, str]:
 
 def why_no_messages(protocol: HistogramProtocol) -> str:
     """Of a release that was made without them."""
-    if isinstance(protocol, MessageProtocol):
+    counting = protocol.nodes if isinstance(protocol, Ranges) else protocol
+    if isinstance(counting, MessageProtocol):
         return "none: their counts were drawn from their exact law"
     return "none: a curator is given the values"
