@@ -143,7 +143,7 @@ def quantile_table(estimate: OrderedEstimate, shares: Sequence[float] = SHARES) 
         for share, value, interval in quantile_rows(estimate, shares)
     )
     header = (
-        '<tr><th scope="col">share of people</th><th scope="col">have at most</th>'
+        '<tr><th scope="col">share</th><th scope="col">have at most</th>'
         f'<th scope="col">interval, all at once with probability {surely(estimate.beta)}</th></tr>'
     )
     return f'<table class="all"><thead>{header}</thead><tbody>{rows}</tbody></table>'
