@@ -192,5 +192,5 @@ def written(value: Any) -> str:
     return shown(value)
 
 
-_WHOLE = 10_000
+_WHOLE = 1_000
 """From here on an estimate is written without digits after the point."""
