@@ -18,7 +18,7 @@ import numpy as np
 import opendp.prelude as dp
 from opendp.transformations import choose_branching_factor, make_b_ary_tree, make_consistent_b_ary_tree
 
-BRANCHINGS = (2, 4, 8, 16, 32)
+BRANCHINGS = (4, 16, 32, 64)
 
 
 def noise(kind, *, moved, epsilon, delta):
