@@ -12,8 +12,8 @@ from shuffledp.errors import ParameterError
 from shuffledp.words import readable
 
 MOST_USERS = 10**12
-MOST_VALUES = 1000
-"""Of one person: noise grows in proportion to this number, and more would hide everything."""
+MOST_VALUES = 256
+"""Of one person: noise grows with their number, up to which calibrations were measured and take half a minute."""
 
 LEAST_EPSILON, MOST_EPSILON = 1e-3, 50.0
 LEAST_DELTA = 1e-20

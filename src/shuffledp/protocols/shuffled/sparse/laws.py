@@ -116,7 +116,7 @@ class LawSearch:
         the messages with which the lone ones, which get the rest, still give the guarantee.
         """
         best = self.at(PAIR_RATES[-1])
-        if best and best.messages <= messages:
+        if math.isinf(messages) or (best and best.messages <= messages):
             return best
         single = self.laws(1.0, 1.0)
         most_pairs = messages / (2 * single.pairs.mean)

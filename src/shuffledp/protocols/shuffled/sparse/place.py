@@ -27,16 +27,23 @@ def laws_for(target: Target, *, messages: float | None, error: float | None) -> 
         return _within_error(search, error, target)
     laws = search.cheapest(start=KNEE)
     if laws is None:
-        raise ParameterError(
-            f"no noise was found for epsilon={target.epsilon:g}, delta={target.delta:g}; try a smaller delta"
-        )
+        raise _no_noise(search)
     return laws
+
+
+def _no_noise(search: LawSearch) -> ParameterError:
+    values = "" if search.values == 1 else f" and values_per_person={search.values}"
+    return ParameterError(
+        f"no noise was found for epsilon={search.epsilon:g}, delta={search.delta:g}{values}; try a smaller delta"
+    )
 
 
 def _within_messages(search: LawSearch, messages: float, *, bins_per_person: Fraction) -> SparseLaws:
     """The laws with the smallest error for at most this number of messages per person."""
     budget = math.inf if messages == math.inf else (real("messages", messages) - search.values) / float(bins_per_person)
     laws = search.within(budget) if budget > 0 else None
+    if laws is None and math.isinf(budget):
+        raise _no_noise(search)
     if laws is None:
         cheapest = search.cheapest()
         fewest = search.values + float(bins_per_person) * cheapest.messages if cheapest else math.inf
