@@ -13,7 +13,7 @@ FAULTS = (
     Fault(
         name="edge-on-the-wrong-side",
         harm="Whoever is just 18 is counted among those below 18.",
-        file="engines/thresholds.py",
+        file="engines/bins/thresholds.py",
         old='numbers, side="right")',
         new='numbers, side="left")',
         tests=(f"{_NUMBERS}::test_an_edge_belongs_to_the_interval_above_it_and_both_ends_are_open",),
@@ -21,7 +21,7 @@ FAULTS = (
     Fault(
         name="edges-rounded-to-floats",
         harm="Large numbers beside an edge are counted on the wrong side of it.",
-        file="engines/number_bins.py",
+        file="engines/bins/number_bins.py",
         old="self._thresholds[places] = [scaled(edge, places) for edge in self._edges.edges]",
         new="self._thresholds[places] = [int(float(scaled(edge, places))) for edge in self._edges.edges]",
         tests=(f"{_NUMBERS}::test_whole_numbers_of_every_width",),
@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         name="floats-by-their-binary-value",
         harm="A 0.3 is counted below an edge at 0.3, though it is written like it.",
-        file="engines/number_bins.py",
+        file="engines/bins/number_bins.py",
         old="return Decimal(repr(known)) if isinstance(known, float) else Decimal(known)",
         new="return Decimal(float(one))",
         tests=(f"{_NUMBERS}::test_a_float_reaches_an_edge_that_is_written_like_it",),
@@ -45,7 +45,7 @@ FAULTS = (
     Fault(
         name="text-near-an-edge-as-a-float",
         harm="A number that is rounded to an edge is counted above it.",
-        file="engines/number_bins.py",
+        file="engines/bins/number_bins.py",
         old="found[doubtful] = self._one_by_one(texts.filter(pyarrow.array(doubtful)), read_number)",
         new="found[doubtful] = found[doubtful]",
         tests=(f"{_NUMBERS}::test_text_is_read_strictly_and_exactly_few_or_many",),
@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         name="what-is-no-number-is-zero",
         harm="People without a number are counted among those with 0.",
-        file="engines/number_bins.py",
+        file="engines/bins/number_bins.py",
         old="found = [MISSING if one is None else bisect_right(self._edges.edges, one) for one in numbers]",
         new="found = [bisect_right(self._edges.edges, one or 0) for one in numbers]",
         tests=(f"{_NUMBERS}::test_data_without_a_type_is_read_value_by_value",),
@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         name="days-one-too-late",
         harm="A day of a date column is counted in the period that ends on it.",
-        file="engines/date_bins.py",
+        file="engines/bins/date_bins.py",
         old="days = [-(-minute // _MINUTES_OF_A_DAY) for minute in self._minutes]",
         new="days = [-(-minute // _MINUTES_OF_A_DAY) + 1 for minute in self._minutes]",
         tests=(f"{_DATES}::test_dates",),
@@ -101,7 +101,7 @@ FAULTS = (
     Fault(
         name="value-in-an-error-about-numbers",
         harm="A value that is no number stands in an error message.",
-        file="engines/number_bins.py",
+        file="engines/bins/number_bins.py",
         old='"a value is missing or is no number (it is not shown, since it may be personal): correct the data, "',
         new='f"{values} is missing or is no number: correct the data, "',
         tests=(f"{_NUMBERS}::test_without_a_bin_for_missing_values_they_are_an_error_that_shows_none",),
@@ -109,7 +109,7 @@ FAULTS = (
     Fault(
         name="pairs-swapped",
         harm="Everybody's pair is counted under the label of another.",
-        file="engines/cross_bins.py",
+        file="engines/bins/cross_bins.py",
         old="found = found * encode.domain.size + encode(column)",
         new="found = found + encode(column) * max(1, int(found.max(initial=0)))",
         tests=(f"{_CROSS}::test_every_bin_is_reached_by_its_own_row",),
@@ -141,7 +141,7 @@ FAULTS = (
     Fault(
         name="undecided-is-true",
         harm="Rows that cannot be compared pass a condition, and fail its opposite.",
-        file="engines/condition_sql.py",
+        file="engines/conditions/sql.py",
         old="AS DOUBLE)')} END\"",
         new="AS DOUBLE)')} ELSE TRUE END\"",
         tests=(f"{_CONDITIONS}::test_every_hostile_text_against_every_kind_of_literal",),
@@ -149,7 +149,7 @@ FAULTS = (
     Fault(
         name="conditions-fail-on-text",
         harm="One person's text makes a condition fail, and everybody learns of it.",
-        file="engines/condition_sql.py",
+        file="engines/conditions/sql.py",
         old="""        return f"regexp_full_match({text}, '{pattern}')\"""",
         new="""        return f"CAST({text} AS DOUBLE) IS NOT NULL AND regexp_full_match({text}, '{pattern}')\"""",
         tests=(f"{_CONDITIONS}::test_every_hostile_text_against_every_kind_of_literal",),
@@ -157,7 +157,7 @@ FAULTS = (
     Fault(
         name="moments-that-no-calendar-has",
         harm="One moment far outside all calendars makes a condition fail, and everybody learns of it.",
-        file="engines/condition_sql.py",
+        file="engines/conditions/sql.py",
         old='if zone := _ZONES.get(self.types.get(column, "")):',
         new='if zone := _ZONES.get(""):',
         tests=(f"{_CONDITIONS}::test_a_moment_that_no_calendar_has_in_a_file",),
@@ -165,7 +165,7 @@ FAULTS = (
     Fault(
         name="and-binds-like-or",
         harm="A condition means something else than in SQL, and other people are counted.",
-        file="engines/conditions.py",
+        file="engines/conditions/grammar.py",
         old='return self._chain("OR", lambda: self._chain("AND", self._factor))',
         new='return self._chain("AND", lambda: self._chain("OR", self._factor))',
         tests=(f"{_CONDITIONS}::test_not_binds_closer_than_and_which_binds_closer_than_or",),
@@ -173,7 +173,7 @@ FAULTS = (
     Fault(
         name="literal-in-an-error",
         harm="A person's name in a condition with a mistake stands in an error message.",
-        file="engines/conditions.py",
+        file="engines/conditions/grammar.py",
         old='found = {"end": "the end", "text": "a text", "number": "a number"}.get(kind, text)',
         new='found = {"end": "the end"}.get(kind, text)',
         tests=(f"{_CONDITIONS}::test_an_error_says_where_and_shows_no_literal",),

@@ -76,7 +76,7 @@ FAULTS = (
     Fault(
         name="no-bin-for-missing-values",
         harm="Whoever has no value is refused, and so are all others because of them.",
-        file="engines/codebook.py",
+        file="engines/bins/codebook.py",
         old="if missing and None not in listed:",
         new="if missing and None in listed:",
         tests=(f"{_ENGINES}::test_codebook_has_a_bin_for_missing_and_for_other_values_whether_needed_or_not",),
@@ -124,7 +124,7 @@ FAULTS = (
     Fault(
         name="type-from-all-values",
         harm="One person's value decides how everybody's is named, or that nothing is counted at all.",
-        file="engines/stored.py",
+        file="engines/sources/stored.py",
         old="    return store_one_by_one(list(values))\n\n\n# data with a type",
         new="    return store_arrow(pa.array(list(values), from_pandas=True))\n\n\n# data with a type",
         tests=("tests/engines/test_inputs_in_memory.py::test_a_number_its_text_and_a_truth_value_are_three_labels",),
@@ -132,7 +132,7 @@ FAULTS = (
     Fault(
         name="values-outside-the-domain-are-shown",
         harm="A value that is not in the list stands in an error message.",
-        file="engines/codebook.py",
+        file="engines/bins/codebook.py",
         old='"a value is not in the domain (it is not shown, since it may be personal): list every possible value, "',
         new='f"{values.to_pylist()} is not in the domain: list every possible value, "',
         tests=(f"{_ENGINES}::test_codebook_refuses_other_values_without_showing_or_counting_them",),

@@ -9,7 +9,7 @@ FAULTS = (
     Fault(
         name="values-of-one-bin-count-one-by-one",
         harm="Whoever holds five values outside the list moves that count by five, five times what is promised.",
-        file="engines/holding.py",
+        file="engines/bounded_sets.py",
         old="people, bins = _different(people, encode(entries))",
         new="bins = encode(entries)",
         tests=(f"{_SETS}::test_values_outside_the_list_count_once_together",),
@@ -17,7 +17,7 @@ FAULTS = (
     Fault(
         name="more-values-than-allowed",
         harm="A person with many values moves more counts than the noise is for.",
-        file="engines/holding.py",
+        file="engines/bounded_sets.py",
         old="kept[order[rank >= most]] = False",
         new="kept[order[rank > most]] = False",
         tests=(f"{_SETS}::test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones",),
@@ -25,7 +25,7 @@ FAULTS = (
     Fault(
         name="the-first-values-are-kept",
         harm="Which values of a person count depends on how the data is ordered, and some never do.",
-        file="engines/holding.py",
+        file="engines/bounded_sets.py",
         old="np.lexsort((random_words(crowded.size, rng), people[crowded]))",
         new="np.lexsort((np.arange(crowded.size), people[crowded]))",
         tests=(f"{_SETS}::test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones",),
@@ -57,7 +57,7 @@ FAULTS = (
     Fault(
         name="one-value-decides-how-all-are-compared",
         harm="One person's odd value makes another type of a column, and others satisfy the condition no longer.",
-        file="engines/compared.py",
+        file="engines/conditions/comparable.py",
         old="if kind is None and (column.declared or pa.types.is_string(entries.type)):",
         new="if kind is None:",
         tests=("tests/engines/test_neighbouring_sets.py::test_one_odd_value_does_not_change_how_others_are_compared",),

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from shuffledp import ParameterError
 from shuffledp.engines import Column, find_files, open_engine
-from shuffledp.engines.conditions import Condition
+from shuffledp.engines.conditions.grammar import Condition
 
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne}
 

@@ -7,19 +7,19 @@ import pyarrow as pa
 import pytest
 
 from shuffledp import Edges, ParameterError, Periods
-from shuffledp.engines.codebook import Codebook
-from shuffledp.engines.cross_bins import CrossBins
-from shuffledp.engines.date_bins import DateBins
-from shuffledp.engines.encoders import encoder
-from shuffledp.engines.number_bins import NumberBins
+from shuffledp.engines.bins.codebook import Codebook
+from shuffledp.engines.bins.date_bins import DateBins
+from shuffledp.engines.bins.encoders import encoder_of
+from shuffledp.engines.bins.number_bins import NumberBins
+from shuffledp.engines.cross_kinds import CrossKind
+from shuffledp.engines.kinds import Kind
 
 COUNTRIES = ["DE", "FR"]
 ROWS = [("DE", 17), ("FR", 18), ("DE", None), (None, 70), (None, None), ("FR", -1)]
 
 
 def cross(*possible, kinds, **how):
-    how = {"missing": True, "other": False, **how}
-    return CrossBins([encoder(one, label_type=kind, **how) for one, kind in zip(possible, kinds, strict=True)])
+    return encoder_of(possible, CrossKind(tuple(map(Kind, kinds))), **{"missing": True, "other": False, **how})
 
 
 def structs(rows, kinds):
@@ -68,9 +68,20 @@ def test_one_column_is_no_cross_table():
 
 
 def test_what_is_possible_decides_how_a_column_is_read():
-    how = {"label_type": pa.string(), "missing": True}
-    assert isinstance(encoder(COUNTRIES, **how, other=True), Codebook)
-    assert isinstance(encoder(Edges("5"), **how, other=False), NumberBins)
-    assert isinstance(encoder(Periods("day", start="2026-01-01", stop="2026-02-01"), **how, other=False), DateBins)
+    def one(possible, *, other=False):
+        return encoder_of([possible], Kind(pa.string()), missing=True, other=other)
+
+    assert isinstance(one(COUNTRIES, other=True), Codebook)
+    assert isinstance(one(Edges("5")), NumberBins)
+    assert isinstance(one(Periods("day", start="2026-01-01", stop="2026-02-01")), DateBins)
     with pytest.raises(ParameterError, match="other is for lists of values"):
-        encoder(Edges("5"), **how, other=True)
+        one(Edges("5"), other=True)
+
+
+def test_other_values_have_a_bin_where_there_is_a_list_of_values():
+    kinds = (pa.string(), pa.int64())
+    encode = cross(COUNTRIES, Edges("18"), kinds=kinds, other=True)
+    assert encode.domain.size == 4 * 3
+    assert encode.domain.decode(encode(structs([("ES", 20)], kinds))).tolist()[0][0] not in COUNTRIES
+    with pytest.raises(ParameterError, match="other is for lists of values"):
+        cross(Edges("5"), Edges("18"), kinds=(pa.int64(), pa.int64()), other=True)

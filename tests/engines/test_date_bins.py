@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffledp import DataError, ParameterError, Periods
-from shuffledp.engines import date_bins
-from shuffledp.engines.date_bins import DateBins
+from shuffledp.engines.bins import date_bins
+from shuffledp.engines.bins.date_bins import DateBins
 from shuffledp.engines.kinds import Kind
-from shuffledp.engines.stored import store
+from shuffledp.engines.sources.stored import store
 from tests.engines.secrets import shows_nothing
 
 LENGTHS = ("hour", "day", "week", "month", "year")

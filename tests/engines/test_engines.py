@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from shuffledp.engines import Column, find_files, open_engine
-from shuffledp.engines.codebook import OTHER, Codebook
+from shuffledp.engines.bins.codebook import OTHER, Codebook
 from shuffledp.errors import DataError, ParameterError
 
 VALUES = ["x", "y", None, "x", "", "a,b", 'quo"te', "two\nlines", "007", "x"]

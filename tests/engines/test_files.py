@@ -15,7 +15,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from shuffledp.engines import Column, find_files, open_engine, text_blocks, text_scan
+from shuffledp.engines import Column, find_files, open_engine
+from shuffledp.engines.sources import text_blocks, text_scan
 from shuffledp.errors import DataError, ParameterError
 
 SECRET = "top secret value"

@@ -15,7 +15,7 @@ import pyarrow.dataset
 import pytest
 
 from shuffledp import DataError, Domain, ParameterError, private_histogram, simulate
-from shuffledp.engines.codebook import OTHER, Codebook
+from shuffledp.engines.bins.codebook import OTHER, Codebook
 from tests.oracles.readings import published, read, spelled
 
 SECRET = "top secret value"

@@ -20,9 +20,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shuffledp.engines import Column, Files, find_files, open_engine, spark_files, text_blocks
-from shuffledp.engines.separated_text import MalformedError, parse_header, parse_records
-from shuffledp.engines.text_scan import TextScan
+from shuffledp.engines import Column, Files, find_files, open_engine
+from shuffledp.engines.sources import spark_files, text_blocks
+from shuffledp.engines.sources.separated_text import MalformedError, parse_header, parse_records
+from shuffledp.engines.sources.text_scan import TextScan
 from shuffledp.errors import DataError
 from tests.oracles.hostile_rows import LINES, TEXTS, Neighbours, neighbours, texts, without
 

@@ -22,9 +22,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shuffledp.engines import Column, Files, find_files, open_engine
-from shuffledp.engines.conditions import Condition
+from shuffledp.engines.conditions.grammar import Condition
 from shuffledp.engines.kinds import Kind
-from shuffledp.engines.tables import read_memory
+from shuffledp.engines.sources.tables import read_memory
 from tests.engines.test_neighbouring_values import anything, exact
 from tests.oracles.hostile_rows import objects, texts
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffledp import DataError, Edges, ParameterError
-from shuffledp.engines import number_bins
+from shuffledp.engines.bins import number_bins
+from shuffledp.engines.bins.number_bins import NumberBins
 from shuffledp.engines.kinds import Kind
-from shuffledp.engines.number_bins import NumberBins
-from shuffledp.engines.stored import store
+from shuffledp.engines.sources.stored import store
 from tests.engines.secrets import shows_nothing
 
 WIDE = "-1e30,-9007199254740993,-5.5,-0.3,0,0.1,0.3,1,18,255,9007199254740993,18446744073709551615,1e30"

@@ -18,8 +18,8 @@ import pytest
 
 from shuffledp import DummyHistogram, Edges, Histogram, SparseHistogram
 from shuffledp.engines import Column, find_files, open_engine
-from shuffledp.engines.codebook import Codebook
-from shuffledp.engines.conditions import Condition
+from shuffledp.engines.bins.codebook import Codebook
+from shuffledp.engines.conditions.grammar import Condition
 from shuffledp.engines.people import People
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.labels import Absent

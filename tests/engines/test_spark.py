@@ -10,8 +10,8 @@ import pytest
 
 from shuffledp import Histogram, SparseHistogram, private_histogram
 from shuffledp.engines import Column, find_files, open_engine
-from shuffledp.engines.codebook import Codebook
-from shuffledp.engines.spark_files import read_json_lines, read_separated_text
+from shuffledp.engines.bins.codebook import Codebook
+from shuffledp.engines.sources.spark_files import read_json_lines, read_separated_text
 from shuffledp.errors import DataError, ParameterError
 from tests.engines.test_engines import EXPECTED, SECRET, TABLE, WRITERS, write_csv
 from tests.engines.test_files import write

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from shuffledp.engines.conditions import Condition
+from shuffledp.engines.conditions.grammar import Condition
 from tests.engines.test_conditions import HOSTILE, NAMES, holds, written
 
 pytestmark = pytest.mark.xdist_group("spark")

@@ -11,7 +11,7 @@ import pytest
 
 from shuffledp import Edges
 from shuffledp.engines import Column, find_files, open_engine
-from shuffledp.engines.conditions import Condition
+from shuffledp.engines.conditions.grammar import Condition
 from shuffledp.engines.people import People
 from tests.engines.test_sets import (
     ADULTS,

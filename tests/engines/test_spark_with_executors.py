@@ -13,7 +13,7 @@ import pytest
 
 from shuffledp import SparseHistogram
 from shuffledp.engines import find_files
-from shuffledp.engines.codebook import Codebook
+from shuffledp.engines.bins.codebook import Codebook
 from shuffledp.protocols import MessageCount
 from tests.engines import test_spark as on_one_machine
 from tests.engines.spark_sessions import CLUSTER, start

@@ -7,7 +7,7 @@ import numpy as np
 
 from shuffledp.engines.kinds import Kind
 from shuffledp.engines.people import People
-from shuffledp.engines.tables import read_memory
+from shuffledp.engines.sources.tables import read_memory
 
 NO_NOISE = SimpleNamespace(
     draws_its_law=True,

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from shuffledp.engines import files
+from shuffledp.engines.sources import files
 from shuffledp.jobs.choose import MODEL_OF
 from shuffledp.protocols import CATALOGUE
 from shuffledp.protocols.names import CentralName, EngineName, EstimatorName, LocalName, ShuffledName, TrustName

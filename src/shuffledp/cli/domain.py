@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.engines import Column, find_files, open_engine
-from shuffledp.engines.files import FORMATS
+from shuffledp.engines.sources.files import FORMATS
 from shuffledp.errors import DataError
 from shuffledp.report.whole_file import refuse_same
 from shuffledp.words import shown

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.engines.column import Column
-from shuffledp.engines.files import Files, find_files
+from shuffledp.engines.sources.files import Files, find_files
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.tally import Tally
 from shuffledp.progress import Progress, quiet

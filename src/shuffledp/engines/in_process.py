@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.engines import Encode
-from shuffledp.engines.arrow_files import ArrowScan
+from shuffledp.engines.bounded_sets import bounded, in_rows, sizes_of
 from shuffledp.engines.column import Column, check_spelling
-from shuffledp.engines.files import Files, is_remote, named
-from shuffledp.engines.holding import bounded, in_rows, sizes_of
-from shuffledp.engines.json_lines import has_key, values_of_lines, wrong_line
 from shuffledp.engines.row_sql import select_rows
-from shuffledp.engines.schemas import check_schemas
+from shuffledp.engines.sources.arrow_files import ArrowScan
+from shuffledp.engines.sources.files import Files, is_remote, named
+from shuffledp.engines.sources.json_lines import has_key, values_of_lines, wrong_line
+from shuffledp.engines.sources.schemas import check_schemas
+from shuffledp.engines.sources.tables import Scan, scan_memory
+from shuffledp.engines.sources.text_scan import TextScan
 from shuffledp.engines.sql import quoted_name, quoted_text
-from shuffledp.engines.tables import Scan, scan_memory
-from shuffledp.engines.text_scan import TextScan
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.shuffler import shuffle
 from shuffledp.pipeline.tally import Tally

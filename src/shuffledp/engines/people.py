@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.engines import Column, Files, find_files, open_engine
+from shuffledp.engines.bins import Encoder
+from shuffledp.engines.bins.encoders import encoder_of
+from shuffledp.engines.bins.possible_values import possible_values
 from shuffledp.engines.column import RowCondition
-from shuffledp.engines.conditions import Condition
+from shuffledp.engines.conditions.grammar import Condition
 from shuffledp.engines.countable import check_countable
-from shuffledp.engines.cross_bins import Encoder
 from shuffledp.engines.cross_kinds import CrossKind, finder
-from shuffledp.engines.files import names_something
 from shuffledp.engines.kinds import Kind
-from shuffledp.engines.possible import encoder_of, possible_values
-from shuffledp.engines.tables import Memory, read_memory
+from shuffledp.engines.sources.files import names_something
+from shuffledp.engines.sources.tables import Memory, read_memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.labels import LONGEST_NUMBER, Absent

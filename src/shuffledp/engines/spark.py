@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.engines import Encode
+from shuffledp.engines.bounded_sets import bounded, in_rows, sizes_of
 from shuffledp.engines.column import Column
-from shuffledp.engines.files import Files
-from shuffledp.engines.holding import bounded, in_rows, sizes_of
 from shuffledp.engines.row_sql import LISTS
-from shuffledp.engines.spark_files import read_json_lines, read_parquet, read_separated_text
+from shuffledp.engines.sources.files import Files
+from shuffledp.engines.sources.spark_files import read_json_lines, read_parquet, read_separated_text
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from shuffledp.pipeline.shuffler import MOST_BUCKETS, deal, shuffle
 from shuffledp.pipeline.tally import Tally

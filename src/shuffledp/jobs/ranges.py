@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shuffledp.brief import Brief
 from shuffledp.checks import failure_probability, open_probability, whole
-from shuffledp.engines.codebook import OTHER
+from shuffledp.engines.bins.codebook import OTHER
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.jobs.choose import Choice
 from shuffledp.pipeline.domain import Domain

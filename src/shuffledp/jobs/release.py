@@ -18,10 +18,10 @@ from typing import Any
 
 from shuffledp import __version__
 from shuffledp.checks import failure_probability
+from shuffledp.engines.bins.possible_values import PossibleValues
 from shuffledp.engines.column import Column
-from shuffledp.engines.files import FormatName
 from shuffledp.engines.people import EVERYTHING, LONGEST_VALUE, People
-from shuffledp.engines.possible import PossibleValues
+from shuffledp.engines.sources.files import FormatName
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.advice import PRACTICAL_MESSAGES, warnings
 from shuffledp.jobs.choose import Choice, choose

@@ -11,9 +11,9 @@ import numpy as np
 
 from shuffledp.brief import Brief
 from shuffledp.checks import failure_probability, whole
-from shuffledp.engines.files import FormatName
+from shuffledp.engines.bins.possible_values import PossibleValues
 from shuffledp.engines.people import People, places
-from shuffledp.engines.possible import PossibleValues
+from shuffledp.engines.sources.files import FormatName
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.evaluate import Evaluation, evaluate
 from shuffledp.jobs.ranges import RangeSimulation, check_alone, choose_ranges, simulate_ranges

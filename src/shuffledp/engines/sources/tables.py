@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from shuffledp.engines.column import Column, check_spelling
-from shuffledp.engines.compared import comparable
+from shuffledp.engines.conditions.comparable import comparable
 from shuffledp.engines.kinds import Kind
-from shuffledp.engines.stored import Stored, arrow, converted, library_of, store, store_one_by_one
+from shuffledp.engines.sources.stored import Stored, arrow, converted, library_of, store, store_one_by_one
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
 
 Scan = Callable[[], Any]

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.engines.bins import Encoder
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.domain import Domain
-
-
-class Encoder(Protocol):
-    """What makes bins of an Arrow array: a list of values, intervals of numbers, periods, or all of them crossed."""
-
-    @property
-    def domain(self) -> Domain:
-        """The labels of the bins."""
-
-    def __call__(self, values: Any) -> NDArray[np.int64]:
-        """The bin of every value."""
 
 
 class CrossBins:

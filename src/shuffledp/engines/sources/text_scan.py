@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.engines.files import Files, named
-from shuffledp.engines.separated_text import (
+from shuffledp.engines.sources.files import Files, named
+from shuffledp.engines.sources.separated_text import (
     NEWLINE,
     MalformedError,
     check_utf8,
@@ -20,7 +20,7 @@ from shuffledp.engines.separated_text import (
     parse_records,
     text_array,
 )
-from shuffledp.engines.text_blocks import Block, first_record, read_blocks, refusal
+from shuffledp.engines.sources.text_blocks import Block, first_record, read_blocks, refusal
 from shuffledp.errors import DataError
 
 _OTHER_DELIMITERS = {";": "';'", "\t": r"$'\t'", "|": "'|'", ",": "','"}

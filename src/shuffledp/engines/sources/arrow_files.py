@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from shuffledp.engines.files import Files
+from shuffledp.engines.sources.files import Files
 
 _MAGIC = b"ARROW1"
 """How a whole file begins; a stream does not."""

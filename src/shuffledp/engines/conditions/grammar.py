@@ -8,7 +8,8 @@
     column     = name | "name in double quotes"
 
 A row passes, fails, or is undecided, as in SQL: a comparison with a value that is missing, or that cannot be read as
-what it is compared with, is undecided. No data makes it an error. See `condition_sql` for how values are read.
+what it is compared with, is undecided. No data makes it an error. How values are read is in `sql`,
+beside this module.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from shuffledp.engines.condition_sql import DuckDB, Literal, Spark, Sql
+from shuffledp.engines.conditions.sql import DuckDB, Literal, Spark, Sql
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.written_numbers import NUMBER, read_number
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from shuffledp.engines.kinds import Kind
-from shuffledp.engines.stored import Stored, arrow
+from shuffledp.engines.sources.stored import Stored, arrow
 from shuffledp.pipeline.labels import key
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shuffledp.engines.arrow_files import arrow_schema, plain_type
-from shuffledp.engines.files import Files, named
+from shuffledp.engines.sources.arrow_files import arrow_schema, plain_type
+from shuffledp.engines.sources.files import Files, named
 from shuffledp.errors import DataError
 
 

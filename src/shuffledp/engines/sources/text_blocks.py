@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shuffledp.engines.files import named
-from shuffledp.engines.separated_text import NEWLINE, NOT_UTF8, QUOTE, MalformedError
+from shuffledp.engines.sources.files import named
+from shuffledp.engines.sources.separated_text import NEWLINE, NOT_UTF8, QUOTE, MalformedError
 from shuffledp.errors import DataError
 
 _AT_ONCE = 1 << 21

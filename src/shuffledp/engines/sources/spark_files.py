@@ -18,11 +18,11 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.engines.files import Files, is_remote
-from shuffledp.engines.json_lines import NOT_AN_OBJECT, nested
-from shuffledp.engines.schemas import check_columns, check_schemas, other_type
-from shuffledp.engines.separated_text import NEWLINE, NOT_UTF8, QUOTE, MalformedError, parse_records
-from shuffledp.engines.text_scan import header_fields
+from shuffledp.engines.sources.files import Files, is_remote
+from shuffledp.engines.sources.json_lines import NOT_AN_OBJECT, nested
+from shuffledp.engines.sources.schemas import check_columns, check_schemas, other_type
+from shuffledp.engines.sources.separated_text import NEWLINE, NOT_UTF8, QUOTE, MalformedError, parse_records
+from shuffledp.engines.sources.text_scan import header_fields
 from shuffledp.errors import DataError
 
 _OPEN_QUOTE = "has a quote that is not closed in the same line; on Spark, text in CSV files has no line breaks"

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.engines.bins.thresholds import MISSING, filled, is_text, one_array, reached, with_missing
 from shuffledp.engines.kinds import Kind, as_ticks
-from shuffledp.engines.thresholds import MISSING, filled, is_text, one_array, reached, with_missing
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.labels import from_key

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shuffledp.engines.sources.text_scan import LINE, NUMBER
 from shuffledp.engines.sql import quoted_name, quoted_text
-from shuffledp.engines.text_scan import LINE, NUMBER
 
 _TRIMMED = f"ltrim({LINE}, ' ' || chr(9) || chr(10) || chr(13))"
 _IS_OBJECT = f"(starts_with({LINE}, '{{') OR starts_with({_TRIMMED}, '{{'))"

@@ -1,4 +1,4 @@
-"""The possible values that somebody lists, for one column or for several, and what makes bins by them."""
+"""The possible values that somebody lists, for one column or for several."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.engines.cross_bins import CrossBins, Encoder
-from shuffledp.engines.cross_kinds import CrossKind
-from shuffledp.engines.encoders import encoder
-from shuffledp.engines.kinds import Kind
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.domain import Domain, ProductDomain
 from shuffledp.pipeline.edges import Edges
@@ -48,21 +44,6 @@ def possible_values(domain: Any, names: Sequence[str]) -> list[Possible] | None:
     if len(parts) != len(names):
         raise ParameterError(f"domain must have an entry for each of {len(names)} columns, got {len(parts)}")
     return [_possible(part) for part in parts]
-
-
-def encoder_of(possible: Sequence[Possible], kind: Kind | CrossKind, *, missing: bool, other: bool) -> Encoder:
-    """What makes bins of one column or of several; `other` is for those with a list."""
-    if not isinstance(kind, CrossKind):
-        return encoder(possible[0], label_type=kind, missing=missing, other=other)
-    listed = [not isinstance(part, Edges | Periods) for part in possible]
-    if other and not any(listed):
-        raise ParameterError("other is for lists of values: intervals and periods leave no value out")
-    return CrossBins(
-        [
-            encoder(part, label_type=one, missing=missing, other=other and is_list)
-            for part, one, is_list in zip(possible, kind.kinds, listed, strict=True)
-        ]
-    )
 
 
 def _possible(domain: Any) -> Possible:
