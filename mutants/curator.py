@@ -114,7 +114,7 @@ FAULTS = (
     Fault(
         name="curators-error-from-the-data",
         harm="What a curator would give is computed for the number of values that people hold, which nobody may know.",
-        file="jobs/release.py",
+        file="jobs/private_histogram.py",
         old="instead = curator_error(target, beta=beta,",
         new="instead = curator_error(\n                replace(target, bins=people.numbered().counts.size), beta=beta,",
         tests=(f"{_TRUST}::test_what_a_curator_would_give_does_not_depend_on_the_data",),
@@ -138,7 +138,7 @@ FAULTS = (
     Fault(
         name="curators-release-said-to-be-of-messages",
         harm="A release says that its counts are those of shuffled messages where a curator added the noise.",
-        file="jobs/release.py",
+        file="jobs/notes.py",
         old='if chosen.entry.model == "central":',
         new='if chosen.entry.model == "local":',
         tests=(f"{_TRUST}::test_a_release_of_a_curator",),

@@ -239,7 +239,7 @@ BUDGET = (
     Fault(
         name="where-a-ledger-is-goes-public",
         harm="A published release names a file of whoever made it.",
-        file="jobs/release.py",
+        file="jobs/private_histogram.py",
         old='_UNSAID = ("data", "domain", "master", "ledger", "progress")',
         new='_UNSAID = ("data", "domain", "master", "progress")',
         tests=(f"{_RELEASE}::test_a_release_is_entered_and_says_so",),

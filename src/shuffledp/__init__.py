@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         TooFewUsersError,
     )
     from shuffledp.jobs.plan import Plan, plan
-    from shuffledp.jobs.release import Release, private_histogram
+    from shuffledp.jobs.private_histogram import private_histogram
+    from shuffledp.jobs.release import Release
     from shuffledp.jobs.simulate import simulate
     from shuffledp.ledger.ledger import Ledger
     from shuffledp.pipeline.domain import Domain
@@ -57,7 +58,8 @@ __getattr__, __dir__ = lazy_names(
             "TooFewUsersError",
         ),
         "jobs.plan": ("Plan", "plan"),
-        "jobs.release": ("Release", "private_histogram"),
+        "jobs.private_histogram": ("private_histogram",),
+        "jobs.release": ("Release",),
         "jobs.simulate": ("simulate",),
         "ledger.ledger": ("Ledger",),
         "pipeline.domain": ("Domain",),

@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     return path
 
 
-JOBS = ("jobs.plan.plan", "jobs.release.private_histogram", "jobs.simulate.simulate", "jobs.compare.compare",
+JOBS = ("jobs.plan.plan", "jobs.private_histogram.private_histogram", "jobs.simulate.simulate", "jobs.compare.compare",
         "applications.separation.separate")  # fmt: skip
 
 

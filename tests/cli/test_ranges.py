@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from shuffledp.cli.app import app
 from shuffledp.cli.ranges import parse_shares, show_quantiles, show_range_plan
 from shuffledp.errors import ParameterError
-from shuffledp.jobs.ranges import RangeRow
+from shuffledp.jobs.range_plan import RangeRow
 from tests.report.cases import CASES
 
 

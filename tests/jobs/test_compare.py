@@ -9,7 +9,7 @@ from scipy.stats import t as student
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.compare import _t_quantile, compare, true_histogram
 from shuffledp.jobs.plan import plan
-from shuffledp.jobs.release import private_histogram
+from shuffledp.jobs.private_histogram import private_histogram
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols import CATALOGUE, LocalHashing, Target
 

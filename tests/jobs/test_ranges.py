@@ -8,7 +8,9 @@ import pytest
 
 from shuffledp import Domain, Edges, Periods, Ranges, Release, private_histogram, simulate
 from shuffledp.errors import ParameterError
-from shuffledp.jobs.ranges import RANGES, checked_shares, choose_ranges, in_units, plan_ranges, simulate_ranges
+from shuffledp.jobs.range_plan import plan_ranges
+from shuffledp.jobs.range_simulation import simulate_ranges
+from shuffledp.jobs.ranges import RANGES, checked_shares, choose_ranges, in_units
 from shuffledp.protocols import Target
 from tests.report.cases import CASES
 
@@ -165,6 +167,8 @@ def test_what_ranges_have_no_use_for_is_refused_before_anything_is_read(more):
     asked = {"column": "age", "ranges": True, **GUARANTEE, **more}
     with pytest.raises(ParameterError, match="leave out"):
         private_histogram("no-such-file.csv", **asked)
+    with pytest.raises(ParameterError, match="leave out"):
+        simulate("no-such-file.csv", trials=1, seed=1, **asked)
     with pytest.raises(ParameterError, match="domain in order"):
         private_histogram(["a", "b"] * 500, quantiles=[0.5], **GUARANTEE)
 
@@ -173,6 +177,7 @@ def test_ranges_of_data_are_simulated():
     found = simulate(AGES, domain=Edges("0:100:10"), ranges=True, trials=20, seed=3, **GUARANTEE)
     assert found.people == 6000
     assert found.covered >= 0.7
+    assert "Largest error of the distribution function of one release, in people: smallest" in str(found)
     assert (
         found.largest_errors
         == simulate(AGES, domain=Edges("0:100:10"), ranges=True, trials=20, seed=3, **GUARANTEE).largest_errors

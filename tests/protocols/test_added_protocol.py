@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp.jobs.compare import compare
 from shuffledp.jobs.plan import plan
-from shuffledp.jobs.release import private_histogram
+from shuffledp.jobs.private_histogram import private_histogram
 from shuffledp.protocols import CATALOGUE, DummyHistogram, Entry
 from shuffledp.verification.statements import calibrations
 from tests.protocols import test_contract

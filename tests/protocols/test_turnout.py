@@ -8,7 +8,7 @@ import pytest
 
 from shuffledp import BinarySum, DummyHistogram, Histogram, SparseHistogram, run
 from shuffledp.errors import DataError, TooFewUsersError
-from shuffledp.jobs.release import private_histogram
+from shuffledp.jobs.private_histogram import private_histogram
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.sums.blanket_sum import BlanketSum

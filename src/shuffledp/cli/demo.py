@@ -38,7 +38,7 @@ def demo(
     from shuffledp.cli.histogram import publish
     from shuffledp.cli.overwriting import keep_existing
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.jobs.release import private_histogram
+    from shuffledp.jobs.private_histogram import private_histogram
     from shuffledp.protocols.target import Target
     from shuffledp.report.release_file import check_writable
     from shuffledp.report.whole_file import check_folder, refuse_same

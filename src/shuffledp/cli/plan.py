@@ -122,7 +122,7 @@ def _plan_ranges(*, bins: str, beta: float, json: bool, **asked: Any) -> None:
     """The errors of the distribution function instead of those of single values."""
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.ranges import show_range_plan
-    from shuffledp.jobs.ranges import plan_ranges
+    from shuffledp.jobs.range_plan import plan_ranges
     from shuffledp.protocols.target import Target
 
     if bins == _ANYTHING:

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from shuffledp.cli.output import new_table, print_indented, print_title, print_whole
 from shuffledp.errors import ParameterError
-from shuffledp.jobs.ranges import RangeRow, checked_shares
+from shuffledp.jobs.range_plan import RangeRow
+from shuffledp.jobs.ranges import checked_shares
 from shuffledp.pipeline.ordered_estimate import OrderedEstimate
 from shuffledp.report.distribution import quantile_rows
 from shuffledp.words import at_most, counted, percent_at_most, sure_percent, surely

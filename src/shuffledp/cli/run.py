@@ -86,7 +86,7 @@ def run(
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.ranges import parse_shares
     from shuffledp.engines import find_files
-    from shuffledp.jobs.release import private_histogram
+    from shuffledp.jobs.private_histogram import private_histogram
     from shuffledp.report.release_file import check_writable
     from shuffledp.report.whole_file import refuse_same
 

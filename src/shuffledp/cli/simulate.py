@@ -11,7 +11,7 @@ from shuffledp.cli.output import new_table, print_indented, print_json, print_se
 from shuffledp.plain import plain
 
 if TYPE_CHECKING:
-    from shuffledp.jobs.ranges import RangeSimulation
+    from shuffledp.jobs.range_simulation import RangeSimulation
     from shuffledp.jobs.simulate import Simulation
     from shuffledp.protocols.names import EstimatorName, ReleaseName, TrustName
 

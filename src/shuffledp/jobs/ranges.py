@@ -1,18 +1,16 @@
-"""Ranges and quantiles of a column: which protocol, in which units, how good they would be, at what cost."""
+"""A release with ranges and quantiles: what it may ask, by which protocol, and in which units it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shuffledp.brief import Brief
-from shuffledp.checks import failure_probability, open_probability, whole
+from shuffledp.checks import open_probability
 from shuffledp.engines.bins.codebook import OTHER
-from shuffledp.errors import ParameterError, TooFewUsersError
+from shuffledp.errors import ParameterError
 from shuffledp.jobs.choose import Choice
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate
@@ -21,7 +19,6 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import Entry
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
-from shuffledp.words import at_most, counted, surely
 
 RANGES = Entry(
     title="Ranges (ours)",
@@ -40,13 +37,20 @@ def checked_shares(shares: Sequence[float]) -> tuple[float, ...]:
     return found
 
 
-def check_alone(**given: Any) -> None:
-    """Refuses options that ranges have no use for; each is given as what it is and what it is by default."""
-    for name, (value, usual) in given.items():
-        if value != usual:
-            raise ParameterError(
-                f"ranges and quantiles are of one value of each person, by a protocol of their own: leave out {name}"
-            )
+def check_alone(column: Any, *, protocol: str | None, estimator: str | None, values_per_person: int) -> None:
+    """Refuses several columns, and options that ranges have no use for, before anything is read."""
+    if isinstance(column, list | tuple) and len(column) > 1:
+        raise ParameterError(f"ranges and quantiles are of one column, got {len(column)}: leave out the others")
+    useless = {
+        "protocol": protocol is not None,
+        "estimator": estimator is not None,
+        "values_per_person": values_per_person != 1,
+    }
+    if given := [name for name, is_given in useless.items() if is_given]:
+        raise ParameterError(
+            "ranges and quantiles are of one value of each person, by a protocol of their own: leave out "
+            f"{' and '.join(given)}"
+        )
 
 
 def needs_order() -> ParameterError:
@@ -94,124 +98,3 @@ def _in_order(estimate: OrderedEstimate) -> int:
     while ordered > 1 and last and (last[-1] is None or last[-1] == OTHER):
         ordered, last = ordered - 1, last[:-1]
     return ordered
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RangeSimulation(Brief):
-    """Many releases of the same data: the largest errors of the distribution function. Not private."""
-
-    title: str
-    people: int
-    bins: int
-    branching: int
-    epsilon: float
-    delta: float
-    beta: float
-    predicted_error: float
-    largest_errors: tuple[float, ...]
-    held: int
-
-    over: ClassVar[str] = "of the distribution function"
-
-    @property
-    def covered(self) -> float:
-        """In which share of the trials the band held the truth everywhere; at least 1 - beta is promised."""
-        return self.held / len(self.largest_errors)
-
-    def error_quantiles(self) -> dict[str, float]:
-        """How the largest error is distributed."""
-        shares = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
-        found = np.quantile(self.largest_errors, list(shares.values())).tolist()
-        return dict(zip(shares, found, strict=True))
-
-    def headline(self) -> str:
-        """What was simulated, in a line."""
-        people = counted(self.people, "person", things="people")
-        releases = counted(len(self.largest_errors), "simulated release")
-        return f"{releases}: {self.title}, {people}, epsilon {self.epsilon:g}, delta {self.delta:g}"
-
-    def sentences(self) -> list[str]:
-        """What was predicted, what was found, and that it is not private."""
-        trials = len(self.largest_errors)
-        return [
-            f"Predicted: the number of people up to any value is off by at most {at_most(self.predicted_error)}, "
-            f"everywhere at once, with probability at least {surely(self.beta)}.",
-            f"The band held the truth everywhere in {self.held:,} of {counted(trials, 'release')}; at least "
-            f"{surely(self.beta)} of all are promised.",
-            "NOT PRIVATE: this compares with the true counts.",
-        ]
-
-
-def simulate_ranges(
-    protocol: Ranges,
-    counts: NDArray[np.int64],
-    *,
-    trials: int,
-    rng: np.random.Generator,
-    beta: float = 0.05,
-    progress: Progress = quiet,
-) -> RangeSimulation:
-    """The errors of many seeded releases, given the true counts of all values in their order."""
-    beta, trials, before = failure_probability(beta), whole("trials", trials), np.cumsum(counts)[:-1]
-    errors, held = [], 0
-    for trial in range(trials):
-        progress("simulating", trial / trials)
-        estimate = protocol.estimate(protocol.sample_tally(counts, rng=rng), beta=beta, reports=protocol.users)
-        errors.append(float(np.abs(estimate.below - before).max(initial=0.0)))
-        held += bool(((estimate.below_low <= before) & (before <= estimate.below_high)).all())
-    promised = protocol.guarantee
-    return RangeSimulation(
-        title=RANGES.title,
-        people=protocol.users,
-        bins=protocol.bins,
-        branching=protocol.branching,
-        epsilon=float("inf") if promised is None else promised.epsilon,
-        delta=1.0 if promised is None else promised.delta,
-        beta=beta,
-        predicted_error=protocol.range_error(beta),
-        largest_errors=tuple(errors),
-        held=held,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RangeRow(Brief):
-    """What one way to count ranges would give; `problem` says why it cannot, where it cannot.
-
-    `error` is what no number of people up to any value is off by, everywhere at once, with probability 1 - beta.
-    """
-
-    title: str
-    branching: int | None = None
-    levels: int | None = None
-    error: float | None = None
-    messages: float | None = None
-    problem: str = ""
-
-
-def plan_ranges(target: Target, *, beta: float = 0.05, progress: Progress = quiet) -> list[RangeRow]:
-    """The error of the distribution function: of a tree, of sums over a histogram, and of a curator's tree."""
-    beta = failure_probability(beta)
-    ways: dict[str, dict[str, Any]] = {
-        "Ranges (ours)": {},
-        "sums over a histogram": {"branching": max(2, target.cells)},
-        "a curator's ranges": {"trust": "curator"},
-    }
-    rows = []
-    for done, (title, choices) in enumerate(ways.items()):
-        progress("comparing ranges", done / len(ways))
-        try:
-            made = Ranges.for_target(target, **choices)
-        except TooFewUsersError as error:
-            rows.append(RangeRow(title=title, problem=f"needs at least {error.minimum_users:,} people"))
-            continue
-        rows.append(
-            RangeRow(
-                title=title,
-                branching=made.branching,
-                levels=made.tree.levels,
-                error=made.range_error(beta),
-                messages=1.0 if "trust" in choices else made.messages_per_user.expected,
-            )
-        )
-    return rows

@@ -16,7 +16,9 @@ from shuffledp.engines.people import People, places
 from shuffledp.engines.sources.files import FormatName
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.evaluate import Evaluation, evaluate
-from shuffledp.jobs.ranges import RangeSimulation, check_alone, choose_ranges, simulate_ranges
+from shuffledp.jobs.range_simulation import RangeSimulation, simulate_ranges
+from shuffledp.jobs.ranges import check_alone, choose_ranges
+from shuffledp.jobs.trials import NOT_PRIVATE, error_quantiles, headline, in_words
 from shuffledp.jobs.trust import check_trust
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EstimatorName, ReleaseName, TrustName
@@ -51,19 +53,16 @@ class Simulation(Brief):
 
     def error_quantiles(self) -> dict[str, float]:
         """The usual quantiles of the largest error over all values, by name."""
-        return dict(zip(_SHARES, self.quantiles(list(_SHARES.values())), strict=True))
+        return error_quantiles([trial.largest_error for trial in self.trials])
 
     def __str__(self) -> str:
         """How good the releases were, in a few lines."""
-        errors = ", ".join(f"{name} {error:,.1f}" for name, error in self.error_quantiles().items())
-        largest = f"Largest error over all values of one release, in people: {errors}."
-        return "\n".join([self.headline(), largest, *self.sentences()])
+        return in_words(self)
 
     def headline(self) -> str:
         """What was simulated, in a line."""
-        people = counted(self.people, "person", things="people")
-        releases = counted(len(self.trials), "simulated release")
-        return f"{releases}: {self.title}, {people}, epsilon {self.epsilon:g}, delta {self.delta:g}"
+        trials = len(self.trials)
+        return headline(trials, title=self.title, people=self.people, epsilon=self.epsilon, delta=self.delta)
 
     def sentences(self) -> list[str]:
         """What was predicted, what was found, and that it is not private."""
@@ -77,11 +76,9 @@ class Simulation(Brief):
             f"{surely(self.beta)} of all are promised.",
             f"Of {counted(self.trials[0].occupied, 'value')} that people hold, {found:,.1f} were reported on "
             f"average{possible}.",
-            "NOT PRIVATE: this compares with the true counts.",
+            NOT_PRIVATE,
         ]
 
-
-_SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
 
 _MOST_BITS = 64
 """A larger number of possible values says nothing."""
@@ -119,7 +116,7 @@ def simulate(
     beta, trials = failure_probability(beta), whole("trials", trials)
     check_trust(trust)
     if ranges:
-        check_alone(protocol=(protocol, None), estimator=(estimator, None), values_per_person=(values_per_person, 1))
+        check_alone(column, protocol=protocol, estimator=estimator, values_per_person=values_per_person)
     rng = np.random.default_rng(whole("seed", seed, minimum=0))
     with People(
         data,

@@ -1,0 +1,66 @@
+"""How people and values were counted, in sentences for whoever reads a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shuffledp.engines.column import Column
+from shuffledp.engines.people import LONGEST_VALUE, People
+from shuffledp.jobs.choose import Choice
+from shuffledp.pipeline.labels import Absent
+from shuffledp.words import counted, readable
+
+
+def notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]:
+    """How people and values were counted, in sentences."""
+    yield f"Protocol: {chosen.entry.title}{', as asked' if chosen.asked else ''}."
+    if not chosen.asked:
+        yield f"It was chosen because {chosen.reason}."
+    if chosen.entry.model == "central":
+        yield "Whoever holds the data added the noise to the true counts: there are no messages and no shuffler."
+    elif made is None:
+        yield (
+            "No messages were made: the counts of the shuffled messages were drawn from their exact law, which gives "
+            "the same results with the same probabilities."
+        )
+    else:
+        yield (
+            f"All {counted(made, 'message')} were made, shuffled and counted by whoever holds the data, who has seen "
+            "every value."
+        )
+    yield from _rows_in_words(people.column)
+    if people.listed:
+        listed = counted(people.domain.size, "possible value")
+        yield f"The list of the {listed} is taken for public."
+    else:
+        yield (
+            f"Any value of up to {readable(LONGEST_VALUE)} bytes is possible, and values that nobody holds have no "
+            "influence on the result."
+        )
+
+
+def _rows_in_words(column: Column) -> Iterator[str]:
+    """How rows become people and their values."""
+    if column.where is not None:
+        yield (
+            f"Only rows that satisfy the condition {column.where} count; people without such a row are counted as "
+            f"{Absent(most=0)}, and their number is as private as any other."
+        )
+    if column.values_per_person > 1:
+        yield (
+            f"Of each person up to {column.values_per_person} different values count, chosen at random where there are "
+            "more; rows that name nobody are left out."
+        )
+    elif column.user is None:
+        yield (
+            "Each row is taken for one person; a person with several rows is protected only as far as that many "
+            "releases together would protect them."
+        )
+    else:
+        yield "Each person counts with one of their rows, chosen at random; rows that name nobody are left out."
+    if not column.drop_missing:
+        yield "A missing value is counted as a value of its own."
+    elif column.in_sets:
+        yield "A missing value is no value; people who have no other still count."
+    else:
+        yield "Rows without a value are left out: which rows those are is not protected."
