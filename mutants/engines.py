@@ -94,7 +94,7 @@ FAULTS = (
         harm="That the list of values has a place for others tells that somebody holds one.",
         file="engines/people.py",
         old="missing=not drop_missing, other=other)",
-        new="missing=not drop_missing, other=other and sum(len(f) for f, _ in self._engine.counts()) > len(labels))",
+        new="missing=not drop_missing, other=other and sum(len(f) for f, _ in self._engine.counts()) > len(domain))",
         tests=(_EXTRA_BINS,),
     ),
     Fault(

@@ -65,6 +65,16 @@ def test_every_fault_still_fits_the_code(fault):
     assert ast.dump(ast.parse(planted)) != ast.dump(ast.parse(text))
 
 
+def test_no_fault_uses_a_name_that_is_not_there(tmp_path):
+    """Any test that comes by would notice it, whatever it checks."""
+    for fault in FAULTS:
+        planted = fault.plant((SOURCE / PACKAGE / fault.file).read_text(encoding="utf-8"))
+        (tmp_path / f"{fault.name}.py").write_text(planted, encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+
+
 def test_text_that_is_not_there_once_is_an_error():
     for text in ("", "math.ceil(bound) math.ceil(bound)"):
         with pytest.raises(FaultError, match="times in words"):
