@@ -31,15 +31,19 @@ class PureCurve:
 
     def delta(self, epsilon: float) -> float:
         """At most the delta for an epsilon."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
-        if epsilon >= self.pure_epsilon:
-            return 0.0
-        # divided by e^epsilon0, so that nothing overflows
-        bound = -math.expm1(epsilon - self.pure_epsilon) / (1 + math.exp(-self.pure_epsilon))
-        return min(1.0, bound * (1 + SEVERAL_OPERATIONS))
+        return min(1.0, response_delta(epsilon, self.pure_epsilon) * (1 + SEVERAL_OPERATIONS))
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which the bound is at most delta; epsilon0 for delta = 0."""
         return self.pure_epsilon if delta == 0 else min(self.pure_epsilon, smallest_epsilon(self.delta, delta))
+
+
+def response_delta(epsilon: float, pure_epsilon: float) -> float:
+    """The delta of binary randomized response that is `pure_epsilon`-private, up to a few roundings."""
+    epsilon = real("epsilon", epsilon)
+    if epsilon < 0:
+        raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+    if epsilon >= pure_epsilon:
+        return 0.0
+    # divided by e^epsilon0, so that nothing overflows
+    return -math.expm1(epsilon - pure_epsilon) / (1 + math.exp(-pure_epsilon))

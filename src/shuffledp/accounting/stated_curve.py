@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from shuffledp.accounting.curve import REPLACE_ONE
+from shuffledp.accounting.pure_curve import response_delta
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.checks import real
@@ -42,13 +43,9 @@ class StatedCurve:
 
     def delta(self, epsilon: float) -> float:
         """At most the delta for an epsilon."""
-        epsilon = real("epsilon", epsilon)
-        if epsilon < 0:
-            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
-        if epsilon >= self.stated_epsilon:
+        response = response_delta(epsilon, self.stated_epsilon)
+        if not response:
             return self.stated_delta
-        # divided by e^epsilon0, so that nothing overflows
-        response = -math.expm1(epsilon - self.stated_epsilon) / (1 + math.exp(-self.stated_epsilon))
         return min(1.0, (self.stated_delta + (1 - self.stated_delta) * response) * (1 + SEVERAL_OPERATIONS))
 
     def epsilon(self, delta: float) -> float:
