@@ -82,6 +82,14 @@ COMPOSITION = (
         new="log_moment += moment",
         tests=(f"{_MOMENTS}::test_the_numbers_of_releases_that_fit_are_those_of_the_page",),
     ),
+    Fault(
+        name="moments-traded-for-what-is-revealed",
+        harm="Whoever reveals where little is known, and adds to the loss where much is, spends more than the limit.",
+        file="accounting/moments.py",
+        old="max(revealed / _REVEALED, tail / (1 - _REVEALED))",
+        new="revealed + tail",
+        tests=(f"{_MOMENTS}::test_no_choice_by_results_beats_the_bound",),
+    ),
 )
 
 BUDGET = (

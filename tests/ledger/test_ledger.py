@@ -170,12 +170,20 @@ def test_wrong_guarantees_are_not_entered(ledger, spent):
 
 def test_a_limit_that_holds_whatever_is_decided_by_results_allows_less(path):
     ledger = Ledger.create(path, **LIMIT, population="seen", by_results=True)
-    fill(ledger, FIT - 1)
+    fill(ledger, FIT - 2)
     with pytest.raises(BudgetError) as refused:
         ledger.spend(HISTOGRAM, what="theme")
     assert refused.value.fits is not None
     standing = ledger.standing
     assert standing.delta < standing.reached <= 1e-5
+
+
+def test_half_of_a_limit_by_results_is_for_what_is_revealed_outright(path):
+    ledger = Ledger.create(path, **LIMIT, population="seen", by_results=True)
+    ledger.spend_elsewhere(epsilon=0.0, delta=0.49e-5, what="a model")
+    assert not ledger.standing.over
+    ledger.spend_elsewhere(epsilon=0.0, delta=0.02e-5, what="another")
+    assert ledger.standing.over
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": 0}, {"epsilon": 99}, {"delta": 0}, {"delta": 1}, {"population": " "}])

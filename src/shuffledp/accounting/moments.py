@@ -6,8 +6,10 @@ left. If on every way that the results can lead the sum of the r is at most R an
     delta(epsilon) <= R + c e^(-(a - 1) epsilon) B,   c = (1 - 1/a)^(a - 1) / a,
 
 since (1 - e^-t)_+ <= c e^((a - 1) t) for every t, and moments multiply from the last release back to the first whatever
-is chosen in between (docs/proofs/exact-privacy.md, "Noise chosen by results"). With the order fixed in advance this is
-a privacy filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and Zrnic 2021 for Renyi differential privacy).
+is chosen in between (docs/proofs/exact-privacy.md, "Noise chosen by results"). With the order, R and B fixed in advance
+this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and Zrnic 2021 for Renyi differential privacy).
+R and B must not be traded for each other by results: whoever reveals where losses are small, and adds to the loss where
+it is large, has both in full.
 """
 
 from __future__ import annotations
@@ -27,6 +29,10 @@ from shuffledp.checks import target_delta, target_epsilon
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e4, 2000)
 """Among which the order is chosen: what a limit allows is flat around the best one."""
+
+_REVEALED = 0.5
+"""The share of a delta that is for what is revealed outright, R; the rest is for moments. Half of it costs the moments
+little: ln 2 / (a - 1) of epsilon."""
 
 _STEPS = 1 << 11
 """Of the losses of one release on a grid: moments of the order in use move by less than one part in a thousand."""
@@ -48,11 +54,15 @@ class MomentBound:
         """The one with which most releases of Gaussian losses fit: with variance v, M = e^(a (a - 1) v / 2)."""
         a = _ORDERS
         log_c = (a - 1) * np.log1p(-1 / a) - np.log(a)
-        variance = 2 * (math.log(self.delta) - log_c + (a - 1) * self.epsilon) / (a * (a - 1))
+        variance = 2 * (math.log((1 - _REVEALED) * self.delta) - log_c + (a - 1) * self.epsilon) / (a * (a - 1))
         return float(a[np.argmax(variance)])
 
     def reached(self, total: Composition) -> float:
-        """At most the delta of all releases at the limit's epsilon, whatever made somebody choose them."""
+        """What all releases use up of a delta at the limit's epsilon, whatever made somebody choose them.
+
+        Where it is at most some delta on every way that the results can lead, all is private with that delta: R is at
+        most one share of it, and the term with B the other.
+        """
         a, revealed, log_moment = self.order, 0.0, 0.0
         for curve, times in total.parts:
             share, moment = _moment(curve, a)
@@ -62,7 +72,8 @@ class MomentBound:
             return 0.0
         log_c = (a - 1) * math.log1p(-1 / a) - math.log(a)
         exponent = log_c - (a - 1) * self.epsilon + log_moment
-        return min(1.0, revealed + math.exp(min(exponent, 0.0)) * (1 + _MARGIN * (1 + log_moment)))
+        tail = math.exp(min(exponent, 0.0)) * (1 + _MARGIN * (1 + log_moment))
+        return min(1.0, max(revealed / _REVEALED, tail / (1 - _REVEALED)))
 
 
 _MARGIN = 1e-9

@@ -42,7 +42,7 @@ def ledger(
         bool,
         flag(
             "--by-results",
-            "The limit holds even if how much to spend is decided after seeing results; a tenth less fits.",
+            "The limit holds even if how much to spend is decided after seeing results; a fifth less fits.",
             panel=_NEW,
         ),
     ] = False,
