@@ -186,4 +186,15 @@ FAULTS = (
         new="if listed or kind.declared or kind.type is None:",
         tests=("tests/engines/test_countable.py",),
     ),
+    Fault(
+        name="whole-floats-compare-with-their-point",
+        harm="One missing value makes floats of a column of whole numbers, and a condition on its text fails for all.",
+        file="engines/conditions/sql.py",
+        old="CASE WHEN {is_float} AND {near} = {whole} THEN",
+        new="CASE WHEN FALSE AND {near} = {whole} THEN",
+        tests=(
+            "tests/engines/test_conditions.py::"
+            "test_the_type_of_a_column_does_not_change_how_its_numbers_compare_with_text",
+        ),
+    ),
 )

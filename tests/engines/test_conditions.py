@@ -332,3 +332,26 @@ def test_the_oracle_itself_knows_three_values():
     assert holds(("=", "t", Decimal(5)), row) is None
     assert holds(("or", [("=", "n", "a"), ("=", "t", "x")]), row) is True
     assert holds(("and", [("=", "n", "a"), ("=", "t", "y")]), row) is False
+
+
+@pytest.mark.parametrize("literal", ["1", "0", "250", "-3", "10000000000000000", "1.25"])
+def test_the_type_of_a_column_does_not_change_how_its_numbers_compare_with_text(literal):
+    """One missing value makes floats of whole numbers in many tools, and one longer fraction longer decimals."""
+    numbers = [1, 0, 250, -3, 10**16, None]
+    tables = {
+        "whole": pa.array(numbers, pa.int64()),
+        "double": pa.array([None if n is None else float(n) for n in numbers], pa.float64()),
+        "decimal": pa.array([None if n is None else Decimal(n) for n in numbers], pa.decimal128(30, 0)),
+        "longer": pa.array([None if n is None else Decimal(n) for n in numbers], pa.decimal128(38, 4)),
+        "text": pa.array([None if n is None else str(n) for n in numbers]),
+    }
+    condition = Condition.parse(f"v = '{literal}' OR v IN ('{literal}', 'x')")
+    found = {}
+    for name, column in tables.items():
+        with duckdb.connect() as connection:
+            connection.register("rows", pa.table({"v": column}))
+            types = dict(connection.execute("SELECT column_name, column_type FROM (DESCRIBE rows)").fetchall())
+            query = f"SELECT {condition.to_duckdb(types=types)} FROM rows"
+            found[name] = [answer for (answer,) in connection.execute(query).fetchall()]
+    expected = [None if n is None else str(n) == literal for n in numbers]
+    assert set(map(tuple, found.values())) == {tuple(expected)}

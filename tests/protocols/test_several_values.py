@@ -308,6 +308,10 @@ def test_fillers_have_labels_and_the_promise_says_what_is_replaced(name):
     estimate = protocol.estimate(protocol.sample_tally(truth), reports=people, domain=domain)
     assert estimate.people == people
     assert Absent(most=2) in estimate
+    labels = [row.label for row in estimate.top()]
+    values = sum(not isinstance(label, Absent) for label in labels)
+    assert all(isinstance(label, Absent) for label in labels[values:])  # behind all values, however many they are
+    assert estimate.to_columns()["label"] == labels
     without = truth[REAL + EACH - 1]
     low, high = estimate.interval(Absent(most=0))
     assert low <= without + 60

@@ -170,7 +170,13 @@ class Estimate:
         """The bins with the largest estimates, largest first."""
         if limit is not None:
             limit = whole("limit", limit, minimum=0)
-        return self._rows_at(np.argsort(-self.counts, kind="stable")[:limit])
+        return self._rows_at(self._largest_first[:limit])
+
+    @cached_property
+    def _largest_first(self) -> NDArray[np.int64]:
+        """Values by their estimates; behind them people without so many values, who are no value."""
+        absent = [isinstance(label, Absent) for label in self.labels.tolist()] if self.fillers else [False] * len(self)
+        return np.lexsort((-self.counts, np.array(absent, dtype=bool)))
 
     def _rows_at(self, order: NDArray[np.int64]) -> list[Row]:
         return [Row(*row) for row in zip(
@@ -290,7 +296,7 @@ class Estimate:
         `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value that is looked at
         alone, each with probability 1 - beta.
         """
-        order = np.arange(len(self)) if self.in_order else np.argsort(-self.counts, kind="stable")
+        order = np.arange(len(self)) if self.in_order else self._largest_first
         return {
             "label": self.labels[order].tolist(),
             "count": self.counts[order].tolist(),

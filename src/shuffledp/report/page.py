@@ -122,7 +122,7 @@ def headline(release: Release) -> dict[str, str]:
     cards = {
         f"{estimate.people:,}": "person took part" if estimate.people == 1 else "people took part",
         f"{len(estimate):,}": "value is shown" if len(estimate) == 1 else "values are shown",
-        f"{release.surely_seen:,} or more": f"people with a value make it surely seen, {sure}",
+        f"{release.surely_seen:,} or more": f"people with a value make it {_seen(release)}, {sure}",
     }
     # what is known of this very release; `release.error` was known before it, for any data
     if not len(estimate):
@@ -131,6 +131,11 @@ def headline(release: Release) -> dict[str, str]:
         **cards,
         f"± {at_most(estimate.largest_distance)}": f"people at most, by which a shown number is off, {sure}",
     }
+
+
+def _seen(release: Release) -> str:
+    """What enough people do to a value: it is shown, or it stands out where all are."""
+    return "surely seen" if release.estimate.estimator == "truncated" else "stand out from those that nobody has"
 
 
 def bars_title(release: Release) -> str:

@@ -5,7 +5,7 @@ Columns can have any type, so a value is taken as its text, and that is read as 
 | literal | value |
 |---|---|
 | number | a number as `written_numbers` reads it: a whole one of up to 38 digits is compared exactly, any other as a float; infinite floats are below or above all numbers |
-| 'text' | the text itself, byte by byte |
+| 'text' | the text itself, byte by byte; of a number with fractions the shortest one, so that 1.0 is 1 in every type |
 | DATE | the day of a date or moment as `written_moments` reads it, in UTC where it has a zone |
 | TRUE, FALSE | a truth value, or the text true or false in any case |
 
@@ -107,6 +107,19 @@ class Sql(ABC):
             f"THEN {other.format(f'TRY_CAST({trimmed} AS DOUBLE)')} END"
         )
 
+    def _shortest(self, text: str, kind: str, is_float: str, is_decimal: str) -> str:
+        """The text of a value, of a number with fractions without zeros at its end.
+
+        One missing value makes floats of a column of whole numbers in many tools, and one longer fraction makes all
+        decimals longer: that must not change how the values of others compare.
+        """
+        near, zeros = f"TRY_CAST({text} AS DOUBLE)", self.literal("[.]?0+$")
+        whole = f"TRY_CAST({near} AS DECIMAL({_DIGITS}, 0))"
+        return (
+            f"CASE WHEN {is_float} AND {near} = {whole} THEN CAST({whole} AS {kind}) "
+            f"WHEN {is_decimal} AND {text} LIKE '%.%' THEN regexp_replace({text}, {zeros}, '') ELSE {text} END"
+        )
+
     def _day(self, column: str) -> str:
         """The day of a date or moment, in UTC where it has a zone; NULL for any other value."""
         text = self.text(column)
@@ -149,7 +162,8 @@ class DuckDB(Sql):
             known = f"{name} >= {zone[0]} '0001-01-01{zone[1]}' AND {name} < {zone[0]} '10000-01-01{zone[1]}'"
             written = f"CAST(CASE WHEN {known} THEN {name} END AS VARCHAR)"
             return f"coalesce({written}, CASE WHEN {name} IS NOT NULL THEN '' END)"
-        return f"nullif(CAST({name} AS VARCHAR), CASE WHEN {self._is_float(name)} THEN 'nan' END)"
+        text = self._shortest(f"CAST({name} AS VARCHAR)", "VARCHAR", self._is_float(name), self._is_decimal(name))
+        return f"nullif({text}, CASE WHEN {self._is_float(name)} THEN 'nan' END)"
 
     def literal(self, text: str) -> str:
         """A text, whatever is in it."""
@@ -182,6 +196,9 @@ class DuckDB(Sql):
     def _is_float(self, name: str) -> str:
         return f"typeof({name}) IN ('DOUBLE', 'FLOAT')"
 
+    def _is_decimal(self, name: str) -> str:
+        return f"starts_with(typeof({name}), 'DECIMAL')"
+
 
 _ZONES = {
     "TIMESTAMP": ("TIMESTAMP", ""),
@@ -199,7 +216,8 @@ class Spark(Sql):
     def text(self, column: str) -> str:
         """A value as text; NULL where it is missing or NaN."""
         name = self._name(column)
-        plain = f"nullif(CAST({name} AS STRING), CASE WHEN {self._is_float(name)} THEN 'NaN' END)"
+        written = self._shortest(f"CAST({name} AS STRING)", "STRING", self._is_float(name), self._is_decimal(name))
+        plain = f"nullif({written}, CASE WHEN {self._is_float(name)} THEN 'NaN' END)"
         # a moment with a zone would come in that of the session, without saying so
         in_utc = f"get_json_object(to_json(named_struct('v', {name}), map('timeZone', 'UTC')), '$.v')"
         return f"collate(CASE WHEN typeof({name}) = 'timestamp' THEN {in_utc} ELSE {plain} END, 'UTF8_BINARY')"
@@ -238,3 +256,6 @@ class Spark(Sql):
 
     def _is_float(self, name: str) -> str:
         return f"typeof({name}) IN ('double', 'float')"
+
+    def _is_decimal(self, name: str) -> str:
+        return f"startswith(typeof({name}), 'decimal')"
