@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp import ParameterError, TooFewUsersError, private_histogram
 from shuffledp.accounting import calibration
-from shuffledp.engines.people import EVERYTHING
+from shuffledp.engines.universe import EVERYTHING
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.plan import plan_for
 from shuffledp.protocols import CATALOGUE, Target

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.engines import Column, Files, find_files, open_engine
+from shuffledp.engines import open_engine
 from shuffledp.engines.bins import Encoder
 from shuffledp.engines.bins.encoders import encoder_of
 from shuffledp.engines.bins.possible_values import possible_values
@@ -18,19 +17,16 @@ from shuffledp.engines.conditions.grammar import Condition
 from shuffledp.engines.countable import check_countable
 from shuffledp.engines.cross_kinds import CrossKind, finder
 from shuffledp.engines.kinds import Kind
-from shuffledp.engines.sources.files import names_something
-from shuffledp.engines.sources.tables import Memory, read_memory
+from shuffledp.engines.sources.given import column_of, found_data
+from shuffledp.engines.sources.tables import Memory
+from shuffledp.engines.universe import EVERYTHING, names_of
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.labels import LONGEST_NUMBER, Absent
+from shuffledp.pipeline.labels import Absent
 from shuffledp.pipeline.sets import holders_of_fillers
 from shuffledp.pipeline.tally import Tally, as_symbols
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
-
-LONGEST_VALUE = 8192
-EVERYTHING = 2 ** (8 * LONGEST_VALUE)
-"""How many values of up to LONGEST_VALUE bytes there are: the universe where no domain is given."""
 
 
 def _nothing() -> None:
@@ -63,9 +59,9 @@ class People:
         progress: Progress = quiet,
         rng: np.random.Generator | None = None,
     ) -> None:
-        data = _found(data, column, delimiter=delimiter, encoding=encoding, format=format)
+        data = found_data(data, column, delimiter=delimiter, encoding=encoding, format=format)
         condition = Condition.parse(where) if isinstance(where, str) else where
-        self.column = _column(
+        self.column = column_of(
             data, column, user=user, drop_missing=drop_missing, values_per_person=values_per_person, where=condition
         )
         possible = possible_values(domain, self.column.names)
@@ -142,7 +138,7 @@ class People:
         seen, done = [], 0
         for labels, people in self._engine.counts():
             reported = _reported(protocol, people)
-            seen.append(reported.renamed(_names(self._kind, labels.take(reported.symbols))))
+            seen.append(reported.renamed(names_of(self._kind, labels.take(reported.symbols))))
             done += int(people.sum())
             self._progress("drawing noise", done / (protocol.users * self.column.values_per_person))
         if self.fillers:
@@ -215,62 +211,6 @@ def _reported(protocol: HistogramProtocol, people: NDArray[np.int64]) -> Tally:
 
 def _absent_labels(fillers: int) -> NDArray[Any]:
     return as_symbols([Absent(most=fillers - number) for number in range(1, fillers + 1)])
-
-
-def _found(data: Any, column: Any, **how: str | None) -> Any:
-    """The data, with names of files looked up, to be read in the way that is asked for."""
-    if isinstance(data, Iterator) and not hasattr(data, "schema"):
-        data = list(data)
-    if isinstance(data, str | os.PathLike):
-        return find_files([data], **how)
-    if isinstance(data, list | tuple) and data and all(isinstance(part, _name_of_file(column)) for part in data):
-        for place, name in enumerate(map(os.fspath, data), start=1):
-            if not names_something(name):  # it may be somebody's value, and is not shown
-                raise DataError(
-                    f"entry {place} of the list is no file: a list of text together with column= is taken for names of "
-                    "files; for a list of values leave out column="
-                )
-        return find_files(data, **how)
-    if given := [f"{name}=" for name, value in how.items() if value is not None]:
-        raise ParameterError(f"{' and '.join(given)} say how files are read: this data is not in files that I open")
-    return data
-
-
-def _column(data: Any, column: Hashable | list[Any] | None, *, user: Hashable | None, **options: Any) -> Column:
-    """The column of whatever data is."""
-    on_spark = type(data).__module__.startswith("pyspark.")
-    if on_spark and column is None and len(data.columns) == 1:
-        column = data.columns[0]
-    if not on_spark and not isinstance(data, Files):
-        where = options["where"]
-        data = read_memory(data, column=column, user=user, compared=() if where is None else where.columns)
-        column, user = list(data.names), data.user
-    if column is None:
-        raise ParameterError("column must be the name of a column: it says which values to count")
-    names = tuple(column) if isinstance(column, list) else (column,)
-    return Column(data=data, names=names, user=user, **options)  # type: ignore[arg-type]
-
-
-def _name_of_file(column: Hashable | None) -> Any:
-    """What the entries of a list must be to be names of files: text could be values, unless a column is named."""
-    return os.PathLike if column is None else str | os.PathLike
-
-
-def _names(kind: Kind | CrossKind, entries: Any) -> NDArray[Any]:
-    """The labels of some entries as symbols."""
-    named = as_symbols(kind.labels(entries))
-    if named.dtype == object and any(map(_too_long, named)):
-        raise DataError(f"a value is longer than {LONGEST_VALUE:,} bytes: shorten the values before they are counted")
-    return named
-
-
-def _too_long(label: Any) -> bool:
-    """Whether a label is none of the values that EVERYTHING counts, or too long to be written."""
-    if isinstance(label, tuple):
-        return any(map(_too_long, label))
-    if isinstance(label, int):
-        return label.bit_length() > LONGEST_NUMBER
-    return isinstance(label, str) and len(label.encode()) > LONGEST_VALUE
 
 
 def places(symbols: NDArray[Any], bins: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shuffledp.engines.column import Column
-from shuffledp.engines.people import LONGEST_VALUE, People
+from shuffledp.engines.people import People
+from shuffledp.engines.universe import LONGEST_VALUE
 from shuffledp.jobs.choose import Choice
 from shuffledp.pipeline.labels import Absent
 from shuffledp.words import counted, readable

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from shuffledp.brief import Brief
 from shuffledp.checks import failure_probability, positive
-from shuffledp.engines.people import EVERYTHING
+from shuffledp.engines.universe import EVERYTHING
 from shuffledp.jobs.advice import FEWER, PRACTICAL_MESSAGES, matters_how_many, or_fewer, recommend, warnings
 from shuffledp.jobs.choose import shuffled_may_be_better
 from shuffledp.jobs.rows import PlanRow, Rows

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp import __version__
-from shuffledp.engines.people import EVERYTHING, LONGEST_VALUE
+from shuffledp.engines.universe import EVERYTHING, LONGEST_VALUE
 from shuffledp.jobs.evaluate import Evaluation
 from shuffledp.jobs.privacy import Privacy
 from shuffledp.jobs.stored import from_text, to_text
