@@ -226,24 +226,25 @@ class Ranges(Brief):
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person (a bin) or of many (an array of bins): those of the nodes above each."""
-        if not isinstance(self.nodes, DummyHistogram):
-            raise ParameterError(
-                "a curator has no messages: draw the counts with sample_tally, or use trust='shuffler'"
-            )
         if self.fillers:
             people = filled_up(values, bins=self.bins, each=1, fillers=1)
         else:
             people = people_in_bins(values, bins=self.bins)
         paths = self.tree.paths(people)
-        return self.nodes.randomize(paths if self.tree.levels > 1 else paths[:, 0], rng=rng)
+        return self._sent.randomize(paths if self.tree.levels > 1 else paths[:, 0], rng=rng)
 
     def tally(self, messages: ArrayLike | Tally) -> Tally:
         """How often each node occurs."""
+        return self._sent.tally(messages)
+
+    @property
+    def _sent(self) -> DummyHistogram:
+        """The protocol whose messages are sent."""
         if not isinstance(self.nodes, DummyHistogram):
             raise ParameterError(
                 "a curator has no messages: draw the counts with sample_tally, or use trust='shuffler'"
             )
-        return self.nodes.tally(messages)
+        return self.nodes
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
         """The counts of all nodes, drawn from their law given the true counts of the values."""

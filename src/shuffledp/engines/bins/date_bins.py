@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.engines.bins.thresholds import MISSING, filled, is_text, one_array, reached, with_missing
+from shuffledp.engines.bins.thresholds import MISSING, filled, is_text, one_array, reached, with_missing, with_their_bin
 from shuffledp.engines.kinds import Kind, as_ticks
-from shuffledp.errors import DataError, ParameterError
+from shuffledp.errors import ParameterError
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.labels import from_key
 from shuffledp.pipeline.periods import Periods
@@ -59,16 +59,14 @@ class DateBins:
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
         """The bin of every value of an Arrow array."""
-        found = self._intervals(one_array(values))
-        missing = found == MISSING
-        if missing.any():
-            if not self._missing:
-                raise DataError(
-                    "a value is missing or is no date (it is not shown, since it may be personal): write dates as "
-                    "2026-11-16, or count such values as missing, without drop_missing (--drop-missing)"
-                )
-            found[missing] = len(self._minutes) + 1
-        return found
+        return with_their_bin(
+            self._intervals(one_array(values)),
+            missing=len(self._minutes) + 1 if self._missing else None,
+            refusal=(
+                "a value is missing or is no date (it is not shown, since it may be personal): write dates as "
+                "2026-11-16, or count such values as missing, without drop_missing (--drop-missing)"
+            ),
+        )
 
     def _intervals(self, values: Any) -> NDArray[np.int64]:
         """The number of each value's period; MISSING where there is none."""

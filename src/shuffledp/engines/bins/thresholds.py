@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.errors import DataError
+
 MISSING = -1
 """In the place of the number of a value that is missing."""
 
@@ -39,6 +41,16 @@ def with_missing(found: NDArray[np.int64], missing: NDArray[np.bool_] | None) ->
     """Numbers of intervals, with `MISSING` where there is no value."""
     if missing is not None:
         found[missing] = MISSING
+    return found
+
+
+def with_their_bin(found: NDArray[np.int64], *, missing: int | None, refusal: str) -> NDArray[np.int64]:
+    """Numbers of intervals, with the bin of missing values in the place of `MISSING`; refused where there is none."""
+    absent = found == MISSING
+    if absent.any():
+        if missing is None:
+            raise DataError(refusal)
+        found[absent] = missing
     return found
 
 
