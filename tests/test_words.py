@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 
 import pytest
@@ -10,6 +11,7 @@ from shuffledp.words import (
     in_paragraphs,
     magnitude,
     paragraphs,
+    people_at_most,
     percent_at_most,
     share_at_most,
     sure_percent,
@@ -87,3 +89,16 @@ def test_paragraphs_come_apart_again() -> None:
     parts = {"Guarantee": "(1, 1e-06): as asked.", "Not protected": "Who took part."}
     assert paragraphs(in_paragraphs(parts)) == parts
     assert "\n\n" in in_paragraphs(parts)
+
+
+def test_bounds_on_people_have_their_noun():
+    shown = [people_at_most(bound) for bound in (0, 0.2, 1, 1.1, 57, 1234.5, math.inf)]
+    assert shown == [
+        "0 people",
+        "1 person",
+        "1 person",
+        "2 people",
+        "57 people",
+        "1,235 people",
+        "any number of people",
+    ]

@@ -18,6 +18,11 @@ def at_most(bound: float) -> str:
     return f"{math.ceil(bound):,}" if math.isfinite(bound) else "any number of"
 
 
+def people_at_most(bound: float) -> str:
+    """The same with its noun."""
+    return f"{at_most(bound)} {'person' if math.ceil(min(bound, 2)) == 1 else 'people'}"
+
+
 def share_at_most(bound: float, *, digits: int = 2) -> str:
     """An upper bound on a share, an epsilon, a delta or a factor, rounded up to a number of digits."""
     return _rounded(bound, digits, ROUND_CEILING)

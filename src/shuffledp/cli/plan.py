@@ -21,7 +21,7 @@ from shuffledp.cli.output import (
 )
 from shuffledp.errors import ParameterError
 from shuffledp.plain import plain
-from shuffledp.words import at_most, counted, magnitude, sentence, share_at_most
+from shuffledp.words import at_most, counted, magnitude, people_at_most, sentence, share_at_most
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -291,7 +291,7 @@ def _curator(answer: Plan) -> list[str]:
     instead = f" instead of {at_most(answer.row(drawn).simultaneous)}" if drawn else ""
     return [
         f"Where you hold the data and are trusted with it: {trusted.name}, as run --trust curator does. Its error is "
-        f"at most {at_most(trusted.simultaneous)} people{instead}."
+        f"at most {people_at_most(trusted.simultaneous)}{instead}."
     ]
 
 

@@ -24,7 +24,7 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
-from shuffledp.words import at_most, counted, readable, surely
+from shuffledp.words import counted, people_at_most, readable, surely
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,7 +70,7 @@ class Simulation(Brief):
         held, found = sum(trial.covered for trial in self.trials), sum(trial.found for trial in self.trials) / trials
         possible = f"; {readable(self.bins)} are possible" if self.bins.bit_length() <= _MOST_BITS else ""
         return [
-            f"Predicted: an error of at most {at_most(self.predicted_error)} people, with probability at least "
+            f"Predicted: an error of at most {people_at_most(self.predicted_error)}, with probability at least "
             f"{surely(self.beta)}.",
             f"All intervals at once held the truth in {held:,} of {counted(trials, 'release')}; at least "
             f"{surely(self.beta)} of all are promised.",

@@ -11,7 +11,7 @@ from shuffledp.protocols.names import TrustName
 from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
-from shuffledp.words import at_most
+from shuffledp.words import at_most, people_at_most
 
 
 def check_trust(trust: TrustName, *, messages: bool = False) -> None:
@@ -52,7 +52,7 @@ def curator_in_words(curator: float | None, *, error: float) -> dict[str, str]:
     return {
         "If you are trusted with the data": (
             "Whoever trusts you with the data anyway: --trust curator has an error of at most "
-            f"{at_most(curator)} people instead of {at_most(error)}, with the same promise about what is published."
+            f"{people_at_most(curator)} instead of {at_most(error)}, with the same promise about what is published."
         )
     }
 

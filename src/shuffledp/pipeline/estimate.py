@@ -32,10 +32,10 @@ from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.labels import Absent, Places
 from shuffledp.plain import label_kind, plain, plain_label
 from shuffledp.words import (
-    at_most,
     counted,
     in_paragraphs,
     paragraphs,
+    people_at_most,
     percent_at_most,
     readable,
     share_at_most,
@@ -242,7 +242,7 @@ class Estimate:
         off, said = self.largest_distance, []
         if len(self):
             share = percent_at_most(off, self.people)
-            said.append(f"an estimate that is shown is off by at most {at_most(off)} people ({share} of all)")
+            said.append(f"an estimate that is shown is off by at most {people_at_most(off)} ({share} of all)")
         if self.estimator == "truncated":
             most = counted(self.simultaneous.unreported_high, "person", things="people")
             said.append(f"a value that is not shown is held by at most {most}")

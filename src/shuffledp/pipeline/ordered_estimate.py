@@ -18,7 +18,7 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.distribution import Distribution, Quantile, written
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.plain import label_kind, plain_label
-from shuffledp.words import at_most, percent_at_most, surely
+from shuffledp.words import people_at_most, percent_at_most, surely
 
 QUARTILES = (0.25, 0.5, 0.75)
 """What is shown where nobody asked for others."""
@@ -151,7 +151,7 @@ class OrderedEstimate(Estimate):
         off, places = distribution.widest, "every edge" if self.edges is not None else "every value"
         yield (
             f"With probability at least {surely(self.beta)} the number of people below {places} is off by at most "
-            f"{at_most(off)} people ({percent_at_most(off, self.people)} of all) everywhere at once, and all quantiles "
+            f"{people_at_most(off)} ({percent_at_most(off, self.people)} of all) everywhere at once, and all quantiles "
             "lie in their intervals."
         )
         if len(distribution) > 1:

@@ -11,7 +11,7 @@ from shuffledp.accounting.guarantee import Guarantee, privacy_figure
 from shuffledp.accounting.rounding import PROMISED_DELTA, PURE_DELTA
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.protocols.target import Target
-from shuffledp.words import at_most, counted, in_paragraphs, percent_at_most, share_at_most, surely
+from shuffledp.words import counted, in_paragraphs, people_at_most, percent_at_most, share_at_most, surely
 
 _USUAL_DELTA = 1e-6
 """The delta at which a curve is described where no guarantee was asked for."""
@@ -135,7 +135,7 @@ def describe_release(
             "Guarantee": _promise_in_words(promised, replaced),
             "Who must be trusted": trust,
             HOW_SURE: (
-                f"With probability at least {surely(beta)} no estimate is off by more than {at_most(error)} people "
+                f"With probability at least {surely(beta)} no estimate is off by more than {people_at_most(error)} "
                 f"({percent_at_most(error, protocol.users)} of all), whatever people hold{not_shown}."
             ),
             "Noise": noise,

@@ -39,7 +39,7 @@ from shuffledp.reading.reading import ErrorBound, around_estimates
 from shuffledp.reading.tree import Tree
 from shuffledp.reading.tree_counts import TreeCounts
 from shuffledp.reading.tree_errors import largest_deviation
-from shuffledp.words import at_most, in_paragraphs, paragraphs, percent_at_most, surely
+from shuffledp.words import at_most, in_paragraphs, paragraphs, people_at_most, percent_at_most, surely
 
 _PLACES = 512
 """At so many places errors of trees are compared; the worst of all is hardly larger."""
@@ -342,7 +342,7 @@ class Ranges(Brief):
         value, off = self.error(beta).simultaneous, self.range_error(beta)
         parts[HOW_SURE] = (
             f"With probability at least {surely(beta)} the number of people up to any value, for all values at once, "
-            f"is off by at most {at_most(off)} people ({percent_at_most(off, self.users)} of all), whatever "
+            f"is off by at most {people_at_most(off)} ({percent_at_most(off, self.users)} of all), whatever "
             f"people hold; with the same probability no number of a single value is off by more than {at_most(value)}."
         )
         parts["Guarantee"] = parts["Guarantee"].replace(self.nodes._held_in_words, "one person's value by any other")
