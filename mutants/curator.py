@@ -123,7 +123,7 @@ FAULTS = (
         name="curator-said-to-be-better-than-he-is",
         harm="A release says that a curator would be off by less than is true: his error is rounded down.",
         file="jobs/trust.py",
-        old='f"{at_most(curator)} people',
+        old='f"{people_at_most(curator)}',
         new='f"{int(curator)} people',
         tests=(f"{_TRUST}::test_a_curator_who_gains_nothing_is_not_mentioned",),
     ),

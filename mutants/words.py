@@ -44,7 +44,7 @@ FAULTS = (
         name="error-in-words-rounded-to-the-nearest",
         harm="The error in an explanation is smaller than what is promised.",
         file="protocols/promise.py",
-        old="no estimate is off by more than {at_most(error)} people ",
+        old="no estimate is off by more than {people_at_most(error)} ",
         new="no estimate is off by more than {error:,.0f} people ",
         tests=(_SENTENCES,),
     ),
