@@ -70,4 +70,22 @@ FAULTS = (
         new="rng, most = np.random.default_rng(1), self._column.values_per_person",
         tests=(f"{_SETS}::test_the_choice_is_another_each_time_and_the_same_under_a_seed",),
     ),
+    Fault(
+        name="what-is-outside-a-list-is-refused-under-a-condition",
+        harm="Whether a run fails tells what the one person holds who satisfies a condition, for nothing.",
+        file="engines/people.py",
+        old="refuses=not self.column.in_sets",
+        new="refuses=True",
+        tests=(
+            "tests/engines/test_sets.py::test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about",
+        ),
+    ),
+    Fault(
+        name="columns-of-a-query-that-runs-twice",
+        harm="Values are paired with other people, so that one person counts as many.",
+        file="engines/sources/tables.py",
+        old="return _Query(data.collect_schema().names(), lambda names: lazy.select(names).collect())",
+        new="return _Table(data.collect_schema().names(), lambda name: lazy.select(name).collect().get_column(name))",
+        tests=("tests/engines/test_sets.py::test_the_columns_of_a_lazy_query_belong_together",),
+    ),
 )

@@ -281,9 +281,9 @@ def test_rows_that_do_not_count_may_hold_what_is_not_in_the_list():
         rows, column="value", user="person", drop_missing=True, domain=["a"], other=False, values_per_person=2,
         where="use = TRUE",
     ) as people:  # fmt: skip
-        protocol = Truthful(users=2, bins=1, values_per_person=2)
-        assert people.draw(protocol).counts.tolist() == [1, 2, 1]
-        assert sent(people, protocol).counts.tolist() == [1, 2, 1]
+        protocol = Truthful(users=2, bins=people.domain.size, values_per_person=2)
+        for tally in (people.draw(protocol), sent(people, protocol)):
+            assert tally.counts.tolist() == [1, 0, 2, 1]  # a, nothing outside the list, and who lacks one or both
 
 
 @pytest.mark.parametrize("where", [None, "country = 'DE'"])
@@ -339,7 +339,9 @@ def test_real_protocols_estimate_who_holds_what(protocol):
     users, most, beta = 400, 2, 1e-6
     rows = [(person, value) for person in range(users) for value in ("a", "b", "c")[: 1 + person % 3]]
     with people_of(rows, domain=["a", "b", "c"], drop_missing=True, values_per_person=most) as people:
-        calibrated = protocol.calibrate(users=users, bins=3, epsilon=5, delta=1e-2, values_per_person=most)
+        calibrated = protocol.calibrate(
+            users=users, bins=people.domain.size, epsilon=5, delta=1e-2, values_per_person=most
+        )
         truth = people.numbered().counts
         for tally in (people.draw(calibrated), people.send(calibrated)):
             estimate = calibrated.estimate(tally, beta=beta, reports=users, domain=people.domain)
@@ -415,3 +417,39 @@ def test_a_codebook_in_another_call_makes_other_sets():
         assert counted(opened, other) == {0: 1, 1: 1}
         assert opened.holdings(other) == {2: 1}
         assert counted(opened) == {"a": 1, "b": 1}
+
+
+def test_the_columns_of_a_lazy_query_belong_together():
+    """It runs once for all columns: with each run its rows can come in another order."""
+    runs = []
+
+    def shuffled(frame):
+        runs.append(1)
+        return frame.sample(fraction=1.0, shuffle=True, seed=len(runs))
+
+    rows = pl.DataFrame({"person": [at // 3 for at in range(900)], "app": [f"of {at // 3}" for at in range(900)]})
+    query = rows.lazy().map_batches(shuffled)
+    with People(
+        query, column="app", user="person", values_per_person=2, where="app != 'x'", drop_missing=False, domain=None,
+        other=False,
+    ) as people:  # fmt: skip
+        assert people.number(count=True) == 300
+        assert people.numbered().counts.tolist().count(1) >= 300  # each value belongs to one person
+        assert people.numbered().counts.max() <= 300
+        assert sorted(people.numbered().counts.tolist())[-1] == 300  # all of them lack one of two values
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("options", [{"where": "u = 17"}, {"values_per_person": 2, "user": "u"}])
+@pytest.mark.parametrize("domain", [["healthy"], Edges([50])])
+def test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about(options, domain):
+    """A refusal would tell what one person holds, and nothing would be spent."""
+    held = ["healthy", "ill", "30", "n/a", None]
+    for value in held:
+        rows = {"u": [*range(17), 17, *range(18, 40)], "v": [*["60"] * 17, value, *["60"] * 22]}
+        for drop in (False, True):
+            with People(
+                rows, column="v", drop_missing=drop, domain=domain, other=False, **{"user": None, **options}
+            ) as people:
+                assert people.number(count=True) == 40
+                assert people.numbered().counts.sum() == 40 * options.get("values_per_person", 1)

@@ -77,7 +77,10 @@ class People:
             for name, kind in zip(self.column.names, self.kinds, strict=True):
                 check_countable(kind, listed=possible is not None, name=name)
             if possible is not None:
-                self._encoder = encoder_of(possible, self._kind, missing=not drop_missing, other=other)
+                # a refusal would answer a question about the few who satisfy a condition, and nothing would be spent
+                self._encoder = encoder_of(
+                    possible, self._kind, missing=not drop_missing, other=other, refuses=not self.column.in_sets
+                )
                 self.domain = self._encoder.domain
         except BaseException:
             self._engine.close()

@@ -17,14 +17,20 @@ from shuffledp.pipeline.edges import Edges
 from shuffledp.pipeline.periods import Periods
 
 
-def encoder_of(possible: Sequence[Possible], kind: Kind | CrossKind, *, missing: bool, other: bool) -> Encoder:
-    """What makes bins of one column or of several; `other` is for those with a list."""
+def encoder_of(
+    possible: Sequence[Possible], kind: Kind | CrossKind, *, missing: bool, other: bool, refuses: bool = True
+) -> Encoder:
+    """What makes bins of one column or of several; `other` is for those with a list.
+
+    Unless it `refuses` what has no bin, everything has one: what is outside a list is counted together, and what is no
+    number or date as missing.
+    """
     listed = [not isinstance(part, Edges | Periods) for part in possible]
     if other and not any(listed):
         raise ParameterError("other is for lists of values: intervals and periods leave no value out")
     kinds = kind.kinds if isinstance(kind, CrossKind) else (kind,)
     encoders = [
-        _encoder(part, one, missing=missing, other=other and is_list)
+        _encoder(part, one, missing=missing or not (refuses or is_list), other=(other or not refuses) and is_list)
         for part, one, is_list in zip(possible, kinds, listed, strict=True)
     ]
     return CrossBins(encoders) if isinstance(kind, CrossKind) else encoders[0]

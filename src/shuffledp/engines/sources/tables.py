@@ -162,6 +162,16 @@ class _Table:
 
 
 @dataclass(frozen=True)
+class _Query(_Table):
+    """A query that may give its rows in another order each time it runs: `take` runs it once, for all columns."""
+
+    def read(self, needed: _Needed) -> Memory:
+        """The needed columns, under the names of their fields."""
+        table = self.take(list(dict.fromkeys(needed.old.values())))
+        return _memory(needed, {name: store(table[old]) for name, old in needed.old.items()})
+
+
+@dataclass(frozen=True)
 class _Stream(_Table):
     """A table that is read piece by piece: `take` makes a reader of some columns, `schema` has their Arrow types.
 
@@ -205,7 +215,7 @@ def _table(data: Any) -> _Table | None:
         return _Table(list(data.columns), lambda name: data.iloc[:, list(data.columns).index(name)])
     if library == "polars" and hasattr(data, "collect_schema"):
         lazy = data.lazy()
-        return _Table(data.collect_schema().names(), lambda name: lazy.select(name).collect().get_column(name))
+        return _Query(data.collect_schema().names(), lambda names: lazy.select(names).collect())
     if isinstance(data, pa.Table | pa.RecordBatch):
         return _Table(data.schema.names, data.column)
     if isinstance(data, pa.RecordBatchReader):
