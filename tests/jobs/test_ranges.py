@@ -1,7 +1,6 @@
 """Ranges of a column: the protocol, its units, simulations and plans."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ def test_ranges_are_chosen_for_a_list_only():
 @pytest.mark.parametrize(
     ("possible", "labels", "ordered", "edges"),
     [
-        (SimpleNamespace(edges=(10, 20)), ["below 10", "10 to below 20", "20 and above", None], 3, (10, 20)),
+        (Edges("10,20"), ["below 10", "10 to below 20", "20 and above", None], 3, (10, 20)),
         (None, ["a", "b", "c", None], 3, None),
         (None, ["a", "b", None, "(other)"], 2, None),
         (None, ["a", None, "b", "c"], 4, None),
@@ -126,6 +125,14 @@ def test_a_release_has_quantiles_in_units_of_its_edges():
     again = Release.from_json(release.to_json())
     assert again.estimate.quantile(0.5) == estimate.quantile(0.5)
     assert again.to_json() == release.to_json()
+
+
+@pytest.mark.parametrize("domain", [{"age": Edges("0:100:5")}, [Edges("0:100:5")]], ids=["by name", "in a list"])
+def test_what_is_possible_in_one_column_may_be_said_as_for_several(domain):
+    release = private_histogram({"age": AGES}, column="age", domain=domain, ranges=True, **GUARANTEE)
+    assert (release.estimate.bins, release.estimate.ordered) == (23, 22)
+    with pytest.raises(ParameterError, match="intervals and periods leave no value out"):
+        private_histogram({"age": AGES}, column="age", domain=domain, other=True, ranges=True, **GUARANTEE)
 
 
 @pytest.mark.parametrize("messages", [False, True])

@@ -37,7 +37,8 @@ class People:
     """One value for each person, or a set of a few, on the engine where they are.
 
     See private_histogram for the parameters; `column` can be a list of columns, `domain` then has as many entries, or
-    one under each name. `rng` chooses a row of each person, or some of their values, in a simulation.
+    one under each name: `possible` is what it says of each, None without one. `rng` chooses a row of each person, or
+    some of their values, in a simulation.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class People:
         self.column = column_of(
             data, column, user=user, drop_missing=drop_missing, values_per_person=values_per_person, where=condition
         )
-        possible = possible_values(domain, self.column.names)
+        self.possible = possible = possible_values(domain, self.column.names)
         if possible is None and other:
             raise ParameterError("other needs a domain: without one, every value is counted by itself")
         self._progress = progress

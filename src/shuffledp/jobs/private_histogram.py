@@ -152,7 +152,9 @@ def private_histogram(
                 instead = curator_error(target, beta=beta, estimator=estimator, listed=people.listed)
         spend = spending.entering(chosen.protocol, what=people.column.name, entry=chosen.entry)
         tally = (people.send if messages else people.draw)(chosen.protocol, before=spend)
-        estimate = in_units(chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain), domain)
+        estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
+        if people.possible is not None:
+            estimate = in_units(estimate, people.possible[0])
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
         estimate = estimate.consistent() if consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None

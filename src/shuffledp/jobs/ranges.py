@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +10,14 @@ import numpy as np
 
 from shuffledp.checks import open_probability
 from shuffledp.engines.bins.codebook import OTHER
+from shuffledp.engines.bins.possible_values import Possible
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.choose import Choice
 from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.edges import Edges
 from shuffledp.pipeline.estimate import Estimate
 from shuffledp.pipeline.ordered_estimate import OrderedEstimate
+from shuffledp.pipeline.periods import Periods
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import Entry
 from shuffledp.protocols.ranges import Ranges
@@ -71,20 +74,15 @@ def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", prog
     return Choice(name="ranges", entry=entry, protocol=protocol, reason="as asked")
 
 
-def in_units(estimate: Estimate, possible: Any) -> Estimate:
+def in_units(estimate: Estimate, possible: Possible) -> Estimate:
     """An ordered estimate in the units of what was said about possible values: edges, periods, or a list.
 
     Missing and other values, which stand behind all others, belong to no range.
     """
     if not isinstance(estimate, OrderedEstimate):
         return estimate
-    if isinstance(possible, Mapping) and len(possible) == 1:
-        possible = next(iter(possible.values()))
-    elif isinstance(possible, list | tuple) and len(possible) == 1:
-        possible = possible[0]
-    edges = getattr(possible, "edges", None)
-    if edges is not None:
-        return replace(estimate, edges=tuple(edges), ordered=len(edges) + 1)
+    if isinstance(possible, Edges | Periods):
+        return replace(estimate, edges=tuple(possible.edges), ordered=len(possible.edges) + 1)
     return replace(estimate, ordered=_in_order(estimate))
 
 

@@ -27,7 +27,7 @@ def possible_values(domain: Any, names: Sequence[str]) -> list[Possible] | None:
     if domain is None or (isinstance(domain, Domain) and not domain.can_list):
         return None
     if len(names) == 1:
-        return [_possible(domain)]
+        return [_possible(_of_the_only_column(domain, names[0]))]
     if isinstance(domain, ProductDomain):
         parts: list[Any] = list(domain.factors)
     elif isinstance(domain, Mapping):
@@ -44,6 +44,15 @@ def possible_values(domain: Any, names: Sequence[str]) -> list[Possible] | None:
     if len(parts) != len(names):
         raise ParameterError(f"domain must have an entry for each of {len(names)} columns, got {len(parts)}")
     return [_possible(part) for part in parts]
+
+
+def _of_the_only_column(domain: Any, name: str) -> Any:
+    """What is said of it, also where that is said as for several: under its name, or as a list with one entry."""
+    if isinstance(domain, Mapping) and list(domain) == [name]:
+        return domain[name]
+    if isinstance(domain, list | tuple) and len(domain) == 1 and isinstance(domain[0], Domain | Edges | Periods):
+        return domain[0]
+    return domain
 
 
 def _possible(domain: Any) -> Possible:
