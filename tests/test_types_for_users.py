@@ -31,9 +31,10 @@ if isinstance(release.protocol, MessageProtocol):
     reveal_type(run(release.protocol, values, domain=domain))
 
 private_histogram([1], epsilon=1, delta=1e-6, protocol="sprase")  # wrong
-private_histogram([1], epsilon=1, delta=1e-6, protocol="laplace")  # wrong
+private_histogram([1], epsilon=1, delta=1e-6, protocol="response")  # wrong
 private_histogram([1], epsilon=1, delta=1e-6, estimator="biased")  # wrong
 private_histogram([1], epsilon=1, delta=1e-6, engine="cloud")  # wrong
+private_histogram([1], epsilon=1, delta=1e-6, trust="nobody")  # wrong
 simulate([1], epsilon=1, delta=1e-6, trials=1, seed=1, protocol="sprase")  # wrong
 run(protocol, values, domain=["light"])  # wrong
 """
