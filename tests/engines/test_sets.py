@@ -453,3 +453,15 @@ def test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about(op
             ) as people:
                 assert people.number(count=True) == 40
                 assert people.numbered().counts.sum() == 40 * options.get("values_per_person", 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"values_per_person": 2}, {"where": "app != 'x'"}])
+def test_a_user_that_is_no_number_is_nobody_in_every_format(options, tmp_path):
+    """In a file as in memory, alone or with sets; 0.0 and -0.0 are one person."""
+    table = pa.table({"u": [1.0, 2.0, float("nan"), None, 0.0, -0.0], "app": ["a", "b", "c", "d", "e", "e"]})
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(table, path)
+    asked = {"column": "app", "user": "u", "drop_missing": False, "domain": None, "other": False, **options}
+    for data in (path, table, table.to_pandas(), pl.from_arrow(table)):
+        with People(data, **asked) as people:
+            assert people.number(count=True) == 3

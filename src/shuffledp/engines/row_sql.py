@@ -30,7 +30,7 @@ def select_rows(
     values = [_value(name, field, types[field]) for name, field in zip(column.names, fields, strict=True)]
     crossed = ", ".join(f"'{at}': {value}" for at, value in enumerate(values))
     value = values[0] if len(values) == 1 else f"{{{crossed}}}"
-    person = "" if user is None else f", {quoted_name(user)} AS person"
+    person = "" if user is None else f", {_number(quoted_name(user), types[user])} AS person"
     required = [f"({one}) IS NOT NULL" for one in values] if column.drop_missing else []
     if column.in_sets:
         if column.where is not None:
@@ -50,7 +50,9 @@ def _value(name: str, field: str, kind: str) -> str:
             "times"
         )
     value = f"CAST({quoted_name(field)} AS VARCHAR)" if _AS_TEXT.search(kind) else quoted_name(field)
-    if kind in ("FLOAT", "DOUBLE"):
-        # 0.0 and -0.0 are one value; what is no number is missing
-        return f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END"
-    return value
+    return _number(value, kind)
+
+
+def _number(value: str, kind: str) -> str:
+    """Where it is a float: 0.0 and -0.0 are one value, and what is no number is missing."""
+    return f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END" if kind in ("FLOAT", "DOUBLE") else value

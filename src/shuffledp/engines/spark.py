@@ -216,7 +216,7 @@ class Spark:
         value = values[0] if len(values) == 1 else functions.struct(*(v.alias(str(at)) for at, v in enumerate(values)))
         selected = [value.alias("value")]
         if column.user is not None:
-            selected.append(_spelled(table, column.user).alias("person"))
+            selected.append(_number(table, column.user).alias("person"))
         if column.in_sets:
             satisfied = functions.lit(True) if column.where is None else functions.expr(column.where.to_spark())
             kept = functions.coalesce(satisfied, functions.lit(False))
@@ -369,8 +369,6 @@ def _batch(**columns: Any) -> Any:
 
 def _value(table: Any, name: str) -> Any:
     """The values of a column, equal where they are to be counted together."""
-    from pyspark.sql import functions
-
     kind = table.schema[name].dataType.typeName()
     if kind == "array":
         raise DataError(LISTS.format(name=name))
@@ -378,10 +376,17 @@ def _value(table: Any, name: str) -> Any:
         raise DataError(
             f"column {name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
         )
-    value = _spelled(table, name)
-    if kind in ("float", "double"):  # 0.0 and -0.0 are one value; no number is a missing one
-        return functions.when(~functions.isnan(value), value + functions.lit(0.0).cast(kind))
-    return value
+    return _number(table, name)
+
+
+def _number(table: Any, name: str) -> Any:
+    """A column, of floats so that 0.0 and -0.0 are one value and what is no number is missing."""
+    from pyspark.sql import functions
+
+    kind, value = table.schema[name].dataType.typeName(), _spelled(table, name)
+    if kind not in ("float", "double"):
+        return value
+    return functions.when(~functions.isnan(value), value + functions.lit(0.0).cast(kind))
 
 
 def _spelled(table: Any, column: str) -> Any:
