@@ -213,6 +213,22 @@ BUDGET = (
         tests=(f"{_LEDGER}::test_what_is_entered_cannot_be_changed",),
     ),
     Fault(
+        name="a-limit-can-be-replaced",
+        harm="The limit of a ledger can be raised by putting another line in its place.",
+        file="ledger/store.py",
+        old="BEFORE INSERT ON budget WHEN EXISTS (SELECT 1 FROM budget)",
+        new="BEFORE INSERT ON budget WHEN FALSE",
+        tests=(f"{_LEDGER}::test_what_is_entered_cannot_be_changed",),
+    ),
+    Fault(
+        name="entries-can-be-replaced",
+        harm="What was spent can be made less by putting another line in its place.",
+        file="ledger/store.py",
+        old="WHEN EXISTS (SELECT 1 FROM entries WHERE number = NEW.number)",
+        new="WHEN FALSE",
+        tests=(f"{_LEDGER}::test_what_is_entered_cannot_be_changed",),
+    ),
+    Fault(
         name="missing-entries-are-not-noticed",
         harm="A ledger from which an entry was removed counts less than was spent.",
         file="ledger/store.py",

@@ -256,6 +256,10 @@ def changed(path, *statements):
         "UPDATE entries SET parameters = NULL",
         "UPDATE budget SET epsilon = 50",
         "DELETE FROM budget",
+        "REPLACE INTO budget SELECT only, population, 9, delta, by_results, day, version FROM budget",
+        "INSERT OR REPLACE INTO entries SELECT number, day, what, protocol, 0.1, delta, people, version, published, NULL"
+        " FROM entries",
+        "UPDATE OR REPLACE entries SET number = 1",
     ],
 )
 def test_what_is_entered_cannot_be_changed(ledger, path, statement):
@@ -263,6 +267,13 @@ def test_what_is_entered_cannot_be_changed(ledger, path, statement):
     with pytest.raises(sqlite3.IntegrityError, match=r"stays|spent is spent"):
         changed(path, statement)
     assert ledger.entries[0].made() == HISTOGRAM
+    assert Ledger(path).budget.epsilon == 3.0
+
+
+def test_files_of_before_have_fewer_triggers_and_still_open(ledger, path):
+    changed(path, "DROP TRIGGER one_budget", "DROP TRIGGER entries_are_new")
+    fill(Ledger(path), 2)
+    assert len(Ledger(path).entries) == 2
 
 
 @pytest.mark.parametrize(
@@ -301,6 +312,9 @@ def test_newer_files_are_refused(ledger, path):
         ["DROP TRIGGER entries_keep", "UPDATE entries SET day = 'yesterday'"],
         ["DROP TRIGGER entries_keep", "UPDATE entries SET day = x'00'"],
         ["DROP TRIGGER the_budget_stays", "DELETE FROM budget"],
+        ["DROP TRIGGER the_limit_stays", "UPDATE budget SET epsilon = 99"],
+        ["DROP TRIGGER the_limit_stays", "UPDATE budget SET delta = 'all'"],
+        ["DROP TRIGGER the_limit_stays", "UPDATE budget SET population = ''"],
         ["PRAGMA user_version = 0"],
     ],
 )

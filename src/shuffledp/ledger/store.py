@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from shuffledp import __version__
-from shuffledp.errors import DataError
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger.budget import Budget
 from shuffledp.ledger.entry import LedgerEntry
 
@@ -56,6 +56,12 @@ CREATE TRIGGER the_budget_stays BEFORE DELETE ON budget BEGIN SELECT RAISE(ABORT
 CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'what is spent is spent'); END;
 CREATE TRIGGER entries_keep BEFORE UPDATE OF number, day, what, protocol, epsilon, delta, people, version, parameters
     ON entries BEGIN SELECT RAISE(ABORT, 'what is spent is spent'); END;
+-- REPLACE deletes a row without asking the triggers of DELETE, but is an INSERT
+CREATE TRIGGER one_budget BEFORE INSERT ON budget WHEN EXISTS (SELECT 1 FROM budget)
+    BEGIN SELECT RAISE(ABORT, 'a limit stays'); END;
+CREATE TRIGGER entries_are_new BEFORE INSERT ON entries
+    WHEN EXISTS (SELECT 1 FROM entries WHERE number = NEW.number)
+    BEGIN SELECT RAISE(ABORT, 'what is spent is spent'); END;
 """
 
 HOW_TO_MAKE = "shuffledp ledger {path} --limit 3,1e-5"
@@ -201,7 +207,10 @@ def _budget(connection: sqlite3.Connection, path: Path) -> Budget:
     if len(rows) != 1:
         raise DataError(_DAMAGED.format(path=path))
     population, epsilon, delta, by_results = rows[0]
-    return Budget(population=population, epsilon=epsilon, delta=delta, by_results=bool(by_results))
+    try:
+        return Budget(population=population, epsilon=epsilon, delta=delta, by_results=bool(by_results))
+    except ParameterError:  # no limit that `create` would have made
+        raise DataError(_DAMAGED.format(path=path)) from None
 
 
 def _entries(connection: sqlite3.Connection, path: Path) -> list[LedgerEntry]:
