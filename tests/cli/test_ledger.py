@@ -6,6 +6,8 @@ import re
 import pytest
 
 from shuffledp import Histogram, Ledger
+from shuffledp.accounting.composition import composed
+from shuffledp.accounting.stated_curve import StatedCurve
 from tests.cli.commands import GUARANTEE, command, real_command
 
 LIMIT = ["--limit", "3,1e-5"]
@@ -41,7 +43,7 @@ def test_a_ledger_is_made_filled_and_shown(folder):
     assert re.search(r"2 +\d{4}-\d\d-\d\d +theme +\w*Histogram +1\.5 +1e-07 +1,000 +yes", shown)
     assert re.search(r"3 +\d{4}-\d\d-\d\d +a model +spent elsewhere +0\.25 +1e-08 +yes", shown)
     assert "The sum of the epsilons would be 2.75, of the deltas 1.11e-06." in shown
-    assert "Left: one more release fits with epsilon " in shown
+    assert "Left: one more release at delta 1e-06, a tenth of the limit's, fits with epsilon up to " in shown
 
 
 def test_printed_figures_hold_and_json_has_all_digits(folder):
@@ -64,8 +66,12 @@ def test_printed_figures_hold_and_json_has_all_digits(folder):
     assert answer["total"]["epsilon"] <= float(epsilon) <= 1.01 * answer["total"]["epsilon"]
     assert answer["total"]["delta"] <= float(delta) <= 1.01 * answer["total"]["delta"]
     assert "counts all the same" in shown
-    (left,) = re.findall(r"fits with epsilon ([\d.]+) at delta 1e-06", shown)
-    assert float(left) == answer["left"]["epsilon"]
+    ((any_kind, left),) = re.findall(
+        r"epsilon up to ([\d.]+) whatever its kind, and epsilon up to ([\d.]+) with protocol hist", shown
+    )
+    assert answer["left"] == {"epsilon": float(any_kind), "epsilon_of_hist": float(left), "delta": 1e-6}
+    stated = StatedCurve(stated_epsilon=float(any_kind), stated_delta=1e-6)
+    assert ledger.budget.allows(composed([ledger.total, stated]))
     ledger.spend(Histogram.calibrate(users=10**6, bins=2, epsilon=float(left), delta=1e-6), what="what is left")
 
 
@@ -102,7 +108,7 @@ def test_more_than_the_limit_is_said(folder):
     budget(folder, *LIMIT)
     shown = budget(folder, "--spent-elsewhere", "4,1e-4", "--what", "too much").stdout
     assert "More is spent than the limit allows." in shown
-    assert "Left: nothing." in shown
+    assert "Left: nothing more fits." in shown
     assert json.loads(budget(folder, "--json").stdout)["total"]["over_limit"] is True
 
 

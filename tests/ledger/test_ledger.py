@@ -136,6 +136,28 @@ def test_a_refusal_says_what_would_fit_and_that_fits(name, ledger):
     assert ledger.total.delta(3.0) <= 1e-5
 
 
+@pytest.mark.parametrize("many", [0, 1, 6])
+def test_what_is_left_fits_whatever_the_kind(ledger, many):
+    """What fits of the paper's histogram alone is more, and of other kinds too much."""
+    ledger.spend(StabilityHistogram.calibrate(users=10_000, bins=20, epsilon=0.5, delta=1e-7), what="by a curator")
+    fill(ledger, many)
+    standing, total = ledger.standing, ledger.total
+    left, of_hist = standing.left_epsilon, standing.left_epsilon_of_hist
+    assert f"epsilon up to {left:g} whatever its kind, and epsilon up to {of_hist:g} with" in standing.left_in_words
+
+    def allowed(curve):
+        return ledger.budget.allows(composed([total, curve]))
+
+    for name in ("stability", "laplace", "hist", "sparse-best", "dummy"):
+        for each, delta in ((1, 1e-6), (1, 1e-9), (2, 1e-6)):
+            target = Target(users=50_000, bins=40, epsilon=left, delta=delta, values_per_person=each)
+            assert allowed(CATALOGUE[name].make(target).privacy), (name, each, delta)
+    assert allowed(StatedCurve(stated_epsilon=left, stated_delta=1e-6))
+    assert allowed(Histogram.calibrate(users=50_000, bins=20, epsilon=of_hist, delta=1e-6).privacy)
+    assert left < of_hist
+    assert not allowed(StatedCurve(stated_epsilon=of_hist, stated_delta=1e-6))
+
+
 def test_a_refusal_where_nothing_fits(ledger):
     ledger.spend_elsewhere(epsilon=2.9999, delta=9.9e-6, what="nearly all")
     with pytest.raises(BudgetError, match=r"No epsilon from 0\.03 on fits any more at delta 1e-06") as refused:
@@ -151,7 +173,8 @@ def test_what_was_spent_elsewhere_is_a_fact(ledger):
     assert ledger.spend_elsewhere(epsilon=2.0, delta=1e-6, what="a model") == 2
     standing = ledger.standing
     assert standing.over
-    assert standing.left_epsilon is None
+    assert standing.left_epsilon is standing.left_epsilon_of_hist is None
+    assert standing.left_in_words == "nothing more fits"
     assert standing.epsilon == pytest.approx(4.0, rel=0.01)
     assert standing.entries[1].published
     assert standing.entries[1].people is None
@@ -257,8 +280,8 @@ def changed(path, *statements):
         "UPDATE budget SET epsilon = 50",
         "DELETE FROM budget",
         "REPLACE INTO budget SELECT only, population, 9, delta, by_results, day, version FROM budget",
-        "INSERT OR REPLACE INTO entries SELECT number, day, what, protocol, 0.1, delta, people, version, published, NULL"
-        " FROM entries",
+        "INSERT OR REPLACE INTO entries SELECT number, day, what, protocol, 0.1, delta, people, version, 1, NULL FROM"
+        " entries",
         "UPDATE OR REPLACE entries SET number = 1",
     ],
 )

@@ -28,7 +28,7 @@ def test_a_release_is_entered_and_says_so(ledger, tmp_path, messages):
         "It is entry 1 of the ledger of people of the test: all its releases together have epsilon "
         in release.notes[-1]
     )
-    assert "one more would fit up to epsilon" in release.notes[-1]
+    assert "and one more release at delta 1e-06, a tenth of the limit's, fits with epsilon up to" in release.notes[-1]
     assert "ledger" not in release.asked
     assert str(tmp_path) not in release.to_json()
     assert Release.from_json(release.to_json()).notes == release.notes

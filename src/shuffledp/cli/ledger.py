@@ -125,7 +125,11 @@ def _as_json(standing: Standing) -> dict[str, Any]:
             "sum_of_epsilons": standing.sum_of_epsilons,
             "sum_of_deltas": standing.sum_of_deltas,
         },
-        "left": {"epsilon": standing.left_epsilon, "delta": standing.left_delta},
+        "left": {
+            "epsilon": standing.left_epsilon,
+            "epsilon_of_hist": standing.left_epsilon_of_hist,
+            "delta": standing.left_delta,
+        },
         "entries": [
             {**plain(entry), "parameters": None if entry.parameters is None else json.loads(entry.parameters)}
             for entry in standing.entries
@@ -188,9 +192,4 @@ def _total(standing: Standing) -> list[str]:
         ]
     if standing.over:
         lines += ["More is spent than the limit allows."]
-    if standing.left_epsilon is None:
-        return [*lines, "Left: nothing. No further release fits."]
-    return [
-        *lines,
-        f"Left: one more release fits with epsilon {standing.left_epsilon:g} at delta {standing.left_delta:g}.",
-    ]
+    return [*lines, f"Left: {standing.left_in_words}."]

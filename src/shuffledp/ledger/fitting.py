@@ -6,16 +6,17 @@ from collections.abc import Callable
 from functools import cache
 
 from shuffledp.accounting.composition import Composition, composed
+from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.search import last_safe_from, log_excess
+from shuffledp.accounting.stated_curve import StatedCurve
 from shuffledp.checks import LEAST_EPSILON
 from shuffledp.errors import ParameterError
 from shuffledp.ledger.budget import Budget
-from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.words import share_at_least
 
-Make = Callable[[float], HistogramProtocol]
-"""From an epsilon to the protocol that would be used with it."""
+Make = Callable[[float], Curve]
+"""From an epsilon to the curve of the release that would be made with it."""
 
 _DIGITS = 3
 _TOLERANCE = 1e-3
@@ -44,7 +45,7 @@ def largest_that_fits(budget: Budget, total: Composition, make: Make) -> float |
     @cache
     def excess(epsilon: float) -> float:
         try:
-            return log_excess(budget.roughly_reached(total, make(epsilon).privacy), budget.delta)
+            return log_excess(budget.roughly_reached(total, make(epsilon)), budget.delta)
         except ParameterError:  # people are too few for so small an epsilon: look among larger ones
             return -1.0
 
@@ -64,14 +65,21 @@ def largest_that_fits(budget: Budget, total: Composition, make: Make) -> float |
 
 
 def largest_histogram(budget: Budget, total: Composition, *, delta: float) -> float | None:
-    """The same for the paper's histogram with many people: what is left, as a figure that everybody understands."""
+    """The same for the paper's histogram of one value each, with many people."""
     return largest_that_fits(
-        budget, total, lambda epsilon: Histogram.calibrate(users=_MANY_PEOPLE, bins=2, epsilon=epsilon, delta=delta)
+        budget,
+        total,
+        lambda epsilon: Histogram.calibrate(users=_MANY_PEOPLE, bins=2, epsilon=epsilon, delta=delta).privacy,
     )
+
+
+def largest_guarantee(budget: Budget, total: Composition, *, delta: float) -> float | None:
+    """The same for a release of which nothing but its guarantee is known: the worst of all that have it."""
+    return largest_that_fits(budget, total, lambda epsilon: StatedCurve(stated_epsilon=epsilon, stated_delta=delta))
 
 
 def _fits(budget: Budget, total: Composition, make: Make, epsilon: float) -> bool:
     try:
-        return budget.allows(composed([total, make(epsilon).privacy]))
+        return budget.allows(composed([total, make(epsilon)]))
     except ParameterError:
         return False

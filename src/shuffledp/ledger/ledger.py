@@ -108,7 +108,7 @@ class Ledger:
                     people=protocol.users,
                     parameters=parameters,
                 )
-        raise self._refusal(before, curve, partial(_same_kind, protocol, entry), delta=delta)
+        raise self._refusal(before, curve, partial(_same_curve, protocol, entry), delta=delta)
 
     def spend_elsewhere(self, *, epsilon: float, delta: float, what: str) -> int:
         """Enters what another program has released or is about to: it counts as the worst release of this guarantee.
@@ -151,6 +151,11 @@ class Ledger:
 
 def _composed(entries: Any) -> Composition:
     return composed([entry.curve for entry in entries])
+
+
+def _same_curve(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> Curve:
+    """The curve of a protocol of the same kind with another epsilon."""
+    return _same_kind(protocol, entry, epsilon).privacy
 
 
 def _same_kind(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> HistogramProtocol:

@@ -42,10 +42,8 @@ class Spending:
         except DataError:
             yield f"{entry}, which could not be read afterwards."
             return
-        left, delta = standing.left_epsilon, f"{standing.left_delta:g}"
-        more = "nothing more fits" if left is None else f"one more would fit up to epsilon {left:g} at delta {delta}"
         used = share_at_most(standing.epsilon, digits=3)
         yield (
             f"{entry}: all its releases together have epsilon {used} of {budget.epsilon:g} at delta {budget.delta:g}, "
-            f"and {more}."
+            f"and {standing.left_in_words}."
         )
