@@ -46,7 +46,8 @@ def test_a_new_ledger_is_empty_private_and_keeps_its_limit(ledger, path):
     assert opened.total.delta(0.0) == 0.0
     assert repr(opened) == "<Ledger of customers of 2026: limit epsilon 3, delta 1e-05>"
     assert Ledger.of(opened) is opened
-    assert opened.standing.left_epsilon == 3.0
+    assert opened.standing.left_epsilon == opened.standing.left_epsilon_of_hist == 3.0
+    assert opened.standing.left_in_words.endswith(" fits with epsilon up to 3 whatever its kind")
 
 
 def test_an_entry_holds_the_exact_parameters(ledger):
@@ -199,6 +200,7 @@ def test_a_limit_that_holds_whatever_is_decided_by_results_allows_less(path):
     assert refused.value.fits is not None
     standing = ledger.standing
     assert standing.delta < standing.reached <= 1e-5
+    assert "as a stated guarantee" in standing.left_in_words
 
 
 def test_half_of_a_limit_by_results_is_for_what_is_revealed_outright(path):

@@ -54,10 +54,9 @@ class Standing(Brief):
             return "nothing more fits"
         known = "as a stated guarantee" if self.budget.by_results else "whatever its kind"
         least = f"no epsilon from {smallest_looked_for(self.budget):g} on"
-        fits = [
-            f"{least if epsilon is None else f'epsilon up to {epsilon:g}'} {kind}"
-            for epsilon, kind in ((any_kind, known), (hist, "with protocol hist and one value per person"))
-        ]
+        fits = [f"{least if any_kind is None else f'epsilon up to {any_kind:g}'} {known}"]
+        if hist is not None and hist != any_kind:
+            fits += [f"epsilon up to {hist:g} with protocol hist and one value per person"]
         return f"one more release at delta {self.left_delta:g}, a tenth of the limit's, fits with {', and '.join(fits)}"
 
 
