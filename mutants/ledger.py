@@ -205,6 +205,14 @@ BUDGET = (
         tests=(f"{_LEDGER}::test_what_is_entered_cannot_be_changed",),
     ),
     Fault(
+        name="what-is-left-is-that-of-one-kind",
+        harm="A figure of what is left goes over the limit if it is spent elsewhere.",
+        file="ledger/standing.py",
+        old="left_epsilon=largest_guarantee(",
+        new="left_epsilon=largest_histogram(",
+        tests=(f"{_LEDGER}::test_what_is_left_fits_whatever_the_kind",),
+    ),
+    Fault(
         name="a-limit-can-be-raised",
         harm="The limit of a ledger can be raised when it is in the way.",
         file="ledger/store.py",
@@ -259,6 +267,14 @@ BUDGET = (
         old="        if file.exists():\n",
         new="        file.unlink(missing_ok=True)\n        if file.exists():\n",
         tests=(f"{_COMMAND}::test_a_limit_cannot_be_changed",),
+    ),
+    Fault(
+        name="nobody-is-told-that-a-stopped-release-counts",
+        harm="Who interrupts a release takes its privacy for unspent.",
+        file="ledger/spending.py",
+        old="if error is not None and self._ledger is not None and self._number:",
+        new="if False:",
+        tests=(f"{_RELEASE}::test_a_failure_while_noise_is_drawn_counts_as_spent",),
     ),
     Fault(
         name="where-a-ledger-is-goes-public",

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from shuffledp import Histogram, Ledger
+from shuffledp import DataError, Histogram, Ledger
 from shuffledp.accounting.composition import composed
 from shuffledp.accounting.stated_curve import StatedCurve
 from tests.cli.commands import GUARANTEE, command, real_command
@@ -83,6 +83,22 @@ def test_a_release_over_the_limit_is_refused(folder):
     assert over.stdout == ""
     assert over.stderr.startswith("shuffledp run: this release is over the limit of the ledger of people, epsilon 1.2")
     assert over.stderr.count("\n") == 1
+    assert len(Ledger(folder / "people.ledger").entries) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "code"),
+    [(KeyboardInterrupt(), "interrupted: ", 130), (DataError("no more"), "shuffledp run: no more; ", 3)],
+)
+def test_who_stops_a_release_is_told_that_it_counts(folder, monkeypatch, error, said, code):
+    def fails(*_):
+        raise error
+
+    budget(folder, *LIMIT)
+    monkeypatch.setattr(Histogram, "_draw", fails)
+    stopped = run(folder, *GUARANTEE, "--protocol", "hist")
+    assert stopped.stderr == f"{said}entry 1 of the ledger of people was made before and counts as spent\n"
+    assert stopped.returncode == code
     assert len(Ledger(folder / "people.ledger").entries) == 1
 
 

@@ -9,6 +9,7 @@ from shuffledp.jobs.release import Release
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 VALUES = ["a"] * 600 + ["b"] * 300
+SPENT = "entry 1 of the ledger of people of the test was made before and counts as spent"
 
 
 @pytest.fixture
@@ -52,8 +53,9 @@ def test_a_failure_while_noise_is_drawn_counts_as_spent(ledger, monkeypatch, dom
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Histogram, "_draw", fails)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         private_histogram(VALUES, **GUARANTEE, protocol="hist", domain=domain, ledger=ledger)
+    assert stopped.value.__notes__ == [SPENT]
     (entry,) = ledger.entries
     assert not entry.published
     assert ledger.total.delta(0.5) > 0
@@ -70,8 +72,9 @@ def test_a_failure_while_noise_is_drawn_counts_as_spent(ledger, monkeypatch, dom
     ],
 )
 def test_a_failure_before_noise_is_drawn_spends_nothing(ledger, asked, error):
-    with pytest.raises(error):
+    with pytest.raises(error) as stopped:
         private_histogram(VALUES, **{**GUARANTEE, **asked}, ledger=ledger)
+    assert not hasattr(stopped.value, "__notes__")
     assert ledger.entries == ()
 
 
@@ -92,6 +95,26 @@ def test_a_release_is_not_lost_where_its_entry_cannot_be_marked(ledger, monkeypa
     release = private_histogram(VALUES, **GUARANTEE, ledger=ledger)
     assert release.notes[-1] == "It is entry 1 of the ledger of people of the test, which could not be read afterwards."
     assert not ledger.entries[0].published
+
+
+def test_an_interrupt_while_the_entry_is_marked_says_that_it_counts(ledger, monkeypatch):
+    def fails(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "finish", fails)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        private_histogram(VALUES, **GUARANTEE, ledger=ledger)
+    assert stopped.value.__notes__ == [SPENT]
+
+
+def test_without_a_ledger_an_interrupt_has_no_note(monkeypatch):
+    def fails(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Histogram, "_draw", fails)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        private_histogram(VALUES, **GUARANTEE, protocol="hist")
+    assert not hasattr(stopped.value, "__notes__")
 
 
 def test_releases_until_nothing_fits(ledger):

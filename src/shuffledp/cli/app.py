@@ -39,13 +39,18 @@ class Commands(TyperGroup):
             print(f"shuffledp {ctx.invoked_subcommand}: cannot write to stdout: {error.strerror}", file=sys.stderr)
             _forget_stdout()
             raise typer.Exit(3) from None
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+        except KeyboardInterrupt as error:
+            print("interrupted", *_notes(error), sep=": ", file=sys.stderr)
             raise typer.Exit(130) from None
         except ShuffledpError as error:
-            print(f"shuffledp {ctx.invoked_subcommand}: {error}", file=sys.stderr)
+            print(f"shuffledp {ctx.invoked_subcommand}: {error}", *_notes(error), sep="; ", file=sys.stderr)
             code = 1 if isinstance(error, MissingExtraError) else 3 if isinstance(error, DataError) else 2
             raise typer.Exit(code) from None
+
+
+def _notes(error: BaseException) -> list[str]:
+    """What was noted of an error on its way, such as that a ledger counts the release all the same."""
+    return getattr(error, "__notes__", [])
 
 
 app = typer.Typer(

@@ -105,22 +105,25 @@ def private_histogram(
         check_alone(column, protocol=protocol, estimator=estimator, values_per_person=values_per_person)
     spending = Spending(ledger)
     check_trust(trust, messages=messages)
-    with People(
-        data,
-        column=column,
-        user=user,
-        values_per_person=values_per_person,
-        where=where,
-        drop_missing=drop_missing,
-        domain=domain,
-        other=other,
-        engine=engine,
-        master=master,
-        delimiter=delimiter,
-        encoding=encoding,
-        format=format,
-        progress=progress,
-    ) as people:
+    with (
+        spending,
+        People(
+            data,
+            column=column,
+            user=user,
+            values_per_person=values_per_person,
+            where=where,
+            drop_missing=drop_missing,
+            domain=domain,
+            other=other,
+            engine=engine,
+            master=master,
+            delimiter=delimiter,
+            encoding=encoding,
+            format=format,
+            progress=progress,
+        ) as people,
+    ):
         if ranges and not people.listed:
             raise needs_order()
         if messages and not people.listed:

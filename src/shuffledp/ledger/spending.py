@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from shuffledp.errors import DataError
 from shuffledp.ledger.ledger import Ledger
@@ -14,11 +15,23 @@ from shuffledp.words import share_at_most
 
 
 class Spending:
-    """A ledger is opened at once, so that one that cannot be used is noticed before anything is read."""
+    """A ledger is opened at once, so that one that cannot be used is noticed before anything is read.
+
+    Whatever stops a release within its `with` after it was entered carries a note that it counts all the same.
+    """
 
     def __init__(self, ledger: Ledger | str | Path | None) -> None:
         self._ledger = None if ledger is None else Ledger.of(ledger)
         self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and self._ledger is not None and self._number:
+            error.add_note(
+                f"entry {self._number} of the ledger of {self._ledger.population} was made before and counts as spent"
+            )
 
     def entering(self, protocol: HistogramProtocol, *, what: str, entry: Entry) -> Callable[[], None]:
         """What is to be called as the last thing before noise is drawn; without a ledger it does nothing."""
@@ -37,8 +50,9 @@ class Spending:
             return
         budget, entry = self._ledger.budget, f"It is entry {self._number} of the ledger of {self._ledger.population}"
         try:
-            self._ledger.finish(self._number)
-            standing = self._ledger.standing
+            with self:
+                self._ledger.finish(self._number)
+                standing = self._ledger.standing
         except DataError:
             yield f"{entry}, which could not be read afterwards."
             return
