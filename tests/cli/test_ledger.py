@@ -102,6 +102,18 @@ def test_who_stops_a_release_is_told_that_it_counts(folder, monkeypatch, error, 
     assert len(Ledger(folder / "people.ledger").entries) == 1
 
 
+@pytest.mark.parametrize(("given", "told"), [(["--ledger", "people.ledger"], True), ([], False)])
+def test_an_output_that_cannot_be_written_is_said_to_count(folder, monkeypatch, given, told):
+    def fails(*_):
+        raise DataError("cannot write out.csv")
+
+    budget(folder, *LIMIT)
+    monkeypatch.setattr("shuffledp.cli.histogram.save", fails)
+    stopped = command("run", "people.csv", "--column", "theme", *GUARANTEE, *given, "--out", "out.csv", cwd=folder)
+    assert stopped.returncode == 3
+    assert ("; the release was entered in the ledger before and counts as spent" in stopped.stderr) is told
+
+
 def test_a_limit_cannot_be_changed(folder):
     budget(folder, *LIMIT)
     again = budget(folder, "--limit", "5,1e-5")
@@ -150,6 +162,14 @@ def test_a_limit_for_decisions_by_results(folder):
         (["--by-results"], "are said once"),
         (["--spent-elsewhere", "1,1e-6"], "belong together"),
         (["--what", "x"], "belong together"),
+        (
+            [*LIMIT, "--spent-elsewhere", "-1,1e-7", "--what", "x"],
+            "epsilon of --spent-elsewhere must not be negative, got -1",
+        ),
+        (
+            [*LIMIT, "--spent-elsewhere", "1,2", "--what", "x"],
+            "delta of --spent-elsewhere must be at least 0 and below 1, got 2",
+        ),
         ([*LIMIT, "--figure", "b.txt"], "must end in .svg"),
         ([*LIMIT, "--figure", "people.csv"], "must end in .svg"),
     ],

@@ -184,10 +184,15 @@ def test_what_was_spent_elsewhere_is_a_fact(ledger):
 
 
 @pytest.mark.parametrize(
-    "spent", [{"epsilon": -1, "delta": 0.1}, {"epsilon": 1, "delta": 1.0}, {"epsilon": "1", "delta": 0}]
+    ("spent", "reason"),
+    [
+        ({"epsilon": -1, "delta": 0.1}, "^epsilon must not be negative, got -1"),
+        ({"epsilon": 1, "delta": 1.0}, "^delta must be at least 0 and below 1, got 1"),
+        ({"epsilon": "1", "delta": 0}, "^epsilon must be"),
+    ],
 )
-def test_wrong_guarantees_are_not_entered(ledger, spent):
-    with pytest.raises(ParameterError, match="stated_"):
+def test_wrong_guarantees_are_not_entered(ledger, spent, reason):
+    with pytest.raises(ParameterError, match=reason):
         ledger.spend_elsewhere(**spent, what="a model")
     assert ledger.entries == ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from shuffledp.accounting.curve import REPLACE_ONE
 from shuffledp.accounting.pure_curve import response_delta
@@ -30,11 +31,7 @@ class StatedCurve:
     neighbours: str = REPLACE_ONE
 
     def __post_init__(self) -> None:
-        epsilon, delta = real("stated_epsilon", self.stated_epsilon), real("stated_delta", self.stated_delta)
-        if epsilon < 0:
-            raise ParameterError(f"stated_epsilon must not be negative, got {epsilon:g}")
-        if not 0 <= delta < 1:
-            raise ParameterError(f"stated_delta must be at least 0 and below 1, got {delta:g}")
+        check_guarantee(self.stated_epsilon, self.stated_delta, name="stated_{}")
 
     @property
     def exact(self) -> bool:
@@ -53,3 +50,11 @@ class StatedCurve:
         if delta == self.stated_delta:
             return self.stated_epsilon
         return min(self.stated_epsilon, smallest_epsilon(self.delta, delta)) if delta > self.stated_delta else math.inf
+
+
+def check_guarantee(epsilon: Any, delta: Any, *, name: str = "{}") -> None:
+    """Refuses what no guarantee is; `name` is how whoever states it calls an epsilon and a delta."""
+    if (found := real(name.format("epsilon"), epsilon)) < 0:
+        raise ParameterError(f"{name.format('epsilon')} must not be negative, got {found:g}")
+    if not 0 <= (found := real(name.format("delta"), delta)) < 1:
+        raise ParameterError(f"{name.format('delta')} must be at least 0 and below 1, got {found:g}")

@@ -36,7 +36,8 @@ class Commands(TyperGroup):
             _forget_stdout()
             raise typer.Exit(_BROKEN_PIPE) from None
         except OSError as error:
-            print(f"shuffledp {ctx.invoked_subcommand}: cannot write to stdout: {error.strerror}", file=sys.stderr)
+            said = f"shuffledp {ctx.invoked_subcommand}: cannot write to stdout: {error.strerror}"
+            print(said, *_notes(error), sep="; ", file=sys.stderr)
             _forget_stdout()
             raise typer.Exit(3) from None
         except KeyboardInterrupt as error:

@@ -59,6 +59,7 @@ def ledger(
     FILE is a ledger, in which `shuffledp run --ledger FILE` enters every release before its noise is drawn.
     With --limit it is made. One ledger is for one population: the people whose data is released.
     """
+    from shuffledp.accounting.stated_curve import check_guarantee
     from shuffledp.cli.overwriting import keep_existing
     from shuffledp.ledger import Ledger
     from shuffledp.report.budget import draw_budget
@@ -72,6 +73,8 @@ def ledger(
     if (spent_elsewhere is None) != (what is None):
         raise ParameterError("--spent-elsewhere and --what belong together: how much, and for what")
     spent = None if spent_elsewhere is None else _pair("--spent-elsewhere", spent_elsewhere)
+    if spent is not None:  # before a file is made
+        check_guarantee(*spent, name="{} of --spent-elsewhere")
     if limit is not None:
         epsilon, delta = _pair("--limit", limit)
         if file.exists():

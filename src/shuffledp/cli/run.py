@@ -138,7 +138,12 @@ def run(
             master=master,
             progress=progress,
         )
-    publish(release, out=out or [], top=top, as_json=json)
+    try:
+        publish(release, out=out or [], top=top, as_json=json)
+    except BaseException as error:
+        if ledger is not None:
+            error.add_note("the release was entered in the ledger before and counts as spent")
+        raise
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import REPLACE_ONE, Curve
 from shuffledp.accounting.guarantee import privacy_figure
-from shuffledp.accounting.stated_curve import StatedCurve
+from shuffledp.accounting.stated_curve import StatedCurve, check_guarantee
 from shuffledp.checks import positive, whole
 from shuffledp.errors import BudgetError, ParameterError
 from shuffledp.ledger import store
@@ -115,6 +115,7 @@ class Ledger:
 
         That it was spent is a fact, so it is entered even if it is over the limit; nothing fits then any more.
         """
+        check_guarantee(epsilon, delta)
         curve = StatedCurve(stated_epsilon=epsilon, stated_delta=delta)
         with store.changing(self._path, patience=self._patience) as change:
             return change.add(
