@@ -1,7 +1,9 @@
 """Quantiles and plans of ranges on the terminal."""
 
 import json
+from dataclasses import replace
 
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -20,7 +22,7 @@ def test_shares_are_read():
 
 
 def test_quantiles_are_a_table(capsys):
-    show_quantiles(CASES["ages"]().estimate, (0.25, 0.5))
+    show_quantiles(replace(CASES["ages"]().estimate, shares=(0.25, 0.5)))
     shown = capsys.readouterr().out
     assert "have at most" in shown
     assert "95 % interval" in shown
@@ -58,6 +60,20 @@ def test_run_shows_quantiles_before_the_histogram(people, tmp_path):
     assert done.exit_code == 0, done.output
     assert done.stdout.index("have at most") < done.stdout.index("estimate")
     assert "How people are distributed" in out.read_text()
+
+
+def test_files_and_json_hold_the_quantiles_that_are_shown(people, tmp_path):
+    asked = ("run", people, "--column", "age", "--quantiles", "0.25,0.5", "--edges", "0:100:10")
+    done = invoked(*asked, "--json", "--out", tmp_path / "r.parquet", "--out", tmp_path / "r.json")
+    assert done.exit_code == 0, done.output
+    metadata = pyarrow.parquet.read_schema(tmp_path / "r.parquet").metadata[b"shuffledp"]
+    quantiles = json.loads(done.stdout)["quantiles"]
+    assert [found["share"] for found in quantiles] == [0.25, 0.5]
+    assert quantiles[1]["low"] <= 44 < quantiles[1]["high"]
+    assert quantiles[1]["low"] <= quantiles[1]["value"] <= quantiles[1]["high"]
+    assert quantiles[1]["interval"] == f"{quantiles[1]['low']} to below {quantiles[1]['high']}"
+    for text in (metadata, (tmp_path / "r.json").read_text()):
+        assert json.loads(text)["quantiles"] == quantiles
 
 
 def test_simulate_and_plan_know_ranges(people):

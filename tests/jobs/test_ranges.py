@@ -73,7 +73,24 @@ def test_a_plan_compares_trees_with_sums_and_a_curator():
     assert few[2].error is not None
 
 
-@pytest.mark.parametrize("wrong", [[], [0.0], [1.0], [1.5], [float("nan")]])
+def test_json_has_a_quantile_in_the_units_of_the_edges():
+    """Half of the people are below 0.5; one of the two ends is open, and moments are texts."""
+    counts = np.array([0, 1000, 1000, 0])
+    protocol = Ranges.calibrate(users=2000, bins=4, epsilon=1, delta=1e-4)
+    estimate = protocol.estimate(protocol.sample_tally(counts), edges=Edges("0:1:0.5").edges)
+    estimate = replace(estimate, shares=(0.3, 0.9))
+    first, last = estimate.about_dict()["quantiles"]
+    assert (first["share"], first["low"], first["high"]) == (0.3, 0.0, 0.5)
+    assert last["high"] in (1.0, None)
+    months = CASES["months"]().estimate.about_dict()["quantiles"]
+    assert [found["share"] for found in months] == [0.5, 0.99]
+    assert months[0]["low"].startswith("2026-")
+    labelled = CASES["ordered labels"]().estimate.about_dict()["quantiles"]
+    assert [found["share"] for found in labelled] == [0.05, 0.25, 0.5, 0.75, 0.95]
+    assert labelled[2] == {"share": 0.5, "value": "seldom", "low": "seldom", "high": "seldom", "interval": "seldom"}
+
+
+@pytest.mark.parametrize("wrong", [0.5, "0.5", b"1", True, ["0.5"], [True], [], [0.0], [1.0], [1.5], [float("nan")]])
 def test_impossible_shares_are_refused(wrong):
     with pytest.raises(ParameterError, match="quantiles"):
         checked_shares(wrong)
@@ -90,6 +107,7 @@ def test_a_release_of_ranges_comes_back_from_its_file(name, tmp_path):
         assert again.estimate.quantile(share) == release.estimate.quantile(share)
     low = None if release.estimate.edges is None else release.estimate.edges[2]
     assert again.estimate.range(low) == release.estimate.range(low)
+    assert again.estimate.quantiles() == release.estimate.quantiles()
     assert again.to_html() == release.to_html()
 
 
@@ -125,6 +143,27 @@ def test_a_release_has_quantiles_in_units_of_its_edges():
     again = Release.from_json(release.to_json())
     assert again.estimate.quantile(0.5) == estimate.quantile(0.5)
     assert again.to_json() == release.to_json()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "needed"),
+    [
+        ({"quantiles": 0.5}, "quantiles must be a list of shares, such as .* got float"),
+        ({"quantiles": "0.5"}, "quantiles must be a list of shares, such as .* got str"),
+        ({"where": 5}, "where must be text, such as .* got int"),
+        ({"where": ["age"]}, "where must be text, such as .* got list"),
+    ],
+)
+def test_shares_and_conditions_of_a_wrong_kind_are_refused_clearly(wrong, needed):
+    with pytest.raises(ParameterError, match=needed):
+        private_histogram({"age": AGES}, column="age", domain=Edges("0:100:5"), **wrong, **GUARANTEE)
+
+
+def test_shares_may_be_any_numbers():
+    asked = {"column": "age", "domain": Edges("0:100:5"), **GUARANTEE}
+    release = private_histogram({"age": AGES}, quantiles=np.array([0.5, 0.9]), **asked)
+    assert release.asked["quantiles"] == [0.5, 0.9]
+    assert [found.share for found in release.estimate.quantiles()] == [0.5, 0.9]
 
 
 @pytest.mark.parametrize("domain", [{"age": Edges("0:100:5")}, [Edges("0:100:5")]], ids=["by name", "in a list"])

@@ -39,6 +39,8 @@ def _in_order(counts, *, edges=None, labels=None, asked=None):
     domain = None if labels is None else Domain.of(labels)
     tally = protocol.sample_tally(counts, rng=np.random.default_rng(0))
     estimate = protocol.estimate(tally, domain=domain, edges=edges)
+    if asked:
+        estimate = replace(estimate, shares=asked["quantiles"])
     estimate = replace(estimate, about=partial(estimate.about, drawn=True))
     release = private_histogram(["a"] * 1000, **GUARANTEE)
     return replace(

@@ -27,7 +27,6 @@ from shuffledp.cli.two_way import two_way
 from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import Row
 from shuffledp.pipeline.ordered_estimate import OrderedEstimate
-from shuffledp.report.distribution import SHARES
 from shuffledp.report.heat_map import can_be_mapped
 from shuffledp.report.release_file import save
 from shuffledp.words import counted, shown, sure_percent
@@ -56,7 +55,7 @@ def _show(release: Release, *, top: int) -> None:
     everybody = counted(estimate.people, "person", things="people")
     print_title(f"{shown(release.column)} of {everybody}, {estimate.guarantee}")
     if isinstance(estimate, OrderedEstimate):
-        show_quantiles(estimate, tuple(release.asked.get("quantiles", ())) or SHARES)
+        show_quantiles(estimate)
     if len(estimate):
         table = _Lines(release, top=top)
         without = natural_width(table.drawn(0))

@@ -24,13 +24,13 @@ def parse_shares(text: str) -> tuple[float, ...]:
     return checked_shares(shares)
 
 
-def show_quantiles(estimate: OrderedEstimate, shares: Sequence[float]) -> None:
-    """A table of quantiles with their intervals."""
+def show_quantiles(estimate: OrderedEstimate) -> None:
+    """A table of the quantiles that were asked for, with their intervals."""
     table = new_table()
     table.add_column("share of people")
     for name in ("have at most", f"{sure_percent(estimate.beta)} % interval"):
         table.add_column(name, justify="right", overflow="fold")
-    for share, value, interval in quantile_rows(estimate, shares):
+    for share, value, interval in quantile_rows(estimate):
         table.add_row(share, Text(value), Text(interval))
     print_whole(table)
     off = estimate.distribution().widest

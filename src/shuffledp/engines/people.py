@@ -12,7 +12,6 @@ from shuffledp.engines import open_engine
 from shuffledp.engines.bins import Encoder
 from shuffledp.engines.bins.encoders import encoder_of
 from shuffledp.engines.bins.possible_values import possible_values
-from shuffledp.engines.column import RowCondition
 from shuffledp.engines.conditions.grammar import Condition
 from shuffledp.engines.countable import check_countable
 from shuffledp.engines.cross_kinds import CrossKind, finder
@@ -51,7 +50,7 @@ class People:
         domain: Any,
         other: bool,
         values_per_person: int = 1,
-        where: str | RowCondition | None = None,
+        where: str | Condition | None = None,
         engine: str | None = None,
         master: str | None = None,
         delimiter: str | None = None,
@@ -61,7 +60,7 @@ class People:
         rng: np.random.Generator | None = None,
     ) -> None:
         data = found_data(data, column, delimiter=delimiter, encoding=encoding, format=format)
-        condition = Condition.parse(where) if isinstance(where, str) else where
+        condition = where if where is None or isinstance(where, Condition) else Condition.parse(where)
         self.column = column_of(
             data, column, user=user, drop_missing=drop_missing, values_per_person=values_per_person, where=condition
         )

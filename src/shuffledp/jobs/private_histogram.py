@@ -28,7 +28,6 @@ from shuffledp.jobs.release import Release
 from shuffledp.jobs.rows import surely_seen
 from shuffledp.jobs.trust import check_trust, curator_error
 from shuffledp.ledger import Ledger, Spending
-from shuffledp.pipeline.ordered_estimate import QUARTILES
 from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EngineName, EstimatorName, ReleaseName, TrustName
@@ -96,12 +95,13 @@ def private_histogram(
 
     Randomness is cryptographic and cannot be seeded; `simulate` can.
     """
+    if quantiles is not None:
+        quantiles = checked_shares(quantiles)
     asked = _asked(locals())
     # checked before anything is read; the number of people is not known yet
     Target(users=1, bins=1, epsilon=epsilon, delta=delta)
     beta = failure_probability(beta)
     if ranges := ranges or quantiles is not None:
-        checked_shares(QUARTILES if quantiles is None else quantiles)
         check_alone(column, protocol=protocol, estimator=estimator, values_per_person=values_per_person)
     spending = Spending(ledger)
     check_trust(trust, messages=messages)
@@ -157,7 +157,7 @@ def private_histogram(
         tally = (people.send if messages else people.draw)(chosen.protocol, before=spend)
         estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
         if people.possible is not None:
-            estimate = in_units(estimate, people.possible[0])
+            estimate = in_units(estimate, people.possible[0], shares=quantiles)
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
         estimate = estimate.consistent() if consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None

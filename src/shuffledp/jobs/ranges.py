@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +32,12 @@ RANGES = Entry(
 CURATED_RANGES = replace(RANGES, title="Ranges (ours), by a curator", model="central")
 
 
-def checked_shares(shares: Sequence[float]) -> tuple[float, ...]:
+def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
     """The shares of quantiles that are asked for, between 0 and 1."""
+    if isinstance(shares, str | bytes) or not isinstance(shares, Iterable):
+        raise ParameterError(
+            f"quantiles must be a list of shares, such as [0.5] for the median, got {type(shares).__name__}"
+        )
     found = tuple(open_probability("quantiles", share, hint="; 0.5 is the median") for share in shares)
     if not found:
         raise ParameterError("quantiles must be at least one share, such as 0.5 for the median")
@@ -74,13 +78,16 @@ def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", prog
     return Choice(name="ranges", entry=entry, protocol=protocol, reason="as asked")
 
 
-def in_units(estimate: Estimate, possible: Possible) -> Estimate:
+def in_units(estimate: Estimate, possible: Possible, *, shares: Sequence[float] | None = None) -> Estimate:
     """An ordered estimate in the units of what was said about possible values: edges, periods, or a list.
 
-    Missing and other values, which stand behind all others, belong to no range.
+    Missing and other values, which stand behind all others, belong to no range. `shares` are those of the quantiles
+    that were asked for.
     """
     if not isinstance(estimate, OrderedEstimate):
         return estimate
+    if shares is not None:
+        estimate = replace(estimate, shares=tuple(shares))
     if isinstance(possible, Edges | Periods):
         return replace(estimate, edges=tuple(possible.edges), ordered=len(possible.edges) + 1)
     return replace(estimate, ordered=_in_order(estimate))

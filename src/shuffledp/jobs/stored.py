@@ -24,6 +24,7 @@ import numpy as np
 
 from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.jobs.evaluate import Evaluation
+from shuffledp.jobs.ranges import checked_shares
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.estimate import Estimate, Intervals
 from shuffledp.pipeline.labels import Absent
@@ -171,6 +172,7 @@ def _in_order(stored: dict[str, Any], protocol: Ranges, estimate: Estimate) -> O
         below=np.array(stored["below"], dtype=np.float64),
         below_low=np.array(stored["below_low"], dtype=np.int64),
         below_high=np.array(stored["below_high"], dtype=np.int64),
+        shares=checked_shares([found["share"] for found in stored["quantiles"]]),
     )
 
 

@@ -20,8 +20,8 @@ from shuffledp.pipeline.estimate import Estimate
 from shuffledp.plain import label_kind, plain_label
 from shuffledp.words import people_at_most, percent_at_most, surely
 
-QUARTILES = (0.25, 0.5, 0.75)
-"""What is shown where nobody asked for others."""
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Quantiles that are shown where nobody asked for others."""
 
 
 class RangeBounds(Protocol):
@@ -53,7 +53,8 @@ class OrderedEstimate(Estimate):
 
     `below` estimates how many people are before the second bin, before the third, and so on; `below_low` and
     `below_high` hold the truth of all of them at once with probability 1 - beta. `edges` are the public edges between
-    bins that are intervals: the first is between the first two bins.
+    bins that are intervals: the first is between the first two bins. `shares` are those of the quantiles that are shown
+    and written.
     """
 
     below: NDArray[np.float64]
@@ -62,6 +63,7 @@ class OrderedEstimate(Estimate):
     range_bounds: RangeBounds = field(repr=False)
     edges: Sequence[Any] | None = None
     ordered: int
+    shares: Sequence[float] = SHARES
 
     def __post_init__(self) -> None:
         if not 1 <= self.ordered <= self.bins:
@@ -96,9 +98,9 @@ class OrderedEstimate(Estimate):
         """The smallest value that at least this share of the people do not exceed; 0.5 gives the median."""
         return self._distribution.quantile(share)
 
-    def quantiles(self, shares: Iterable[float] = QUARTILES) -> list[Quantile]:
-        """Several quantiles, whose intervals all hold at once."""
-        return [self.quantile(share) for share in shares]
+    def quantiles(self, shares: Iterable[float] | None = None) -> list[Quantile]:
+        """Several quantiles, whose intervals all hold at once: those that were asked for, unless others are given."""
+        return [self.quantile(share) for share in (self.shares if shares is None else shares)]
 
     def range(self, low: Any = None, high: Any = None) -> RangeCount:
         """How many people are in a range of values.
@@ -173,7 +175,7 @@ class OrderedEstimate(Estimate):
         }
 
     def about_dict(self) -> dict[str, Any]:
-        """Everything but the histogram itself, as plain Python values, with the band and the quartiles."""
+        """Everything but the histogram itself, as plain Python values, with the band and the quantiles."""
         return {
             **super().about_dict(),
             "ordered": self.ordered,
@@ -181,6 +183,7 @@ class OrderedEstimate(Estimate):
             "below": self.below.tolist(),
             "below_low": self.below_low.tolist(),
             "below_high": self.below_high.tolist(),
+            "quantiles": [_plain_quantile(found) for found in self.quantiles()],
         }
 
 
@@ -188,6 +191,14 @@ def _plain_edge(edge: Any) -> dict[str, Any]:
     """An edge as a label is written in a row, with its kind where JSON does not keep it."""
     kind = label_kind(edge)
     return {"label": plain_label(edge), **({} if kind is None else {"kind": kind})}
+
+
+def _plain_quantile(found: Quantile) -> dict[str, Any]:
+    """A quantile for readers of JSON: numbers or texts, and its interval in words as it is shown."""
+    ends = {name: getattr(found, name) for name in ("value", "low", "high")}
+    # all digits of an edge are among the edges
+    numbers = {name: float(end) if isinstance(end, Decimal) else plain_label(end) for name, end in ends.items()}
+    return {"share": found.share, **numbers, "interval": found.interval}
 
 
 def _spellings(edge: Any) -> Iterator[Any]:

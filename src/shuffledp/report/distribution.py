@@ -17,9 +17,6 @@ from shuffledp.report.chart import Axis, Chart
 from shuffledp.report.drawing import check_figure, in_our_style, new_figure, save_figure
 from shuffledp.words import at_most, percent_at_most, shown, surely
 
-SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles that are shown where nobody asked for others."""
-
 _MOST_POINTS = 300
 """Of a line: it looks smooth, and a page stays small."""
 
@@ -128,19 +125,19 @@ def _middle_place(estimate: OrderedEstimate, middle: Quantile) -> float:
     return 1.0 + labels.index(middle.label)
 
 
-def quantile_rows(estimate: OrderedEstimate, shares: Sequence[float] = SHARES) -> list[tuple[str, str, str]]:
+def quantile_rows(estimate: OrderedEstimate, shares: Sequence[float] | None = None) -> list[tuple[str, str, str]]:
     """The share, the estimate and its interval of some quantiles, in words."""
     return [
         (f"{100 * found.share:.6g} %", written(found.value), found.interval) for found in estimate.quantiles(shares)
     ]
 
 
-def quantile_table(estimate: OrderedEstimate, shares: Sequence[float] = SHARES) -> str:
+def quantile_table(estimate: OrderedEstimate) -> str:
     """The quantiles as an HTML table."""
     rows = "".join(
         f'<tr><th scope="row">{share}</th><td><bdi>{escape(value)}</bdi></td>'
         f"<td><bdi>{escape(interval)}</bdi></td></tr>"
-        for share, value, interval in quantile_rows(estimate, shares)
+        for share, value, interval in quantile_rows(estimate)
     )
     header = (
         '<tr><th scope="col">share</th><th scope="col">have at most</th>'
@@ -149,7 +146,7 @@ def quantile_table(estimate: OrderedEstimate, shares: Sequence[float] = SHARES) 
     return f'<table class="all"><thead>{header}</thead><tbody>{rows}</tbody></table>'
 
 
-def distribution_section(estimate: OrderedEstimate, *, column: str, shares: Sequence[float] = SHARES) -> str:
+def distribution_section(estimate: OrderedEstimate, *, column: str) -> str:
     """A part of the report: the chart, what it means, and the quantiles."""
     chart, off = distribution_chart(estimate, column=column), estimate.distribution().widest
     where = "edge" if estimate.edges is not None else "value"
@@ -158,7 +155,7 @@ def distribution_section(estimate: OrderedEstimate, *, column: str, shares: Sequ
 <figcaption>The line is the estimate, and the band around it{thin} holds the truth everywhere at once with probability
 {surely(estimate.beta)}: no number of people up to any {where} is off by more than {at_most(off)}
 ({percent_at_most(off, estimate.people)} of all).</figcaption></figure>
-<figure><h2>Quantiles</h2>{quantile_table(estimate, shares)}
+<figure><h2>Quantiles</h2>{quantile_table(estimate)}
 <figcaption>A quantile is the smallest value that this share of the people do not exceed.</figcaption></figure></div>"""
 
 

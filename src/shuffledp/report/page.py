@@ -13,7 +13,7 @@ from shuffledp.jobs.trust import why_no_messages
 from shuffledp.pipeline.estimate import MOST_BARS
 from shuffledp.pipeline.ordered_estimate import OrderedEstimate
 from shuffledp.report.chart import CHART_STYLE
-from shuffledp.report.distribution import SHARES, distribution_section
+from shuffledp.report.distribution import distribution_section
 from shuffledp.report.figures import all_values, privacy_curve
 from shuffledp.report.heat_map import HEAT_STYLE, can_be_mapped, heat_map
 from shuffledp.words import at_most, counted, sentence, share_at_most, shown, surely
@@ -150,8 +150,7 @@ def _distribution(release: Release) -> str:
     """The distribution function and quantiles, where values have an order."""
     if not isinstance(release.estimate, OrderedEstimate):
         return ""
-    shares = tuple(release.asked.get("quantiles", ())) or SHARES
-    return distribution_section(release.estimate, column=release.column, shares=shares)
+    return distribution_section(release.estimate, column=release.column)
 
 
 def _histogram(release: Release) -> str:
