@@ -193,6 +193,18 @@ def test_a_plan_for_whoever_holds_the_data():
     assert "leave out --held" in command("plan", *QUESTION, "--held", "--max-messages", "9").stderr
 
 
+@pytest.mark.parametrize("more", [[], ["--held"]])
+def test_a_curator_whose_error_is_larger_is_not_praised(more):
+    """Of a thousand people and ten values a curator's error is 10 people, that of shuffled messages 9."""
+    asked = ["plan", "--users", "1000", "--bins", "10", "--epsilon", "1", "--delta", "0.01", *more]
+    rows = json.loads(command(*asked, "--json").stdout)
+    errors = {row["name"]: row["simultaneous"] for row in (*rows["rows"], *rows["curator"])}
+    assert errors[rows["recommended_for_curator"]] > errors[rows["recommended_for_held_data"]]
+    shown = command(*asked).stdout
+    assert "run --trust curator has no smaller error here" in shown
+    assert "instead of" not in shown
+
+
 def test_a_plan_for_several_values_of_each_person():
     asked = ["--users", "1e5", "--bins", "100", *GUARANTEE, "--values-per-person"]
     shown = command("plan", *asked, "3", "--earlier").stdout

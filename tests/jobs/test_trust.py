@@ -132,6 +132,7 @@ def test_a_curator_who_gains_nothing_is_not_mentioned():
     assert curator_in_words(50.0, error=50.0) == {}
     assert curator_in_words(60.0, error=50.0) == {}
     assert curator_in_words(49.5, error=50.0) == {}  # both are 50 as printed
+    assert curator_in_words(math.inf, error=math.inf) == {}
     (line,) = curator_in_words(48.2, error=50.3).values()
     assert "at most 49 people instead of 51" in line
 

@@ -283,12 +283,15 @@ def _advice(answer: Plan, *, held: bool) -> list[str]:
 
 def _curator(answer: Plan) -> list[str]:
     """What whoever is trusted with the data can publish."""
+    from shuffledp.jobs.trust import is_smaller
+
     if answer.recommended_for_curator is None:
         return []
     trusted, drawn = answer.row(answer.recommended_for_curator), answer.recommended_for_held_data
-    if trusted.name == drawn:
+    otherwise = answer.row(drawn).simultaneous if drawn else math.inf
+    if drawn and not is_smaller(trusted.simultaneous, otherwise):
         return ["Where you are trusted with the data, run --trust curator has no smaller error here."]
-    instead = f" instead of {at_most(answer.row(drawn).simultaneous)}" if drawn else ""
+    instead = f" instead of {at_most(otherwise)}" if drawn else ""
     return [
         f"Where you hold the data and are trusted with it: {trusted.name}, as run --trust curator does. Its error is "
         f"at most {people_at_most(trusted.simultaneous)}{instead}."

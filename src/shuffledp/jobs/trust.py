@@ -45,9 +45,14 @@ def curator_error(target: Target, *, beta: float, estimator: str | None, listed:
     return float(choice.protocol.error(beta).simultaneous)
 
 
+def is_smaller(error: float, other: float) -> bool:
+    """Whether an error is smaller than another one as both are shown, rounded up to whole people."""
+    return math.isfinite(error) and math.ceil(error) < other
+
+
 def curator_in_words(curator: float | None, *, error: float) -> dict[str, str]:
     """What a curator's release would be off by, with a title; nothing where that is not less."""
-    if curator is None or math.ceil(curator) >= error:
+    if curator is None or not is_smaller(curator, error):
         return {}
     return {
         "If you are trusted with the data": (
