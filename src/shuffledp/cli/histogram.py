@@ -25,7 +25,7 @@ from shuffledp.cli.output import (
 from shuffledp.cli.ranges import show_quantiles
 from shuffledp.cli.two_way import two_way
 from shuffledp.jobs.release import Release
-from shuffledp.pipeline.estimate import Row
+from shuffledp.pipeline.estimate import Row, values_among
 from shuffledp.pipeline.ordered_estimate import OrderedEstimate
 from shuffledp.report.heat_map import can_be_mapped
 from shuffledp.report.release_file import save
@@ -61,7 +61,7 @@ def _show(release: Release, *, top: int) -> None:
         without = natural_width(table.drawn(0))
         room = int(min(_WIDEST_BAR, width() - without - _FRAME))
         print_whole(table.drawn(room if room >= _NARROWEST_BAR else 0))
-    else:
+    if not estimate.values_shown:
         print_sentence("No value is frequent enough to be reported.")
     crossed = two_way(estimate, column=release.column) if can_be_mapped(estimate) else None
     if crossed is not None and natural_width(crossed) <= width():
@@ -105,7 +105,7 @@ class _Lines:
         if self._smallest:
             table.add_section()
             blank = [""] * (3 if self._truth else 2)
-            hidden = len(rows) - self._kept - self._smallest
+            hidden = values_among(row.label for row in rows[self._kept : len(rows) - self._smallest])
             table.add_row(f"... {hidden:,} more ...", *blank, *([self._about_smallest(bar)] if bar else []))
             table.add_section()
             for row in rows[len(rows) - self._smallest :]:

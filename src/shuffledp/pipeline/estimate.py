@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property
@@ -113,6 +113,11 @@ class Estimate:
     def possible(self) -> int:
         """How many values are possible."""
         return self.bins - self.fillers
+
+    @cached_property
+    def values_shown(self) -> int:
+        """How many values are reported: people without so many values are reported too, and are no value."""
+        return values_among(self.labels.tolist()) if self.fillers else len(self)
 
     @property
     def frequencies(self) -> NDArray[np.float64]:
@@ -231,8 +236,7 @@ class Estimate:
         each = (
             f" with up to {self.values_per_person} values each" if self.values_per_person > 1 and self.fillers else ""
         )
-        number = sum(not isinstance(label, Absent) for label in self.labels.tolist()) if self.fillers else len(self)
-        shown = counted(number, "value")
+        shown = counted(self.values_shown, "value")
         if self.possible.bit_length() > _MOST_BITS:
             return f"{shown} shown, for {people}{each}; any other value is possible too."
         return f"{shown} shown, of {readable(self.possible)} possible, for {people}{each}."
@@ -260,20 +264,20 @@ class Estimate:
         if self.guarantee is not None:
             bounds = (share_at_most(bound, digits=4) for bound in (self.guarantee.epsilon, self.guarantee.delta))
             promise = f", ({', '.join(bounds)}) private"
-        return f"{counted(len(self), 'value')} of {counted(self.people, 'person', things='people')}{promise}"
+        return f"{counted(self.values_shown, 'value')} of {counted(self.people, 'person', things='people')}{promise}"
 
     def to_text(self, limit: int = _BARS_IN_TEXT, *, column: str = "value") -> str:
         """The largest values as a small table of text, with bars."""
         rows = self.rows_to_show(limit)
         lines = [text_bars(rows, column=column)] if rows else []
-        return "\n".join([*lines, *self._below(len(rows))])
+        return "\n".join([*lines, *self._below(values_among(row.label for row in rows))])
 
     def bars_html(self, limit: int = MOST_BARS, *, column: str = "value", title: str = "") -> str:
         """The largest values as an HTML table with bars: a part of a page, without scripts."""
         rows = self.rows_to_show(limit)
         table = html_bars(rows, column=column) if rows else ""
         head = f"<b>{escape(title)}</b>: " if title else ""
-        below = "".join(f"<p>{escape(line)}</p>" for line in self._below(len(rows)))
+        below = "".join(f"<p>{escape(line)}</p>" for line in self._below(values_among(row.label for row in rows)))
         style = f"<style>{BAR_STYLE}</style>"
         return f'<div class="shuffledp">{style}<p>{head}{escape(self.summary())}</p>\n{table}\n{below}</div>'
 
@@ -284,10 +288,10 @@ class Estimate:
 
     def _below(self, drawn: int) -> Iterator[str]:
         """What a reader of the first values must know of the rest."""
-        if not len(self):
+        if not self.values_shown:
             yield "No value is frequent enough to be reported."
-        elif drawn < len(self):
-            yield f"and {counted(len(self) - drawn, 'more value', things='more values')}"
+        elif (more := self.values_shown - drawn) > 0:
+            yield f"and {counted(more, 'more value', things='more values')}"
         yield f"All intervals hold at once with probability {surely(self.beta)}."
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -414,6 +418,12 @@ _ADJUSTED = (
     "The estimates were adjusted to numbers that are possible: none is negative, and together they fit the number of "
     "people."
 )
+
+
+def values_among(labels: Iterable[Any]) -> int:
+    """How many labels are values, not people without so many of them."""
+    return sum(not isinstance(label, Absent) for label in labels)
+
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """How a text begins that a spreadsheet may take for a formula; the last four are wide signs of East Asian scripts."""

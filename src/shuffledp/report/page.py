@@ -10,7 +10,7 @@ from shuffledp.bars.html import BAR_STYLE, html_bars
 from shuffledp.brief import brief
 from shuffledp.jobs.release import Release
 from shuffledp.jobs.trust import why_no_messages
-from shuffledp.pipeline.estimate import MOST_BARS
+from shuffledp.pipeline.estimate import MOST_BARS, values_among
 from shuffledp.pipeline.ordered_estimate import OrderedEstimate
 from shuffledp.report.chart import CHART_STYLE
 from shuffledp.report.distribution import distribution_section
@@ -121,7 +121,7 @@ def headline(release: Release) -> dict[str, str]:
     sure = f"with probability {surely(estimate.beta)}"
     cards = {
         f"{estimate.people:,}": "person took part" if estimate.people == 1 else "people took part",
-        f"{len(estimate):,}": "value is shown" if len(estimate) == 1 else "values are shown",
+        f"{estimate.values_shown:,}": "value is shown" if estimate.values_shown == 1 else "values are shown",
         f"{release.surely_seen:,} or more": f"people with a value make it {_seen(release)}, {sure}",
     }
     # what is known of this very release; `release.error` was known before it, for any data
@@ -140,10 +140,13 @@ def _seen(release: Release) -> str:
 
 def bars_title(release: Release) -> str:
     """What the bars show."""
-    number = len(release.estimate)
-    if len(release.estimate.rows_to_show(MOST_BARS)) == number:
+    number = release.estimate.values_shown
+    if not number:
+        return "No value is frequent enough to be shown"
+    drawn = values_among(row.label for row in release.estimate.rows_to_show(MOST_BARS))
+    if drawn == number:
         return "The one value that is shown" if number == 1 else f"All {number:,} values that are shown"
-    return f"The {MOST_BARS:,} most frequent of {number:,} values that are shown"
+    return f"The {drawn:,} most frequent of {number:,} values that are shown"
 
 
 def _distribution(release: Release) -> str:
@@ -156,7 +159,7 @@ def _distribution(release: Release) -> str:
 def _histogram(release: Release) -> str:
     estimate = release.estimate
     if not len(estimate):
-        return "<h2>No value is frequent enough to be shown</h2>"
+        return f"<h2>{bars_title(release)}</h2>"
     return f"""<h2>{bars_title(release)}</h2>
 <figure>{html_bars(estimate.rows_to_show(MOST_BARS), column=release.column)}
 <figcaption>Bars are estimates, the thin lines on them intervals: all of them together hold the true numbers with
@@ -207,7 +210,7 @@ def _cards(release: Release) -> str:
 def _hidden(release: Release) -> str:
     if release.estimate.estimator == "truncated":
         most = counted(release.estimate.simultaneous.unreported_high, "person", things="people")
-        number = len(release.estimate)
+        number = release.estimate.values_shown
         other = f"A value that is not among the {number:,}" if number > MOST_BARS else "A value that is not shown"
         return f"No value is shown that nobody holds. {other} is held by at most {most}."
     return "Every possible value is shown with noise, also those that nobody holds."
@@ -278,13 +281,14 @@ def _table(release: Release) -> str:
     estimate = release.estimate
     if not len(estimate):
         return ""
+    listed = estimate.rows_to_show(MOST_ROWS)
     rows = "".join(
         f'<tr><th scope="row"><bdi>{escape(shown(row.label, width=200))}</bdi></th><td>{round(row.count):,}</td>'
         f'<td class="share">{row.count / estimate.people:.3%}</td><td>{row.low:,} to {row.high:,}</td></tr>'
-        for row in estimate.rows_to_show(MOST_ROWS)
+        for row in listed
     )
-    some = min(MOST_ROWS, len(estimate))
-    which = f"the first {some:,} of {len(estimate):,} values" if some < len(estimate) else counted(some, "value")
+    some, number = values_among(row.label for row in listed), estimate.values_shown
+    which = f"the first {some:,} of {number:,} values" if some < number else counted(some, "value")
     header = (
         '<tr><th scope="col">value</th><th scope="col">people</th><th scope="col" class="share">share</th>'
         f'<th scope="col">interval, all at once with probability {surely(estimate.beta)}</th></tr>'
