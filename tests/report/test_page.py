@@ -10,7 +10,8 @@ import pytest
 
 from shuffledp import private_histogram
 from shuffledp.report.figures import all_values
-from shuffledp.report.page import bars_title, call, command, page
+from shuffledp.report.page import bars_title, page
+from shuffledp.report.recipe import call, command
 from tests.oracles.html_pages import read_page
 from tests.report.cases import CASES, GUARANTEE
 

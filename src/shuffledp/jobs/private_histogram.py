@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.checks import failure_probability
-from shuffledp.engines.bins.possible_values import PossibleValues
+from shuffledp.engines.bins.possible_values import Possible, PossibleValues
 from shuffledp.engines.people import People
 from shuffledp.engines.sources.files import FormatName
 from shuffledp.errors import ParameterError
@@ -28,6 +28,8 @@ from shuffledp.jobs.release import Release
 from shuffledp.jobs.rows import surely_seen
 from shuffledp.jobs.trust import check_trust, curator_error
 from shuffledp.ledger import Ledger, Spending
+from shuffledp.pipeline.edges import Edges
+from shuffledp.pipeline.periods import Periods, plain_moment
 from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EngineName, EstimatorName, ReleaseName, TrustName
@@ -176,7 +178,7 @@ def private_histogram(
         warnings=tuple(warnings(users=users, delta=delta, error=error)),
         curator_error=instead,
         evaluation=evaluation,
-        asked={**asked, **({"domain": people.domain.size} if people.listed else {})},
+        asked={**asked, **_asked_of_domain(people)},
     )
 
 
@@ -184,6 +186,24 @@ def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that differ from what they are by default, but for the data, as plain values."""
     named = ((name, value) for name, value in options.items() if name not in _UNSAID)
     return {name: plain(value) for name, value in named if value != _USUAL[name]}
+
+
+def _asked_of_domain(people: People) -> dict[str, Any]:
+    """What was said to be possible: edges and periods, which are public, as text; of lists only how long they are."""
+    if people.possible is None:
+        return {}
+    if len(people.possible) > 1:
+        return {"domain": [_in_text(possible) for possible in people.possible]}
+    (possible,) = people.possible
+    return {"domain": people.domain.size if isinstance(possible, list) else _in_text(possible)}
+
+
+def _in_text(possible: Possible) -> int | dict[str, str]:
+    if isinstance(possible, Edges):
+        return {"edges": str(possible)}
+    if isinstance(possible, Periods):
+        return {"by": possible.by, "from": plain_moment(possible.start), "to": plain_moment(possible.stop)}
+    return len(possible)
 
 
 _UNSAID = ("data", "domain", "master", "ledger", "progress")

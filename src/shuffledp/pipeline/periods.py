@@ -50,10 +50,10 @@ class Periods:
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
-        return f"{self.by} from {_plain(self.start)} to {_plain(self.stop)}"
+        return f"{self.by} from {plain_moment(self.start)} to {plain_moment(self.stop)}"
 
     def __repr__(self) -> str:
-        return f"Periods({self.by!r}, start={_plain(self.start)!r}, stop={_plain(self.stop)!r})"
+        return f"Periods({self.by!r}, start={plain_moment(self.start)!r}, stop={plain_moment(self.stop)!r})"
 
     @cached_property
     def edges(self) -> tuple[datetime, ...]:
@@ -111,7 +111,8 @@ def _after(by: str, begin: datetime) -> datetime:
         raise ParameterError("stop must be before the year 9999") from None
 
 
-def _plain(at: datetime) -> str:
+def plain_moment(at: datetime) -> str:
+    """A start or a stop as a person writes it."""
     return at.date().isoformat() if at == _floor("day", at) else _name("hour", at)
 
 

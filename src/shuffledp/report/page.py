@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from html import escape
 
@@ -16,6 +15,7 @@ from shuffledp.report.chart import CHART_STYLE
 from shuffledp.report.distribution import distribution_section
 from shuffledp.report.figures import all_values, privacy_curve
 from shuffledp.report.heat_map import HEAT_STYLE, can_be_mapped, heat_map
+from shuffledp.report.recipe import call, command
 from shuffledp.words import at_most, counted, sentence, share_at_most, shown, surely
 
 MOST_ROWS = 200
@@ -249,32 +249,6 @@ def _made(release: Release) -> str:
         if text
     ]
     return f'<table class="made"><tbody>{"".join(rows)}</tbody></table>'
-
-
-def call(release: Release) -> str:
-    """The function with its options; empty where they are not known."""
-    if not release.asked:
-        return ""
-    options = {name: repr(value) for name, value in release.asked.items() if name != "domain"}
-    if "domain" in release.asked:
-        options["domain"] = f"[{release.asked['domain']} values]"
-    return f"private_histogram(data, {', '.join(f'{name}={value}' for name, value in options.items())})"
-
-
-def command(release: Release) -> str:
-    """The command that does the same with a file; empty where no column of a file was asked for."""
-    if "column" not in release.asked:
-        return ""
-    words = ["shuffledp", "run", "FILE"]
-    for name, value in release.asked.items():
-        words.append(f"--{name.replace('_', '-')}")
-        if name == "domain":
-            words.append("FILE")
-        elif name == "quantiles":
-            words.append(",".join(f"{share:g}" for share in value))
-        elif value is not True:
-            words.append(shlex.quote(f"{value:.15g}" if isinstance(value, float) else str(value)))
-    return " ".join(words)
 
 
 def _table(release: Release) -> str:
