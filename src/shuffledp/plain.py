@@ -71,6 +71,12 @@ def label_kind(label: Any) -> Any:
     return None if label is None or isinstance(label, str | bool | int | float) else type(label).__name__
 
 
+def label_with_kind(label: Any) -> dict[str, Any]:
+    """A label, with its kind beside it where JSON does not keep it."""
+    kind = label_kind(label)
+    return {"label": plain_label(label), **({} if kind is None else {"kind": kind})}
+
+
 def to_json(value: Any) -> str:
     """A result as one line of JSON."""
     return json.dumps(plain(value), allow_nan=False)

@@ -7,8 +7,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from shuffledp import Release, private_histogram
+from shuffledp import Edges, Release, private_histogram
 from shuffledp.errors import DataError, ShuffledpError
+from shuffledp.pipeline.cross_table import margin
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 VALUES = ["a"] * 600 + ["b"] * 300 + [None] * 200 + ["rare"]
@@ -55,6 +56,52 @@ def test_a_release_comes_back(options, tmp_path):
     assert again.estimate["a"] == release.estimate["a"]
     assert again.made == release.made
     assert again.to_html() == release.to_html()
+
+
+PAIRS = [{"sex": "fm"[at % 2], "age": at % 70, "x": at % 3} for at in range(6000)] + [{"sex": "f", "x": 1}] * 400
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"protocol": "dummy"},
+        {"protocol": "hist"},
+        {"protocol": "hist", "where": "x > 0"},
+        {"protocol": "dummy", "where": "x > 0", "consistent": True},
+        {"trust": "curator"},
+        {"domain": [[date(2026, 1, 1), "m", "f"], Edges("0,18,65")], "other": True},
+        {"domain": None},
+    ],
+    ids=str,
+)
+def test_a_cross_table_comes_back_in_its_order(options):
+    domain = {"sex": ["m", "f"], "age": Edges("0,18,40,65")}
+    release = private_histogram(PAIRS, column=["sex", "age"], **{"domain": domain, **GUARANTEE, **options})
+    again = Release.from_json(release.to_json())
+    same(release, again)
+    assert again.to_html() == release.to_html()
+    if options.get("domain", domain) is not None:
+        assert [row.label for row in margin(again.estimate, 1)] == [row.label for row in margin(release.estimate, 1)]
+        with pytest.raises(DataError, match="not in the domain"):
+            again.estimate["m", "typo"]
+
+
+def test_cells_that_are_none_are_noticed():
+    domain = {"sex": ["m", "f"], "age": Edges("0,18,40,65")}
+    release = private_histogram(PAIRS, column=["sex", "age"], where="x > 0", domain=domain, **GUARANTEE)
+    for damage, reason in (
+        (lambda whole: whole["labels_of_columns"].pop(), "another number"),
+        (lambda whole: whole["histogram"][0].update(label=["typo", "below 0"]), "not in the domain"),
+        (lambda whole: whole["histogram"].append(whole["histogram"][0]), "no cells"),
+        (lambda whole: whole.update(labels_of_columns=3), "damaged"),
+    ):
+        damage(whole := json.loads(release.to_json()))
+        with pytest.raises(DataError, match=reason):
+            Release.from_json(json.dumps(whole))
+
+
+def test_only_a_cross_table_has_labels_of_columns():
+    assert "labels_of_columns" not in json.loads(private_histogram(VALUES, **GUARANTEE).to_json())
 
 
 def test_an_empty_release_comes_back():

@@ -4,7 +4,7 @@ What comes back is the release that was written: estimate, intervals, promise, w
 made anew from its parameters. Three things do not:
 
 - the list of a domain: a label that was not reported has the estimate 0, also one that was never possible, unless every
-  value is reported;
+  value is reported, or there are several columns;
 - labels of kinds that JSON does not know, but for dates, times and decimal numbers, which come back as text;
 - the true counts of an evaluation, which are not written.
 """
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ShuffledpError
 from shuffledp.jobs.evaluate import Evaluation
@@ -143,10 +144,16 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         raise DataError("this release contradicts itself: its promise is not that of its protocol")
     if promise is not None and not kept(promise, protocol.privacy):
         raise DataError("this release contradicts itself: its protocol does not keep its promise")
-    labels = as_symbols([_label(row) for row in rows])
-    listed, in_order = len(rows) == protocol.bins, bool(stored["in_order"])
+    domain = _domain(stored, protocol)
+    labels = [_label(row) for row in rows]
+    if domain.factors:  # rows are stored by their counts
+        places = _places(labels, domain, fillers=protocol.fillers)
+        order = np.argsort(places)
+        rows, symbols = [rows[at] for at in order], places[order]
+    else:
+        symbols = np.arange(len(rows)) if domain.can_list else as_symbols(labels)
     estimate = Estimate(
-        symbols=np.arange(len(rows)) if listed else labels,
+        symbols=symbols,
         counts=np.array([row["count"] for row in rows], dtype=np.float64),
         per_bin=_intervals(rows, "low_alone", "high_alone", stored["unreported_high_alone"]),
         simultaneous=_intervals(rows, "low", "high", stored["unreported_high"]),
@@ -156,12 +163,38 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         estimator=str(stored["estimator"]),
         guarantee=promise,
         about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
-        domain=Domain.of(labels.tolist(), in_order=in_order) if listed else Domain.implicit(protocol.bins),
+        domain=domain,
         values_per_person=protocol.values_per_person,
         fillers=protocol.fillers,
         adjusted=bool(stored["adjusted"]),
     )
     return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
+
+
+def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
+    """The possible values: those of the columns of a cross table, or all that are reported, or any."""
+    if "labels_of_columns" in stored:
+        parts = [Domain.of([_label(part) for part in column]) for column in stored["labels_of_columns"]]
+        pairs: Domain = Domain.product(parts)
+        if pairs.size != protocol.bins - protocol.fillers:
+            raise DataError("this release contradicts itself: its columns make another number of possible values")
+        return pairs.with_absent(protocol.fillers) if protocol.fillers else pairs
+    rows, in_order = stored["histogram"], bool(stored["in_order"])
+    if len(rows) != protocol.bins:
+        return Domain.implicit(protocol.bins)
+    return Domain.of([_label(row) for row in rows], in_order=in_order)
+
+
+def _places(labels: list[Any], domain: Domain, *, fillers: int) -> NDArray[np.int64]:
+    """The bins of the rows of a cross table; people without a pair are behind all pairs."""
+    absent = np.array([isinstance(label, Absent) for label in labels], dtype=bool)
+    places = np.empty(len(labels), dtype=np.int64)
+    places[~absent] = domain.encode([label for label in labels if not isinstance(label, Absent)])
+    missing = [label.most for label in labels if isinstance(label, Absent)]
+    places[absent] = domain.size - 1 - np.array(missing, dtype=np.int64)
+    if np.unique(places).size < len(labels) or any(most >= fillers for most in missing):
+        raise DataError("this release contradicts itself: its rows are no cells of its columns")
+    return places
 
 
 def _in_order(stored: dict[str, Any], protocol: Ranges, estimate: Estimate) -> OrderedEstimate:

@@ -30,7 +30,7 @@ from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.consistent import nearest_possible
 from shuffledp.pipeline.domain import Domain
 from shuffledp.pipeline.labels import Absent, Places
-from shuffledp.plain import label_kind, plain, plain_label
+from shuffledp.plain import label_kind, label_with_kind, plain, plain_label
 from shuffledp.words import (
     counted,
     in_paragraphs,
@@ -346,7 +346,14 @@ class Estimate:
             "unreported_high": self.simultaneous.unreported_high,
             "unreported_high_alone": self.per_bin.unreported_high,
             "explanation": self.explain(),
+            **self._labels_of_columns(),
         }
+
+    def _labels_of_columns(self) -> dict[str, Any]:
+        """What each column of a cross table can hold, in order, where that is listed."""
+        factors = self.domain.factors if self.domain is not None else ()
+        labels = (factor.decode(np.arange(factor.size)).tolist() for factor in factors)
+        return {"labels_of_columns": [list(map(label_with_kind, one)) for one in labels]} if factors else {}
 
     def rows(self) -> list[dict[str, Any]]:
         """The histogram as a list of plain rows; a label that JSON holds as text has its `kind` beside it."""

@@ -17,7 +17,7 @@ from shuffledp.brief import Brief
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.distribution import Distribution, Quantile, written
 from shuffledp.pipeline.estimate import Estimate
-from shuffledp.plain import label_kind, plain_label
+from shuffledp.plain import label_with_kind, plain_label
 from shuffledp.words import people_at_most, percent_at_most, surely
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -179,18 +179,12 @@ class OrderedEstimate(Estimate):
         return {
             **super().about_dict(),
             "ordered": self.ordered,
-            "edges": None if self.edges is None else [_plain_edge(edge) for edge in self.edges],
+            "edges": None if self.edges is None else [label_with_kind(edge) for edge in self.edges],
             "below": self.below.tolist(),
             "below_low": self.below_low.tolist(),
             "below_high": self.below_high.tolist(),
             "quantiles": [_plain_quantile(found) for found in self.quantiles()],
         }
-
-
-def _plain_edge(edge: Any) -> dict[str, Any]:
-    """An edge as a label is written in a row, with its kind where JSON does not keep it."""
-    kind = label_kind(edge)
-    return {"label": plain_label(edge), **({} if kind is None else {"kind": kind})}
 
 
 def _plain_quantile(found: Quantile) -> dict[str, Any]:
