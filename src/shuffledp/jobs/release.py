@@ -104,8 +104,8 @@ class Release:
         """The release that a text of `to_json`, or a file with it, holds.
 
         The protocol and its curve are made anew from their parameters. What does not come back: the list of a domain,
-        unless every value is reported or there are several columns; the kinds of unusual labels, which become text; the true counts of an
-        evaluation.
+        unless every value is reported or there are several columns; the kinds of unusual labels, which become text;
+        the true counts of an evaluation.
         """
         return from_text(source)
 
