@@ -7,8 +7,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from shuffledp import Domain, Edges, SparseHistogram
-from shuffledp.cli.two_way import two_way
+from shuffledp import Domain, Edges, SparseHistogram, private_histogram
+from shuffledp.cli.two_way import show_two_way, two_way
+from shuffledp.pipeline.cross_table import cross_table
+from shuffledp.pipeline.labels import Absent
 from shuffledp.report.heat_map import can_be_mapped, draw_heat_map, heat_map
 from shuffledp.report.page import page
 from tests.report.cases import CASES
@@ -44,6 +46,7 @@ def test_the_table_has_every_pair_in_its_row_and_column_and_sums(release):
     total = sum(estimate[("DE", age)] for age in Edges("18,65").domain.decode(np.arange(3)).tolist())
     assert found[0][-1] == f"{round(total):,}"
     assert found[2].count("-") == 2
+    assert found[3][-1] == f"{round(estimate.counts.sum()):,}"
 
 
 def test_labels_are_escaped_and_hidden_pairs_are_explained(release):
@@ -91,3 +94,39 @@ def test_a_table_on_the_terminal(release):
     assert names == ["country x age", "below 18", "18 to below 65", "65 and above", "total"]
     assert table.row_count == 4
     assert list(table.columns[1].cells)[0] == f"{round(release.estimate[('DE', 'below 18')]):,}"  # noqa: RUF015
+    assert list(table.columns[-1].cells)[-1] == f"{round(release.estimate.counts.sum()):,}"
+
+
+def test_people_without_a_pair_are_not_in_the_total():
+    rows = [{"sex": "fm"[at % 2], "age": at % 70, "x": at % 3} for at in range(6000)]
+    estimate = private_histogram(rows, column=["sex", "age"], where="x > 0", epsilon=1, delta=1e-6).estimate
+    gone = estimate[Absent(most=0)]
+    assert gone > 1000
+    assert cross_table(estimate).total == pytest.approx(estimate.counts.sum() - gone)
+    everything, part = (cross_table(estimate, most_rows=most).total for most in (2, 1))
+    assert everything == part
+
+
+@pytest.mark.parametrize(("columns", "shown"), [("200", True), ("60", False)])
+def test_a_table_without_room_is_missed_in_words(release, columns, shown, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", columns)
+    show_two_way(release.estimate, column="country x age")
+    out = " ".join(capsys.readouterr().out.split())
+    assert ("65 and above" in out) == shown
+    assert ("needs a terminal of" in out and "--out FILE.html" in out) != shown
+
+
+def test_a_table_that_is_too_large_and_a_histogram_of_one_column(capsys):
+    _, estimate = pairs_of(Domain.product([Domain.range(30), Domain.range(20)]), [100] * 600)
+    show_two_way(estimate, column="x")
+    assert "too large a table for a terminal: --out FILE.html" in " ".join(capsys.readouterr().out.split())
+    show_two_way(CASES["two values"]().estimate, column="x")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_narrow_screen_is_told_that_the_table_scrolls(release):
+    html = page(release)
+    assert '<p class="sideways">The table has 3 columns and a total: it scrolls sideways.</p>' in html
+    assert "@media screen and (max-width: 600px) { .shuffledp .sideways { display: block; } }" in html
+    _, small = pairs_of(Domain.product([Domain.range(2), Domain.range(2)]), [900] * 4)
+    assert "sideways" not in heat_map(small, column="x")

@@ -23,11 +23,10 @@ from shuffledp.cli.output import (
     width,
 )
 from shuffledp.cli.ranges import show_quantiles
-from shuffledp.cli.two_way import two_way
+from shuffledp.cli.two_way import show_two_way
 from shuffledp.jobs.release import Release
 from shuffledp.pipeline.estimate import Row, values_among
 from shuffledp.pipeline.ordered_estimate import OrderedEstimate
-from shuffledp.report.heat_map import can_be_mapped
 from shuffledp.report.release_file import save
 from shuffledp.words import counted, shown, sure_percent
 
@@ -63,9 +62,7 @@ def _show(release: Release, *, top: int) -> None:
         print_whole(table.drawn(room if room >= _NARROWEST_BAR else 0))
     if not estimate.values_shown:
         print_sentence("No value is frequent enough to be reported.")
-    crossed = two_way(estimate, column=release.column) if can_be_mapped(estimate) else None
-    if crossed is not None and natural_width(crossed) <= width():
-        print_whole(crossed)
+    show_two_way(estimate, column=release.column)
     if release.evaluation is not None:
         print_sentence(_comparison(release))
     print_paragraphs(release.story())

@@ -6,12 +6,30 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.cli.output import natural_width, print_sentence, print_whole, width
 from shuffledp.pipeline.cross_table import cross_table
 from shuffledp.pipeline.estimate import Estimate
+from shuffledp.report.heat_map import can_be_mapped
 from shuffledp.words import shown
 
 MOST_ROWS, MOST_COLUMNS = 15, 10
 """Of a table that is small enough to be taken in; for a larger one there is the page."""
+
+
+def show_two_way(estimate: Estimate, *, column: str) -> None:
+    """Prints the table of a histogram of two columns, or where to find it if it has no room."""
+    if not can_be_mapped(estimate):
+        return
+    table = two_way(estimate, column=column)
+    if table is None:
+        print_sentence("Both columns at once are too large a table for a terminal: --out FILE.html writes a page.")
+    elif (needed := natural_width(table)) > width():
+        print_sentence(
+            f"Both columns at once are a table that needs a terminal of {needed} columns; it is also in the page that "
+            "--out FILE.html writes."
+        )
+    else:
+        print_whole(table)
 
 
 def two_way(estimate: Estimate, *, column: str) -> Table | None:
@@ -28,5 +46,5 @@ def two_way(estimate: Estimate, *, column: str) -> Table | None:
         cells = ["-" if np.isnan(count) else f"{round(count):,}" for count in counts]
         found.add_row(Text(shown(name, width=24)), *cells, f"{round(total.count):,}")
     found.add_section()
-    found.add_row("total", *(f"{round(total.count):,}" for total in table.column_sums), "")
+    found.add_row("total", *(f"{round(total.count):,}" for total in table.column_sums), f"{round(table.total):,}")
     return found

@@ -26,7 +26,7 @@ class CrossTable:
     """A histogram of pairs as a table: a row for each value of the first column, a column for each of the second.
 
     `counts` has NaN, and `low` 0, where a pair was not reported. `row_sums` and `column_sums` are the margins of all
-    values that are in the table.
+    values that are in the table, `total` is the sum of the estimates of all pairs, also of those that are not in it.
     """
 
     rows: tuple[Any, ...]
@@ -36,6 +36,7 @@ class CrossTable:
     high: NDArray[np.int64]
     row_sums: tuple[Row, ...]
     column_sums: tuple[Row, ...]
+    total: float
 
 
 def columns_of(estimate: Estimate) -> int:
@@ -132,13 +133,15 @@ def cross_table(estimate: Estimate, *, most_rows: int | None = None, most_column
     shape = (len(sums[0]), len(sums[1]))
     counts, low = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
     high = np.full(shape, estimate.simultaneous.unreported_high, dtype=np.int64)
+    total = 0.0
     for at, label in enumerate(estimate.labels.tolist()):
+        total += 0.0 if _no_pair(estimate, label) else float(estimate.counts[at])
         if isinstance(label, tuple) and label[0] in places[0] and label[1] in places[1]:
             cell = (places[0][label[0]], places[1][label[1]])
             counts[cell] = estimate.counts[at]
             low[cell], high[cell] = estimate.simultaneous.low[at], estimate.simultaneous.high[at]
     rows, columns = (tuple(row.label for row in part) for part in sums)
-    return CrossTable(rows, columns, counts, low, high, tuple(sums[0]), tuple(sums[1]))
+    return CrossTable(rows, columns, counts, low, high, tuple(sums[0]), tuple(sums[1]), total)
 
 
 def _no_pair(estimate: Estimate, label: Any) -> bool:

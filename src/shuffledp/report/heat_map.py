@@ -1,7 +1,8 @@
 """A histogram of two columns as a heat map: a table of the page itself, and a picture on axes of matplotlib.
 
 In the page, numbers are text, so that they can be read aloud, and the colours are mixed with those of the page, light
-or dark. On a narrow screen the table scrolls sideways in its frame, with the names of the rows in sight.
+or dark. On a narrow screen the table scrolls sideways in its frame, with the names of the rows in sight; a
+sentence and a shadow at the edge say that there is more.
 """
 
 from __future__ import annotations
@@ -25,8 +26,15 @@ _STRONGEST = 62
 _NUMBERS_UP_TO = 12
 """Columns of a picture in which the numbers are written."""
 
+_WIDER_THAN_A_TELEPHONE = 3
+"""Columns that do not fit 360 pixels with the names of the rows and a total."""
+
 HEAT_STYLE = """
-.shuffledp .heat { overflow-x: auto; margin: .4em 0; }
+.shuffledp .heat { overflow-x: auto; margin: .4em 0;
+  background: linear-gradient(to left, var(--paper, Canvas) 30%, transparent) right / 48px 100% no-repeat local,
+    linear-gradient(to left, color-mix(in srgb, var(--ink, CanvasText) 35%, transparent), transparent)
+    right / 16px 100% no-repeat scroll; }
+.shuffledp .sideways { display: none; margin: 0; font-size: .9em; color: var(--soft, inherit); }
 .shuffledp table.heat-map { border-collapse: separate; border-spacing: 2px; font-variant-numeric: tabular-nums;
   font-size: .9em; }
 .shuffledp .heat-map th, .shuffledp .heat-map td { padding: .3em .5em; text-align: right; font-weight: normal;
@@ -42,6 +50,7 @@ HEAT_STYLE = """
 .shuffledp .heat-map td.unsure { color: var(--soft, inherit); }
 .shuffledp .heat-map .sum { border-left: 1px solid var(--rule, currentColor); border-radius: 0; }
 @media (max-width: 600px) { .shuffledp .heat-map tbody th { max-width: 6.5em; } }
+@media screen and (max-width: 600px) { .shuffledp .sideways { display: block; } }
 """
 
 
@@ -66,12 +75,20 @@ def heat_map(estimate: Estimate, *, column: str) -> str:
         f'<td title="{total.low:,} to {total.high:,}">{round(total.count):,}</td>' for total in table.column_sums
     )
     return (
-        f'<figure><div class="heat" tabindex="0" role="region" aria-label="{escape(shown(column))}">'
+        f"<figure>{_sideways(table)}"
+        f'<div class="heat" tabindex="0" role="region" aria-label="{escape(shown(column))}">'
         f'<table class="heat-map"><thead><tr><th scope="col"><bdi>{escape(shown(column))}</bdi></th>{head}'
         f'<th scope="col" class="sum">total</th></tr></thead>\n<tbody>{rows}'
-        f'<tr><th scope="row">total</th>{sums}<td class="sum"></td></tr></tbody></table></div>\n'
+        f'<tr><th scope="row">total</th>{sums}<td class="sum">{round(table.total):,}</td></tr></tbody></table></div>\n'
         f"<figcaption>{escape(caption(estimate, table))}</figcaption></figure>"
     )
+
+
+def _sideways(table: CrossTable) -> str:
+    """What a reader of a narrow screen must know, who sees the first columns alone."""
+    if len(table.columns) < _WIDER_THAN_A_TELEPHONE:
+        return ""
+    return f'<p class="sideways">The table has {len(table.columns)} columns and a total: it scrolls sideways.</p>\n'
 
 
 def _cells(table: CrossTable, row: int, largest: float) -> str:
