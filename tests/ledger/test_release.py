@@ -1,10 +1,21 @@
 """Releases against a ledger: entered before noise is drawn, and only then."""
 
 import json
+from datetime import date
 
 import pytest
 
-from shuffledp import BudgetError, DataError, Histogram, Ledger, ParameterError, TooFewUsersError, private_histogram
+from shuffledp import (
+    BudgetError,
+    DataError,
+    Edges,
+    Histogram,
+    Ledger,
+    ParameterError,
+    Periods,
+    TooFewUsersError,
+    private_histogram,
+)
 from shuffledp.jobs.release import Release
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
@@ -161,3 +172,40 @@ def test_every_kind_of_release_is_entered(ledger, asked):
     with pytest.raises(BudgetError, match=r"The same release fits with epsilon="):
         private_histogram(data, **{**GUARANTEE, "epsilon": 2.0, "delta": 8e-6}, **asked, ledger=ledger)
     assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "what"),
+    [
+        ({"column": "age"}, "age"),
+        ({"column": "age", "domain": ["1", "2"], "other": True}, "age"),
+        ({"column": "age", "domain": Edges("0:120:5")}, "age (0:120:5)"),
+        (
+            {"column": "age", "domain": Edges("0:120:5"), "where": "country = 'DE'"},
+            "age (0:120:5) where country = 'DE'",
+        ),
+        ({"column": "age", "domain": Edges(n * n for n in range(40))}, "age (40 edges)"),
+        (
+            {"column": "day", "domain": Periods("month", start="2026-01-01", stop="2026-04-01")},
+            "day (month from 2026-01-01 to 2026-04-01)",
+        ),
+        (
+            {"column": ["country", "age"], "domain": [["DE", "FR"], Edges("18,65")], "user": "who"},
+            "country \N{MULTIPLICATION SIGN} age (18,65)",
+        ),
+        (
+            {"column": "age", "user": "who", "values_per_person": 3, "where": "country != 'FR'"},
+            "age, up to 3 values per person where country != 'FR'",
+        ),
+    ],
+)
+def test_an_entry_says_what_was_asked(ledger, asked, what):
+    """The public parts of the question: nothing in it comes from the data."""
+    data = {
+        "age": [20, 70] * 450,
+        "day": [date(2026, 2, 1)] * 900,
+        "country": ["DE", "FR"] * 450,
+        "who": list(range(900)),
+    }
+    private_histogram(data, **GUARANTEE, **asked, ledger=ledger)
+    assert ledger.entries[0].what == what

@@ -23,6 +23,7 @@ from shuffledp.jobs.advice import PRACTICAL_MESSAGES, warnings
 from shuffledp.jobs.choose import choose
 from shuffledp.jobs.evaluate import evaluate as evaluated
 from shuffledp.jobs.notes import notes
+from shuffledp.jobs.question import question
 from shuffledp.jobs.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
 from shuffledp.jobs.release import Release
 from shuffledp.jobs.rows import surely_seen
@@ -155,7 +156,7 @@ def private_histogram(
             )
             if trust == "shuffler" and not messages:
                 instead = curator_error(target, beta=beta, estimator=estimator, listed=people.listed)
-        spend = spending.entering(chosen.protocol, what=people.column.name, entry=chosen.entry)
+        spend = spending.entering(chosen.protocol, what=question(people), entry=chosen.entry)
         tally = (people.send if messages else people.draw)(chosen.protocol, before=spend)
         estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
         if people.possible is not None:
