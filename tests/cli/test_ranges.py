@@ -29,6 +29,21 @@ def test_quantiles_are_a_table(capsys):
     assert "25 %" in shown
     assert " to below " in shown
     assert "all intervals hold at once with probability 0.95" in shown
+    assert "% of all people)" in shown
+    assert "who have a value" not in shown  # everybody has
+
+
+def test_errors_are_shares_of_all_people_and_quantiles_of_those_with_a_value(people, tmp_path):
+    out = tmp_path / "r.html"
+    asked = ("run", people, "--column", "age", "--ranges", "--edges", "0:100:10", "--where", "age < 50", "--out", out)
+    done = invoked(*asked)
+    assert done.exit_code == 0, done.output
+    shown = " ".join(done.stdout.split())
+    assert "% of all people); shares of people are of those who have a value" in shown
+    assert "% of all)" not in shown.split("estimate")[0]
+    page = " ".join(out.read_text().split())
+    assert "that this share of the people, of those who have a value, do not exceed" in page
+    assert "% of all people).</figcaption>" in page
 
 
 def test_a_plan_of_ranges_is_a_table(capsys):

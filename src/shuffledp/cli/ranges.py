@@ -34,9 +34,10 @@ def show_quantiles(estimate: OrderedEstimate) -> None:
         table.add_row(share, Text(value), Text(interval))
     print_whole(table)
     off = estimate.distribution().widest
+    among = "; shares of people are of those who have a value" if estimate.some_without else ""
     print_indented(
         f"all intervals hold at once with probability {surely(estimate.beta)}; the number of people up to any value is "
-        f"off by at most {at_most(off)} ({percent_at_most(off, estimate.people)} of all)"
+        f"off by at most {at_most(off)} ({percent_at_most(off, estimate.people)} of all people){among}"
     )
 
 
@@ -46,7 +47,7 @@ def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float) -> Non
     print_title(f"Error of the distribution function of {everybody}, with probability {surely(beta)}")
     table = new_table()
     table.add_column("protocol")
-    for name in ("error in people", "of all", "levels", "branching", "messages per person"):
+    for name in ("error in people", "of all people", "levels", "branching", "messages per person"):
         table.add_column(name, justify="right")
     for row in rows:
         if row.error is None:

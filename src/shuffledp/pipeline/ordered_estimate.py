@@ -102,6 +102,11 @@ class OrderedEstimate(Estimate):
         """Several quantiles, whose intervals all hold at once: those that were asked for, unless others are given."""
         return [self.quantile(share) for share in (self.shares if shares is None else shares)]
 
+    @property
+    def some_without(self) -> bool:
+        """Whether people can be without a value in the order: quantiles are then not of all people."""
+        return self.ordered < self.bins
+
     def range(self, low: Any = None, high: Any = None) -> RangeCount:
         """How many people are in a range of values.
 
@@ -153,13 +158,13 @@ class OrderedEstimate(Estimate):
         off, places = distribution.widest, "every edge" if self.edges is not None else "every value"
         yield (
             f"With probability at least {surely(self.beta)} the number of people below {places} is off by at most "
-            f"{people_at_most(off)} ({percent_at_most(off, self.people)} of all) everywhere at once, and all quantiles "
-            "lie in their intervals."
+            f"{people_at_most(off)} ({percent_at_most(off, self.people)} of all people) everywhere at once, and all "
+            "quantiles lie in their intervals."
         )
         if len(distribution) > 1:
             middle = distribution.quantile(0.5)
             yield f"The median is about {written(middle.value)} ({middle.interval})."
-        if self.ordered < self.bins:
+        if self.some_without:
             yield "People without a value in this order belong to no range, and quantiles are among all others."
 
     def to_columns(self) -> dict[str, list[Any]]:

@@ -151,12 +151,14 @@ def distribution_section(estimate: OrderedEstimate, *, column: str) -> str:
     chart, off = distribution_chart(estimate, column=column), estimate.distribution().widest
     where = "edge" if estimate.edges is not None else "value"
     thin = ", hardly wider than the line here," if off < _THIN * estimate.people else ""
+    among = ", of those who have a value," if estimate.some_without else ""
     return f"""<div class="pair"><figure><h2>How people are distributed</h2>{chart}
 <figcaption>The line is the estimate, and the band around it{thin} holds the truth everywhere at once with probability
 {surely(estimate.beta)}: no number of people up to any {where} is off by more than {at_most(off)}
-({percent_at_most(off, estimate.people)} of all).</figcaption></figure>
+({percent_at_most(off, estimate.people)} of all people).</figcaption></figure>
 <figure><h2>Quantiles</h2>{quantile_table(estimate)}
-<figcaption>A quantile is the smallest value that this share of the people do not exceed.</figcaption></figure></div>"""
+<figcaption>A quantile is the smallest value that this share of the people{among}
+do not exceed.</figcaption></figure></div>"""
 
 
 def plot_distribution(estimate: OrderedEstimate, ax: Any = None, *, column: str = "value") -> Any:
