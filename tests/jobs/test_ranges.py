@@ -10,7 +10,9 @@ from shuffledp.errors import ParameterError
 from shuffledp.jobs.range_plan import plan_ranges
 from shuffledp.jobs.range_simulation import simulate_ranges
 from shuffledp.jobs.ranges import RANGES, checked_shares, choose_ranges, in_units
+from shuffledp.jobs.trust import curator_range_error
 from shuffledp.protocols import Target
+from shuffledp.words import at_most
 from tests.report.cases import CASES
 
 TARGET = Target(users=5000, bins=30, epsilon=1, delta=1e-4)
@@ -234,8 +236,41 @@ def test_a_curator_counts_ranges_too():
     asked = {"domain": Edges("0:60:20"), "drop_missing": True, "ranges": True, **GUARANTEE}
     shuffled, curated = (private_histogram(AGES, **asked, trust=trust) for trust in ("shuffler", "curator"))
     assert curated.protocol.range_error(0.05) < shuffled.protocol.range_error(0.05)
+    assert shuffled.curator_error == curated.protocol.range_error(0.05)
+    (line,) = (text for text in shuffled.story().values() if "--trust curator" in text)
+    instead = (
+        f"at most {at_most(shuffled.curator_error)} people instead of {at_most(shuffled.protocol.range_error(0.05))},"
+    )
+    assert f"gives the number of people up to any value with an error of {instead}" in line
+    assert Release.from_json(shuffled.to_json()).explain() == shuffled.explain()
+    assert curated.curator_error is None
+    assert "--trust curator" not in curated.explain()
     assert curated.title == "Ranges (ours), by a curator"
     assert "The curator saw every value" in curated.explain()
     assert "none: a curator is given the values" in curated.to_html()
     assert "drawn from their exact law" in shuffled.to_html()
     assert Release.from_json(curated.to_json()).to_json() == curated.to_json()
+
+
+@pytest.mark.parametrize("bins", [4, 300])
+def test_what_a_curator_would_give_is_what_it_gives(bins):
+    target = Target(users=5000, bins=bins, epsilon=1, delta=1e-4)
+    shuffled, curated = (Ranges.for_target(target, trust=trust) for trust in ("shuffler", "curator"))
+    assert shuffled.with_curator(target) == curated
+    assert curator_range_error(target, shuffled, beta=0.1) == curated.range_error(0.1) <= shuffled.range_error(0.1)
+
+
+@pytest.mark.parametrize("more", [{"bins": 5000}, {"epsilon": 0.4}], ids=str)
+def test_what_a_curator_would_give_is_not_computed_where_that_takes_long(more):
+    """The numbers are public; the protocol, which would be asked, is none."""
+    assert curator_range_error(replace(TARGET, **more), None, beta=0.05) is None
+
+
+def test_where_messages_are_made_or_nothing_is_gained_no_curator_is_mentioned():
+    asked = {"domain": Edges("0:60:20"), "ranges": True, **GUARANTEE}
+    sent = private_histogram(AGES, messages=True, **asked)
+    assert sent.curator_error is None
+    release = private_histogram(AGES, **asked)
+    assert "--trust curator" in release.explain()
+    same = replace(release, curator_error=release.protocol.range_error(0.05))
+    assert "--trust curator" not in same.explain()

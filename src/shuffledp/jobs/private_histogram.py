@@ -27,13 +27,14 @@ from shuffledp.jobs.question import question
 from shuffledp.jobs.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
 from shuffledp.jobs.release import Release
 from shuffledp.jobs.rows import surely_seen
-from shuffledp.jobs.trust import check_trust, curator_error
+from shuffledp.jobs.trust import check_trust, curator_error, curator_range_error
 from shuffledp.ledger import Ledger, Spending
 from shuffledp.pipeline.edges import Edges
 from shuffledp.pipeline.periods import Periods, plain_moment
 from shuffledp.plain import plain
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.names import EngineName, EstimatorName, ReleaseName, TrustName
+from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 
 
@@ -143,6 +144,8 @@ def private_histogram(
         instead = None
         if ranges:
             chosen = choose_ranges(target, listed=people.listed, trust=trust, progress=progress)
+            if trust == "shuffler" and not messages and isinstance(chosen.protocol, Ranges):
+                instead = curator_range_error(target, chosen.protocol, beta=beta)
         else:
             chosen = choose(
                 target,

@@ -18,6 +18,7 @@ from shuffledp.jobs.trust import curator_in_words
 from shuffledp.pipeline.estimate import MOST_BARS, Estimate
 from shuffledp.protocols.promise import NOT_PROTECTED
 from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.ranges import Ranges
 from shuffledp.words import in_paragraphs, readable, sentence, shown
 
 
@@ -29,7 +30,8 @@ class Release:
     `messages` is how many were really made, None if their counts were drawn from their exact law. `error` is what no
     estimate is off by with probability 1 - beta, in people; a value with at least `surely_seen` people then stands out.
     `notes` say how people and values were counted, `warnings` what is amiss. `curator_error` is the error that
-    `trust="curator"` would have, where that was not asked for. `evaluation` is not private. `made` is the day,
+    `trust="curator"` would have, where that was not asked for; with ranges, of the number of people up to any
+    value. `evaluation` is not private. `made` is the day,
     `version` that of this package, `asked` the options that were given, without the data.
     """
 
@@ -118,8 +120,15 @@ class Release:
         story = self.estimate.story()
         last = {NOT_PROTECTED: text} if (text := story.pop(NOT_PROTECTED, "")) else {}
         warnings = {"Warning": ". ".join(map(sentence, self.warnings)) + "."} if self.warnings else {}
-        curator = curator_in_words(self.curator_error, error=self.error)
+        curator = curator_in_words(self.curator_error, **self._compared())
         return {**story, "How people were counted": " ".join(self.notes), **curator, **last, **warnings}
+
+    def _compared(self) -> dict[str, Any]:
+        """The error that `curator_error` is compared with: with ranges, that of the distribution function."""
+        if isinstance(self.protocol, Ranges):
+            off = self.protocol.range_error(self.estimate.beta)
+            return {"error": off, "gives": "gives the number of people up to any value with"}
+        return {"error": self.error}
 
     def to_json(self) -> str:
         """Everything about the release as one JSON object, which `from_json` reads."""

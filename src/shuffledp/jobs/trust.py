@@ -13,6 +13,10 @@ from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.words import at_most, people_at_most
 
+_MOST_CELLS, _LEAST_EPSILON = 4096, 0.5
+"""With more values the error of a curator's ranges takes seconds, and with a smaller epsilon their noise does; from a
+thousand values on it is seldom smaller anyway, since a person's value is then counted in many groups."""
+
 
 def check_trust(trust: TrustName, *, messages: bool = False) -> None:
     """Refuses an unknown name, and messages to a curator, before anything is read."""
@@ -45,19 +49,30 @@ def curator_error(target: Target, *, beta: float, estimator: str | None, listed:
     return float(choice.protocol.error(beta).simultaneous)
 
 
+def curator_range_error(target: Target, shuffled: Ranges, *, beta: float) -> float | None:
+    """The same of ranges: the error of the distribution function, where it can be computed in about a second.
+
+    `shuffled` is the protocol of the release. Whether it is computed follows from public numbers, too.
+    """
+    if target.cells > _MOST_CELLS or target.epsilon < _LEAST_EPSILON:
+        return None
+    return shuffled.with_curator(target).range_error(beta)
+
+
 def is_smaller(error: float, other: float) -> bool:
     """Whether an error is smaller than another one as both are shown, rounded up to whole people."""
     return math.isfinite(error) and math.ceil(error) < other
 
 
-def curator_in_words(curator: float | None, *, error: float) -> dict[str, str]:
+def curator_in_words(curator: float | None, *, error: float, gives: str = "has") -> dict[str, str]:
     """What a curator's release would be off by, with a title; nothing where that is not less."""
     if curator is None or not is_smaller(curator, error):
         return {}
     return {
         "If you are trusted with the data": (
-            "Whoever trusts you with the data anyway: --trust curator has an error of at most "
-            f"{people_at_most(curator)} instead of {at_most(error)}, with the same promise about what is published."
+            "Whoever trusts you with the data anyway: --trust curator "
+            f"{gives} an error of at most {people_at_most(curator)} instead of {at_most(error)}, with the same promise "
+            "about what is published."
         )
     }
 
