@@ -1,6 +1,7 @@
 """Quantiles and plans of ranges on the terminal."""
 
 import json
+import re
 from dataclasses import replace
 
 import pyarrow.parquet
@@ -100,6 +101,11 @@ def test_simulate_and_plan_know_ranges(people):
     assert "sums over a histogram" in planned.stdout
     as_json = json.loads(invoked("plan", "--users", "1e5", "--bins", "50", "--ranges", "--json").stdout)
     assert [row["levels"] for row in as_json["ranges"]][1] == 1
+    assert as_json["ranges"][2]["messages"] is None
+    assert as_json["ranges"][2]["trust"] == "curator"
+    assert len(as_json["advice"]) == 2
+    for line in as_json["advice"]:
+        assert line in planned.stdout.replace("\n", " ")
     assert invoked("plan", "--users", "1e5", "--bins", "any", "--ranges").exit_code == 2
 
 
@@ -107,3 +113,25 @@ def test_run_refuses_quantiles_without_an_order(people):
     done = invoked("run", people, "--column", "age", "--quantiles", "0.5")
     assert done.exit_code == 2
     assert "--edges" in done.stderr
+
+
+def test_a_plan_of_ranges_for_held_data_has_no_messages():
+    held = invoked("plan", "--users", "1e5", "--bins", "50", "--ranges", "--held").stdout
+    assert "messages" not in held
+    assert "Recommended where you hold the data, as run --ranges does: Ranges (ours)." in held
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--values-per-person", "2"], "one value of each person.* leave out --values-per-person"),
+        (["--target-error", "5", "--earlier"], "leave out --target-error and --earlier"),
+        (["--figure", "a.svg"], "leave out --figure"),
+        (["--held", "--max-messages", "9"], "leave out --held"),
+        (["--max-messages", "0.5"], "--max-messages must be a number from 1"),
+    ],
+)
+def test_a_plan_of_ranges_refuses_what_it_has_no_use_for(more, said):
+    done = invoked("plan", "--users", "1e5", "--bins", "50", "--ranges", *more)
+    assert done.exit_code == 2
+    assert re.search(said, " ".join(done.stderr.split()))

@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp import Domain, Edges, Periods, Ranges, Release, private_histogram, simulate
 from shuffledp.errors import ParameterError
-from shuffledp.jobs.range_plan import plan_ranges
+from shuffledp.jobs.range_plan import CURATED, FEWER, OURS, SUMS, RangeRow, plan_ranges, range_advice
 from shuffledp.jobs.range_simulation import simulate_ranges
 from shuffledp.jobs.ranges import RANGES, checked_shares, choose_ranges, in_units
 from shuffledp.jobs.trust import curator_range_error
@@ -68,7 +68,7 @@ def test_a_plan_compares_trees_with_sums_and_a_curator():
     tree, flat, curated = plan_ranges(Target(users=10**5, bins=300, epsilon=1, delta=1e-6))
     assert tree.error < 0.6 * flat.error
     assert curated.error <= tree.error
-    assert (flat.levels, curated.messages) == (1, 1.0)
+    assert (flat.levels, curated.messages) == (1, None)
     assert tree.messages > 1
     few = plan_ranges(Target(users=10, bins=30, epsilon=1, delta=1e-6))
     assert few[0].problem.startswith("needs at least ")
@@ -90,6 +90,54 @@ def test_json_has_a_quantile_in_the_units_of_the_edges():
     labelled = CASES["ordered labels"]().estimate.about_dict()["quantiles"]
     assert [found["share"] for found in labelled] == [0.05, 0.25, 0.5, 0.75, 0.95]
     assert labelled[2] == {"share": 0.5, "value": "seldom", "low": "seldom", "high": "seldom", "interval": "seldom"}
+
+
+def planned(error, messages, **more):
+    return RangeRow(title=more.pop("title", OURS), error=error, messages=messages, levels=3, branching=4, **more)
+
+
+SUMS_ROW = planned(861.0, 1.2, title=SUMS)
+CURATED_ROW = planned(100.5, None, title=CURATED, trust="curator")
+
+
+def test_a_plan_recommends_the_smallest_error_of_those_with_few_enough_messages():
+    rows = [planned(110.2, 7.2), planned(121.5, 4.7, title=FEWER), SUMS_ROW, CURATED_ROW]
+    first, curator = range_advice(rows)
+    assert first.startswith(f"Recommended: {OURS}. The number of people up to any value is off by at most 111 people")
+    assert "instead of 861 with sums over a histogram, with 7.2 messages per person." in first
+    assert "--trust curator has an error of at most 101 people instead of 111." in curator
+    assert range_advice(rows, most=5)[0].startswith(f"Recommended: {FEWER}. ")
+    assert range_advice(rows, most=2)[0].startswith(f"Recommended: {SUMS}. ")
+    none, curator = range_advice(rows, most=1)
+    assert "each way sends more than 1 message per person (at least 1.2)" in none
+    assert "instead of 111" in curator
+    held = range_advice(rows, most=1, held=True)[0]  # nobody sends messages
+    assert held.startswith(f"Recommended where you hold the data, as run --ranges does: {OURS}. ")
+    assert "messages" not in held
+
+
+def test_a_plan_of_ranges_does_not_praise_a_curator_who_is_no_better():
+    for error in (110.1, 110.9, 130.0):
+        rows = [planned(110.2, 7.2), SUMS_ROW, replace(CURATED_ROW, error=error)]
+        assert range_advice(rows)[1] == (
+            "Where you are trusted with the data, run --trust curator has no smaller error here."
+        )
+
+
+def test_a_plan_of_ranges_for_too_few_people_leaves_a_curator():
+    few = [RangeRow(title=title, problem="needs at least 148 people") for title in (OURS, SUMS)]
+    none, curator = range_advice([*few, CURATED_ROW])
+    assert "Recommended: none" in none
+    assert f"{OURS} needs at least 148 people" in none
+    assert "at most 101 people" in curator
+
+
+def test_a_plan_of_ranges_keeps_to_a_number_of_messages():
+    target = Target(users=10**5, bins=300, epsilon=1, delta=1e-6)
+    ours, fewer, sums, _ = plan_ranges(target, most=3)
+    assert fewer.title == FEWER
+    assert sums.messages < fewer.messages <= 3 < ours.messages
+    assert ours.error <= fewer.error < sums.error
 
 
 @pytest.mark.parametrize("wrong", [0.5, "0.5", b"1", True, ["0.5"], [True], [], [0.0], [1.0], [1.5], [float("nan")]])

@@ -72,20 +72,35 @@ def plan(
     from shuffledp.report.trade_off import draw_trade_off
 
     if ranges:
+        useless = {
+            "--values-per-person": values_per_person != 1,
+            "--target-error": target_error is not None,
+            "--figure": figure is not None,
+            "--earlier": earlier,
+        }
+        if unused := [name for name, is_given in useless.items() if is_given]:
+            raise ParameterError(
+                "--ranges plans ranges of one value of each person, by a protocol of their own: leave out "
+                f"{' and '.join(unused)}"
+            )
+        _check_messages(max_messages, own=1, held=held)
         _plan_ranges(
-            users=users, bins=bins, epsilon=epsilon, delta=delta, beta=beta, honest_users=honest_users, json=json
+            bins=bins,
+            beta=beta,
+            most=PRACTICAL_MESSAGES if max_messages is None else max_messages,
+            held=held,
+            json=json,
+            users=users,
+            epsilon=epsilon,
+            delta=delta,
+            honest_users=honest_users,
         )
         return
     if figure is not None:
         check_figure(figure)
     if target_error is not None and not 0 < target_error < users:
         raise ParameterError(f"--target-error must lie between 0 and {users:,} people, got {target_error:g}")
-    own = values_each(values_per_person)
-    if max_messages is not None and not own <= max_messages < math.inf:
-        what = "the message for the value" if own == 1 else "a message for each value"
-        raise ParameterError(f"--max-messages must be a number from {own}, {what}; got {max_messages:g}")
-    if max_messages is not None and held:
-        raise ParameterError("--max-messages is for people who send messages: leave out --held, where nobody does")
+    _check_messages(max_messages, own=values_each(values_per_person), held=held)
     with ProgressBar() as progress:
         answer = planned(
             users=users,
@@ -118,22 +133,37 @@ def plan(
         note_written(figure)
 
 
-def _plan_ranges(*, bins: str, beta: float, json: bool, **asked: Any) -> None:
+def _check_messages(max_messages: float | None, *, own: int, held: bool) -> None:
+    """Refuses a number of messages that nobody can keep to, or that nobody sends."""
+    if max_messages is not None and not own <= max_messages < math.inf:
+        what = "the message for the value" if own == 1 else "a message for each value"
+        raise ParameterError(f"--max-messages must be a number from {own}, {what}; got {max_messages:g}")
+    if max_messages is not None and held:
+        raise ParameterError("--max-messages is for people who send messages: leave out --held, where nobody does")
+
+
+def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool, **asked: Any) -> None:
     """The errors of the distribution function instead of those of single values."""
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.ranges import show_range_plan
-    from shuffledp.jobs.range_plan import plan_ranges
+    from shuffledp.jobs.advice import warnings
+    from shuffledp.jobs.range_plan import plan_ranges, range_advice
     from shuffledp.protocols.target import Target
 
     if bins == _ANYTHING:
         raise ParameterError("--ranges needs the number of possible values, which are in order: give --bins")
     target = Target(bins=parse_whole(bins, name="bins"), **asked)
     with ProgressBar() as progress:
-        rows = plan_ranges(target, beta=beta, progress=progress)
+        rows = plan_ranges(target, beta=beta, most=math.inf if held else most, progress=progress)
+    advice, amiss = range_advice(rows, most=most, held=held), list(warnings(users=target.users, delta=target.delta))
+    for text in amiss:
+        print_note(f"warning: {text}")
     if json:
-        print_json({**plain(target), "beta": beta, "ranges": plain(rows)})
+        print_json({**plain(target), "beta": beta, "ranges": plain(rows), "advice": advice, "warnings": amiss})
     else:
-        show_range_plan(rows, users=target.users, beta=beta)
+        show_range_plan(rows, users=target.users, beta=beta, held=held)
+        for line in advice:
+            print_sentence(line)
 
 
 def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, Any]]:

@@ -41,25 +41,21 @@ def show_quantiles(estimate: OrderedEstimate) -> None:
     )
 
 
-def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float) -> None:
-    """A table of what ways to count ranges would give."""
+def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: bool = False) -> None:
+    """A table of what ways to count ranges would give; without messages where nobody sends any."""
     everybody = counted(users, "person", things="people")
     print_title(f"Error of the distribution function of {everybody}, with probability {surely(beta)}")
     table = new_table()
     table.add_column("protocol")
-    for name in ("error in people", "of all people", "levels", "branching", "messages per person"):
+    names = ["error in people", "of all people", "levels", "branching", *([] if held else ["messages per person"])]
+    for name in names:
         table.add_column(name, justify="right")
     for row in rows:
         if row.error is None:
-            table.add_row(row.title, row.problem, "", "", "", "")
+            table.add_row(row.title, row.problem, *[""] * (len(names) - 1))
             continue
-        table.add_row(
-            row.title,
-            at_most(row.error),
-            percent_at_most(row.error, users),
-            str(row.levels),
-            str(row.branching),
-            f"{row.messages:,.1f}",
-        )
+        cells = [at_most(row.error), percent_at_most(row.error, users), str(row.levels), str(row.branching)]
+        messages = "-" if row.messages is None else f"{row.messages:,.1f}"
+        table.add_row(row.title, *cells, *([] if held else [messages]))
     print_whole(table)
     print_indented("the number of people up to any value is off by no more, everywhere at once")
