@@ -123,8 +123,8 @@ FAULTS = (
         name="curator-said-to-be-better-than-he-is",
         harm="A release says that a curator would be off by less than is true: his error is rounded down.",
         file="jobs/trust.py",
-        old='f"{people_at_most(curator)}',
-        new='f"{int(curator)} people',
+        old="of at most {people_at_most(curator)}",
+        new="of at most {int(curator)} people",
         tests=(f"{_TRUST}::test_a_curator_who_gains_nothing_is_not_mentioned",),
     ),
     Fault(

@@ -120,4 +120,28 @@ FAULTS = (
         new="while ordered < 0 and (",
         tests=(f"{_JOBS}::test_missing_and_other_values_belong_to_no_range",),
     ),
+    Fault(
+        name="json-holds-the-usual-quantiles",
+        harm="Whoever asked for other quantiles finds the usual ones in the file.",
+        file="jobs/ranges.py",
+        old="estimate = replace(estimate, shares=tuple(shares))",
+        new="estimate = replace(estimate)",
+        tests=("tests/cli/test_ranges.py::test_files_and_json_hold_the_quantiles_that_are_shown",),
+    ),
+    Fault(
+        name="curator-of-ranges-compared-with-single-values",
+        harm="The error of a curator's ranges is set beside that of single values: a comparison of unlike things.",
+        file="jobs/release.py",
+        old="off = self.protocol.range_error(self.estimate.beta)",
+        new="off = self.error",
+        tests=(f"{_JOBS}::test_a_curator_counts_ranges_too",),
+    ),
+    Fault(
+        name="plan-of-ranges-forgets-the-messages",
+        harm="A way to count ranges is recommended that sends more messages than are allowed.",
+        file="jobs/range_plan.py",
+        old="_messages(row) <= most)]",
+        new="_messages(row) <= math.inf)]",
+        tests=(f"{_JOBS}::test_a_plan_recommends_the_smallest_error_of_those_with_few_enough_messages",),
+    ),
 )
