@@ -341,3 +341,12 @@ def test_what_a_curator_cannot_do_is_one_clear_error(folder, more, reason):
     result = command(*asked, cwd=folder)
     assert result.returncode == 2
     assert reason in result.stderr
+
+
+def test_an_interval_below_zero_can_be_read(folder):
+    """With an estimate that is not cut at 0; a dash would read as a subtraction."""
+    more = ["--domain", "pages.txt", "--other", "--protocol", "dummy", "--user", "who"]
+    out = command("run", "people.parquet", "--column", "page", *more, *GUARANTEE, cwd=folder).stdout
+    rows = [line for line in out.splitlines() if line.startswith("│")]
+    assert len(rows) == 6
+    assert all(re.search(r"│ +-?[\d,]+ to -?[\d,]+ │", line) for line in rows)

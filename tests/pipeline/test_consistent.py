@@ -77,7 +77,13 @@ def test_consistent_counts_of_a_release(protocol):
             assert consistent.counts.sum() <= held + 1e-3
         assert (consistent.simultaneous.low <= consistent.counts + 1e-9).all()
         assert (consistent.counts <= consistent.simultaneous.high + 1e-9).all()
-        assert consistent.simultaneous is estimate.simultaneous
+        for cut, whole in (
+            (consistent.simultaneous, estimate.simultaneous),
+            (consistent.per_bin, estimate.per_bin),
+        ):
+            assert cut.low.tolist() == whole.low.clip(0, 3000).tolist()
+            assert cut.high.tolist() == whole.high.clip(0, 3000).tolist()
+            assert cut.unreported_high == whole.unreported_high
         shown = truth[estimate.symbols]
         if (
             len(estimate) == protocol.bins
@@ -85,6 +91,21 @@ def test_consistent_counts_of_a_release(protocol):
             and (shown <= estimate.simultaneous.high).all()
         ):
             assert np.linalg.norm(consistent.counts - shown) <= np.linalg.norm(estimate.counts - shown) + 1e-6
+
+
+def test_no_end_of_an_interval_is_an_impossible_number_afterwards():
+    """Nobody holds 39 of 40 values, and everybody the first: both ends of what is possible are passed by noise."""
+    protocol = LaplaceHistogram.calibrate(users=3000, bins=40, epsilon=0.2, delta=1e-6)
+    truth = np.append(3000, np.zeros(39, dtype=int))
+    estimate = protocol.estimate(protocol.sample_tally(truth, rng=np.random.default_rng(1)), reports=3000)
+    assert estimate.simultaneous.low.min() < 0
+    consistent = estimate.consistent()
+    for bounds in (consistent.simultaneous, consistent.per_bin):
+        assert bounds.low.min() == 0
+        assert max(bounds.low.max(), bounds.high.max()) <= 3000
+    assert consistent.largest_distance <= estimate.simultaneous.high.max()
+    assert consistent.consistent().simultaneous.low.tolist() == consistent.simultaneous.low.tolist()
+    assert (estimate.simultaneous.low < 0).any(), "the estimate itself stays as it is"
 
 
 def test_its_use_is_stated():

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shuffledp.bars.scale import Scale
-from shuffledp.bars.text import people
+from shuffledp.bars.text import interval, people
 from shuffledp.cli.output import (
     Screen,
     natural_width,
@@ -92,8 +92,8 @@ class _Lines:
             caption += "; the scale is logarithmic: the same length more is the same factor"
         table = Table(caption=caption if bar else None, caption_justify="left")
         table.add_column(Text(shown(release.column)), overflow="fold")
-        interval = f"{sure_percent(release.estimate.beta)} % interval"
-        for name in ("estimate", interval, *(["true"] if self._truth else [])):
+        sure = f"{sure_percent(release.estimate.beta)} % interval"
+        for name in ("estimate", sure, *(["true"] if self._truth else [])):
             table.add_column(name, justify="right")
         if bar:
             table.add_column("")
@@ -121,7 +121,7 @@ class _Lines:
         return said if len(said) <= bar else longer
 
     def _add(self, table: Table, row: Row, bar: int, *, factor: int = 1) -> None:
-        cells = [people(row.count), f"{row.low:,} - {row.high:,}"]
+        cells = [people(row.count), interval(row)]
         if self._truth:
             cells.append(f"{self._truth[row.label]:,}")
         table.add_row(Text(shown(row.label)), *cells, *([self._bar(row, bar, factor)] if bar else []))

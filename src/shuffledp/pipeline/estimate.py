@@ -67,6 +67,10 @@ class Intervals(Brief):
     high: NDArray[np.int64]
     unreported_high: int
 
+    def possible(self, people: int) -> Intervals:
+        """The part that true counts of this many people can lie in."""
+        return replace(self, low=np.clip(self.low, 0, people), high=np.clip(self.high, 0, people))
+
 
 @dataclass(frozen=True)
 class Row:
@@ -195,19 +199,19 @@ class Estimate:
     def consistent(self) -> Self:
         """The nearest counts that could be true: none negative, together as many as people hold, in their intervals.
 
-        The intervals stay. Counts that are not biased as they are can be a little off on average afterwards. Where the
-        intervals contradict the number of people, which is as rare as that they fail, they are left aside.
+        The intervals are cut to possible numbers, which leaves out no truth. Counts that are not biased as they are can
+        be a little off on average afterwards. Where the intervals contradict the number of people, which is as rare as
+        that they fail, they are left aside.
         """
         held = self.people * self.values_per_person
         everything = len(self) == self.bins
-        low, high = (
-            np.clip(end, 0, self.people).astype(np.float64) for end in (self.simultaneous.low, self.simultaneous.high)
-        )
+        per_bin, simultaneous = (bounds.possible(self.people) for bounds in (self.per_bin, self.simultaneous))
+        low, high = (end.astype(np.float64) for end in (simultaneous.low, simultaneous.high))
         if low.sum() > held or (everything and high.sum() < held):
             low, high = np.zeros(len(self)), np.full(len(self), float(self.people))
         least = held if everything else 0
         counts = nearest_possible(self.counts, low=low, high=high, least=least, most=held)
-        return replace(self, counts=counts, adjusted=True)
+        return replace(self, counts=counts, per_bin=per_bin, simultaneous=simultaneous, adjusted=True)
 
     @property
     def in_order(self) -> bool:
