@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffledp import Domain, Histogram, SparseHistogram, private_histogram, simulate
+from shuffledp import Domain, Histogram, Periods, SparseHistogram, private_histogram, simulate
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.protocols import CATALOGUE
 from tests.oracles.html_pages import read_page
@@ -346,3 +346,15 @@ def test_saving_refuses_to_write_over_a_file(tmp_path):
     assert path.read_text() == before
     with pytest.raises(ParameterError, match=r"must end in \.html"):
         release.save(tmp_path / "r.txt")
+
+
+def test_periods_say_that_moments_with_a_zone_are_counted_in_utc():
+    year, said = Periods("month", start="2026", stop="2027"), "those with a time zone in UTC"
+    rows = {"when": ["2026-02-01T00:30+01:00"] * 900, "sex": ["f"] * 900}
+    release = private_histogram(rows, column="when", domain=year, epsilon=1, delta=1e-6)
+    assert said in release.explain()
+    assert said in release.to_html()
+    assert release.estimate["2026-01"] > 500
+    both = private_histogram(rows, column=["sex", "when"], domain=[["f"], year], epsilon=1, delta=1e-6)
+    assert said in both.explain()
+    assert said not in private_histogram(rows, column="sex", epsilon=1, delta=1e-6).explain()

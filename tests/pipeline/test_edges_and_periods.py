@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas import NaT
 
 from shuffledp import Domain, Edges, ParameterError, Periods
 
@@ -153,10 +154,10 @@ def test_a_stop_where_a_period_begins_is_its_end():
         "2026-01-01T00:00",
         date(2026, 1, 1),
         datetime(2026, 1, 1),
-        datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))),
         datetime(2026, 1, 1, tzinfo=UTC),
         np.datetime64("2026-01-01"),
-        "2026-01-01T02:00+02:00",
+        "2026-01-01T00:00Z",
+        "2026-01-01T00:00+00:00",
     ],
 )
 def test_start_in_every_form(start):
@@ -186,6 +187,15 @@ def test_periods_cover_start_and_end_at_stop_without_gaps(by, start, length):
         ("day", "2026", 2027, "stop must be a date or a time, .* got int"),
         ("day", "2026", None, "stop must be a date or a time, .* got NoneType"),
         ("day", np.datetime64("NaT"), "2027", "start must be a date"),
+        ("day", NaT, "2027", "start must lie between the years 1 and 9999"),
+        (
+            "day",
+            "2026-11-01T00:00+01:00",
+            "2027",
+            "start must be in UTC .* 2026-10-31 23:00",
+        ),
+        ("day", "2026", datetime(2027, 1, 1, tzinfo=timezone(timedelta(hours=-2))), "stop must be in UTC .* 02:00"),
+        ("day", "0001-01-03T00:00+23:00", "2027", "start must be in UTC"),
         ("hour", "1000", "2000", "at most 1,000,000 periods"),
         ("year", "2026", "9999-06-01", "before the year 9999"),
     ],

@@ -9,6 +9,7 @@ from shuffledp.engines.people import People
 from shuffledp.engines.universe import LONGEST_VALUE
 from shuffledp.jobs.choose import Choice
 from shuffledp.pipeline.labels import Absent
+from shuffledp.pipeline.periods import Periods
 from shuffledp.words import counted, readable
 
 
@@ -30,6 +31,8 @@ def notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]:
             "every value."
         )
     yield from _rows_in_words(people.column)
+    if any(isinstance(possible, Periods) for possible in people.possible or ()):
+        yield "Dates and times are counted as they are written, those with a time zone in UTC."
     if people.listed:
         listed = counted(people.domain.size, "possible value")
         yield f"The list of the {listed} is taken for public."

@@ -29,7 +29,8 @@ class Periods:
 
     The first period is the one that `start` lies in, and the last the one that ends at `stop` or is the first to end
     after it; each counts as a whole. Weeks are those of ISO 8601: they begin on Mondays. The list is public: it is
-    chosen without looking at the data. Moments with a time zone are meant in UTC, others are taken as they are.
+    chosen without looking at the data. Moments with a time zone are counted in UTC, others are taken as they are; so
+    `start` and `stop` are in UTC or have no zone.
     """
 
     by: str
@@ -117,7 +118,7 @@ def plain_moment(at: datetime) -> str:
 
 
 def _moment(name: str, given: Any) -> datetime:
-    """A moment on the clock, or in UTC where it has a zone."""
+    """A moment on the clock or in UTC; one of another zone would begin a period elsewhere than it says."""
     found = given
     if isinstance(given, str):
         text = given.strip()
@@ -134,9 +135,22 @@ def _moment(name: str, given: Any) -> datetime:
     if not isinstance(found, datetime):
         raise ParameterError(f"{name} must be a date or a time, {_EXAMPLE}, got {type(given).__name__}")
     try:
-        at = found if found.utcoffset() is None else found.astimezone(UTC).replace(tzinfo=None)
-        at = datetime(at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond)
+        elsewhere = bool(found.utcoffset())
+        at = datetime(found.year, found.month, found.day, found.hour, found.minute, found.second, found.microsecond)
         _floor("week", at)
     except (OverflowError, ValueError):
         raise ParameterError(f"{name} must lie between the years 1 and 9999") from None
+    if elsewhere:
+        raise ParameterError(
+            f"{name} must be in UTC or have no time zone, got {found.isoformat(' ', 'minutes')}: moments with a zone "
+            f"are counted in UTC, so leave out the zone, or write the moment in UTC{_in_utc(found)}"
+        )
     return at
+
+
+def _in_utc(at: datetime) -> str:
+    """How to write a moment of another zone; empty at the ends of the calendar."""
+    try:
+        return f", {at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'minutes')}"
+    except OverflowError:
+        return ""
