@@ -26,6 +26,7 @@ from mutants import (
     readings,
     sets,
     several_values,
+    shown,
     shuffler,
     turnout,
     words,
@@ -50,6 +51,7 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "Releases": jobs.FAULTS,
     "Compositions and the ledger": ledger.FAULTS,
     "A trusted curator, and plans": curator.FAULTS,
+    "What a release says": shown.FAULTS,
     "Words": words.FAULTS,
     "Checks": audit.FAULTS,
 }
