@@ -55,6 +55,7 @@ def test_labels_are_escaped_and_hidden_pairs_are_explained(release):
     assert "&lt;b&gt;FR&lt;/b&gt;" in html
     assert "A pair with a dash was not shown; it is held by at most" in html
     assert "(missing)" in html
+    assert "The total of all is the sum of their estimates; 7,000 people took part." in html
 
 
 def test_the_page_shows_it_where_labels_are_pairs_and_only_there(release):

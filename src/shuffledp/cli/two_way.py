@@ -37,7 +37,9 @@ def two_way(estimate: Estimate, *, column: str) -> Table | None:
     table = cross_table(estimate, most_rows=MOST_ROWS + 1, most_columns=MOST_COLUMNS + 1)
     if len(table.rows) > MOST_ROWS or len(table.columns) > MOST_COLUMNS:
         return None
-    caption = "- was not shown; totals follow from all pairs, also from those" if np.isnan(table.counts).any() else None
+    caption = "totals are sums of estimates"
+    if np.isnan(table.counts).any():
+        caption = "- was not shown; totals are sums of all estimates that were"
     found = Table(caption=caption, caption_justify="left")
     found.add_column(Text(shown(column, width=24)), overflow="fold")
     for name in (*table.columns, "total"):

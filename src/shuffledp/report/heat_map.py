@@ -116,6 +116,8 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
         " Totals of rows and columns follow from all cells, also from those that are not in the table; their intervals "
         f"and those of the cells hold at once with probability {surely(estimate.beta)}."
     )
+    everybody = counted(estimate.people, "person", things="people")
+    said += f" The total of all is the sum of their estimates; {everybody} took part."
     rows, columns = (len({*names}) for names in (table.rows, table.columns))
     if rows == MOST_ROWS or columns == MOST_COLUMNS:
         said += f" Of more than {MOST_ROWS} rows or {MOST_COLUMNS} columns, those with the most people are shown."
