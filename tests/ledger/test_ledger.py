@@ -369,3 +369,15 @@ def test_entries_that_cannot_be_accounted_for_stop_everything(ledger, path, para
     with pytest.raises(DataError, match=r"entry 1 of the ledger cannot be accounted for.*version 9\.9"):
         ledger.spend(HISTOGRAM, what="theme")
     assert len(ledger.entries) == 1
+
+
+def test_another_file_in_the_place_of_a_ledger_is_noticed(tmp_path):
+    """What counts is the limit of the file that is changed, not that of the one that was opened."""
+    path = tmp_path / "budget.db"
+    opened = Ledger.create(path, epsilon=5, delta=1e-5, population="people")
+    path.unlink()
+    Ledger.create(path, epsilon=0.1, delta=1e-5, population="people")
+    protocol = Histogram.calibrate(users=10**4, bins=10, epsilon=1, delta=1e-6)
+    with pytest.raises(DataError, match="another file"):
+        opened.spend(protocol, what="theme")
+    assert Ledger(path).entries == ()

@@ -62,6 +62,8 @@ def _show(release: Release, *, top: int) -> None:
         print_whole(table.drawn(room if room >= _NARROWEST_BAR else 0))
     if not estimate.values_shown:
         print_sentence("No value is frequent enough to be reported.")
+        if estimate.domain is not None and not estimate.domain.can_list:
+            print_sentence("Numbers and dates that hardly ever repeat are counted in intervals: see --edges and --by.")
     show_two_way(estimate, column=release.column)
     if release.evaluation is not None:
         print_sentence(_comparison(release))

@@ -12,7 +12,7 @@ from shuffledp.accounting.curve import REPLACE_ONE, Curve
 from shuffledp.accounting.guarantee import privacy_figure
 from shuffledp.accounting.stated_curve import StatedCurve, check_guarantee
 from shuffledp.checks import positive, whole
-from shuffledp.errors import BudgetError, ParameterError
+from shuffledp.errors import BudgetError, DataError, ParameterError
 from shuffledp.ledger import store
 from shuffledp.ledger.budget import Budget
 from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, promised, remade
@@ -98,6 +98,8 @@ class Ledger:
             )
         what = described(what)
         with store.changing(self._path, patience=self._patience) as change:
+            if change.budget != self._budget:
+                raise DataError(f"the ledger {self._path} is another file than when it was opened: open it anew")
             before = _composed(change.entries)
             if self._budget.allows(composed([before, curve])):
                 return change.add(

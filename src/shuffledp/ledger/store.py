@@ -120,6 +120,11 @@ class Change:
         self._connection, self._path = connection, path
 
     @property
+    def budget(self) -> Budget:
+        """The limit, as it stands in the file that is changed."""
+        return _budget(self._connection, self._path)
+
+    @property
     def entries(self) -> list[LedgerEntry]:
         """All entries so far."""
         return _entries(self._connection, self._path)
