@@ -20,4 +20,4 @@ def test_the_bound_for_small_reported_values_is_its_definition(trials, probabili
                 break
             bound = size
         single = noise.least(risk / min(people, bins))
-        assert noise.least_of_small(risk, people=people, bins=bins) == (max(single, bound) if bound else single)
+        assert noise.least_of_small(risk, held=people, bins=bins) == (max(single, bound) if bound else single)

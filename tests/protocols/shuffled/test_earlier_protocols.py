@@ -128,5 +128,8 @@ def test_refusals():
         PublicCoinHistogram(users=5, bins=3, rows=1, width=4, noise=Binomial(trials=6, probability=0.5))
     with pytest.raises(DataError, match="more values"):
         RealSum.calibrate(users=100, **WISH).sample_tally(np.zeros(101))
-    with pytest.raises(ParameterError, match="more noise"):
-        StabilityHistogram.calibrate(users=1000, bins=10, epsilon=0.001, delta=1e-20)
+
+
+def test_the_smallest_guarantee_is_possible_for_a_curator():
+    extreme = StabilityHistogram.calibrate(users=1000, bins=10, epsilon=0.001, delta=1e-20)
+    assert extreme.privacy.delta(0.001) <= 1e-20
