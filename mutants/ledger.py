@@ -189,6 +189,8 @@ BUDGET = (
         harm="Two processes read the same total, and both take what is left.",
         file="ledger/ledger.py",
         old="""        with store.changing(self._path, patience=self._patience) as change:
+            if change.budget != self._budget:
+                raise DataError(f"the ledger {self._path} is another file than when it was opened: open it anew")
             before = _composed(change.entries)
 """,
         new="""        before = self.total
@@ -286,4 +288,12 @@ BUDGET = (
     ),
 )
 
-FAULTS = (*COMPOSITION, *BUDGET)
+FAULTS = (*COMPOSITION, *BUDGET    Fault(
+        name="the-limit-of-another-file",
+        harm="A release is entered in a ledger whose limit it breaks, by that of a file that is no longer there.",
+        file="ledger/ledger.py",
+        old="if change.budget != self._budget:",
+        new="if False:",
+        tests=("tests/ledger/test_ledger.py::test_another_file_in_the_place_of_a_ledger_is_noticed",),
+    ),
+)

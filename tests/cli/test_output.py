@@ -137,7 +137,7 @@ def test_bars_of_a_heavy_tail_can_be_told_apart(capsys):
     lengths = bars(shown)
     assert len(lengths) == 20
     assert lengths == sorted(lengths, reverse=True)
-    assert 3 <= lengths[-1] < lengths[1] < lengths[0] == 22
+    assert 3 <= lengths[-1] < lengths[1] < lengths[0] == 21
     assert "logarithmic" in shown
     assert "bars x" not in shown
 
@@ -148,7 +148,7 @@ def test_bars_of_like_values_are_linear(capsys):
     shown = capsys.readouterr().out
     assert "logarithmic" not in shown
     assert "smallest 5, bars x 10" in shown
-    assert bars(shown)[14] == round(22 * 0.86)
+    assert bars(shown)[14] == round(21 * 0.86)
 
 
 @pytest.mark.slow

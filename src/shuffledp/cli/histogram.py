@@ -31,7 +31,7 @@ from shuffledp.report.release_file import save
 from shuffledp.words import counted, shown, sure_percent
 
 _SMALLEST_SHOWN = 5  # enough to see where the release ends
-_WIDEST_BAR = 20  # fits a terminal of 80 columns
+_WIDEST_BAR = 21  # fits a terminal of 80 columns
 _NARROWEST_BAR = 9  # shorter bars show nothing
 _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars beside the largest
 
