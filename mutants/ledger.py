@@ -286,9 +286,7 @@ BUDGET = (
         new='_UNSAID = ("data", "domain", "master", "progress")',
         tests=(f"{_RELEASE}::test_a_release_is_entered_and_says_so",),
     ),
-)
-
-FAULTS = (*COMPOSITION, *BUDGET    Fault(
+    Fault(
         name="the-limit-of-another-file",
         harm="A release is entered in a ledger whose limit it breaks, by that of a file that is no longer there.",
         file="ledger/ledger.py",
@@ -297,3 +295,5 @@ FAULTS = (*COMPOSITION, *BUDGET    Fault(
         tests=("tests/ledger/test_ledger.py::test_another_file_in_the_place_of_a_ledger_is_noticed",),
     ),
 )
+
+FAULTS = (*COMPOSITION, *BUDGET)
