@@ -22,7 +22,7 @@ from shuffledp import (
     ParameterError,
     run,
 )
-from shuffledp.pipeline.estimate import _csv_cell, _harmless
+from shuffledp.pipeline.exported import csv_cell, harmless
 from shuffledp.words import surely
 from tests.oracles.html_pages import read_page
 
@@ -150,13 +150,13 @@ def test_no_label_is_a_formula_in_a_spreadsheet():
 def test_a_label_stays_in_one_cell_whatever_separates_them():
     """In many countries a spreadsheet takes semicolons for separators: a formula could begin after one."""
     for sign in ",;\t\n\r":
-        assert _csv_cell(f"x{sign}=1+1") == f'"x{sign}=1+1"'
+        assert csv_cell(f"x{sign}=1+1") == f'"x{sign}=1+1"'
 
 
 def test_an_apostrophe_in_front_can_be_taken_away_again():
     """Two labels never become one: leaving out one apostrophe gives the label back."""
     labels = ["=1", "'=1", "''=1", "'1", "1"]
-    assert [_harmless(label) for label in labels] == ["'=1", "''=1", "'''=1", "'1", "1"]
+    assert [harmless(label) for label in labels] == ["'=1", "''=1", "'''=1", "'1", "1"]
 
 
 @pytest.mark.parametrize(

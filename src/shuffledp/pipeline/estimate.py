@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
 from functools import cached_property
 from html import escape
 from typing import Any, Self
@@ -29,6 +27,7 @@ from shuffledp.checks import whole
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.pipeline.consistent import nearest_possible
 from shuffledp.pipeline.domain import Domain
+from shuffledp.pipeline.exported import csv_cell, exportable, harmless, rows_of, spread
 from shuffledp.pipeline.labels import Absent, Places
 from shuffledp.plain import label_kind, label_with_kind, plain, plain_label
 from shuffledp.words import (
@@ -364,7 +363,7 @@ class Estimate:
         columns = self.to_columns()
         kinds = [label_kind(label) for label in columns["label"]]
         columns["label"] = [plain_label(label) for label in columns["label"]]
-        rows = [dict(zip(columns, row, strict=True)) for row in _rows(columns)]
+        rows = [dict(zip(columns, row, strict=True)) for row in rows_of(columns)]
         return [row if kind is None else {**row, "kind": kind} for row, kind in zip(rows, kinds, strict=True)]
 
     def to_csv(self, *, raw: bool = False) -> str:
@@ -374,12 +373,12 @@ class Estimate:
         that a spreadsheet would take for a formula, such as =HYPERLINK(...), gets an apostrophe in front; `raw` leaves
         labels as they are.
         """
-        columns = _spread(self.to_columns())
+        columns = spread(self.to_columns())
         if not raw:
-            columns |= {name: list(map(_harmless, columns[name])) for name in columns if name.startswith("label")}
+            columns |= {name: list(map(harmless, columns[name])) for name in columns if name.startswith("label")}
         facts = {name: [value] * len(self) for name, value in self.facts().items()}
         columns = {**columns, **facts}
-        lines = [",".join(columns), *(",".join(map(_csv_cell, row)) for row in _rows(columns))]
+        lines = [",".join(columns), *(",".join(map(csv_cell, row)) for row in rows_of(columns))]
         return "\n".join(lines) + "\n"
 
     def to_arrow(self) -> Any:
@@ -389,7 +388,7 @@ class Estimate:
         except ImportError:
             raise MissingExtraError("pyarrow", extra="arrow") from None
         about = json.dumps({**self.facts(), **self.about_dict()}, allow_nan=False)
-        return library.table(_exportable(_spread(self.to_columns()))).replace_schema_metadata({"shuffledp": about})
+        return library.table(exportable(spread(self.to_columns()))).replace_schema_metadata({"shuffledp": about})
 
     def to_pandas(self) -> Any:
         """The histogram as a pandas DataFrame; its `attrs` hold `facts`."""
@@ -397,7 +396,7 @@ class Estimate:
             import pandas as library
         except ImportError:
             raise MissingExtraError("pandas", extra="pandas") from None
-        frame = library.DataFrame(_spread(self.to_columns()))
+        frame = library.DataFrame(spread(self.to_columns()))
         frame.attrs.update(self.facts())
         return frame
 
@@ -407,7 +406,7 @@ class Estimate:
             import polars as library
         except ImportError:
             raise MissingExtraError("polars", extra="polars") from None
-        return library.DataFrame(_exportable(_spread(self.to_columns())))
+        return library.DataFrame(exportable(spread(self.to_columns())))
 
     @cached_property
     def _positions(self) -> Places:
@@ -434,68 +433,3 @@ _ADJUSTED = (
 def values_among(labels: Iterable[Any]) -> int:
     """How many labels are values, not people without so many of them."""
     return sum(not isinstance(label, Absent) for label in labels)
-
-
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-"""How a text begins that a spreadsheet may take for a formula; the last four are wide signs of East Asian scripts."""
-
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
-
-
-def _harmless(label: Any) -> Any:
-    """A text that no spreadsheet runs: with an apostrophe in front where it looks like a formula and is no number.
-
-    Apostrophes that stand there already are counted, so that leaving one out gives the label back.
-    """
-    if not isinstance(label, str) or not _FORMULA.match(label) or _NUMBER.fullmatch(label):
-        return label
-    return f"'{label}"
-
-
-def _csv_cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    if (text == "" and value is not None) or any(mark in text for mark in ',;"\t\r\n'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
-
-
-def _spread(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Labels of several columns as columns label_1, label_2 and so on; another label stands in the first."""
-    labels = columns["label"]
-    widths = {len(label) for label in labels if isinstance(label, tuple)}
-    if len(widths) != 1 or not all(isinstance(label, tuple | Absent) for label in labels):
-        return columns
-    width = widths.pop()
-    rows = [label if isinstance(label, tuple) else (label, *[None] * (width - 1)) for label in labels]
-    parts = {f"label_{at + 1}": [row[at] for row in rows] for at in range(width)}
-    return {**parts, **{name: values for name, values in columns.items() if name != "label"}}
-
-
-def _rows(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
-    return zip(*columns.values(), strict=True)
-
-
-_PLAIN_KINDS: tuple[set[type], ...] = ({int}, {float}, {str}, {bool}, {date}, {datetime})
-
-
-def _exportable(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Columns of one type each, also when there are no rows: labels of mixed or unusual kinds become strings."""
-    return {
-        name: _labels_of_one_type(values)
-        if name.startswith("label")
-        else np.array(values, dtype=np.float64 if name in ("count", "frequency") else np.int64)
-        for name, values in columns.items()
-    }
-
-
-def _labels_of_one_type(labels: list[Any]) -> Any:
-    if {type(label) for label in labels} - {type(None)} == {int, float} and max(
-        map(abs, filter(None, labels))
-    ) <= 2**53:
-        labels = [None if label is None else float(label) for label in labels]  # numbers, some of them whole
-    known = [label for label in labels if label is not None]
-    kinds = {type(label) for label in known}
-    plain = kinds in _PLAIN_KINDS and (kinds != {int} or max(map(abs, known)) < 2**63)
-    if not plain:
-        labels = [None if label is None else str(label) for label in labels]
-    return labels or np.array([], dtype=str)
