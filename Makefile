@@ -146,7 +146,7 @@ notebook: .venv/test.stamp
 ## lock: pins every requirement anew (needs uv)
 # Pins every requirement anew (hashes, no download addresses). The ranges in pyproject.toml stay open upwards.
 lock:
-	uv pip compile pyproject.toml --group build --extra cli --generate-hashes --no-header --python-version 3.11 \
+	uv pip compile pyproject.toml --group build --extra cli --extra collect --generate-hashes --no-header --python-version 3.11 \
 	  --quiet --upgrade --output-file requirements/demo.txt
 	uv pip compile pyproject.toml --group build --group test --group docs --all-extras --generate-hashes --no-header \
 	  --python-version 3.11 --constraint requirements/demo.txt --quiet --upgrade --output-file requirements/test.txt
