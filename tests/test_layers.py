@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "shuffledp"
 LAYERS = (
     ("__main__",),
     ("cli",),
+    ("collection",),
     ("report",),
     ("jobs", "applications", "verification"),
     ("engines", "ledger"),

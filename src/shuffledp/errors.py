@@ -5,6 +5,8 @@ ShuffledpError
 |   |-- TooFewUsersError             the guarantee needs more people; carries the smallest number
 |   `-- BudgetError                  a release is over the limit of its ledger; carries the epsilon that would fit
 |-- DataError (ValueError)           values, messages or counts that do not fit the protocol
+|   |-- TaskError                    a file that is no task, or one that contradicts itself
+|   `-- BrokenPromiseError           a task whose parameters give less privacy than it claims, or than somebody allows
 `-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
 
 No message contains a person's value.
@@ -39,6 +41,14 @@ class BudgetError(ParameterError):
 
 class DataError(ShuffledpError, ValueError):
     """Values, messages or counts do not fit the protocol they were given to."""
+
+
+class TaskError(DataError):
+    """A file is no task, or a task contradicts itself."""
+
+
+class BrokenPromiseError(DataError):
+    """The parameters of a task give less privacy than it claims, or than the person who is asked allows."""
 
 
 class MissingExtraError(ShuffledpError, ImportError):

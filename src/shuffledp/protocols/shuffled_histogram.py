@@ -57,6 +57,10 @@ class ShuffledHistogram(BaseHistogram):
         """Ln E e^(t S) of one person's part S of that number; without one it tells nothing (accounting/turnout.py)."""
         return np.where(tilts > 0, np.inf, 0.0)
 
+    def messages_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ln E e^(t N) of the number N of messages of one person, which has the same law whatever they hold."""
+        return self.turnout_cumulant(tilts)
+
     @property
     def draws_its_law(self) -> bool:
         """Messages are made, unless a protocol knows the law of its tally and sets this to True."""

@@ -114,6 +114,11 @@ class SparseHistogram(ShuffledHistogram):
         noise = self.pairs.cumulant(by_plus) + self.lone.cumulant(-by_difference)
         return self.values_per_person * (by_plus + by_difference) + self.bins / self.users * noise
 
+    def messages_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values, two messages for every pair and one for every lone one."""
+        noise = self.pairs.cumulant(2 * tilts) + self.lone.cumulant(tilts)
+        return self.values_per_person * tilts + self.bins / self.users * noise
+
     @cached_property
     def _turnout_weights(self) -> tuple[float, float]:
         """Each counts by how much one person adds to it on average over its variance, which is the best sum of two."""

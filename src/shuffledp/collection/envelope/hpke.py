@@ -1,0 +1,41 @@
+"""Encryption to a public key: HPKE (RFC 9180), base mode, X25519, HKDF-SHA256, AES-128-GCM.
+
+A sealed text is the sender's fresh public key (32 bytes), then the ciphertext with its tag (16 more bytes than the
+text). Everything that it belongs to is bound into it as `info`: a report of one task is nothing in another, nor at
+another hop.
+"""
+
+from __future__ import annotations
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
+_SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
+_VERSION = b"shuffledp collection 1"
+
+
+def info(task_id: bytes, position: int) -> bytes:
+    """What a layer is bound to: the version, the task, and the place in the chain of whoever opens it.
+
+    Shufflers have the places 0, 1, ... in their order, and the analyzer the next one.
+    """
+    return _VERSION + task_id + bytes([position])
+
+
+def seal(text: bytes, public: X25519PublicKey, context: bytes) -> bytes:
+    """The text, for whoever holds the private key."""
+    return _SUITE.encrypt(text, public, context)
+
+
+def unseal(sealed: bytes, private: X25519PrivateKey, context: bytes) -> bytes | None:
+    """The text; None if it was sealed to another key or for something else, or changed."""
+    try:
+        return _SUITE.decrypt(sealed, private, context)
+    except (InvalidTag, ValueError):
+        return None
+
+
+def public_key(content: bytes) -> X25519PublicKey:
+    """A public key of 32 bytes."""
+    return X25519PublicKey.from_public_bytes(content)

@@ -1,0 +1,81 @@
+"""A report: what one person sends for a task, once.
+
+Inside: a random id (16 bytes), the time in seconds since 1970 rounded down to the task's precision (8 bytes), and the
+onions one after another, all of the same length. Around it: one layer for the first shuffler.
+An onion: a message as a number of fixed width, sealed to the analyzer, then to every shuffler but the first, from the
+last one to the second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shuffledp.collection.envelope.hpke import info, public_key, seal, unseal
+from shuffledp.collection.envelope.keys import KeyPair
+from shuffledp.collection.reasons import Reason, Refused
+from shuffledp.collection.task import Task
+from shuffledp.errors import ParameterError
+
+ID_BYTES = 16
+_TIME_BYTES = 8
+_HEAD_BYTES = ID_BYTES + _TIME_BYTES
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True)
+class OpenedReport:
+    """What the first shuffler finds in a report."""
+
+    report_id: bytes
+    time: int
+    onions: bytes
+    number: int
+
+    @property
+    def digest(self) -> bytes:
+        """Tells this report from others of the same id; nobody who only recorded the network can compute it."""
+        inside = self.report_id + self.time.to_bytes(_TIME_BYTES) + self.onions
+        return hashlib.sha256(inside).digest()[:_DIGEST_BYTES]
+
+
+def seal_onion(task: Task, symbol: int) -> bytes:
+    """One message in its layers."""
+    onion = symbol.to_bytes(task.symbol_bytes)
+    hops = [*task.shufflers[1:], task.analyzer]
+    for position, place in reversed(list(enumerate(hops, start=1))):
+        onion = seal(onion, public_key(place.public_bytes), info(task.id, position))
+    return onion
+
+
+def seal_report(task: Task, symbols: Sequence[int], *, report_id: bytes, time: int) -> bytes:
+    """The bytes that a person sends; the messages stay in the given order."""
+    if len(report_id) != ID_BYTES or time < 0 or time % task.time_precision:
+        raise ParameterError("a report needs an id of 16 bytes, and a time that is a multiple of the task's precision")
+    if not 1 <= len(symbols) <= task.most_messages:
+        raise ParameterError(f"a report holds 1 to {task.most_messages} messages, got {len(symbols)}")
+    if not all(0 <= symbol < task.alphabet for symbol in symbols):
+        raise ParameterError(f"messages are whole numbers from 0 to {task.alphabet - 1}")
+    onions = b"".join(seal_onion(task, symbol) for symbol in symbols)
+    inside = report_id + time.to_bytes(_TIME_BYTES) + onions
+    return seal(inside, public_key(task.shufflers[0].public_bytes), info(task.id, 0))
+
+
+def open_report(task: Task, sealed: bytes, key: KeyPair) -> OpenedReport:
+    """What is inside a report, for the first shuffler; refused with its reason if it has not the form of one."""
+    if len(sealed) > task.longest_report:
+        raise Refused(Reason.TOO_LARGE)
+    inside = unseal(sealed, key.private, info(task.id, 0))
+    if inside is None:
+        raise Refused(Reason.CANNOT_BE_OPENED)
+    onions, each = inside[_HEAD_BYTES:], task.onion_length(0)
+    if len(inside) < _HEAD_BYTES or not onions or len(onions) % each:
+        raise Refused(Reason.MALFORMED)
+    time = int.from_bytes(inside[ID_BYTES:_HEAD_BYTES])
+    if time % task.time_precision:
+        raise Refused(Reason.MALFORMED)
+    number = len(onions) // each
+    if number > task.most_messages:
+        raise Refused(Reason.TOO_MANY_MESSAGES)
+    return OpenedReport(inside[:ID_BYTES], time, onions, number)

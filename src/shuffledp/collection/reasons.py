@@ -1,0 +1,96 @@
+"""Why something is refused: the words that servers, clients, counters and documents share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from http import HTTPStatus
+from typing import NamedTuple
+
+from shuffledp.errors import DataError
+
+
+class Reason(StrEnum):
+    """Why a report, a batch, a message or a request was refused."""
+
+    UNKNOWN_TASK = "unknown-task"
+    NOT_YET_OPEN = "not-yet-open"
+    CLOSED = "closed"
+    WRONG_TIME = "wrong-time"
+    CANNOT_BE_OPENED = "cannot-be-opened"
+    MALFORMED = "malformed"
+    TOO_MANY_MESSAGES = "too-many-messages"
+    OTHER_BYTES = "other-bytes"
+    NOT_ADMITTED = "not-admitted"
+    TOO_LARGE = "too-large"
+    TOO_MANY_REQUESTS = "too-many-requests"
+    UNAVAILABLE = "unavailable"
+    NO_TOKEN = "no-token"
+    UNKNOWN_BATCH = "unknown-batch"
+    NOT_A_MESSAGE = "not-a-message"
+    REPEATED = "repeated"
+    TOO_FEW_MESSAGES = "too-few-messages"
+
+    @property
+    def status(self) -> HTTPStatus:
+        """The status of the answer."""
+        return _MEANINGS[self].status
+
+    @property
+    def meaning(self) -> str:
+        """What it means, in a sentence for whoever sent it."""
+        return _MEANINGS[self].words
+
+    @property
+    def try_again(self) -> bool:
+        """Whether the same bytes may be taken later."""
+        return _MEANINGS[self].try_again
+
+
+class _Meaning(NamedTuple):
+    status: HTTPStatus
+    words: str
+    try_again: bool = False
+
+
+_MEANINGS = {
+    Reason.UNKNOWN_TASK: _Meaning(HTTPStatus.NOT_FOUND, "This server does not serve that task."),
+    Reason.NOT_YET_OPEN: _Meaning(HTTPStatus.FORBIDDEN, "The task is not open yet.", True),
+    Reason.CLOSED: _Meaning(HTTPStatus.GONE, "The task is closed."),
+    Reason.WRONG_TIME: _Meaning(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "The report's time is outside the task's or ahead of now.", True
+    ),
+    Reason.CANNOT_BE_OPENED: _Meaning(
+        HTTPStatus.BAD_REQUEST, "It was not sealed to this server's key for this task, or was changed on its way."
+    ),
+    Reason.MALFORMED: _Meaning(HTTPStatus.BAD_REQUEST, "What is inside does not have the form that the task says."),
+    Reason.TOO_MANY_MESSAGES: _Meaning(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "The report holds more messages than the task allows."
+    ),
+    Reason.OTHER_BYTES: _Meaning(HTTPStatus.CONFLICT, "Another report of the same number was taken before."),
+    Reason.NOT_ADMITTED: _Meaning(
+        HTTPStatus.FORBIDDEN, "The task takes reports only with its secret, or with a token that is not spent."
+    ),
+    Reason.TOO_LARGE: _Meaning(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "It is longer than any report of the task can be."),
+    Reason.TOO_MANY_REQUESTS: _Meaning(
+        HTTPStatus.TOO_MANY_REQUESTS, "More reports arrive than this server takes: try again later.", True
+    ),
+    Reason.UNAVAILABLE: _Meaning(
+        HTTPStatus.SERVICE_UNAVAILABLE, "The report could not be stored: try again later.", True
+    ),
+    Reason.NO_TOKEN: _Meaning(HTTPStatus.UNAUTHORIZED, "This is only for the next hop, with its token."),
+    Reason.UNKNOWN_BATCH: _Meaning(HTTPStatus.NOT_FOUND, "There is no such batch here, or no longer."),
+    Reason.NOT_A_MESSAGE: _Meaning(HTTPStatus.UNPROCESSABLE_ENTITY, "The number is no message of the protocol."),
+    Reason.REPEATED: _Meaning(HTTPStatus.CONFLICT, "The same ciphertext was there before."),
+    Reason.TOO_FEW_MESSAGES: _Meaning(
+        HTTPStatus.UNPROCESSABLE_ENTITY, "So many people send more messages: noise is missing."
+    ),
+}
+
+
+class Refused(DataError):  # noqa: N818 - it is an answer before it is an error
+    """Something that was sent is refused, for a reason that says nothing about its sender."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail or reason.meaning}")
+        self.reason = reason
+        self.detail = detail

@@ -1,0 +1,79 @@
+"""Making a task: the planner chooses the protocol by its error and its messages, and its parameters are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from shuffledp.collection.task import exact, parameters
+from shuffledp.collection.task.answers import Answers
+from shuffledp.collection.task.task import VERSION, Admission, Claim, Named, Place, Task, moment_in_text
+from shuffledp.errors import ParameterError
+from shuffledp.jobs.advice import PRACTICAL_MESSAGES
+from shuffledp.jobs.choose import choose
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.most_messages import most_messages
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.protocols.target import Target
+
+BETA = 0.05
+"""The planner compares errors that hold with 95 % probability, as everywhere."""
+
+
+def new_task(
+    *,
+    question: str,
+    answers: Answers,
+    users: int,
+    epsilon: float,
+    delta: float,
+    shufflers: Sequence[Place],
+    analyzer: Place,
+    opens: datetime,
+    closes: datetime,
+    honest_users: int | None = None,
+    protocol: str | None = None,
+    time_precision: int = 3600,
+    admission: Admission = "anybody",
+    progress: Progress = quiet,
+) -> Task:
+    """A task in which batches of `users` people answer, with (epsilon, delta)-privacy for each of them.
+
+    `honest_users` of them are counted on for the noise. `protocol` is a name of the catalogue; by default the planner
+    chooses.
+    """
+    if protocol is not None and protocol not in parameters.CODECS:
+        raise ParameterError(f"a task's protocol must be one of {', '.join(parameters.CODECS)}; got {protocol!r}")
+    answers.check()
+    target = Target(
+        users=users, bins=answers.size + 2, epsilon=epsilon, delta=delta, honest_users=honest_users, fillers=0
+    )
+    chosen = choose(
+        target,
+        beta=BETA,
+        protocol=protocol,
+        estimator=None,
+        listed=True,
+        practical_messages=PRACTICAL_MESSAGES,
+        progress=progress,
+    )
+    made = chosen.protocol
+    assert isinstance(made, ShuffledHistogram)
+    task = Task(
+        version=VERSION,
+        question=question,
+        answers=answers,
+        protocol_used=Named(chosen.name, parameters.write(chosen.name, made)),
+        claim=Claim(exact.stated(epsilon), exact.stated(delta)),
+        users=users,
+        honest_users=target.honest,
+        most_messages=most_messages(made, delta=delta),
+        opening=moment_in_text(opens),
+        closing=moment_in_text(closes),
+        time_precision=time_precision,
+        admission=admission,
+        shufflers=list(shufflers),
+        analyzer=analyzer,
+    )
+    task.check()  # what is written out is what was computed
+    return task

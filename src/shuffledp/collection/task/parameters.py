@@ -1,0 +1,129 @@
+"""The parameters of the protocols that a task can name, exactly: whole numbers and dyadic fractions.
+
+A task can name protocols whose messages are single numbers, and whose number of messages has the same law whatever
+somebody holds: the first shuffler counts them. Only what the randomizer needs is written; people and values are the
+task's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.collection.task import exact
+from shuffledp.errors import ShuffledpError, TaskError
+from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.protocols.shuffled.dummy import DummyHistogram
+from shuffledp.protocols.shuffled.histogram import Histogram
+from shuffledp.protocols.shuffled.sparse import SparseHistogram
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+
+P = TypeVar("P", bound=ShuffledHistogram)
+Written = dict[str, Any]
+
+
+class People(NamedTuple):
+    """What a task says of its people and of what it claims."""
+
+    users: int
+    honest_users: int
+    bins: int
+    guarantee: Guarantee
+
+    def make(self, kind: type[P], **noise: Any) -> P:
+        """A protocol for them."""
+        return kind(users=self.users, honest_users=self.honest_users, bins=self.bins, guarantee=self.guarantee, **noise)
+
+
+class Codec(NamedTuple):
+    """How the noise of a protocol is written and read."""
+
+    fields: tuple[str, ...]
+    write: Callable[[Any], Written]
+    read: Callable[[Written, People], ShuffledHistogram]
+
+
+def _law(law: CompoundPoisson) -> Written:
+    return {"rate": exact.written(law.rate), "size_weights": list(law.size_weights)}
+
+
+def _law_of(written: Any, *, name: str) -> CompoundPoisson:
+    if not isinstance(written, Mapping) or set(written) != {"rate", "size_weights"}:
+        raise TaskError(f"{name} must have a rate and size_weights")
+    weights = written["size_weights"]
+    if not isinstance(weights, list) or not all(type(weight) is int for weight in weights) or not weights:
+        raise TaskError(f"the size_weights of {name} must be a list of whole numbers")
+    rate = exact.read(written["rate"], name=f"the rate of {name}")
+    return CompoundPoisson(rate=rate, size_weights=tuple(weights))
+
+
+def _histogram(*, truncated: bool) -> Codec:
+    return Codec(
+        fields=("missing_probability",),
+        write=lambda protocol: {"missing_probability": exact.written(protocol.missing_probability)},
+        read=lambda written, people: people.make(
+            Histogram,
+            missing_probability=exact.read(written["missing_probability"], name="missing_probability"),
+            truncated=truncated,
+        ),
+    )
+
+
+_SPARSE = Codec(
+    fields=("lone", "pairs"),
+    write=lambda protocol: {"lone": _law(protocol.lone), "pairs": _law(protocol.pairs)},
+    read=lambda written, people: people.make(
+        SparseHistogram,
+        lone=_law_of(written["lone"], name="lone"),
+        pairs=_law_of(written["pairs"], name="pairs"),
+    ),
+)
+
+CODECS: dict[str, Codec] = {
+    "hist": _histogram(truncated=True),
+    "hist-unbiased": _histogram(truncated=False),
+    "sparse": _SPARSE,
+    "sparse-best": _SPARSE,
+    "dummy": Codec(
+        fields=("dummy_probability",),
+        write=lambda protocol: {"dummy_probability": exact.written(protocol.noise.probability)},
+        read=lambda written, people: people.make(
+            DummyHistogram,
+            noise=Binomial(
+                trials=people.users,
+                probability=exact.read(written["dummy_probability"], name="dummy_probability"),
+            ),
+        ),
+    ),
+    "dummy-poisson": Codec(
+        fields=("dummies",),
+        write=lambda protocol: {"dummies": _law(protocol.noise)},
+        read=lambda written, people: people.make(DummyHistogram, noise=_law_of(written["dummies"], name="dummies")),
+    ),
+}
+"""Names of the catalogue that a task can have."""
+
+
+def write(name: str, protocol: ShuffledHistogram) -> Written:
+    """The noise of a protocol."""
+    return _codec(name).write(protocol)
+
+
+def read(name: str, written: Written, people: People) -> ShuffledHistogram:
+    """The protocol with this noise for these people."""
+    codec = _codec(name)
+    if not isinstance(written, dict) or set(written) != set(codec.fields):
+        raise TaskError(f"the parameters of {name} must be {' and '.join(codec.fields)}, and nothing else")
+    try:
+        return codec.read(written, people)
+    except TaskError:
+        raise
+    except ShuffledpError as error:
+        raise TaskError(f"the parameters of {name} cannot be used: {error}") from None
+
+
+def _codec(name: str) -> Codec:
+    if name not in CODECS:
+        raise TaskError(f"a task's protocol must be one of {', '.join(CODECS)}; got {name!r:.60}")
+    return CODECS[name]

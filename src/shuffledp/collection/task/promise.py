@@ -1,0 +1,62 @@
+"""Whether a task keeps what it claims: computed from its parameters by whoever is asked, before they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shuffledp.accounting.rounding import PROMISED_DELTA
+from shuffledp.checks import target_delta, target_epsilon
+from shuffledp.errors import BrokenPromiseError, TaskError
+from shuffledp.protocols.most_messages import chance_of_more, seldom_enough
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.words import share_at_most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """(epsilon, delta) as claimed, and the delta that the parameters reach at this epsilon, never below the truth.
+
+    `exact` says that `reached` is the truth but for rounding; otherwise it is an upper bound.
+    """
+
+    epsilon: float
+    delta: float
+    reached: float
+    exact: bool
+
+
+def check_promise(
+    protocol: ShuffledHistogram, *, most_messages: int, at_most: tuple[float, float] | None = None
+) -> Promise:
+    """The promise of a protocol whose reports hold at most so many messages; refused where it is not kept.
+
+    `at_most` is the (epsilon, delta) that somebody allows, which may be stronger than what is claimed.
+    """
+    claimed = protocol.guarantee
+    assert claimed is not None
+    redrawn = chance_of_more(protocol, most_messages)
+    if redrawn > seldom_enough(claimed.delta):
+        raise TaskError(
+            f"most_messages={most_messages} is too small: people would draw other messages than the privacy is "
+            "computed for"
+        )
+    reached = _delta(protocol, claimed.epsilon, redrawn)
+    if reached > claimed.delta * (1 + PROMISED_DELTA):
+        raise BrokenPromiseError(
+            f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, and its parameters give only "
+            f"{share_at_most(reached)}: do not answer"
+        )
+    if at_most is not None:
+        epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])
+        allowed = _delta(protocol, epsilon, redrawn)
+        if allowed > delta * (1 + PROMISED_DELTA):
+            raise BrokenPromiseError(
+                f"the task gives delta={share_at_most(allowed)} at epsilon={epsilon:g}, which is more than the "
+                f"{delta:g} that is allowed here"
+            )
+    return Promise(epsilon=claimed.epsilon, delta=claimed.delta, reached=reached, exact=protocol.privacy.exact)
+
+
+def _delta(protocol: ShuffledHistogram, epsilon: float, redrawn: float) -> float:
+    """Of the curve, and what drawing again costs (protocols/most_messages.py)."""
+    return protocol.privacy.delta(epsilon) / (1 - redrawn)
