@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import ParameterError
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 
@@ -28,15 +29,12 @@ does not know of the limit, as in a ledger, is then still on the safe side. It m
 _TILTS = np.geomspace(1e-9, 50.0, 400)
 """Tilts of Chernoff's bound that are tried; each gives a bound that holds, and it is flat around the best."""
 
-_ROUNDING = 1e-9
-"""Relative to logarithms of probabilities, from a dozen operations each: the bound stays one."""
-
 
 def most_messages(protocol: ShuffledHistogram, *, delta: float) -> int:
     """The smallest limit that nobody of all people exceeds, but for a negligible chance; at most what anybody sends."""
     limit = seldom_enough(delta)
     with np.errstate(over="ignore"):
-        growth = protocol.messages_cumulant(_TILTS) * (1 + _ROUNDING) + math.log(protocol.users / limit)
+        growth = protocol.messages_cumulant(_TILTS) * (1 + SEVERAL_OPERATIONS) + math.log(protocol.users / limit)
     needed = float(np.nanmin(np.where(np.isfinite(growth), growth, np.inf) / _TILTS))
     least = min(needed - 1, protocol.messages_per_user.maximum)  # more than `most` is at least most + 1
     if not math.isfinite(least):
@@ -54,5 +52,5 @@ def chance_of_more(protocol: ShuffledHistogram, most: int) -> float:
     if most >= protocol.messages_per_user.maximum:
         return 0.0
     with np.errstate(over="ignore"):
-        exponents = protocol.messages_cumulant(_TILTS) * (1 + _ROUNDING) - _TILTS * (most + 1)
+        exponents = protocol.messages_cumulant(_TILTS) * (1 + SEVERAL_OPERATIONS) - _TILTS * (most + 1)
     return min(1.0, protocol.users * math.exp(min(0.0, float(np.nanmin(exponents)))))
