@@ -1,0 +1,28 @@
+"""Where a shuffler keeps reports and an analyzer keeps tallies: SQLite, or PostgreSQL for many machines."""
+
+from shuffledp.collection.stores.opening import open_report_store, open_tally_store
+from shuffledp.collection.stores.records import (
+    Arrival,
+    KeptRelease,
+    KeptTally,
+    Outcome,
+    ReadyBatch,
+    Standing,
+    TallyStanding,
+)
+from shuffledp.collection.stores.report_store import ReportStore
+from shuffledp.collection.stores.tally_store import TallyStore
+
+__all__ = [
+    "Arrival",
+    "KeptRelease",
+    "KeptTally",
+    "Outcome",
+    "ReadyBatch",
+    "ReportStore",
+    "Standing",
+    "TallyStanding",
+    "TallyStore",
+    "open_report_store",
+    "open_tally_store",
+]

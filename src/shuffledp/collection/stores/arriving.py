@@ -1,0 +1,96 @@
+"""Reports on their way into a store: each is kept once, whatever arrives how often and in which order."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shuffledp.collection.stores.database import ConflictError, Transaction
+from shuffledp.collection.stores.records import Arrival, Outcome
+
+PLACES = 1 << 63
+"""Random places: the integers that are a key by themselves in both databases. If two are the same they are drawn again:
+about once in eighteen million batches of a million reports."""
+
+_SHARDS = 16
+"""Rows among which the counters of a task are spread: more than the processes that add at the same moment."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of arrivals of one task: an outcome for each, those to keep, and the tokens that they spend."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    kept: list[Arrival] = field(default_factory=list)
+    spent: list[bytes] = field(default_factory=list)
+
+
+def decide(arrivals: Sequence[Arrival], seen: Mapping[bytes, bytes], admissible: Collection[bytes]) -> Decision:
+    """As if the arrivals came one after the other: `seen` has digests by report id, `admissible` unspent tokens."""
+    decision = Decision()
+    digests, unspent = dict(seen), set(admissible)
+    for arrival in arrivals:
+        known = digests.get(arrival.report_id)
+        if known is not None:  # before its token is looked at: a report sent again has spent it already
+            decision.outcomes.append(Outcome.KNOWN if known == arrival.digest else Outcome.OTHER_BYTES)
+            continue
+        if arrival.admission_hash is not None:
+            if arrival.admission_hash not in unspent:
+                decision.outcomes.append(Outcome.NOT_ADMITTED)
+                continue
+            unspent.remove(arrival.admission_hash)
+            decision.spent.append(arrival.admission_hash)
+        digests[arrival.report_id] = arrival.digest
+        decision.kept.append(arrival)
+        decision.outcomes.append(Outcome.STORED)
+    return decision
+
+
+def take_in(transaction: Transaction, task: int, arrivals: Sequence[Arrival]) -> list[Outcome]:
+    """Decides on arrivals of one task and writes what is to be kept.
+
+    Another process may be taking in the same report or token at this moment: then the rows that change are not those
+    that were decided on, and all of it is done again.
+    """
+    transaction.lock(f"arrivals {task}", shared=True)  # until then the task does not expire
+    ((short_by,),) = transaction.rows("SELECT short_by FROM tasks WHERE task = ?", task)
+    if short_by is not None:
+        return [Outcome.CLOSED] * len(arrivals)
+    ids = sorted({arrival.report_id for arrival in arrivals})
+    hashes = sorted({arrival.admission_hash for arrival in arrivals if arrival.admission_hash is not None})
+    seen = transaction.rows_among("SELECT report_id, digest FROM seen WHERE task = ? AND report_id {keys}", ids, task)
+    admissible = transaction.rows_among(
+        "SELECT hash FROM admissions WHERE task = ? AND spent = 0 AND hash {keys}", hashes, task
+    )
+    decision = decide(arrivals, dict(seen), {key for (key,) in admissible})
+    if decision.kept:
+        _keep(transaction, task, decision)
+    return decision.outcomes
+
+
+def _keep(transaction: Transaction, task: int, decision: Decision) -> None:
+    kept = sorted(decision.kept, key=lambda arrival: arrival.report_id)  # in one order, so that nobody waits in a ring
+    ids = [(task, arrival.report_id, arrival.digest) for arrival in kept]
+    if transaction.insert("seen", ("task", "report_id", "digest"), ids) != len(ids):
+        raise ConflictError("a report arrived twice at the same moment: send it again")
+    spent = transaction.run_among(
+        "UPDATE admissions SET spent = 1 WHERE task = ? AND spent = 0 AND hash {keys}", sorted(decision.spent), task
+    )
+    if spent != len(decision.spent):
+        raise ConflictError("a token was used twice at the same moment: send the report again")
+    onions = sorted((secrets.randbelow(PLACES), arrival.onions) for arrival in kept)
+    if transaction.insert("onions", ("place", "onions"), onions) != len(onions):
+        raise ConflictError("two reports were given the same place: send them again")
+    transaction.insert("waiting", ("task", "place"), [(task, place) for place, _ in onions])
+    count(transaction, task, waiting=len(kept), reports=len(kept), messages=sum(arrival.number for arrival in kept))
+
+
+def count(transaction: Transaction, task: int, *, waiting: int, reports: int = 0, messages: int = 0) -> None:
+    """Adds to the counters of a task, which are the sums over its rows."""
+    transaction.run(
+        "INSERT INTO counts (task, shard, waiting, reports, messages) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (task, shard) DO UPDATE SET waiting = counts.waiting + excluded.waiting, "
+        "reports = counts.reports + excluded.reports, messages = counts.messages + excluded.messages",
+        *(task, secrets.randbelow(_SHARDS), waiting, reports, messages),
+    )

@@ -1,0 +1,125 @@
+"""What the stores ask of a database: transactions that are on the disk when they end, and a handful of verbs in them.
+
+Statements are written once, in the SQL that SQLite and PostgreSQL share, with `?` for a value and, where a column may
+be any of many keys, `{keys}` behind its name.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from shuffledp.errors import DataError, ParameterError
+
+Value = bytes | int | str | None
+Row = tuple[Any, ...]
+Connection = TypeVar("Connection")
+
+PATIENCE = 60.0
+"""Seconds to wait for another process: closing a batch of a million reports takes a few."""
+
+
+class ConflictError(DataError):
+    """Two processes did the same at the same moment, and this one gave way: nothing of it was kept; do it again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The tables of a store. `kind` says whose it is: reports and tallies do not belong into one database.
+
+    `application` is the kind as the number in the head of an SQLite file. `tables` are keyed by what is random or says
+    nothing of when a row came; so are `wide_tables`, by one random integer, since their rows are long.
+    """
+
+    kind: str
+    version: int
+    application: int
+    tables: Sequence[str]
+    wide_tables: Sequence[str] = ()
+
+
+class Transaction(Protocol):
+    """What can be done between the beginning and the end of a transaction."""
+
+    def run(self, statement: str, *values: Value) -> int:
+        """Changes rows; how many."""
+
+    def rows(self, statement: str, *values: Value) -> list[Row]:
+        """The rows of a query."""
+
+    def run_among(self, statement: str, keys: Sequence[Value], *values: Value) -> int:
+        """Changes rows whose `column {keys}`, at the end of the statement, is one of the keys; how many."""
+
+    def rows_among(self, statement: str, keys: Sequence[Value], *values: Value) -> list[Row]:
+        """The rows of a query whose `column {keys}`, at its end, is one of the keys."""
+
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> int:
+        """Adds rows, leaving out those whose key is there already; how many were added."""
+
+    def lock(self, name: str, *, shared: bool = False) -> None:
+        """Waits until no other transaction has this lock (a shared one: not alone), and keeps it to the end."""
+
+
+class Database(Protocol):
+    """A database with the tables of one schema, for any number of threads and processes at once."""
+
+    def changing(self) -> AbstractContextManager[Transaction]:
+        """One transaction: durable when it ends, undone if anything fails."""
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """One view of the database that does not change meanwhile."""
+
+    def forget(self) -> None:
+        """Takes what has been deleted off the disk too, as far as this database can."""
+
+    def close(self) -> None:
+        """Ends all connections."""
+
+
+class Pool(Generic[Connection]):
+    """Connections that no thread is using at the moment; a process that was forked makes its own."""
+
+    def __init__(self, connect: Callable[[], Connection], end: Callable[[Connection], None]) -> None:
+        self._connect, self._end = connect, end
+        self._idle: list[Connection] = []
+        self._process = os.getpid()
+        self._guard = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def borrowed(self) -> Iterator[Connection]:
+        """A connection for one transaction; one with which anything has failed is not used again."""
+        connection = self._take() or self._connect()
+        try:
+            yield connection
+        except BaseException:
+            self._end(connection)
+            raise
+        self._give_back(connection)
+
+    def close(self) -> None:
+        """Ends those that are idle; the others are ended when their transaction is over."""
+        with self._guard:
+            idle, self._idle, self._closed = self._idle, [], True
+        for connection in idle:
+            self._end(connection)
+
+    def _take(self) -> Connection | None:
+        with self._guard:
+            if self._closed:
+                raise ParameterError("the store is closed: open it again to use it")
+            if self._process != os.getpid():
+                # not ended: that would say goodbye in the name of the process that they belong to
+                self._inherited, self._idle, self._process = self._idle, [], os.getpid()
+            return self._idle.pop() if self._idle else None
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._guard:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        self._end(connection)

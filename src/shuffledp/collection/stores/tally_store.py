@@ -1,0 +1,164 @@
+"""The store of an analyzer: the tally of every batch under the batch's id, and the releases made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+
+from shuffledp.collection.stores.database import Database, Schema
+from shuffledp.collection.stores.records import Collected, KeptRelease, KeptTally, TallyStanding
+from shuffledp.errors import DataError, ParameterError
+
+SCHEMA = Schema(
+    kind="an analyzer",
+    version=1,
+    application=0x5344414E,  # the letters SDAN
+    tables=(
+        "CREATE TABLE tasks (task_id BLOB NOT NULL PRIMARY KEY, users BIGINT NOT NULL)",
+        # refused: a number for every reason, as JSON; problem: why the batch must not be released, or NULL
+        """CREATE TABLE tallies (
+            task_id BLOB NOT NULL, batch_id BLOB NOT NULL, tally BLOB NOT NULL, people BIGINT NOT NULL,
+            refused TEXT NOT NULL, problem TEXT, PRIMARY KEY (batch_id))""",
+        # of_batches: SHA-256 of the ids of its batches in order, by which the same release is known again
+        """CREATE TABLE releases (
+            task_id BLOB NOT NULL, number BIGINT NOT NULL, made TEXT NOT NULL, of_batches BLOB NOT NULL,
+            content BLOB NOT NULL, PRIMARY KEY (task_id, number), UNIQUE (task_id, of_batches))""",
+        """CREATE TABLE released (
+            batch_id BLOB NOT NULL, task_id BLOB NOT NULL, number BIGINT NOT NULL,
+            PRIMARY KEY (batch_id, task_id, number))""",
+    ),
+)
+
+
+class TallyStore:
+    """Verbs on a database with the tables of an analyzer; all of them may be used by several threads at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def prepare(self, task: Collected) -> None:
+        """Registers a task; twice is once."""
+        with self._database.changing() as transaction:
+            transaction.insert("tasks", ("task_id", "users"), [(task.id, task.users)])
+            ((users,),) = transaction.rows("SELECT users FROM tasks WHERE task_id = ?", task.id)
+        if users != task.users:
+            raise DataError(
+                f"users={task.users} does not fit the store: this task's batches have {users} reports there"
+            )
+
+    def has_batch(self, batch_id: bytes) -> bool:
+        """Whether there is a tally of the batch."""
+        with self._database.reading() as transaction:
+            return bool(transaction.rows("SELECT 1 FROM tallies WHERE batch_id = ?", batch_id))
+
+    def keep_tally(
+        self,
+        task_id: bytes,
+        batch_id: bytes,
+        tally: bytes,
+        people: int,
+        refused: Mapping[str, int],
+        problem: str | None = None,
+    ) -> bool:
+        """Keeps the tally of a batch; False, and nothing changes, if there is one already."""
+        columns = ("task_id", "batch_id", "tally", "people", "refused", "problem")
+        row = (task_id, batch_id, tally, people, json.dumps(dict(refused), sort_keys=True), problem)
+        with self._database.changing() as transaction:
+            if not transaction.rows("SELECT 1 FROM tasks WHERE task_id = ?", task_id):
+                raise ParameterError("task_id is of no task in this store: prepare(task) comes first")
+            return transaction.insert("tallies", columns, [row]) == 1
+
+    def tallies(self, task_id: bytes) -> list[KeptTally]:
+        """All tallies of a task, in the order of their random ids."""
+        with self._database.reading() as transaction:
+            rows = transaction.rows(
+                "SELECT batch_id, tally, people, refused, problem, "
+                "EXISTS (SELECT 1 FROM released WHERE released.batch_id = tallies.batch_id) "
+                "FROM tallies WHERE task_id = ? ORDER BY batch_id",
+                task_id,
+            )
+        return [
+            KeptTally(
+                batch_id=batch_id,
+                tally=tally,
+                people=people,
+                refused=json.loads(refused),
+                problem=problem,
+                released=bool(released),
+            )
+            for batch_id, tally, people, refused, problem, released in rows
+        ]
+
+    def keep_release(self, task_id: bytes, *, release: bytes, batches: Sequence[bytes]) -> int:
+        """Keeps the release of these batches and marks them as released; its number within the task, from 1.
+
+        If there is one of the same batches already, in whatever order, that one stays and its number is given.
+        """
+        ids = sorted(set(batches))
+        of_batches = hashlib.sha256(b"".join(ids)).digest()
+        with self._database.changing() as transaction:
+            transaction.lock(f"releases {task_id.hex()}")
+            known = transaction.rows(
+                "SELECT number FROM releases WHERE task_id = ? AND of_batches = ?", task_id, of_batches
+            )
+            if known:
+                return int(known[0][0])
+            good = transaction.rows_among(
+                "SELECT batch_id FROM tallies WHERE task_id = ? AND problem IS NULL AND batch_id {keys}", ids, task_id
+            )
+            if not ids or len(good) != len(ids):
+                raise DataError(
+                    f"{len(ids) - len(good)} of {len(ids)} batches cannot be released: a release is of batches of its "
+                    "task that are counted and have no problem"
+                )
+            ((last,),) = transaction.rows("SELECT COALESCE(MAX(number), 0) FROM releases WHERE task_id = ?", task_id)
+            number = int(last) + 1
+            made = datetime.now(UTC).replace(microsecond=0).isoformat()
+            columns = ("task_id", "number", "made", "of_batches", "content")
+            transaction.insert("releases", columns, [(task_id, number, made, of_batches, release)])
+            rows = [(batch_id, task_id, number) for batch_id in ids]
+            transaction.insert("released", ("batch_id", "task_id", "number"), rows)
+        return number
+
+    def releases(self, task_id: bytes) -> list[KeptRelease]:
+        """All releases of a task, the first one first."""
+        with self._database.reading() as transaction:
+            rows = transaction.rows(
+                "SELECT number, made, content FROM releases WHERE task_id = ? ORDER BY number", task_id
+            )
+        return [
+            KeptRelease(number=number, made=datetime.fromisoformat(made), release=content)
+            for number, made, content in rows
+        ]
+
+    def standing(self, task_id: bytes) -> TallyStanding:
+        """All counters of a task."""
+        with self._database.reading() as transaction:
+            rows = transaction.rows("SELECT people, refused, problem FROM tallies WHERE task_id = ?", task_id)
+            ((releases,),) = transaction.rows("SELECT COUNT(*) FROM releases WHERE task_id = ?", task_id)
+        refused: Counter[str] = Counter()
+        for _, reasons, _ in rows:
+            refused.update(json.loads(reasons))
+        return TallyStanding(
+            batches=len(rows),
+            problems=sum(problem is not None for _, _, problem in rows),
+            people=sum(people for people, _, problem in rows if problem is None),
+            releases=releases,
+            refused=dict(refused),
+        )
+
+    def close(self) -> None:
+        """Ends the connections; the store is then of no more use."""
+        self._database.close()
+
+    def __enter__(self) -> TallyStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
