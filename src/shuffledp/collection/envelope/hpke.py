@@ -13,6 +13,12 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
 _VERSION = b"shuffledp collection 1"
+KEY_BYTES = 32
+_FIELD = 2**255 - 19
+"""Of the curve's coordinates; larger numbers would be second spellings of the same keys."""
+
+_ANY_KEY = X25519PrivateKey.from_private_bytes(bytes(KEY_BYTES))
+"""Private keys are multiples of 8 once they are clamped, so that every one finds the points of low order."""
 
 
 def info(task_id: bytes, position: int) -> bytes:
@@ -39,3 +45,14 @@ def unseal(sealed: bytes, private: X25519PrivateKey, context: bytes) -> bytes | 
 def public_key(content: bytes) -> X25519PublicKey:
     """A public key of 32 bytes."""
     return X25519PublicKey.from_public_bytes(content)
+
+
+def is_public_key(content: bytes) -> bool:
+    """Whether 32 bytes are a public key in its one spelling, and none of the few to which nothing can be sealed."""
+    if len(content) != KEY_BYTES or int.from_bytes(content, "little") >= _FIELD:
+        return False
+    try:
+        _ANY_KEY.exchange(public_key(content))
+    except ValueError:  # a point of low order: every private key shares the same secret with it
+        return False
+    return True

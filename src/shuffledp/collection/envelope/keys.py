@@ -81,10 +81,14 @@ def write_secret(path: str | Path, text: str) -> Path:
         raise ParameterError(f"{target} exists, and a secret is never overwritten: choose another name") from None
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error.strerror}") from None
-    with os.fdopen(handle, "w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:  # a half of a secret is none
+        target.unlink(missing_ok=True)
+        raise DataError(f"{target} cannot be written: {error.strerror}") from None
     return target
 
 

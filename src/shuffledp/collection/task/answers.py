@@ -7,17 +7,22 @@ the answer would tell the shuffler something.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from shuffledp.collection.task.addresses import check_address
 from shuffledp.errors import TaskError
 from shuffledp.pipeline.domain import Domain
 
 OTHER, NONE = "(other)", "(none)"
 MOST_LISTED = 100_000
 """Answers in a task file itself: more make it too long to be read by everybody, and belong in a file of their own."""
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,15})")
+"""A whole number as text, in its one spelling, of as many digits as numbers below 2^53 have."""
 
 MOST_ANSWERS = 2**32
 """More cannot be named in messages."""
@@ -65,7 +70,8 @@ class AnswersElsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     size: int
 
     def check(self) -> None:
-        """Refuses a fingerprint that is none."""
+        """Refuses an address or a fingerprint that is none."""
+        check_address(self.address, "the list of answers")
         if len(self.sha256) != 64 or set(self.sha256) - set("0123456789abcdef"):
             raise TaskError("the sha256 of a list of answers must be 64 hexadecimal digits, in small letters")
         if not 0 < self.size <= MOST_ANSWERS - 2:
@@ -96,6 +102,8 @@ def _check_answers(values: Sequence[str]) -> None:
     if {OTHER, NONE} & set(values):
         raise TaskError(f"{OTHER} and {NONE} are answers of every task: leave them out of the list")
     for value in values:
+        if not value.strip():
+            raise TaskError("an answer of a task must not be empty: no answer at all is (none)")
         if any("\ud800" <= char <= "\udfff" for char in value) or "\n" in value or "\r" in value:
             raise TaskError("an answer must be text of one line, without unpaired surrogates")
 
@@ -109,9 +117,15 @@ class Places:
         self.size = len(values) + 2
 
     def bin_of(self, answer: Any) -> int:
-        """The place of an answer; of an empty one (none), of an unknown one (other). Fails on no answer."""
-        if answer is None:
+        """The place of an answer; of none, or of an empty text, (none), of an unknown one (other). Fails on no answer."""
+        if answer is None or (isinstance(answer, str) and not answer):
             return self.size - 1
+        try:
+            return self._known(answer)
+        except Exception:  # whatever an object does when it is asked for its text: not to report would tell something
+            return self.size - 2
+
+    def _known(self, answer: Any) -> int:
         other = self.size - 2
         if self._found is not None:
             return self._found.get(str(answer), other)
@@ -126,10 +140,7 @@ class Places:
 
 def _whole(answer: Any) -> int | None:
     """The whole number that an answer is, or that its text is."""
-    if isinstance(answer, bool):
-        return None
-    try:
-        number = int(answer)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if isinstance(answer, str) or number == answer else None
+    if isinstance(answer, str):
+        return int(answer) if _WHOLE.fullmatch(answer) else None
+    number = None if isinstance(answer, bool) else int(answer)
+    return number if number == answer else None

@@ -22,6 +22,9 @@ from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 P = TypeVar("P", bound=ShuffledHistogram)
 Written = dict[str, Any]
 
+_MOST_WORK = 1e11
+"""Steps that the probabilities of a law may take: a minute. The smallest epsilon needs a 25th of it."""
+
 
 class People(NamedTuple):
     """What a task says of its people and of what it claims."""
@@ -55,6 +58,8 @@ def _law_of(written: Any, *, name: str) -> CompoundPoisson:
     if not isinstance(weights, list) or not all(type(weight) is int for weight in weights) or not weights:
         raise TaskError(f"the size_weights of {name} must be a list of whole numbers")
     rate = exact.read(written["rate"], name=f"the rate of {name}")
+    if rate * len(weights) ** 2 > _MOST_WORK:
+        raise TaskError(f"the sizes of {name} are so many that nobody could check the privacy of the task")
     return CompoundPoisson(rate=rate, size_weights=tuple(weights))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.checks import target_delta, target_epsilon
-from shuffledp.errors import BrokenPromiseError, TaskError
+from shuffledp.errors import BrokenPromiseError
 from shuffledp.protocols.most_messages import chance_of_more, seldom_enough
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.words import share_at_most
@@ -36,7 +36,7 @@ def check_promise(
     assert claimed is not None
     redrawn = chance_of_more(protocol, most_messages)
     if redrawn > seldom_enough(claimed.delta):
-        raise TaskError(
+        raise BrokenPromiseError(
             f"most_messages={most_messages} is too small: people would draw other messages than the privacy is "
             "computed for"
         )

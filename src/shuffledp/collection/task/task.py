@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.checks import MOST_USERS, target_delta, target_epsilon
+from shuffledp.collection.envelope.hpke import is_public_key
 from shuffledp.collection.task import exact, parameters
+from shuffledp.collection.task.addresses import check_address
 from shuffledp.collection.task.answers import AnswerList, AnswerRange, Answers, AnswersElsewhere, Places
 from shuffledp.collection.task.promise import Promise, check_promise
 from shuffledp.errors import DataError, ParameterError, TaskError
@@ -33,6 +34,9 @@ MOST_SHUFFLERS = 8
 """Each makes every message 48 bytes longer; trust does not grow with more."""
 
 LONGEST_QUESTION = 1_000
+LONGEST_REPORT = 2**28
+"""Bytes of a report with as many messages as may be: whoever is asked must be able to make it, and servers to take it."""
+
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _MOST_BYTES = 64 * 2**20
 """Of a task file: whoever is asked reads it whole."""
@@ -53,13 +57,11 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def check(self, name: str) -> None:
         """Refuses an address or a key that cannot be one."""
-        parts = urlsplit(self.address)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise TaskError(f"the address of {name} must be such as https://host:port; got {self.address!r:.80}")
-        if parts.username or parts.password:
-            raise TaskError(f"the address of {name} must not hold a name or a password: everybody reads it")
+        check_address(self.address, name)
         if len(self.key) != 64 or set(self.key) - set("0123456789abcdef"):
             raise TaskError(f"the key of {name} must be 64 hexadecimal digits, in small letters")
+        if not is_public_key(self.public_bytes):
+            raise TaskError(f"the key of {name} is no public key: `shuffledp keys new` makes one")
 
 
 class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -230,8 +232,8 @@ def read_task(source: str | bytes | Path) -> Task:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise TaskError(f"the task {path} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # a ValueError where the name is none
+        raise TaskError(f"the task {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
         return task_of(content)
     except TaskError as error:
@@ -243,15 +245,22 @@ def task_of(content: bytes) -> Task:
     if len(content) > _MOST_BYTES:
         raise TaskError(f"it is longer than {_MOST_BYTES:,} bytes")
     try:
-        plain = json.loads(content, object_pairs_hook=_without_repeats, parse_float=_no_float, parse_constant=_no_float)
+        plain = json.loads(content.decode(), object_pairs_hook=_without_repeats, parse_float=_no_float, parse_constant=_no_float)
         task = msgspec.convert(plain, Task)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise TaskError(f"it is not JSON ({str(error)[:80]})") from None
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, TaskError):
             raise error.__cause__ from None
         raise TaskError(str(error)[:200]) from None
-    _ = task.canonical, task.protocol
+    except TaskError:
+        raise
+    except (ValueError, RecursionError) as error:  # also what is not UTF-8, and numbers of thousands of digits
+        raise TaskError(f"it is not JSON in UTF-8 ({str(error)[:80]})") from None
+    _ = task.canonical
+    if task.longest_report > LONGEST_REPORT:
+        raise TaskError(
+            f"a report of this task may have {task.longest_report:,} bytes, and nobody should have to send more than "
+            f"{LONGEST_REPORT:,}: use another protocol, or fewer answers"
+        )
     return task
 
 
