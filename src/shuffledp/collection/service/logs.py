@@ -1,0 +1,65 @@
+"""Logs of servers: lines of JSON on stderr that count events, and cannot say who sent what.
+
+A line has the name of an event, a task and whole numbers, and nothing else: there is no field that an address, a user
+agent, a token or a value would fit into. It has no time either, since whoever keeps logs adds one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from pathlib import PurePath
+
+
+def log(event: str, *, task: bytes | None = None, **numbers: int) -> None:
+    """Writes one line."""
+    line: dict[str, str | int] = {"event": event}
+    if task is not None:
+        line["task"] = task.hex()
+    _write(line | {name: int(number) for name, number in numbers.items()})
+
+
+def log_error(event: str, error: BaseException, *, task: bytes | None = None, **numbers: int) -> None:
+    """Writes one line about an error: its kind and the place in the program, not its message, which may hold data."""
+    line: dict[str, str | int] = {"event": event, "error": type(error).__name__}
+    if places := traceback.extract_tb(error.__traceback__):
+        line["place"] = f"{PurePath(places[-1].filename).name}:{places[-1].lineno}"
+    if task is not None:
+        line["task"] = task.hex()
+    _write(line | numbers)
+
+
+def log_ready(address: str) -> None:
+    """Says at which address of its own a server answers."""
+    _write({"event": "ready", "address": address})
+
+
+class Events(logging.Handler):
+    """Takes what the libraries below log: only that something went wrong, and of which kind."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one line for a warning or an error."""
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            _write({"event": f"server {record.levelname.lower()}"})
+        else:
+            log_error(f"server {record.levelname.lower()}", error)
+
+
+def quiet_libraries() -> None:
+    """No library writes messages of its own, in which there could be addresses."""
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi", "httpx", "httpcore", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers = [Events(logging.ERROR)]
+        logger.propagate = False
+        logger.setLevel(logging.ERROR)
+
+
+def _write(line: dict[str, str | int]) -> None:
+    try:
+        sys.stderr.write(json.dumps(line) + "\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass  # nobody reads the log any longer; what it is about matters more
