@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator
 
 from shuffledp.collection.stores.arriving import count
-from shuffledp.collection.stores.database import Database, Row, Transaction
+from shuffledp.collection.stores.database import Database, Transaction
 from shuffledp.errors import DataError
 
 CLOSED, MIXED, ACKNOWLEDGED, DROPPED = "closed", "mixed", "acknowledged", "dropped"
@@ -64,19 +64,20 @@ def onions(database: Database, batch_id: bytes) -> Iterator[bytes]:
 def _onions(database: Database, batch_id: bytes, *, people: int) -> Iterator[bytes]:
     """Every block is read by itself, so that nobody waits for a reader; none may be missing at the end."""
     place, reports = -1, _FIRST_REPORTS
-    while rows := _reports(database, batch_id, place, reports):
-        place, people = rows[-1][0], people - len(rows)
-        block = b"".join(content for _, content in rows)
-        reports = max(1, min(2 * reports, len(rows) * BLOCK // max(1, len(block))))
+    while places := _places(database, batch_id, place, reports):
+        with database.reading() as transaction:
+            rows = transaction.rows_among("SELECT onions FROM onions WHERE place {keys}", places)
+        place, people = places[-1], people - len(rows)
+        block = b"".join(content for (content,) in rows)
+        reports = max(1, min(2 * reports, reports * BLOCK // max(1, len(block))))
         yield block
     if people:
         raise DataError("a batch was mixed by another process while this one read it: use what that one kept")
 
 
-def _reports(database: Database, batch_id: bytes, place: int, most: int) -> list[Row]:
+def _places(database: Database, batch_id: bytes, after: int, most: int) -> list[int]:
     with database.reading() as transaction:
-        return transaction.rows(
-            "SELECT members.place, onions.onions FROM members JOIN onions ON onions.place = members.place "
-            "WHERE members.batch_id = ? AND members.place > ? ORDER BY members.place LIMIT ?",
-            *(batch_id, place, most),
+        rows = transaction.rows(
+            "SELECT place FROM members WHERE batch_id = ? AND place > ? ORDER BY place LIMIT ?", batch_id, after, most
         )
+    return [place for (place,) in rows]

@@ -73,27 +73,35 @@ class Database(Protocol):
     def reading(self) -> AbstractContextManager[Transaction]:
         """One view of the database that does not change meanwhile."""
 
-    def forget(self) -> None:
-        """Takes what has been deleted off the disk too, as far as this database can."""
+    def forget(self, *tables: str) -> None:
+        """Takes what has been deleted from these tables off the disk too, as far as this database can."""
 
     def close(self) -> None:
         """Ends all connections."""
 
 
 class Pool(Generic[Connection]):
-    """Connections that no thread is using at the moment; a process that was forked makes its own."""
+    """Connections that no thread is using at the moment; a process that was forked makes its own.
 
-    def __init__(self, connect: Callable[[], Connection], end: Callable[[Connection], None]) -> None:
-        self._connect, self._end = connect, end
+    `lost` are the errors by which one that has been idle tells that it is of no more use.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        end: Callable[[Connection], None],
+        lost: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self._connect, self._end, self._lost = connect, end, lost
         self._idle: list[Connection] = []
         self._process = os.getpid()
         self._guard = threading.Lock()
         self._closed = False
 
     @contextmanager
-    def borrowed(self) -> Iterator[Connection]:
-        """A connection for one transaction; one with which anything has failed is not used again."""
-        connection = self._take() or self._connect()
+    def borrowed(self, begin: Callable[[Connection], object] = lambda _: None) -> Iterator[Connection]:
+        """A connection on which a transaction has begun; one with which anything has failed is not used again."""
+        connection = self._begun(begin)
         try:
             yield connection
         except BaseException:
@@ -107,6 +115,21 @@ class Pool(Generic[Connection]):
             idle, self._idle, self._closed = self._idle, [], True
         for connection in idle:
             self._end(connection)
+
+    def _begun(self, begin: Callable[[Connection], object]) -> Connection:
+        while idle := self._take():
+            try:
+                begin(idle)
+                return idle
+            except self._lost:  # the next one may have been lost too, and a new one tells whether there is any hope
+                self._end(idle)
+        connection = self._connect()
+        try:
+            begin(connection)
+        except BaseException:
+            self._end(connection)
+            raise
+        return connection
 
     def _take(self) -> Connection | None:
         with self._guard:

@@ -56,7 +56,7 @@ class ReportStore:
         by_task: dict[int, list[int]] = {}
         for at, arrival in enumerate(arrivals):
             by_task.setdefault(self._task(arrival.task_id), []).append(at)
-        outcomes = {}
+        outcomes: dict[int, Outcome] = {}
         with self._database.changing() as transaction:
             for task, places in sorted(by_task.items()):
                 outcomes.update(zip(places, take_in(transaction, task, [arrivals[at] for at in places]), strict=True))

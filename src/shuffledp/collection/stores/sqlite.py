@@ -61,7 +61,7 @@ class SQLiteDatabase:
         with self._transaction("BEGIN") as transaction:
             yield transaction
 
-    def forget(self) -> None:
+    def forget(self, *_: str) -> None:
         """Copies the log into the file and empties it; if others use it all the time, after the next change."""
         with self._writing, self._explained(), self._pool.borrowed() as connection:
             connection.execute(f"PRAGMA busy_timeout = {_MILLISECONDS_FOR_OTHERS}")
@@ -80,8 +80,7 @@ class SQLiteDatabase:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Transaction]:
-        with self._explained(), self._pool.borrowed() as connection:
-            connection.execute(begin)
+        with self._explained(), self._pool.borrowed(lambda connection: connection.execute(begin)) as connection:
             try:
                 yield _SQLiteTransaction(connection)
                 connection.execute("COMMIT")

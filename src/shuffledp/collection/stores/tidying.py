@@ -29,7 +29,7 @@ def tidy(database: Database, batch_id: bytes) -> None:
     """Deletes what a batch that is not only closed has left behind, also on the disk."""
     while not _step(database, batch_id):
         pass
-    database.forget()
+    database.forget("onions", "waiting", "members", "drafts", "pieces")
 
 
 def delete_draft(database: Database, batch_id: bytes, draft: bytes) -> None:
