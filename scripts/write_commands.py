@@ -4,7 +4,9 @@ Usage: python scripts/write_commands.py docs/reference/commands.md
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -25,7 +27,7 @@ What each command says with `--help`. Results go to stdout, as a table or with `
 | 1 | an optional library is missing |
 | 2 | the command line or a parameter is wrong |
 | 3 | data cannot be read or written, or does not fit |
-| 4 | `verify` found a statement that is false |
+| 4 | `verify` found a statement that is false, or a task gives less privacy than it claims or than is allowed |
 | 130 | interrupted |
 | 141 | whoever read stdout went away, as with `| head -1`; files are written all the same |
 """
@@ -33,13 +35,23 @@ What each command says with `--help`. Results go to stdout, as a table or with `
 
 def page() -> str:
     """The page as Markdown."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return HEAD + "".join(f"\n## shuffledp {name}\n\n```text\n{help_of(name)}\n```\n" for name in sorted(commands))
+    root = typer.main.get_command(app)
+    return HEAD + "".join(
+        f"\n## shuffledp {name}\n\n```text\n{help_of(name, command)}\n```\n" for name, command in commands_of(root)
+    )
 
 
-def help_of(name: str) -> str:
+def commands_of(group: Any, first: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command with its whole name, in order: a group, then what it holds."""
+    for name in sorted(group.commands):
+        command = group.commands[name]
+        yield f"{first}{name}", command
+        if hasattr(command, "commands"):
+            yield from commands_of(command, f"{first}{name} ")
+
+
+def help_of(name: str, command: Any) -> str:
     """What the command prints with --help, as plain text without boxes and colours."""
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
     command.rich_markup_mode = None
     context = command.make_context(f"shuffledp {name}", [], resilient_parsing=True, terminal_width=WIDTH)
     return str(command.get_help(context)).strip()

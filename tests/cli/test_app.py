@@ -2,13 +2,14 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 
 from shuffledp import __version__
-from shuffledp.cli import amplify, compare, demo, ledger, plan, protocols, run, separate, simulate, verify
+from shuffledp.cli import amplify, compare, demo, keys, ledger, plan, protocols, run, separate, simulate, task, verify
 from shuffledp.cli.app import app
 from shuffledp.cli.options import with_names
 from shuffledp.protocols import CATALOGUE
@@ -16,6 +17,8 @@ from tests.cli.commands import GUARANTEE, command, real_command
 
 MODULES = {module.__name__.rpartition(".")[2]: module for module in
            (amplify, compare, demo, ledger, plan, protocols, run, separate, simulate, verify)}  # fmt: skip
+GROUPS = {"task": task, "keys": keys}
+SUBCOMMANDS = [(group, name) for group, module in GROUPS.items() for name in module.COMMANDS]
 QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"],
            "separate": ["--h", "2"]}  # fmt: skip
 
@@ -44,6 +47,7 @@ def test_version_and_help():
     assert command("-h").stdout == command("--help").stdout
     assert set(MODULES) <= set(words(command("-h").stdout))
     assert {registered.name for registered in app.registered_commands} == set(MODULES)
+    assert {registered.name for registered in app.registered_groups} == set(GROUPS)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -64,6 +68,51 @@ def test_the_example_of_a_command_works(name, folder):
     result = command(*arguments, *QUICKER.get(name, []), cwd=folder)
     assert result.returncode == 0, result.stderr
     assert result.stdout
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_help_of_a_group(group):
+    shown = command(group, "--help")
+    assert shown.returncode == 0
+    assert command(group, "-h").stdout == shown.stdout
+    assert set(GROUPS[group].COMMANDS) <= set(words(shown.stdout))
+
+
+@pytest.mark.parametrize(("group", "name"), SUBCOMMANDS)
+def test_help_of_a_command_in_a_group(group, name):
+    shown = command(group, name, "--help")
+    assert shown.returncode == 0
+    assert command(group, name, "-h").stdout == shown.stdout
+    lines = [line.strip() for line in shown.stdout.splitlines()]
+    assert set(GROUPS[group].COMMANDS[name][1].splitlines()) <= {line + end for line in lines for end in ("", " ")}
+    assert not re.search(r"<\w+|FLOAT|INTEGER|TEXT|\{[a-z]\w*\}", shown.stdout)
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+@pytest.mark.slow
+def test_the_examples_of_keys_and_tasks_work_one_after_another(tmp_path):
+    (tmp_path / "themes.txt").write_text("dark\nlight\nsystem\n")
+    assert command("keys", "new", "--out", "analyzer.key", cwd=tmp_path).returncode == 0
+    ordered = [("keys", "new"), ("keys", "token"), ("keys", "tokens"),
+               ("task", "new"), ("task", "show"), ("task", "check"), ("keys", "destroy")]  # fmt: skip
+    assert sorted(ordered) == sorted(SUBCOMMANDS)
+    for group, name in ordered:
+        program, *arguments = shlex.split(GROUPS[group].COMMANDS[name][1].replace("\\\n", " "))
+        assert (program, *arguments[:2]) == ("shuffledp", group, name)
+        result = command(*arguments, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+
+
+def test_a_missing_library_of_collections_names_the_extra(monkeypatch, tmp_path):
+    for name in [name for name in sys.modules if name.startswith("shuffledp.collection")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    result = command("task", "show", tmp_path / "t.json")
+    assert result == (
+        1,
+        "",
+        "shuffledp task show: this needs msgspec: install it with  pip install 'shuffledp[collect]'\n",
+    )
 
 
 def test_help_names_the_protocols():

@@ -10,9 +10,16 @@ import typer
 from typer.core import TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import amplify, compare, demo, ledger, plan, protocols, run, separate, simulate, verify
-from shuffledp.cli.help import Command, without_type
-from shuffledp.errors import DataError, MissingExtraError, ShuffledpError
+from shuffledp.cli import amplify, compare, demo, keys, ledger, plan, protocols, run, separate, simulate, task, verify
+from shuffledp.cli.help import NAME, Command, Group, without_type
+from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+_COLLECTING = frozenset(
+    ("cryptography", "httptools", "httpx", "msgspec", "prometheus_client", "psycopg", "starlette", "uvicorn", "uvloop")
+)
+"""Libraries that only the commands of a collection need."""
 
 _BROKEN_PIPE = 128 + 13
 """What a shell reports for a program that the signal SIGPIPE ended, as it ends most others."""
@@ -36,7 +43,7 @@ class Commands(TyperGroup):
             _forget_stdout()
             raise typer.Exit(_BROKEN_PIPE) from None
         except OSError as error:
-            said = f"shuffledp {ctx.invoked_subcommand}: cannot write to stdout: {error.strerror}"
+            said = f"shuffledp {_name(ctx)}: cannot write to stdout: {error.strerror}"
             print(said, *_notes(error), sep="; ", file=sys.stderr)
             _forget_stdout()
             raise typer.Exit(3) from None
@@ -44,9 +51,25 @@ class Commands(TyperGroup):
             print("interrupted", *_notes(error), sep=": ", file=sys.stderr)
             raise typer.Exit(130) from None
         except ShuffledpError as error:
-            print(f"shuffledp {ctx.invoked_subcommand}: {error}", *_notes(error), sep="; ", file=sys.stderr)
-            code = 1 if isinstance(error, MissingExtraError) else 3 if isinstance(error, DataError) else 2
-            raise typer.Exit(code) from None
+            print(f"shuffledp {_name(ctx)}: {error}", *_notes(error), sep="; ", file=sys.stderr)
+            raise typer.Exit(_code(error)) from None
+        except ModuleNotFoundError as error:
+            if error.name not in _COLLECTING:
+                raise
+            print(f"shuffledp {_name(ctx)}: {MissingExtraError(error.name, extra='collect')}", file=sys.stderr)
+            raise typer.Exit(1) from None
+
+
+def _name(ctx: Any) -> str:
+    """Of the command that was called."""
+    return str(ctx.meta.get(NAME, ctx.invoked_subcommand))
+
+
+def _code(error: ShuffledpError) -> int:
+    for kind, code in ((MissingExtraError, 1), (BrokenPromiseError, 4), (DataError, 3)):
+        if isinstance(error, kind):
+            return code
+    return 2
 
 
 def _notes(error: BaseException) -> list[str]:
@@ -56,7 +79,7 @@ def _notes(error: BaseException) -> list[str]:
 
 app = typer.Typer(
     cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_HELP,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,6 +87,11 @@ app = typer.Typer(
 for module in (run, ledger, simulate, demo, plan, protocols, amplify, compare, separate, verify):
     name = module.__name__.rpartition(".")[2]
     app.command(name, cls=Command, epilog=f"Example:\n\n{module.EXAMPLE}")(getattr(module, name))
+for group in (task, keys):
+    together = typer.Typer(cls=Group, help=group.__doc__, no_args_is_help=True, context_settings=_HELP)
+    for name, (function, example) in group.COMMANDS.items():
+        together.command(name, cls=Command, epilog=f"Example:\n\n{example}")(function)
+    app.add_typer(together, name=group.__name__.rpartition(".")[2])
 
 
 def _print_version(asked: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option, shortened
+from shuffledp.cli.options import flag, option, pair
 from shuffledp.cli.output import (
     new_table,
     note_written,
@@ -72,11 +72,11 @@ def ledger(
         keep_existing([figure], force=force)
     if (spent_elsewhere is None) != (what is None):
         raise ParameterError("--spent-elsewhere and --what belong together: how much, and for what")
-    spent = None if spent_elsewhere is None else _pair("--spent-elsewhere", spent_elsewhere)
+    spent = None if spent_elsewhere is None else pair("--spent-elsewhere", spent_elsewhere)
     if spent is not None:  # before a file is made
         check_guarantee(*spent, name="{} of --spent-elsewhere")
     if limit is not None:
-        epsilon, delta = _pair("--limit", limit)
+        epsilon, delta = pair("--limit", limit)
         if file.exists():
             raise ParameterError(
                 f"{file} exists already, and the limit of a ledger cannot be changed: leave out --limit to see it, or "
@@ -99,17 +99,6 @@ def ledger(
     if figure is not None:
         draw_budget(standing, figure)
         note_written(figure)
-
-
-def _pair(name: str, text: str) -> tuple[float, float]:
-    """An epsilon and a delta with a comma between them; their range is checked where they are used."""
-    try:
-        epsilon, delta = (float(part) for part in text.split(","))
-    except ValueError:
-        raise ParameterError(
-            f"{name} must be an epsilon and a delta with a comma between them, such as 3,1e-5; got {shortened(text)}"
-        ) from None
-    return epsilon, delta
 
 
 def _as_json(standing: Standing) -> dict[str, Any]:

@@ -166,6 +166,17 @@ def parse_wholes(text: str, *, name: str) -> list[int]:
     return [parse_whole(part, name=name) for part in parts]
 
 
+def pair(name: str, text: str) -> tuple[float, float]:
+    """An epsilon and a delta with a comma between them; their range is checked where they are used."""
+    try:
+        epsilon, delta = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(
+            f"{name} must be an epsilon and a delta with a comma between them, such as 3,1e-5; got {shortened(text)}"
+        ) from None
+    return epsilon, delta
+
+
 _MOST_DIGITS = 4000
 """Python reads no longer numbers from text."""
 

@@ -117,7 +117,7 @@ class Places:
         self.size = len(values) + 2
 
     def bin_of(self, answer: Any) -> int:
-        """The place of an answer; of none, or of an empty text, (none), of an unknown one (other). Fails on no answer."""
+        """The place of an answer: no answer or an empty text is (none), an unknown one (other). It never fails."""
         if answer is None or (isinstance(answer, str) and not answer):
             return self.size - 1
         try:

@@ -35,7 +35,7 @@ MOST_SHUFFLERS = 8
 
 LONGEST_QUESTION = 1_000
 LONGEST_REPORT = 2**28
-"""Bytes of a report with as many messages as may be: whoever is asked must be able to make it, and servers to take it."""
+"""Bytes of a report with as many messages as may be: people must be able to make it, and servers to take it."""
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _MOST_BYTES = 64 * 2**20
@@ -245,7 +245,9 @@ def task_of(content: bytes) -> Task:
     if len(content) > _MOST_BYTES:
         raise TaskError(f"it is longer than {_MOST_BYTES:,} bytes")
     try:
-        plain = json.loads(content.decode(), object_pairs_hook=_without_repeats, parse_float=_no_float, parse_constant=_no_float)
+        plain = json.loads(
+            content.decode(), object_pairs_hook=_without_repeats, parse_float=_no_float, parse_constant=_no_float
+        )
         task = msgspec.convert(plain, Task)
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, TaskError):

@@ -1,0 +1,51 @@
+"""What a task costs each person who answers: messages, bytes, and the time that this machine takes for them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+
+from shuffledp.collection.envelope.report import ID_BYTES, seal_onion, seal_report
+from shuffledp.collection.task import Task
+from shuffledp.collection.task.task import SEALING_BYTES
+
+_TIMED = 16
+"""Messages that are sealed to see how long one takes: a few milliseconds."""
+
+_HEAD_BYTES = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Of one report: messages and bytes, expected and at most, and the expected milliseconds on this machine."""
+
+    messages: float
+    most_messages: int
+    bytes: float
+    most_bytes: int
+    milliseconds: float
+
+
+def cost(task: Task) -> Cost:
+    """The cost of one report; a few messages are sealed to see how fast this machine is."""
+    expected = min(task.protocol.messages_per_user.expected, task.most_messages)
+    return Cost(
+        messages=expected,
+        most_messages=task.most_messages,
+        bytes=SEALING_BYTES + _HEAD_BYTES + expected * task.onion_length(0),
+        most_bytes=task.longest_report,
+        milliseconds=_milliseconds(task, expected),
+    )
+
+
+def _milliseconds(task: Task, expected: float) -> float:
+    """Drawing the messages once and sealing a report of one, then as many onions more as are expected."""
+    start = time.perf_counter()
+    task.protocol.randomize(0)
+    seal_report(task, [0], report_id=secrets.token_bytes(ID_BYTES), time=0)
+    once = time.perf_counter() - start
+    start = time.perf_counter()
+    for _ in range(_TIMED):
+        seal_onion(task, 0)
+    return 1000 * (once + (time.perf_counter() - start) / _TIMED * (expected - 1))

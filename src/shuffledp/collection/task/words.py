@@ -1,0 +1,204 @@
+"""A task in words, for the people who are asked: what is asked and counted, what is promised, and whom they trust."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from shuffledp.collection.task.answers import NONE, OTHER, AnswerRange, AnswersElsewhere
+from shuffledp.collection.task.task import Place, Task
+from shuffledp.errors import BrokenPromiseError
+from shuffledp.words import (
+    counted,
+    magnitude,
+    people_at_most,
+    percent_at_most,
+    readable,
+    share_at_most,
+    shown,
+    sure_percent,
+)
+
+if TYPE_CHECKING:
+    from shuffledp.collection.client.cost import Cost
+
+_BETA = 0.05
+"""Errors are said with the probability with which the planner compares them."""
+
+_LISTED = 12
+"""More answers than this are not read in a sentence."""
+
+_ADMITTED = {
+    "anybody": (
+        "Anybody may send a report, as often as they like under different numbers. Whoever wants to find out about one "
+        "person can therefore fill a group with reports of their own and be left with that person's messages; that "
+        "enough of a group are really other people ({honest}) rests on nobody doing so."
+    ),
+    "secret": (
+        "Only whoever knows the task's secret may send a report, and may do so more than once. That enough of a group "
+        "are really other people ({honest}) rests on all who know the secret sending only their own report."
+    ),
+    "tokens": (
+        "Every report needs a token that can be spent once; tokens are handed out by whoever runs the first shuffler, "
+        "and are not kept beside reports. Whoever hands them out decides who the people of a group are, and so must be "
+        "trusted that enough of them are real ({honest})."
+    ),
+}
+
+
+def in_words(task: Task, *, cost: Cost | None = None, now: datetime | None = None) -> dict[str, str]:
+    """Paragraphs by title; `cost` is what a report costs here."""
+    parts = {
+        "Question": shown(task.question, width=1000),
+        "What is counted": _counted(task),
+        "Guarantee": guarantee_in_words(task),
+        "Who must be trusted": _trust(task),
+        "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
+        "What leaves the device": _leaves(task),
+        "How sure": _accuracy(task),
+        "How long": _times(task, now or datetime.now(UTC)),
+    }
+    if cost is not None:
+        parts["Cost for each person"] = _cost(cost)
+    parts["Number of the task"] = (
+        f"{task.name}. It stands for the whole task: question, answers, noise, servers and keys. Compare it with what "
+        "others were given."
+    )
+    return parts
+
+
+def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
+    """The same for machines."""
+    promise, broken = promise_of(task)
+    return {
+        "id": task.name,
+        "question": task.question,
+        "answers": task.answers.size,
+        "protocol": task.protocol_used.name,
+        "users": task.users,
+        "honest_users": task.honest_users,
+        "guarantee": {
+            "epsilon": task.guarantee.epsilon,
+            "delta": task.guarantee.delta,
+            "kept": broken is None,
+            "reached_delta": promise,
+            "problem": broken,
+        },
+        "admission": task.admission,
+        "opens": task.opening,
+        "closes": task.closing,
+        "time_precision": task.time_precision,
+        "shufflers": [{"address": place.address, "key": place.key} for place in task.shufflers],
+        "analyzer": {"address": task.analyzer.address, "key": task.analyzer.key},
+        "most_messages": task.most_messages,
+        "error": {"beta": _BETA, "people": task.protocol.error(_BETA).simultaneous},
+        "cost": cost,
+    }
+
+
+def promise_of(task: Task) -> tuple[float | None, str | None]:
+    """The delta that is reached, or why the promise is not kept."""
+    try:
+        return task.check().reached, None
+    except BrokenPromiseError as error:
+        return None, str(error)
+
+
+def guarantee_in_words(task: Task) -> str:
+    """What is promised and what that means; or that it is not kept."""
+    promised, (reached, broken) = task.guarantee, promise_of(task)
+    if reached is None:
+        return f"NOT KEPT. The task claims {promised}, but {broken}."
+    factor = share_at_most(math.exp(promised.epsilon), digits=3)
+    return (
+        f"{promised} for every single person, computed just now from the task's numbers (delta is at most "
+        f"{share_at_most(reached, digits=3)}). In words: whatever somebody answers, the chance of anything that could "
+        f"be published is at most {factor} times what it would be had they answered anything else, plus at most "
+        f"{share_at_most(promised.delta)}. Not hidden: that somebody took part, and what is true of many people "
+        "together."
+    )
+
+
+def _counted(task: Task) -> str:
+    answers = task.answers
+    if isinstance(answers, AnswerRange):
+        listed = f"each whole number from {answers.start:,} to {answers.stop - 1:,}"
+    elif isinstance(answers, AnswersElsewhere):
+        listed = f"each of the {readable(answers.size)} answers listed at {answers.address} (SHA-256 {answers.sha256})"
+    elif answers.size <= _LISTED:
+        listed = f"each of {', '.join(shown(value) for value in answers.values)}"
+    else:
+        first = ", ".join(shown(value) for value in answers.values[: _LISTED // 2])
+        listed = f"each of the {readable(answers.size)} answers in the task ({first} and so on)"
+    return (
+        f"How many people answer {listed}; other answers together as {OTHER}, no answer as {NONE}. Counts are made for "
+        f"groups of exactly {readable(task.users)} people; what is sent by people who fill no group is deleted unread."
+    )
+
+
+def _honest(task: Task) -> str:
+    if task.honest_users == task.users:
+        return f"all {readable(task.users)} of each group"
+    return f"at least {readable(task.honest_users)} of each {readable(task.users)}"
+
+
+def _trust(task: Task) -> str:
+    number = len(task.shufflers)
+    mixing = (
+        f"the shuffler {_host(task.shufflers[0])}"
+        if number == 1
+        else f"at least one of the {number} shufflers {' and '.join(_host(place) for place in task.shufflers)}"
+    )
+    return (
+        f"That {mixing} mixes and does not work together with the analyzer {_host(task.analyzer)}; and that other "
+        f"people ({_honest(task)}) follow the protocol, since the noise is theirs. A shuffler that drops everybody's "
+        "messages but one person's, and makes up the rest, defeats this protection, as it does in every system that "
+        "mixes messages. Nobody needs to be trusted with an answer: none "
+        "leaves the device readable for the shufflers, nor with a sender for the analyzer."
+    )
+
+
+def _host(place: Place) -> str:
+    return shown(place.address, width=80)
+
+
+def _leaves(task: Task) -> str:
+    later = len(task.shufflers) > 1
+    return (
+        "Randomized messages, each encrypted so that only the analyzer can read it"
+        + (", within layers for the shufflers" if later else "")
+        + ". The first shuffler sees a network address, how many messages came (a random number that is as likely for "
+        f"any answer), and the time in steps of {duration(task.time_precision)}; the analyzer sees the messages of a "
+        "whole group in random order. An answer is randomized once: sending again sends the same bytes."
+    )
+
+
+def _accuracy(task: Task) -> str:
+    error = task.protocol.error(_BETA).simultaneous
+    return (
+        f"With a chance of at least {sure_percent(_BETA)} % no published count of a group is off by more than "
+        f"{people_at_most(error)} ({percent_at_most(error, task.users)} of its people)."
+    )
+
+
+def _times(task: Task, now: datetime) -> str:
+    opens, closes = (f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (task.opens, task.closes))
+    state = "not open yet" if now < task.opens else "open now" if now < task.closes else "closed"
+    return f"From {opens} to {closes} ({state})."
+
+
+def duration(seconds: int) -> str:
+    """A length of time in its largest whole unit."""
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds % length == 0:
+            return counted(seconds // length, unit)
+    return counted(seconds, "second")
+
+
+def _cost(cost: Cost) -> str:
+    return (
+        f"{magnitude(cost.messages)} messages on average, at most {cost.most_messages:,}; "
+        f"{math.ceil(cost.bytes):,} bytes on average, at most {cost.most_bytes:,}; about "
+        f"{magnitude(cost.milliseconds)} milliseconds, measured on this machine."
+    )

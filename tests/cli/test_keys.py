@@ -1,0 +1,155 @@
+"""`shuffledp keys`: key pairs, tokens, and destroying them."""
+
+import hashlib
+import json
+import stat
+
+import pytest
+
+from shuffledp.collection.envelope.keys import read_key, read_secret
+from shuffledp.collection.service.tokens import hash_of
+from shuffledp.collection.stores import Arrival, open_report_store
+from tests.cli.commands import command
+from tests.collection.tasks import CLOSES, OPENS, small_task
+
+
+def keys(folder, *arguments):
+    return command("keys", *arguments, cwd=folder)
+
+
+def test_a_new_key_is_for_its_owner_only_and_its_public_part_is_printed(tmp_path):
+    made = keys(tmp_path, "new", "--out", "s.key")
+    assert made.returncode == 0
+    assert made.stderr == "wrote s.key\n"
+    assert made.stdout.strip() == read_key(tmp_path / "s.key").public
+    assert stat.S_IMODE((tmp_path / "s.key").stat().st_mode) == 0o600
+    assert read_key(tmp_path / "s.key").private_bytes.hex() not in made.stdout
+
+
+def test_a_key_is_never_overwritten(tmp_path):
+    keys(tmp_path, "new", "--out", "s.key")
+    before = (tmp_path / "s.key").read_bytes()
+    again = keys(tmp_path, "new", "--out", "s.key")
+    assert again.returncode == 2
+    assert "a secret is never overwritten" in again.stderr
+    assert (tmp_path / "s.key").read_bytes() == before
+
+
+def test_a_folder_that_does_not_exist(tmp_path):
+    result = keys(tmp_path, "new", "--out", "none/s.key")
+    assert result == (3, "", "shuffledp keys new: none/s.key cannot be written: No such file or directory\n")
+
+
+def test_only_the_hash_of_a_token_is_printed(tmp_path):
+    made = keys(tmp_path, "token", "--out", "t", "--json")
+    token = read_secret(tmp_path / "t").strip()
+    assert len(token) == 43
+    assert json.loads(made.stdout) == {"file": "t", "sha256": hashlib.sha256(token.encode()).hexdigest()}
+    assert token not in made.stdout + made.stderr
+    assert stat.S_IMODE((tmp_path / "t").stat().st_mode) == 0o600
+    assert keys(tmp_path, "token", "--out", "t2").stdout.strip() == hash_of(read_secret(tmp_path / "t2").strip()).hex()
+
+
+def test_one_time_tokens_and_their_hashes_in_another_order(tmp_path):
+    made = keys(tmp_path, "tokens", "--number", "200", "--out", "t", "--hashes", "h")
+    assert (made.returncode, made.stdout) == (0, "")
+    tokens, hashes = ((tmp_path / name).read_text().splitlines() for name in "th")
+    assert len(set(tokens)) == 200
+    assert hashes == sorted(hash_of(token).hex() for token in tokens)
+    assert stat.S_IMODE((tmp_path / "t").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--number", "0", "--out", "t", "--hashes", "h"], "--number must be from 1 to 10,000,000, got 0"),
+        (["--number", "5", "--out", "t", "--hashes", "t"], "t is given twice as an output"),
+        (["--number", "5", "--out", "t", "--hashes", "here"], "here already exists"),
+        (["--number", "5", "--out", "here", "--hashes", "h"], "here exists, and a secret is never overwritten"),
+    ],
+)
+def test_tokens_that_are_not_made_leave_nothing_behind(tmp_path, arguments, reason):
+    (tmp_path / "here").write_text("mine")
+    result = keys(tmp_path, "tokens", *arguments)
+    assert result.returncode == 2
+    assert reason in result.stderr
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"here": "mine"}
+
+
+@pytest.fixture
+def over(tmp_path):
+    return _kept(tmp_path, closes=OPENS.replace(year=2021))
+
+
+def _kept(folder, *, closes, shufflers=2):
+    from shuffledp.collection.envelope.keys import write_key
+
+    kept = small_task(shufflers=shufflers, closes=closes)
+    (folder / "t.json").write_text(kept.task.to_json())
+    for at, pair in enumerate(kept.keys):
+        write_key(pair, folder / f"{at}.key")
+    return kept
+
+
+def test_a_key_is_destroyed_only_when_asked_twice(tmp_path, over):
+    content = (tmp_path / "1.key").read_bytes()
+    first = keys(tmp_path, "destroy", "1.key", "--task", "t.json")
+    assert first.returncode == 2
+    assert "nothing was destroyed: add --yes" in first.stderr
+    assert f"It is the key of shuffler 2 of 2 of the task {over.task.name}." in first.stdout
+    assert "Without it nobody can read batches that were not opened yet." in first.stdout
+    assert "is open until" not in first.stdout
+    assert (tmp_path / "1.key").read_bytes() == content
+    done = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--yes")
+    assert done.returncode == 0
+    assert "1.key was overwritten and deleted" in done.stdout
+    assert not (tmp_path / "1.key").exists()
+
+
+def test_the_bytes_of_a_destroyed_key_are_overwritten_before_they_are_unlinked(tmp_path, over):
+    (tmp_path / "another name").hardlink_to(tmp_path / "2.key")
+    secret = over.keys[2].private_bytes.hex().encode()
+    assert secret in (tmp_path / "another name").read_bytes()
+    keys(tmp_path, "destroy", "2.key", "--task", "t.json", "--yes")
+    assert secret not in (tmp_path / "another name").read_bytes()
+
+
+def test_who_destroys_the_key_of_an_open_task_is_told(tmp_path):
+    _kept(tmp_path, closes=CLOSES)
+    said = keys(tmp_path, "destroy", "0.key", "--task", "t.json").stdout
+    assert "The task is open until 2100-01-01T00:00:00Z: people's reports would be refused or lost." in said
+    assert "Without it nobody can read reports that arrive from now on." in said
+    assert "the analyzer" in keys(tmp_path, "destroy", "2.key", "--task", "t.json").stdout
+
+
+def test_what_waits_in_the_store_is_said(tmp_path, over):
+    with open_report_store(tmp_path / "s.db") as store:
+        store.prepare(over.task)
+        store.add([Arrival(task_id=over.task.id, report_id=bytes([at] * 16), digest=bytes(16), onions=b"x", number=1)
+                   for at in range(3)])  # fmt: skip
+    said = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "sqlite:///s.db")
+    assert (
+        "In the store 3 reports in no batch yet and 0 batches not handed on are waiting for this task." in said.stdout
+    )
+    missing = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "none.db", "--yes")
+    assert missing.returncode == 2
+    assert "there is no store none.db" in missing.stderr
+    assert (tmp_path / "1.key").exists()
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_key_of_another_task_is_not_destroyed(tmp_path, over):
+    keys(tmp_path, "new", "--out", "other.key")
+    result = keys(tmp_path, "destroy", "other.key", "--task", "t.json", "--yes")
+    assert result.returncode == 2
+    assert "does not name this key" in result.stderr
+    assert (tmp_path / "other.key").exists()
+
+
+def test_a_file_that_is_no_key_is_not_destroyed(tmp_path, over):
+    (tmp_path / "notes").touch(0o600)
+    (tmp_path / "notes").write_text("mine")
+    result = keys(tmp_path, "destroy", "notes", "--task", "t.json", "--yes")
+    assert result.returncode == 3
+    assert "notes is no private key of shuffledp" in result.stderr
+    assert (tmp_path / "notes").read_text() == "mine"

@@ -1,0 +1,222 @@
+"""`shuffledp task`: made, shown and checked on the command line."""
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shuffledp.cli.times import length_of, moment_of
+from shuffledp.collection.envelope.keys import KeyPair, write_key
+from shuffledp.collection.task import AnswerRange, AnswersElsewhere, read_task
+from shuffledp.errors import ParameterError
+from tests.cli.commands import GUARANTEE, command
+from tests.collection.tasks import small_task
+
+KEYS = [KeyPair.generate() for _ in range(3)]
+SERVERS = ["--shuffler", f"http://127.0.0.1:1={KEYS[0].public}", "--analyzer", f"http://127.0.0.1:3={KEYS[2].public}"]
+PEOPLE = ["--users", "300", *GUARANTEE]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "themes.txt").write_text("dark\nlight\nsystem\n")
+    return tmp_path
+
+
+def new(folder, *arguments, servers=SERVERS, answers=("--domain", "themes.txt")):
+    asked = ["--question", "Which theme?", *PEOPLE, *servers, *answers, "--out", "t.json"]
+    return command("task", "new", *asked, *arguments, cwd=folder)
+
+
+def test_a_task_is_made_shown_and_checked(folder):
+    made = new(folder, "--protocol", "sparse", "--admission", "tokens", "--honest-users", "250")
+    assert made.returncode == 0, made.stderr
+    assert made.stderr == "wrote t.json\n"
+    task = read_task(folder / "t.json")
+    assert (task.question, task.users, task.honest_users, task.admission) == ("Which theme?", 300, 250, "tokens")
+    assert task.answers.values == ["dark", "light", "system"]
+    assert task.shufflers[0].key == KEYS[0].public
+    assert task.closes - task.opens == timedelta(days=30)
+    shown = command("task", "show", "t.json", cwd=folder)
+    assert shown.returncode == 0
+    assert [line for line in shown.stdout.splitlines() if not line.startswith("Cost")] == [
+        line for line in made.stdout.splitlines() if not line.startswith("Cost")
+    ]
+    checked = command("task", "check", "t.json", "--pin", task.name, "--at-most", "1,1e-6", cwd=folder)
+    assert checked.returncode == 0
+    assert checked.stdout.startswith("Kept: at epsilon 1 delta is at most 1e-06, computed as an upper bound;")
+    assert task.name in checked.stdout
+
+
+def test_what_people_are_told(folder):
+    two = ["--shuffler", f"http://127.0.0.1:1={KEYS[0].public}", "--shuffler", f"https://two.example={KEYS[1].public}",
+           "--analyzer", f"http://127.0.0.1:3={KEYS[2].public}"]  # fmt: skip
+    said = new(folder, "--honest-users", "250", servers=two).stdout
+    for words in (
+        "Which theme?",
+        "How many people answer each of dark, light, system; other answers together as (other), no answer as (none).",
+        "groups of exactly 300 people",
+        "(1, 1e-06)-differential privacy for every single person",
+        "at most 2.72 times",
+        "at least one of the 2 shufflers http://127.0.0.1:1 and https://two.example mixes",
+        "does not work together with the analyzer http://127.0.0.1:3",
+        "(at least 250 of each 300) follow the protocol",
+        "A shuffler that drops everybody's messages but one person's, and makes up the rest, defeats",
+        "Anybody may send a report",
+        "within layers for the shufflers",
+        "in steps of 1 hour",
+        "messages on average, at most",
+        "(open now)",
+    ):
+        assert words in said
+    for ours in ("bins", "phantom", "lone", "noise law"):
+        assert ours not in said
+
+
+@pytest.mark.parametrize(("admission", "words"), [("secret", "knows the task's secret"), ("tokens", "spent once")])
+def test_what_follows_from_the_admission_is_said(folder, admission, words):
+    assert words in new(folder, "--admission", admission).stdout
+
+
+def test_a_task_in_json(folder):
+    made = json.loads(new(folder, "--json").stdout)
+    task = read_task(folder / "t.json")
+    assert made["id"] == task.name
+    assert made["guarantee"]["kept"] is True
+    assert made["guarantee"]["reached_delta"] == task.check().reached
+    assert made["cost"]["most_bytes"] == task.longest_report
+    assert made["cost"]["messages"] == task.protocol.messages_per_user.expected
+    checked = json.loads(command("task", "check", "t.json", "--json", cwd=folder).stdout)
+    assert checked["promise"]["reached"] == task.check().reached
+
+
+def test_numbers_from_one_to_the_other_both_included(folder):
+    assert "each whole number from 1 to 5;" in new(folder, answers=("--range", "1:5")).stdout
+    assert read_task(folder / "t.json").answers == AnswerRange(1, 6)
+
+
+def test_a_list_that_is_kept_elsewhere(folder):
+    said = new(folder, "--domain-at", "https://lists.example/themes.txt").stdout
+    content = (folder / "themes.txt").read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    task = read_task(folder / "t.json")
+    assert task.answers == AnswersElsewhere("https://lists.example/themes.txt", sha256, 3)
+    assert task.with_answers(content).bin_of("light") == 1
+    assert f"listed at https://lists.example/themes.txt (SHA-256 {sha256})" in said
+
+
+def test_keys_are_given_by_their_files_too(folder):
+    write_key(KEYS[0], folder / "private.key")
+    (folder / "public.txt").write_text(KEYS[2].public.upper() + "\n")
+    servers = ["--shuffler", "http://127.0.0.1:1=private.key", "--analyzer", "http://127.0.0.1:3=public.txt"]
+    assert new(folder, servers=servers).returncode == 0
+    task = read_task(folder / "t.json")
+    assert (task.shufflers[0].key, task.analyzer.key) == (KEYS[0].public, KEYS[2].public)
+    assert KEYS[0].private_bytes.hex() not in (folder / "t.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (["--range", "1:5"], 2, "either --domain with a file, or --range"),
+        (["--honest-users", "301"], 2, "honest_users"),
+        (["--admission", "everybody"], 2, "admission must be one of anybody, secret, tokens; got 'everybody'"),
+        (["--protocol", "blanket"], 2, "a task's protocol must be one of hist,"),
+        (["--opens", "soon"], 2, "--opens must be a time such as"),
+        (["--opens", "2027-01-01", "--closes", "2026-01-01"], 3, "a task must open before it closes"),
+        (["--time-precision", "1m"], 2, "--time-precision must be a length of time such as 30d"),
+        (["--domain-at", "nowhere"], 3, "the address of the list of answers must be such as https://host:port"),
+        (["--shuffler", "http://127.0.0.1:1"], 2, "--shuffler needs an address and a public key"),
+        (["--shuffler", "http://127.0.0.1:1=none.key"], 2, "a public key has 64 hexadecimal digits, or is in a file"),
+        (["--shuffler", f"http://127.0.0.1:9={KEYS[2].public}"], 3, "two servers of the task have the same key"),
+        (["--shuffler", f"http://127.0.0.1:9={'0' * 64}"], 3, "the key of --shuffler is no public key"),
+        (["--shuffler", f"ftp://127.0.0.1={KEYS[1].public}"], 3, "the address of --shuffler must be such as"),
+        (["--epsilon", "0"], 2, "epsilon must be above 0"),
+        (["--users", "5", "--protocol", "hist"], 2, "users=5 is too few"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_and_nothing_is_written(folder, arguments, code, reason):
+    result = new(folder, *arguments)
+    assert result.stderr.startswith("shuffledp task new: ")
+    assert reason in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.returncode == code
+    assert not (folder / "t.json").exists()
+
+
+@pytest.mark.parametrize("text", ["5", "5:1", "a:b", "1:2:3", ":"])
+def test_ranges_that_are_none(folder, text):
+    result = new(folder, answers=("--range", text))
+    assert result.returncode == 2
+    assert "--range must be two whole numbers such as 1:5" in result.stderr
+
+
+def test_a_task_is_not_overwritten_unless_told(folder):
+    new(folder)
+    before = (folder / "t.json").read_bytes()
+    again = new(folder)
+    assert again.returncode == 2
+    assert "t.json already exists" in again.stderr
+    assert (folder / "t.json").read_bytes() == before
+    assert new(folder, "--force", "--range", "1:5", answers=()).returncode == 0
+    assert (folder / "t.json").read_bytes() != before
+
+
+def changed(folder, **fields):
+    plain = json.loads(small_task(protocol="hist").task.to_json())
+    (folder / "changed.json").write_text(json.dumps({**plain, **fields}))
+    return folder / "changed.json"
+
+
+def test_exit_codes_of_a_check(folder):
+    good, name = changed(folder), small_task(protocol="hist").task.name
+    assert command("task", "check", good, "--pin", name.upper()).returncode == 0
+    assert command("task", "check", good, "--at-most", "0.5,1e-6").returncode == 4
+    pinned = command("task", "check", good, "--pin", "0" * 64)
+    assert pinned.returncode == 3
+    assert f"is not the task that was pinned: its number is {name}" in pinned.stderr
+    assert command("task", "check", folder / "none.json").returncode == 3
+    assert command("task", "check", changed(folder, users="many")).returncode == 3
+    assert command("task", "check", good, "--at-most", "0.5").returncode == 2
+    assert command("task", "check", changed(folder, most_messages=2)).returncode == 4
+    assert command("task", "check", changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})).returncode == 4
+
+
+def test_a_broken_promise_is_shown_as_one(folder):
+    path = changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})
+    shown = command("task", "show", path)
+    assert shown.returncode == 4
+    assert "Guarantee: NOT KEPT. The task claims (0.1, 1e-06)-differential privacy, but" in shown.stdout
+    answer = command("task", "show", path, "--json")
+    assert answer.returncode == 4
+    assert json.loads(answer.stdout)["guarantee"]["kept"] is False
+
+
+NOW = datetime(2027, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("30d", NOW + timedelta(days=30)),
+        ("45min", NOW + timedelta(minutes=45)),
+        ("90s", NOW + timedelta(seconds=90)),
+        ("2w", NOW + timedelta(weeks=2)),
+        ("2027-02-01", datetime(2027, 2, 1, tzinfo=UTC)),
+        ("2027-02-01T10:00", datetime(2027, 2, 1, 10, tzinfo=UTC)),
+        ("2027-02-01T10:00:30Z", datetime(2027, 2, 1, 10, 0, 30, tzinfo=UTC)),
+        ("2027-02-01T10:00+02:00", datetime(2027, 2, 1, 8, tzinfo=UTC)),
+    ],
+)
+def test_moments_as_people_write_them(text, moment):
+    assert moment_of(text, name="--opens", after=NOW) == moment
+
+
+@pytest.mark.parametrize("text", ["", "d", "-1d", "0d", "1.5h", "1 day", "999999999d", "2027-13-01", "\N{ARABIC-INDIC DIGIT ONE}d"])
+def test_moments_that_are_none(text):
+    with pytest.raises(ParameterError, match="--opens must be a time"):
+        moment_of(text, name="--opens", after=NOW)
+    if text != "999999999d":
+        with pytest.raises(ParameterError, match="--for must be a length"):
+            length_of(text, name="--for")
