@@ -6,7 +6,9 @@ ShuffledpError
 |   `-- BudgetError                  a release is over the limit of its ledger; carries the epsilon that would fit
 |-- DataError (ValueError)           values, messages or counts that do not fit the protocol
 |   |-- TaskError                    a file that is no task, or one that contradicts itself
-|   `-- BrokenPromiseError           a task whose parameters give less privacy than it claims, or than somebody allows
+|   |-- BrokenPromiseError           a task whose parameters give less privacy than it claims, or than somebody allows
+|   `-- RefusedError                 a report that no server will take, and why; sending it again does not help
+|-- UnreachableError                 a report could not be handed over now; nothing is lost, send it again later
 `-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
 
 No message contains a person's value.
@@ -49,6 +51,25 @@ class TaskError(DataError):
 
 class BrokenPromiseError(DataError):
     """The parameters of a task give less privacy than it claims, or than the person who is asked allows."""
+
+
+class RefusedError(DataError):
+    """A report is refused for good; `reason` is a word of collection/reasons.py."""
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class UnreachableError(ShuffledpError):
+    """A server did not answer, or asks to try again later: nothing is lost, and the same bytes are sent then.
+
+    `reason` is a word of collection/reasons.py, where the server said one.
+    """
+
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class MissingExtraError(ShuffledpError, ImportError):

@@ -1,0 +1,75 @@
+"""What a person checks before they answer: the promise, whether it is the task they were told of, its time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from shuffledp.collection.client.sending import SECONDS, fetch
+from shuffledp.collection.reasons import Reason
+from shuffledp.collection.task import AnswersElsewhere, Promise, Task, moment_in_text
+from shuffledp.errors import DataError, ParameterError, RefusedError, TaskError, UnreachableError
+
+_MOST_LIST_BYTES = 1 << 28
+"""Of a list of answers that is kept elsewhere: a person's machine holds it in memory."""
+
+_MOST_REMEMBERED = 1000
+_checked: dict[tuple[bytes, tuple[float, float] | None], Promise] = {}
+"""Promises by the task's id, which stands for all that they are computed from: each is computed once in a process."""
+
+
+def checked(task: Task, at_most: tuple[float, float] | None = None) -> Promise:
+    """The promise of a task, computed once; refused where it is not kept or is less than is allowed."""
+    if at_most is not None:
+        try:
+            epsilon, delta = at_most
+            at_most = (float(epsilon), float(delta))
+        except (TypeError, ValueError):
+            raise ParameterError("at_most must be an epsilon and a delta, such as (1, 1e-6)") from None
+    known = _checked.get((task.id, at_most))
+    if known is None:
+        if len(_checked) >= _MOST_REMEMBERED:
+            _checked.clear()
+        known = _checked[task.id, at_most] = task.check(at_most)
+    return known
+
+
+def check_pin(task: Task, pin: str | bytes | None) -> None:
+    """Refuses a task that is another than somebody was told of."""
+    if pin is None:
+        return
+    text = pin.hex() if isinstance(pin, bytes) else pin
+    if not isinstance(text, str) or len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
+        raise ParameterError("pin must be the id of a task: 64 hexadecimal digits, all of them")
+    if text.lower() != task.name:
+        raise TaskError(f"this is the task {task.name}, and not {text.lower()}, the one that is pinned: do not answer")
+
+
+def check_open(task: Task) -> None:
+    """Refuses a task that is not open by the clock of this machine."""
+    now = datetime.now(UTC)
+    if now < task.opens:
+        raise UnreachableError(f"the task opens at {moment_in_text(task.opens)}", reason=Reason.NOT_YET_OPEN)
+    if now >= task.closes:
+        raise RefusedError(f"the task was closed at {moment_in_text(task.closes)}", reason=Reason.CLOSED)
+
+
+def fetch_answers(task: Task, *, beside: Path | None, timeout: float = SECONDS) -> bytes | None:
+    """Fetches the list of answers where it is kept elsewhere, and checks its fingerprint.
+
+    It is at an address, or in a file in the folder of the task. Returns it, or None where the task has its answers.
+    """
+    if not isinstance(task.answers, AnswersElsewhere) or "places" in vars(task):
+        return None
+    address = task.answers.address
+    if address.startswith(("http://", "https://")):
+        content = fetch(address, most=_MOST_LIST_BYTES, timeout=timeout)
+    elif beside is None or Path(address).name != address:
+        raise TaskError("the list of answers must be at an address of the web, or be a file beside the task's file")
+    else:
+        try:
+            content = (beside / address).read_bytes()
+        except OSError as error:
+            raise DataError(f"the list of answers {beside / address} cannot be read: {error.strerror}") from None
+    task.with_answers(content)
+    return content

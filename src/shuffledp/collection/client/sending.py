@@ -1,0 +1,167 @@
+"""Handing a report to the first shuffler over HTTP, and what its answer means.
+
+Only 201 says that a report is taken: anything between that answers for the server, such as a page to log in to a
+network, says something else. A refusal is final if the server gives a reason for which trying again does not help;
+whatever else happens, nothing is lost and the same bytes can be sent later.
+
+A request says nothing about whoever sends it: the same few headers for everybody, no cookies, no redirects.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, Literal
+
+import httpx
+
+from shuffledp.collection.reasons import Reason
+from shuffledp.collection.task import Task
+from shuffledp.errors import ParameterError, RefusedError, UnreachableError
+
+SECONDS = 30.0
+"""How long a server may take to answer, unless said otherwise."""
+
+_MOST_ANSWER_BYTES = 1 << 16
+"""Of a problem document, which has a few hundred."""
+
+_HEADERS = {"User-Agent": "shuffledp", "Accept": "*/*", "Accept-Encoding": "identity"}
+"""The same for everybody: the usual ones would tell versions of programs."""
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{1,1000}=*")
+"""What can stand in the header (RFC 6750)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """The report is with the shuffler, durably: taken now, or already before, when nothing was sent."""
+
+    state: Literal["sent", "already sent"]
+    milliseconds: float
+    bytes: int
+
+
+def check_seconds(timeout: float) -> float:
+    """A time to wait."""
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
+        raise ParameterError(f"timeout must be a positive number of seconds, got {timeout!r:.40}")
+    return float(timeout)
+
+
+def check_admission(task: Task, admission: str | None) -> str | None:
+    """What a person shows to be admitted; nothing where everybody is, since it could only tell who they are."""
+    if task.admission == "anybody":
+        return None
+    wanted = {"secret": "its secret", "tokens": "a one-time token"}[task.admission]
+    if admission is None:
+        raise ParameterError(f"the task takes a report only with {wanted}: give it as admission")
+    if not isinstance(admission, str) or not _TOKEN.fullmatch(admission):
+        raise ParameterError("admission must be text of letters, digits and the characters . _ ~ + / - =")
+    return admission
+
+
+def address_of(task: Task) -> str:
+    """Where reports of a task go."""
+    return f"{task.shufflers[0].address.rstrip('/')}/v1/tasks/{task.name}/reports"
+
+
+def post(task: Task, report: bytes, *, admission: str | None = None, timeout: float = SECONDS) -> None:
+    """Hands over a report; returns when the shuffler has it durably."""
+    place, ends = task.shufflers[0].address, time.monotonic() + timeout
+    with _told_apart(place), httpx.Client(**settings(timeout)) as client:
+        headers = request_headers(admission)
+        with client.stream("POST", address_of(task), content=report, headers=headers) as answer:
+            content = _whole(answer, most=_MOST_ANSWER_BYTES, ends=ends)
+    judge(place, answer.status_code, content)
+
+
+async def post_with(client: httpx.AsyncClient, task: Task, report: bytes, *, admission: str | None = None) -> None:
+    """The same with a client that many people share; it was made with `settings`."""
+    place = task.shufflers[0].address
+    with _told_apart(place):
+        answer = await client.post(address_of(task), content=report, headers=request_headers(admission))
+    judge(place, answer.status_code, answer.content)
+
+
+def fetch(address: str, *, most: int, timeout: float = SECONDS) -> bytes:
+    """A public file of at most so many bytes."""
+    ends = time.monotonic() + timeout
+    with _told_apart(address), httpx.Client(**settings(timeout)) as client, client.stream("GET", address) as answer:
+        if answer.status_code != HTTPStatus.OK:
+            raise UnreachableError(f"{address} answered with status {answer.status_code}: try again later")
+        return _whole(answer, most=most, ends=ends)
+
+
+def settings(timeout: float) -> dict[str, Any]:
+    """How clients are made: certificates are checked, and nothing tells people apart."""
+    nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    return {"timeout": timeout, "headers": _HEADERS, "cookies": nothing, "follow_redirects": False}
+
+
+def request_headers(admission: str | None) -> dict[str, str]:
+    """Of one report."""
+    sealed = {"Content-Type": "application/octet-stream"}
+    return sealed if admission is None else sealed | {"Authorization": f"Bearer {admission}"}
+
+
+def judge(place: str, status: int, content: bytes) -> None:
+    """Returns if the report was taken; otherwise raises what the answer means."""
+    if status == HTTPStatus.CREATED:
+        return
+    reason = _reason(content)
+    if reason is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise UnreachableError(
+            f"{place} answered with status {status} and did not take the report: nothing is lost, send it again later",
+            reason=reason,
+        )
+    raise failure(reason, place)
+
+
+def failure(reason: Reason, place: str) -> RefusedError | UnreachableError:
+    """The error for a reason, which says whether to try again; in our words, not in the server's."""
+    if reason.try_again:
+        return UnreachableError(f"{place}: {reason.meaning} Nothing is lost, send it again later", reason=reason)
+    return RefusedError(f"{place} refused the report ({reason}): {reason.meaning}", reason=reason)
+
+
+def _reason(content: bytes) -> Reason | None:
+    """The reason in a problem document (RFC 9457), if it is one that we know."""
+    try:
+        return Reason(json.loads(content)["reason"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _whole(answer: httpx.Response, *, most: int, ends: float) -> bytes:
+    """The content of an answer, which may neither be endless nor take forever."""
+    content = bytearray()
+    for part in answer.iter_raw():
+        content += part
+        if len(content) > most or time.monotonic() > ends:
+            raise httpx.ReadTimeout("the answer is too long, or takes too long")
+    return bytes(content)
+
+
+@contextmanager
+def _told_apart(place: str) -> Iterator[None]:
+    """Whatever goes wrong on the way is no refusal."""
+    try:
+        yield
+    except httpx.TimeoutException:
+        raise UnreachableError(f"{place} did not answer in time: nothing is lost, send it again later") from None
+    except httpx.RequestError as error:
+        why = "its certificate cannot be trusted" if "CERTIFICATE" in str(error) else "the connection failed"
+        raise UnreachableError(f"{place} cannot be reached, {why}: nothing is lost, send it again later") from None
+    except ImportError:
+        raise ParameterError(
+            "the environment names a SOCKS proxy, for which socksio is needed: pip install 'httpx[socks]'"
+        ) from None
+    except httpx.InvalidURL:
+        raise ParameterError(f"{place} is no address that can be used") from None
