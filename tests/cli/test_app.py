@@ -9,18 +9,34 @@ import sys
 import pytest
 
 from shuffledp import __version__
-from shuffledp.cli import amplify, compare, demo, keys, ledger, plan, protocols, run, separate, simulate, task, verify
+from shuffledp.cli import (
+    amplify,
+    compare,
+    demo,
+    keys,
+    ledger,
+    plan,
+    protocols,
+    run,
+    send,
+    separate,
+    simulate,
+    task,
+    verify,
+)
 from shuffledp.cli.app import app
 from shuffledp.cli.options import with_names
 from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import GUARANTEE, command, real_command
 
 MODULES = {module.__name__.rpartition(".")[2]: module for module in
-           (amplify, compare, demo, ledger, plan, protocols, run, separate, simulate, verify)}  # fmt: skip
+           (amplify, compare, demo, ledger, plan, protocols, run, send, separate, simulate, verify)}  # fmt: skip
 GROUPS = {"task": task, "keys": keys}
 SUBCOMMANDS = [(group, name) for group, module in GROUPS.items() for name in module.COMMANDS]
 QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"],
            "separate": ["--h", "2"]}  # fmt: skip
+NEED_SERVERS = {"send"}
+"""Their examples are run with servers, in tests/collection."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +77,7 @@ def test_help_of_a_command(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in NEED_SERVERS])
 def test_the_example_of_a_command_works(name, folder):
     program, *arguments = MODULES[name].EXAMPLE.split()
     assert (program, arguments[0]) == ("shuffledp", name)

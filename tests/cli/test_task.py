@@ -213,7 +213,9 @@ def test_moments_as_people_write_them(text, moment):
     assert moment_of(text, name="--opens", after=NOW) == moment
 
 
-@pytest.mark.parametrize("text", ["", "d", "-1d", "0d", "1.5h", "1 day", "999999999d", "2027-13-01", "\N{ARABIC-INDIC DIGIT ONE}d"])
+@pytest.mark.parametrize(
+    "text", ["", "d", "-1d", "0d", "1.5h", "1 day", "999999999d", "2027-13-01", "\N{ARABIC-INDIC DIGIT ONE}d"]
+)
 def test_moments_that_are_none(text):
     with pytest.raises(ParameterError, match="--opens must be a time"):
         moment_of(text, name="--opens", after=NOW)

@@ -2,8 +2,8 @@
 
 Results go to stdout, as a table or with --json; notes go to stderr. Exit codes: 0 done, 1 an optional library is
 missing, 2 the command line or a parameter is wrong, 3 data cannot be read or written or does not fit, 4 verify finds a
-statement false or a task gives less privacy than it claims or than is allowed, 130 interrupted, 141 whoever read stdout
-went away.
+statement false or a task gives less privacy than it claims or than is allowed, 5 a server cannot be reached or asks to
+try again later, 130 interrupted, 141 whoever read stdout went away.
 """
 
 from __future__ import annotations

@@ -10,9 +10,23 @@ import typer
 from typer.core import TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import amplify, compare, demo, keys, ledger, plan, protocols, run, separate, simulate, task, verify
+from shuffledp.cli import (
+    amplify,
+    compare,
+    demo,
+    keys,
+    ledger,
+    plan,
+    protocols,
+    run,
+    send,
+    separate,
+    simulate,
+    task,
+    verify,
+)
 from shuffledp.cli.help import NAME, Command, Group, without_type
-from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError
+from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError, UnreachableError
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -23,6 +37,15 @@ _COLLECTING = frozenset(
 
 _BROKEN_PIPE = 128 + 13
 """What a shell reports for a program that the signal SIGPIPE ended, as it ends most others."""
+
+_CODES: dict[type[ShuffledpError], int] = {
+    MissingExtraError: 1,
+    BrokenPromiseError: 4,
+    DataError: 3,
+    UnreachableError: 5,
+    ShuffledpError: 2,
+}
+"""The exit code of the first kind that an error is of."""
 
 
 class Commands(TyperGroup):
@@ -66,10 +89,7 @@ def _name(ctx: Any) -> str:
 
 
 def _code(error: ShuffledpError) -> int:
-    for kind, code in ((MissingExtraError, 1), (BrokenPromiseError, 4), (DataError, 3)):
-        if isinstance(error, kind):
-            return code
-    return 2
+    return next(code for kind, code in _CODES.items() if isinstance(error, kind))
 
 
 def _notes(error: BaseException) -> list[str]:
@@ -84,7 +104,19 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (run, ledger, simulate, demo, plan, protocols, amplify, compare, separate, verify):
+for module in (
+    run,
+    ledger,
+    simulate,
+    demo,
+    plan,
+    protocols,
+    amplify,
+    compare,
+    separate,
+    verify,
+    send,
+):
     name = module.__name__.rpartition(".")[2]
     app.command(name, cls=Command, epilog=f"Example:\n\n{module.EXAMPLE}")(getattr(module, name))
 for group in (task, keys):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option, pair
+from shuffledp.cli.options import flag, option, parse_pair
 from shuffledp.cli.output import (
     new_table,
     note_written,
@@ -72,11 +72,11 @@ def ledger(
         keep_existing([figure], force=force)
     if (spent_elsewhere is None) != (what is None):
         raise ParameterError("--spent-elsewhere and --what belong together: how much, and for what")
-    spent = None if spent_elsewhere is None else pair("--spent-elsewhere", spent_elsewhere)
+    spent = None if spent_elsewhere is None else parse_pair("--spent-elsewhere", spent_elsewhere)
     if spent is not None:  # before a file is made
         check_guarantee(*spent, name="{} of --spent-elsewhere")
     if limit is not None:
-        epsilon, delta = pair("--limit", limit)
+        epsilon, delta = parse_pair("--limit", limit)
         if file.exists():
             raise ParameterError(
                 f"{file} exists already, and the limit of a ledger cannot be changed: leave out --limit to see it, or "

@@ -166,7 +166,7 @@ def parse_wholes(text: str, *, name: str) -> list[int]:
     return [parse_whole(part, name=name) for part in parts]
 
 
-def pair(name: str, text: str) -> tuple[float, float]:
+def parse_pair(name: str, text: str) -> tuple[float, float]:
     """An epsilon and a delta with a comma between them; their range is checked where they are used."""
     try:
         epsilon, delta = (float(part) for part in text.split(","))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import option, pair, shortened, whole_number
+from shuffledp.cli.options import option, parse_pair, shortened, whole_number
 from shuffledp.cli.output import note_written, print_json, print_paragraphs, print_sentence, print_title
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 
@@ -133,7 +133,7 @@ def check(
     from shuffledp.collection.task import read_task
     from shuffledp.words import share_at_most
 
-    limit = None if at_most is None else pair("--at-most", at_most)
+    limit = None if at_most is None else parse_pair("--at-most", at_most)
     task = read_task(file)
     if pin is not None and pin.strip().lower() != task.name:
         raise DataError(f"{file} is not the task that was pinned: its number is {task.name}")

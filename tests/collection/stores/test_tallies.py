@@ -54,7 +54,11 @@ def test_a_batch_is_of_one_task(tallies):
 
 def test_a_release_marks_its_batches(counted):
     assert counted.keep_release(TASK.id, release=b'{"of": "a"}', batches=[A]) == 1
-    assert [(tally.batch_id, tally.released) for tally in counted.tallies(TASK.id)] == [(A, True), (B, False), (C, False)]
+    assert [(tally.batch_id, tally.released) for tally in counted.tallies(TASK.id)] == [
+        (A, True),
+        (B, False),
+        (C, False),
+    ]
     assert counted.keep_release(TASK.id, release=b'{"of": "both"}', batches=[B, A]) == 2
     assert [tally.released for tally in counted.tallies(TASK.id)] == [True, True, False]
     releases = counted.releases(TASK.id)
