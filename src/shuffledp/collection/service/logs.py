@@ -18,7 +18,8 @@ def log(event: str, *, task: bytes | None = None, **numbers: int) -> None:
     line: dict[str, str | int] = {"event": event}
     if task is not None:
         line["task"] = task.hex()
-    _write(line | {name: int(number) for name, number in numbers.items()})
+    line.update({name: int(number) for name, number in numbers.items()})
+    _write(line)
 
 
 def log_error(event: str, error: BaseException, *, task: bytes | None = None, **numbers: int) -> None:
@@ -28,7 +29,8 @@ def log_error(event: str, error: BaseException, *, task: bytes | None = None, **
         line["place"] = f"{PurePath(places[-1].filename).name}:{places[-1].lineno}"
     if task is not None:
         line["task"] = task.hex()
-    _write(line | numbers)
+    line.update(numbers)
+    _write(line)
 
 
 def log_ready(address: str) -> None:

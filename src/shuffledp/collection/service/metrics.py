@@ -36,6 +36,13 @@ def refusals(name: str, meaning: str, by_task: Mapping[str, Mapping[str, int]]) 
     return family
 
 
+def process_counter(name: str, meaning: str, number: int) -> Metric:
+    """A number that only grows, of the one process that answers."""
+    family = CounterMetricFamily(name, meaning)
+    family.add_metric([], number)
+    return family
+
+
 class _Fixed(Collector):
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = list(families)

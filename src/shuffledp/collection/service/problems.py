@@ -7,6 +7,7 @@ place in the program.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
@@ -87,6 +88,6 @@ class Unexpected:
             await plain_problem(HTTPStatus.INTERNAL_SERVER_ERROR)(scope, receive, send)
 
 
-def _answer(document: dict[str, object], status: HTTPStatus, headers: dict[str, str] | None) -> Response:
+def _answer(document: Mapping[str, object], status: HTTPStatus, headers: dict[str, str] | None) -> Response:
     content = json.dumps(document).encode()
     return Response(content, status.value, headers, media_type="application/problem+json")

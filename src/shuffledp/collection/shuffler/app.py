@@ -1,0 +1,109 @@
+"""The shuffler as a web application: its addresses, and what runs beside them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from shuffledp.collection.reasons import Reason, Refused
+from shuffledp.collection.service.background import Background, Work
+from shuffledp.collection.service.logs import log_error
+from shuffledp.collection.service.problems import Unexpected, on_http_error, on_refused
+from shuffledp.collection.shuffler.closing import Closing
+from shuffledp.collection.shuffler.endpoints import Endpoints
+from shuffledp.collection.shuffler.group_commit import GroupCommit
+from shuffledp.collection.shuffler.refusals import Refusals
+from shuffledp.collection.shuffler.relay import Relay
+from shuffledp.collection.shuffler.settings import Settings
+
+
+def make_app(settings: Settings) -> Starlette:
+    """The application; its background work runs from its start to its end, and its end writes all that is left."""
+    beside = _Beside(settings)
+    endpoints = Endpoints(settings, beside.commits, beside.refusals)
+    of_task, task = endpoints.of_task, "/v1/tasks/{name}"
+    return Starlette(
+        routes=[
+            Route(f"{task}/reports", of_task(endpoints.take_report), methods=["POST"]),
+            Route(task, of_task(endpoints.show_task), methods=["GET"]),
+            Route(f"{task}/status", of_task(endpoints.show_status), methods=["GET"]),
+            Route(f"{task}/batches", of_task(endpoints.list_batches), methods=["GET"]),
+            Route(f"{task}/batches/{{batch}}", of_task(endpoints.hand_on), methods=["GET"]),
+            Route(f"{task}/batches/{{batch}}", of_task(endpoints.acknowledge), methods=["DELETE"]),
+            Route("/health", beside.show_health, methods=["GET"]),
+            Route("/metrics", endpoints.show_metrics, methods=["GET"]),
+        ],
+        middleware=[Middleware(Unexpected)],
+        exception_handlers={Refused: on_refused, HTTPException: on_http_error},
+        lifespan=beside.running,
+    )
+
+
+@dataclass
+class _Beside:
+    """What runs beside the requests: commits, counters, and the threads that close, mix and pull."""
+
+    settings: Settings
+    threads: list[Background] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.commits = GroupCommit(self.settings.store.add)
+        self.refusals = Refusals(self.settings.store)
+
+    @asynccontextmanager
+    async def running(self, app: Starlette) -> AsyncIterator[None]:
+        """From the start of the application to its end, when no request is under way any longer."""
+        await run_in_threadpool(self._start)
+        try:
+            yield
+        finally:
+            await self.commits.close()
+            await run_in_threadpool(self._stop)
+
+    async def show_health(self, request: Request) -> Response:
+        """Whether the store answers and everything runs that should."""
+        try:
+            for served in self.settings.served:
+                await run_in_threadpool(self.settings.store.waiting, served.task.id)
+        except Exception as error:
+            log_error("the store does not answer", error)
+            raise Refused(Reason.UNAVAILABLE, "The store does not answer.") from None
+        if not all(thread.alive for thread in self.threads):
+            raise Refused(Reason.UNAVAILABLE, "Work that should run beside the requests has ended.")
+        return JSONResponse({"state": "ok"})
+
+    def _start(self) -> None:
+        settings = self.settings
+        for served in settings.served:
+            settings.store.prepare(served.task)
+        thread = partial(Background, every=settings.every)
+        self.threads = [thread(self.refusals)]
+        if settings.background:
+            for served in settings.served:
+                if served.upstream is None:
+                    work: Work = Closing(served.task, settings.store, clock=settings.clock)
+                else:
+                    work = Relay(served, served.upstream, settings.store, processes=settings.processes)
+                self.threads.append(thread(work, task=served.task.id))
+        for each in self.threads:
+            each.start()
+
+    def _stop(self) -> None:
+        for thread in self.threads:
+            thread.stop()
+        try:
+            self.refusals.write()
+        except Exception as error:  # only counters are lost
+            log_error("refusals could not be counted", error)
+        if self.settings.owns_store:
+            self.settings.store.close()
