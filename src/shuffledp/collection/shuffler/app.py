@@ -32,7 +32,7 @@ def make_app(settings: Settings) -> Starlette:
     beside = _Beside(settings)
     endpoints = Endpoints(settings, beside.commits, beside.refusals)
     of_task, task = endpoints.of_task, "/v1/tasks/{name}"
-    return Starlette(
+    app = Starlette(
         routes=[
             Route(f"{task}/reports", of_task(endpoints.take_report), methods=["POST"]),
             Route(task, of_task(endpoints.show_task), methods=["GET"]),
@@ -47,6 +47,8 @@ def make_app(settings: Settings) -> Starlette:
         exception_handlers={Refused: on_refused, HTTPException: on_http_error},
         lifespan=beside.running,
     )
+    app.router.redirect_slashes = False  # an address is one of these, or there is nothing
+    return app
 
 
 @dataclass
