@@ -212,14 +212,22 @@ class BaseHistogram(Brief, ABC):
         """A tally of the bins that the truth lists."""
 
     def estimate(
-        self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
+        self,
+        tally: Tally,
+        *,
+        beta: float = 0.05,
+        reports: int | None = None,
+        domain: Domain | None = None,
+        forged: bool = False,
     ) -> Estimate:
         """The histogram with intervals that hold with probability 1 - beta.
 
         `reports` is how many people really reported, if fewer than `users`: with fewer there is less noise, and the
         guarantee is the one that was reached. Without it all are taken to have reported, which is checked: where so
         few could have sent these messages that the promise would not hold, `reports` must be given. `domain` gives the
-        bins their labels.
+        bins their labels. With `forged` some reports may be made up: more messages than people send are read, too, as
+        far as counts are possible, and fewer as long as the honest people alone could have sent them. The guarantee
+        stands then, while the intervals are those of people who all follow the protocol.
         """
         check_tally(tally, Tally)
         if tally.kinds != self.kinds:
@@ -227,7 +235,10 @@ class BaseHistogram(Brief, ABC):
         domain = self._labelled(domain)
         beta = failure_probability(beta)
         ran = self.for_reports(reports)._as_kept
-        ran._check_number(tally)
+        if forged:
+            tally = ran._with_forged(tally)
+        else:
+            ran._check_number(tally)
         if reports is None and not tally.drawn:
             ran._check_turnout(tally)
         about = partial(ran.describe, beta=beta)
@@ -247,6 +258,10 @@ class BaseHistogram(Brief, ABC):
         """Refuses a tally of another number of messages than this number of people send."""
         if self.messages_per_user.fixed:
             check_messages(tally, people=self.users, each=int(self.messages_per_user.maximum))
+
+    def _with_forged(self, tally: Tally) -> Tally:
+        """The tally as it is read where some of its messages may be forged; only messages can be."""
+        raise ParameterError(f"{type(self).__name__} has no messages that could be forged: leave out forged")
 
     def _fewest_reports(self, tally: Tally) -> int:
         """The fewest people who could have sent these messages, but for `turnout.RISK`."""

@@ -158,16 +158,20 @@ def _promise_in_words(promised: Guarantee, replaced: str) -> str:
     )
 
 
-def trusted_in_the_shuffled_model(protocol: Promising, *, drawn: bool) -> str:
-    """Who must be trusted. Counts `drawn` by whoever holds the data need no shuffler and no honest people."""
+def trusted_in_the_shuffled_model(protocol: Promising, *, drawn: bool, batches: int = 1) -> str:
+    """Who must be trusted. Counts `drawn` by whoever holds the data need no shuffler and no honest people.
+
+    Where `batches` were joined, the honest people are those of each of them.
+    """
     if drawn:
         return (
             "Whoever holds the data and drew the noise: they have seen every value. The promise is about everybody "
             "who sees only what is published."
         )
-    people = counted(protocol.users, "person", things="people")
+    together = protocol.users // batches
+    people = counted(together, "person", things="people") + (" of every batch" if batches > 1 else "")
     honest = protocol.honest_users
-    who = f"all {people}" if honest in (None, protocol.users) else f"at least {honest:,} of the {people}"
+    who = f"all {people}" if honest in (None, together) else f"at least {honest:,} of the {people}"
     return (
         "The shuffler, and other people. The promise holds if the shuffler mixes all messages before anyone else sees "
         f"them and tells nobody who sent what, and if {who} follow the protocol: the noise is theirs."

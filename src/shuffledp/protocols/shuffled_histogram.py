@@ -7,20 +7,23 @@ exact law (`_draw`) where it knows that; otherwise messages are made, shuffled a
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting import turnout
+from shuffledp.checks import whole
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.inputs import check_bins, people_in_bins
 from shuffledp.pipeline.sets import filled_up
 from shuffledp.pipeline.shuffler import concatenate, shuffle
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.base import BaseHistogram
+from shuffledp.protocols.promise import trusted_in_the_shuffled_model
 from shuffledp.randomness import generator
 from shuffledp.words import readable
 
@@ -36,13 +39,39 @@ _MAKING = 500.0
 
 @dataclass(frozen=True, kw_only=True)
 class ShuffledHistogram(BaseHistogram):
-    """A protocol in which people send messages: the numbers bin * kinds + kind, unless it says otherwise."""
+    """A protocol in which people send messages: the numbers bin * kinds + kind, unless it says otherwise.
+
+    `batch` is the protocol of each of the batches that were `joined`, and None of a single one.
+    """
+
+    batch: ShuffledHistogram | None = field(default=None, repr=False)
 
     most_bins_in_messages: ClassVar[int] = 2**32
     """With more bins no messages can be made."""
 
     numbered_messages: ClassVar[bool] = True
     """Whether messages are single whole numbers, which some engines need."""
+
+    joins: ClassVar[bool] = False
+    """Whether the noise of several batches adds up to that of one with as many people."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch is not None and not self._joins(self.batch):
+            raise ParameterError("batch must be the protocol of batches that were joined to this one: use joined")
+
+    def _joins(self, batch: ShuffledHistogram) -> bool:
+        """Whether this is what several batches of a protocol make together."""
+        if type(batch) is not type(self) or batch.batch is not None or self.users % batch.users:
+            return False
+        added = {"honest_users": batch.honest, **batch._noise_of(self.users)}
+        same = (each.name for each in fields(self) if each.name not in ("users", "guarantee", "batch"))
+        return all(getattr(self, name) == added.get(name, getattr(batch, name)) for name in same)
+
+    @property
+    def batches(self) -> int:
+        """How many batches were joined."""
+        return 1 if self.batch is None else self.users // self.batch.users
 
     @property
     def alphabet(self) -> int:
@@ -142,3 +171,66 @@ class ShuffledHistogram(BaseHistogram):
         if self.messages_per_user.fixed:
             return self.users
         return turnout.fewest_people(self.turnout_statistic(tally), self.turnout_cumulant)
+
+    def fewest_reports(self, tally: Tally) -> int:
+        """The fewest people who send so many messages, but for `turnout.RISK`, whatever the messages are."""
+        if self.messages_per_user.fixed:
+            return math.ceil(_number(tally) / self.messages_per_user.maximum)
+        return turnout.fewest_people(_number(tally), self.messages_cumulant)
+
+    def most_reports(self, tally: Tally) -> float:
+        """The most people who send so few messages, but for `turnout.RISK`; it can be infinite.
+
+        Messages that somebody adds never make it smaller.
+        """
+        if self.messages_per_user.fixed:
+            return math.floor(_number(tally) / self.messages_per_user.maximum)
+        return turnout.most_people(_number(tally), self.messages_cumulant)
+
+    def _with_forged(self, tally: Tally) -> Tally:
+        """Noise must not be missing: honest people send as many messages as they do, whatever others add."""
+        honest = self.honest * self.batches
+        if not tally.complete or self.most_reports(tally) < honest:
+            raise DataError(
+                f"{_number(tally)} messages are too few for {honest} honest people, who send about "
+                f"{honest * self.messages_per_user.expected:.0f}: noise is missing, and the guarantee was not reached"
+            )
+        return replace(tally, counts=self._possible(tally.counts))
+
+    def _possible(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The nearest counts that this number of people can make, so that what is forged cannot stop a release."""
+        return counts
+
+    def joined(self, batches: int) -> ShuffledHistogram:
+        """This protocol for the people of several batches of `users` each, whose tallies are added: same randomizer.
+
+        Everybody is in one batch, and every batch is mixed and counted by itself. A replaced value changes the law of
+        the tally of its batch only, which is private by the curve of this protocol; the other tallies are independent
+        of it and have the same law for both neighbours. So all tallies together, whatever is released of them, have the
+        curve of one batch (parallel composition), and the guarantee stays the same: `honest_users` are those of one
+        batch, since the noise of other batches is in other tallies.
+        """
+        if not self.joins:
+            raise ParameterError(f"batches of {type(self).__name__} cannot be joined: its noise does not add up")
+        number = whole("batches", batches)
+        if number == 1:
+            return self
+        if self.batch is not None:
+            return self.batch.joined(number * self.batches)
+        people = number * self.users
+        return replace(self, users=people, honest_users=self.honest, batch=self, **self._noise_of(people))
+
+    def for_reports(self, reports: int | None) -> Self:
+        """As of any protocol; batches that are joined are whole, since nobody knows whose batch the missing are in."""
+        if self.batches > 1 and reports not in (None, self.users):
+            raise ParameterError(f"batches are joined when they are whole: reports must be users={self.users}")
+        return super().for_reports(reports)
+
+    def trust_in_words(self, *, drawn: bool) -> str:
+        """Who must be trusted; in every batch, where several are joined."""
+        return trusted_in_the_shuffled_model(self, drawn=drawn, batches=self.batches)
+
+
+def _number(tally: Tally) -> int:
+    """How many messages were counted."""
+    return tally.total if tally.messages is None else tally.messages

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class DummyHistogram(ShuffledHistogram):
 
     draws_its_law = True
     takes_sets = True
+    joins = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,6 +73,8 @@ class DummyHistogram(ShuffledHistogram):
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact privacy curve of the whole release, counting the honest people's dummies only."""
+        if self.batch is not None:
+            return cast("PrivacyCurve", self.batch.privacy)
         return moved_bins(self.noise.share(self.honest, of=self.users), values=self.values_per_person)
 
     @cached_property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ class Histogram(ShuffledHistogram):
 
     draws_its_law = True
     takes_sets = True
+    joins = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,6 +93,8 @@ class Histogram(ShuffledHistogram):
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The exact privacy curve of the whole release, counting the honest people's noise only."""
+        if self.batch is not None:
+            return cast("PrivacyCurve", self.batch.privacy)
         honest = Binomial(trials=self.honest, probability=self.missing_probability)
         return moved_bins(honest, values=self.values_per_person)
 
@@ -143,6 +146,10 @@ class Histogram(ShuffledHistogram):
         """Bins are independent."""
         missing = self.noise.sample(len(truth), rng=rng)
         return Tally(truth.symbols, truth.counts + self.users - missing, complete=len(truth) == self.bins)
+
+    def _possible(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """One message of everybody who holds the bin, and one of the noise."""
+        return np.minimum(counts, 2 * self.users)
 
     def randomizer_law(self, *values: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, sorted, for verification on a few bins; fillers are values too."""

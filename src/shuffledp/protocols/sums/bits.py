@@ -68,12 +68,19 @@ class SumOfBits(BaseHistogram):
         return replace(self._draw(Tally(np.array([1]), np.array([ones])), generator(rng)), drawn=True)
 
     def estimate(
-        self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
+        self,
+        tally: Tally,
+        *,
+        beta: float = 0.05,
+        reports: int | None = None,
+        domain: Domain | None = None,
+        forged: bool = False,
     ) -> Estimate:
         """The number of ones: `estimate[1]`, or `estimate.frequency(1)` as the paper normalises it."""
         check_tally(tally, Tally)
         one_bin = replace(tally, symbols=np.array([0]), counts=np.array([tally.total]))
-        return super().estimate(one_bin, beta=beta, reports=reports, domain=_THE_ONES if domain is None else domain)
+        domain = _THE_ONES if domain is None else domain
+        return super().estimate(one_bin, beta=beta, reports=reports, domain=domain, forged=forged)
 
 
 def check_bits(bits: NDArray[Any], what: str) -> None:

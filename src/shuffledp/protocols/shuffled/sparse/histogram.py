@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ class SparseHistogram(ShuffledHistogram):
     most_bins_in_messages = 2**63
     draws_its_law = True
     takes_sets = True
+    joins = True
 
     @classmethod
     def for_target(cls, target: Target, *, messages: float | None = None, error: float | None = None) -> Self:
@@ -78,6 +79,8 @@ class SparseHistogram(ShuffledHistogram):
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The privacy curve of the whole release, counting the honest people's noise only; an upper bound."""
+        if self.batch is not None:
+            return cast("PrivacyCurve", self.batch.privacy)
         search = LawSearch.resolving(self.guarantee)
         honest = self._laws.scaled(self.honest / self.users)
         return honest.curve(values=self.values_per_person, resolution=search.resolution)
@@ -151,6 +154,11 @@ class SparseHistogram(ShuffledHistogram):
         lone = self.lone.sample(len(truth), rng=rng)
         both = np.column_stack([truth.counts + pairs, pairs + lone])
         return Tally(truth.symbols, both, complete=len(truth) == self.bins)
+
+    def _possible(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """#(+j) - #(-j) = c - M is at most everybody."""
+        plus, minus = counts[:, 0], counts[:, 1]
+        return np.column_stack([np.minimum(plus, minus + self.users), minus])
 
     def _noise_of(self, people: int) -> dict[str, Any]:
         laws = self._laws.scaled(people / self.users)
