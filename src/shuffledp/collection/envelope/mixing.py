@@ -49,13 +49,14 @@ class Mixed:
 def mix(blocks: Iterable[bytes], width: int) -> Iterator[Mixed]:
     """All onions of the given width, mixed; usable until the end of the `with`."""
     with tempfile.TemporaryFile() as file:
-        onions = _spooled(file, blocks, width)
+        onions = spooled(file, blocks, width)
         kept = first_copies(onions)
         order = shuffle(kept)
         yield Mixed(onions=onions, order=order.astype(np.int64), repeated=len(onions) - kept.size)
 
 
-def _spooled(file: BinaryIO, blocks: Iterable[bytes], width: int) -> Onions:
+def spooled(file: BinaryIO, blocks: Iterable[bytes], width: int) -> Onions:
+    """All onions of the given width, written to a file and read from there as they are needed."""
     size = sum(file.write(block) for block in blocks)
     file.flush()
     if size % width:
