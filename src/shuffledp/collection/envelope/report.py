@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from shuffledp.collection.envelope.hpke import info, public_key, seal, unseal
 from shuffledp.collection.envelope.keys import KeyPair
@@ -40,6 +41,29 @@ class OpenedReport:
         return hashlib.sha256(inside).digest()[:_DIGEST_BYTES]
 
 
+class ReportForm(Protocol):
+    """What opening a report needs of its task: a few numbers, where a task can be long."""
+
+    @property
+    def id(self) -> bytes:
+        """The task's id."""
+
+    @property
+    def most_messages(self) -> int:
+        """How many messages a report may hold."""
+
+    @property
+    def time_precision(self) -> int:
+        """The steps of a report's time, in seconds."""
+
+    @property
+    def longest_report(self) -> int:
+        """Bytes of the longest sealed report."""
+
+    def onion_length(self, position: int, /) -> int:
+        """Bytes of an onion as the hop at this position opens it."""
+
+
 def seal_onion(task: Task, symbol: int) -> bytes:
     """One message in its layers."""
     onion = symbol.to_bytes(task.symbol_bytes)
@@ -62,7 +86,7 @@ def seal_report(task: Task, symbols: Sequence[int], *, report_id: bytes, time: i
     return seal(inside, public_key(task.shufflers[0].public_bytes), info(task.id, 0))
 
 
-def open_report(task: Task, sealed: bytes, key: KeyPair) -> OpenedReport:
+def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
     """What is inside a report, for the first shuffler; refused with its reason if it has not the form of one."""
     if len(sealed) > task.longest_report:
         raise Refused(Reason.TOO_LARGE)
