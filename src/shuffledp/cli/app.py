@@ -16,6 +16,7 @@ from shuffledp.cli import (
     demo,
     keys,
     ledger,
+    mix,
     plan,
     protocols,
     run,
@@ -116,6 +117,7 @@ for module in (
     separate,
     verify,
     send,
+    mix,
 ):
     name = module.__name__.rpartition(".")[2]
     app.command(name, cls=Command, epilog=f"Example:\n\n{module.EXAMPLE}")(getattr(module, name))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -84,6 +81,7 @@ def run(
     from shuffledp.cli.histogram import publish
     from shuffledp.cli.overwriting import keep_existing, refuse_repeated
     from shuffledp.cli.progress import ProgressBar
+    from shuffledp.cli.quiet_start import quiet_start
     from shuffledp.cli.ranges import parse_shares
     from shuffledp.engines import find_files
     from shuffledp.jobs.private_histogram import private_histogram
@@ -112,7 +110,7 @@ def run(
         outputs=out or [],
         delimiter=delimiter,
     )
-    with ProgressBar() as progress, _quiet_start() if engine == "spark" else nullcontext():
+    with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
         release = private_histogram(
             data,
             column=column if len(column) > 1 else column[0],
@@ -144,17 +142,3 @@ def run(
         if ledger is not None:
             error.add_note("the release was entered in the ledger before and counts as spent")
         raise
-
-
-@contextmanager
-def _quiet_start() -> Iterator[None]:
-    """Keeps the Java machine, which writes to stderr as long as it lives, from showing start-up notes or data."""
-    sys.stderr.flush()
-    ours = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  (/dev/null)
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(ours, 2)
-        os.close(ours)
