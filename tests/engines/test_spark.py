@@ -172,12 +172,12 @@ def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
 
 
 def test_without_java_one_sentence_says_what_to_do(monkeypatch):
-    from shuffledp.engines.spark import _check_java
+    from shuffledp.engines.spark_session import check_java
 
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(DataError, match="Spark needs Java 17"):
-        _check_java()
+        check_java()
 
 
 # files --------------------------------------------------------------------------------------------------------------

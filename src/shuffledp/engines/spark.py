@@ -8,18 +8,11 @@ installed.
 
 from __future__ import annotations
 
-import os
-import re
 import secrets
-import shutil
-import sys
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property, partial, reduce
 from operator import and_
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +24,8 @@ from shuffledp.engines.column import Column
 from shuffledp.engines.row_sql import LISTS
 from shuffledp.engines.sources.files import Files
 from shuffledp.engines.sources.spark_files import read_json_lines, read_parquet, read_separated_text
-from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.engines.spark_session import clear_errors, needs_spark, open_session
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.shuffler import MOST_BUCKETS, deal, shuffle
 from shuffledp.pipeline.tally import Tally
 from shuffledp.progress import Progress, quiet
@@ -61,15 +55,10 @@ class Spark:
     def __init__(self, column: Column, *, master: str | None = None, progress: Progress = quiet) -> None:
         self._column, self._progress, self._started = column, progress, False
         self._secret = secrets.token_bytes(32)
-        try:
-            import pandas  # noqa: F401  (pyspark needs it for mapInArrow)
-            import pyarrow  # noqa: F401
-            import pyspark  # noqa: F401
-        except ImportError:
-            raise MissingExtraError("pyspark, pandas and pyarrow", extra="spark") from None
+        needs_spark()
         self._counted: _Counted | None = None
         try:
-            with self._clear_errors():
+            with clear_errors():
                 table = self._table(master)
                 column.check(table.columns)
                 # [value: one row for each person], or of sets [value, kept, person: one row for each row]
@@ -83,14 +72,14 @@ class Spark:
     @cached_property
     def label_type(self) -> Any:
         """The Arrow type of the values."""
-        with self._clear_errors():
+        with clear_errors():
             return self._values.select("value").limit(0).toArrow().schema.field(0).type
 
     def people(self) -> int:
         """How many people there are."""
         if self._counted is not None:
             return sum(self._counted.holdings.values())
-        with self._clear_errors():
+        with clear_errors():
             if self._column.in_sets and self._column.user is not None:
                 return int(self._values.select("person").filter("person IS NOT NULL").distinct().count())
             return int(self._values.count())
@@ -139,7 +128,7 @@ class Spark:
                 yield _batch(message=tally.symbols, count=tally.counts)
 
         self._progress("sending messages", 0.0)
-        with self._clear_errors():
+        with clear_errors():
             # [bucket, messages: one row for each bucket and batch of people]
             sent = self._ordered(encode).mapInArrow(send, "bucket long, messages binary")
             # [message, count: one row for each partition and message in it]
@@ -169,42 +158,12 @@ class Spark:
             raise DataError("Spark cannot read Arrow files: use the local engine, or Parquet files")
         if files.spool is not None:
             raise DataError("standard input is read in process: leave out the Spark engine, or give a file")
-        self._session = self._open_session(master)
+        self._session, self._started = open_session(master, progress=self._progress)
         if files.format == "parquet":
             return read_parquet(self._session, files, self._column.needed)
         if files.format == "json":
             return read_json_lines(self._session, files, self._column.needed)
         return read_separated_text(self._session, files, self._column.needed)
-
-    def _open_session(self, master: str | None) -> Any:
-        from pyspark.sql import SparkSession
-
-        running = SparkSession.getActiveSession()
-        if running is not None and master is None:
-            return running
-        if master is None or not master.startswith("sc://"):
-            _check_java()
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        settings: dict[str, Any] = {
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.log.level": "OFF",  # Spark's errors can quote the data
-        }
-        builder = SparkSession.builder.appName("shuffledp").config(map=settings)
-        if master is not None and master.startswith("sc://"):
-            builder = builder.remote(master)
-        elif running is None:
-            builder = builder.master(master or "local[*]")
-        else:
-            raise ParameterError("a Spark session is already running: leave out the master, or stop that session")
-        self._progress("starting Spark", 0.0)
-        try:
-            session = builder.getOrCreate()
-        except Exception:
-            raise DataError(f"Spark did not start at {master or 'local[*]'}: check the address and Java") from None
-        self._started = True
-        self._progress("starting Spark", 1.0)
-        return session
 
     def _rows(self, table: Any) -> Any:
         """[value, person: one row for each row]; of sets also whether it counts."""
@@ -252,7 +211,7 @@ class Spark:
         """The true histogram and how many values people hold, from one run."""
         if self._counted is None or (self._counted.encode is not encode and self._in_chosen_sets):
             self._progress("counting values", 0.0)
-            with self._clear_errors():
+            with clear_errors():
                 if self._column.in_sets:
                     self._counted = self._count_sets(encode)
                 else:
@@ -327,26 +286,6 @@ class Spark:
         bins = ArrayType(kind if encode is None else LongType())
         return gathered.mapInArrow(bound, StructType([StructField("held", bins)]))
 
-    @contextmanager
-    def _clear_errors(self) -> Iterator[None]:
-        """Spark's own messages can quote the data, so they are not passed on."""
-        from py4j.protocol import Py4JError
-        from pyspark.errors import AnalysisException, PySparkException
-
-        try:
-            with warnings.catch_warnings():
-                # mapInArrow needs pandas to be there and does not use it
-                warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-                yield
-        except AnalysisException as error:
-            raise DataError(f"Spark cannot read this data: {error.getCondition()}") from None
-        except (PySparkException, Py4JError) as error:
-            if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # by our own code in an executor
-                raise DataError(ours[1].strip()) from None
-            raise DataError(
-                "Spark failed: the data is damaged or of another format, or executors lack shuffledp or memory"
-            ) from None
-
 
 def _rows_of_bins(lists: Any, encode: Encode | None) -> NDArray[np.int64]:
     entries = lists.flatten()
@@ -400,12 +339,3 @@ def _spelled(table: Any, column: str) -> Any:
     found = table["`" + column.replace("`", "``") + "`"]
     kind = table.schema[column].dataType
     return functions.collate(found, "UTF8_BINARY") if kind.typeName() == "string" else found
-
-
-def _check_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    if not (home and os.access(Path(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
-        raise DataError(
-            "Spark needs Java 17 or 21, and there is none: install it, such as with apt-get install "
-            "openjdk-17-jre-headless, or set JAVA_HOME"
-        )
