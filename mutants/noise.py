@@ -16,8 +16,8 @@ FAULTS = (
         name="bits-that-are-no-coins",
         harm="The spare bits of a random word count as coins: noise is larger than accounted and not of its law.",
         file="noise/coins.py",
-        old="words[-1] >>= np.uint64(-coins % 64)",
-        new="words[-1] >>= np.uint64(0)",
+        old="(1 << -coins % 64) - 1",
+        new="0",
         tests=(f"{_COINS}::test_fair_heads_follow_their_law[63]",),
     ),
     Fault(
@@ -100,8 +100,8 @@ FAULTS = (
         name="grid-rounds-down",
         harm="Every noise probability is rounded to less noise than was calibrated.",
         file="noise/binomial.py",
-        old="Fraction(math.ceil(Fraction(probability)",
-        new="Fraction(math.floor(Fraction(probability)",
+        old="math.ceil(math.ldexp(probability",
+        new="math.floor(math.ldexp(probability",
         tests=(f"{_BINOMIAL}::test_rounding_up_to_the_grid",),
     ),
     Fault(

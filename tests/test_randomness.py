@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from randomgen import AESCounter
 
 from shuffledp import BinarySum, Histogram, ParameterError, randomness, run, secure_rng, shuffle
-from shuffledp.randomness import generator
+from shuffledp.randomness import generator, random_words
 
 
 def test_the_stream_is_aes_in_counter_mode():
@@ -120,3 +121,17 @@ def test_global_random_state_is_untouched():
 def test_a_seed_is_not_a_generator(rng):
     with pytest.raises(ParameterError, match=r"numpy\.random\.Generator"):
         generator(rng)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [lambda: AESCounter(key=5), *(partial(kind, 5) for kind in (np.random.PCG64, np.random.Philox, np.random.MT19937))],
+)
+def test_words_are_those_of_numpy(source):
+    """Also from a generator that gives 32 bits at a time, and after draws of other kinds."""
+    ours, theirs = (np.random.Generator(source()) for _ in range(2))
+    for size in (0, 1, 3, 200):
+        words = random_words(size, ours)
+        assert words.dtype == np.uint64
+        assert words.tolist() == theirs.integers(0, 2**64, size=size, dtype=np.uint64).tolist()
+        assert ours.integers(0, 7, dtype=np.uint32) == theirs.integers(0, 7, dtype=np.uint32)

@@ -48,6 +48,14 @@ def keyed(secret: bytes, *task: int) -> np.random.Generator:
     return np.random.Generator(AESCounter(key=int.from_bytes(digest, "little")))
 
 
+_OF_WHOLE_WORDS = (AESCounter, np.random.PCG64)
+"""Generators each of whose steps gives 64 bits: what they give is taken as it is, which is what `integers` would do,
+in a tenth of the time where few are asked for. MT19937, for one, gives 32."""
+
+
 def random_words(size: int, rng: np.random.Generator) -> np.ndarray:
     """Uniform 64-bit words."""
+    source = rng.bit_generator
+    if isinstance(source, _OF_WHOLE_WORDS):
+        return source.random_raw(size)
     return rng.integers(0, 2**64, size=size, dtype=np.uint64)

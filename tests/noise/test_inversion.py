@@ -8,6 +8,8 @@ from shuffledp.noise.inversion import InversionTable
 class _Scripted:
     """Stands in for a generator: fixed leading words, fixed further bytes."""
 
+    bit_generator = None  # not one whose words are taken as they are
+
     def __init__(self, words, more):
         self._words, self._more = np.array(words, dtype=np.uint64), more
 

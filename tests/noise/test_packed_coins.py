@@ -8,6 +8,8 @@ from shuffledp.noise.coins import packed_flips
 class Scripted:
     """Stands in for a generator: the given words first, then zeros."""
 
+    bit_generator = None  # not one whose words are taken as they are
+
     def __init__(self, *words):
         self._words = list(words)
 

@@ -29,7 +29,7 @@ All other margins are in accounting/rounding.py, which lists this one too."""
 
 def round_up_to_grid(probability: float) -> float:
     """The smallest multiple of 2^-53 that is not below the given probability."""
-    return float(Fraction(math.ceil(Fraction(probability) * 2**GRID_BITS), 2**GRID_BITS))
+    return math.ldexp(math.ceil(math.ldexp(probability, GRID_BITS)), -GRID_BITS)  # exact: only exponents change
 
 
 def safely_up(probability: float) -> float:

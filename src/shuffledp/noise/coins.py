@@ -17,6 +17,9 @@ from shuffledp.noise.binomial import GRID_BITS, Binomial
 from shuffledp.randomness import random_words
 
 _WORDS_AT_ONCE = 1 << 16
+_FEW_WORDS = 64
+"""Of so few words Python counts the bits faster than numpy."""
+
 _BYTES_AT_ONCE = 1 << 17
 _DIGITS_AT_ONCE = 8
 """Digits drawn at once for every byte of packed coins, then for the bytes with an undecided coin, and so on."""
@@ -31,9 +34,15 @@ def fair_heads(tosses: int, rng: np.random.Generator) -> int:
     for start in range(0, tosses, 64 * _WORDS_AT_ONCE):
         coins = min(64 * _WORDS_AT_ONCE, tosses - start)
         words = random_words(-(-coins // 64), rng)
-        words[-1] >>= np.uint64(-coins % 64)  # bits of the last word that are no coins
-        heads += int(np.bitwise_count(words).sum())
+        no_coins = int(words[-1]) & (1 << -coins % 64) - 1  # bits of the last word beyond the coins
+        heads += _bits_set(words) - no_coins.bit_count()
     return heads
+
+
+def _bits_set(words: NDArray[np.uint64]) -> int:
+    if words.size <= _FEW_WORDS:
+        return int.from_bytes(words.tobytes()).bit_count()
+    return int(np.bitwise_count(words).sum())
 
 
 def count_heads(tosses: int, probability: float, rng: np.random.Generator) -> int:

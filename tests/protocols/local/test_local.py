@@ -188,6 +188,8 @@ def test_packed_coins_are_exact_at_every_digit(probability, tied):
     random, calls = np.random.default_rng(35), itertools.count()
 
     class Tied:
+        bit_generator = None  # not one whose words are taken as they are
+
         def integers(self, low, high, *, size, dtype):
             place = 8 * next(calls)
             if place >= tied:
