@@ -8,6 +8,7 @@ whom c hold a 1, Bin(c, 1 - f) + Bin(n - c, f) send one.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.blanket_curve import BlanketCurve
@@ -36,14 +37,20 @@ def fewest_flips(target: Target, *, moved_bits: int) -> float:
     """The smallest flip probability that the upper bound allows for the target."""
     # flipping every bit this often is private without anybody else
     alone = safely_up(1 / (1 + math.exp(target.epsilon / moved_bits)))
-    found = calibration.smallest_probability(
-        lambda users, flip: blanket_curve(users, flip, moved_bits=moved_bits),
-        users=target.honest,
-        epsilon=target.epsilon,
-        delta=target.delta,
+    found = _allowed_flips(target.honest, target.epsilon, target.delta, moved_bits)
+    return alone if found is None else min(found, alone)
+
+
+@lru_cache(maxsize=64)
+def _allowed_flips(users: int, epsilon: float, delta: float, moved_bits: int) -> float | None:
+    """Computed once, whoever asks: it takes up to seconds, and a comparison asks for every number of values."""
+    return calibration.smallest_probability(
+        lambda people, flip: blanket_curve(people, flip, moved_bits=moved_bits),
+        users=users,
+        epsilon=epsilon,
+        delta=delta,
         shifts=moved_bits,
     )
-    return alone if found is None else min(found, alone)
 
 
 def published_flips(target: Target, *, moved_bits: int) -> float:

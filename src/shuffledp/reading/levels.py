@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -296,8 +296,13 @@ def _upper(value: NDArray[Any], offset: float) -> NDArray[np.int64]:
     return np.floor(value + (offset + COUNT_AGAINST_MEAN)).astype(np.int64)
 
 
+@lru_cache(maxsize=64)
 def noise_range(noise: MissingNoise, *, beta: float, bins: int) -> tuple[float, float]:
-    """Bounds that the noise of this number of independent bins keeps to, but for probability beta."""
+    """Bounds that the noise of this number of independent bins keeps to, but for probability beta.
+
+    They do not depend on what was counted, so whoever reads many tallies of one law, as simulations and audits do,
+    computes them once.
+    """
 
     def risk(number: int) -> tuple[float, float, float]:
         tail = 2 ** (-number / _STEPS)

@@ -134,7 +134,8 @@ def compare_with_every_bin(
     `count` does so for some reports and a block of bins that stays in the cache.
     """
     blocks = [np.arange(first, min(first + _BLOCK, bins), dtype=np.uint64) for first in range(0, bins, _BLOCK)]
-    cores = min(os.cpu_count() or 1, reports.size // _FEWEST_REPORTS)
+    parts = reports.size // _FEWEST_REPORTS
+    cores = min(os.cpu_count() or 1, parts) if parts > 1 else 1
     if cores <= 1:
         return np.concatenate([count(reports, block) for block in blocks])
     with ThreadPoolExecutor(cores) as pool:

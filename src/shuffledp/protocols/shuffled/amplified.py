@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -60,9 +60,7 @@ class AmplifiedOracle(ShuffledHistogram):
         if kind is not None and kind not in ORACLES:
             raise ParameterError(f"kind must be one of {', '.join(choice.__name__ for choice in ORACLES)}")
         choices = [kind] if kind else ORACLES
-        candidates = [
-            _best_hashing(target) if choice is LocalHashing else _amplified(target, choice) for choice in choices
-        ]
+        candidates = [_best(target, choice) for choice in choices]
         return cls(
             users=target.users,
             bins=target.bins,
@@ -119,6 +117,12 @@ class AmplifiedOracle(ShuffledHistogram):
 
     def _noise_of(self, people: int) -> dict[str, Any]:
         return {"oracle": replace(self.oracle, users=people, honest_users=None)}
+
+
+@lru_cache(maxsize=64)
+def _best(target: Target, kind: type[FrequencyOracle]) -> FrequencyOracle:
+    """One kind of local protocol for the target, computed once: the best of all kinds asks for each of them again."""
+    return _best_hashing(target) if kind is LocalHashing else _amplified(target, kind)
 
 
 def _amplified(target: Target, make: Callable[..., FrequencyOracle]) -> FrequencyOracle:
