@@ -59,10 +59,11 @@ def take_in(transaction: Transaction, task: int, arrivals: Sequence[Arrival]) ->
         return [Outcome.CLOSED] * len(arrivals)
     ids = sorted({arrival.report_id for arrival in arrivals})
     hashes = sorted({arrival.admission_hash for arrival in arrivals if arrival.admission_hash is not None})
-    seen = transaction.rows_among("SELECT report_id, digest FROM seen WHERE task = ? AND report_id {keys}", ids, task)
+    # tokens first: whose token another process has spent meanwhile, its report is then seen
     admissible = transaction.rows_among(
         "SELECT hash FROM admissions WHERE task = ? AND spent = 0 AND hash {keys}", hashes, task
     )
+    seen = transaction.rows_among("SELECT report_id, digest FROM seen WHERE task = ? AND report_id {keys}", ids, task)
     decision = decide(arrivals, dict(seen), {key for (key,) in admissible})
     if decision.kept:
         _keep(transaction, task, decision)

@@ -38,7 +38,11 @@ class PostgresDatabase:
         self._url, self._schema, self._patience = url, schema, patience
         self._shown = _without_secrets(url)
         self._pool = Pool(self._connected, psycopg.Connection.close, lost=(psycopg.OperationalError,))
-        self._make()
+        try:
+            self._make()
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def changing(self) -> Iterator[Transaction]:

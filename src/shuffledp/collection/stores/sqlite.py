@@ -38,8 +38,12 @@ class SQLiteDatabase:
         # threads of one process queue here, since SQLite lets those who wait sleep for up to a tenth of a second
         self._writing = threading.Lock()
         self._forgets = False
-        self._make()
-        self.forget()  # what a process that was killed had deleted, but not yet taken off the disk
+        try:
+            self._make()
+            self.forget()  # what a process that was killed had deleted, but not yet taken off the disk
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def changing(self) -> Iterator[Transaction]:
