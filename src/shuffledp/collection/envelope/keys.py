@@ -60,8 +60,9 @@ def write_key(pair: KeyPair, path: str | Path) -> Path:
 
 def read_key(path: str | Path) -> KeyPair:
     """The pair in a file of `write_key`; refused if anybody but its owner may read it."""
+    content = read_secret(path)
     try:
-        found = json.loads(read_secret(path))
+        found = json.loads(content)
         if found["kind"] != _KIND:
             raise ValueError
         pair = KeyPair.from_private_bytes(bytes.fromhex(found["private"]))
