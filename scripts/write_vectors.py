@@ -1,0 +1,380 @@
+"""Writes the test vectors of the wire format, for clients and servers in any language (docs/reference/wire-format.md).
+
+Usage: python scripts/write_vectors.py vectors
+
+The tasks in vectors/tasks are inputs and stay as they are; one that is missing is made anew. All else follows from them
+and from the private keys below, which are in this file and so are no secrets: never use them.
+"""
+
+import hashlib
+import json
+import math
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.collection.envelope.hpke_by_hand import sealed_by_hand  # noqa: E402
+
+from shuffledp.collection.envelope.batch import BatchHead  # noqa: E402
+from shuffledp.collection.envelope.hpke import info  # noqa: E402
+from shuffledp.collection.envelope.keys import KeyPair  # noqa: E402
+from shuffledp.collection.reasons import Reason  # noqa: E402
+from shuffledp.collection.task import (  # noqa: E402
+    AnswerList,
+    AnswerRange,
+    AnswersElsewhere,
+    Place,
+    Task,
+    exact,
+    task_of,
+)
+from shuffledp.collection.task.answers import Answers  # noqa: E402
+from shuffledp.collection.task.making import new_task  # noqa: E402
+
+THEMES = AnswerList(["dark", "light", "system"])
+HARD = AnswerList(
+    ["yes", "no", "a,b", '"quoted"', "back\\slash", "<b>", "é", "e\u0301", "\N{PILE OF POO}", "tab\there"]
+)
+COLOURS = b"red\ngreen\nblue\n"
+ELSEWHERE = AnswersElsewhere("https://lists.example/colours.txt", hashlib.sha256(COLOURS).hexdigest(), 3)
+LARGE = AnswerRange(0, 2**20)
+
+TASKS: dict[str, tuple[str, int, Answers]] = {
+    "sparse-one-shuffler": ("sparse", 1, THEMES),
+    "sparse-two-shufflers": ("sparse", 2, THEMES),
+    "sparse-three-shufflers": ("sparse", 3, THEMES),
+    "sparse-best": ("sparse-best", 1, THEMES),
+    "hist": ("hist", 1, HARD),
+    "hist-unbiased": ("hist-unbiased", 2, AnswerRange(-3, 4)),
+    "dummy": ("dummy", 1, ELSEWHERE),
+    "dummy-poisson": ("dummy-poisson", 1, LARGE),
+}
+"""Protocol, shufflers and answers of each task."""
+
+EPSILONS = ("0.25", "0.5", "1", "2", "4")
+TIME = 1_798_761_600
+"""2027-01-01T00:00:00Z."""
+
+
+def key(task: str, position: int) -> KeyPair:
+    """The key pair of a server of a task."""
+    return KeyPair.from_private_bytes(hashlib.sha256(f"test vector key {task} {position}".encode()).digest())
+
+
+def made(name: str) -> Task:
+    """A task with the keys above."""
+    protocol, shufflers, answers = TASKS[name]
+    places = [Place(f"https://s{at}.example", key(name, at).public) for at in range(shufflers)]
+    users = 10**6 if answers is LARGE else 200
+    return new_task(
+        question="Which one do you use?",
+        answers=answers,
+        users=users,
+        honest_users=users * 9 // 10,
+        epsilon=1.0,
+        delta=1e-6,
+        shufflers=places,
+        analyzer=Place("https://analyzer.example", key(name, shufflers).public),
+        opens=datetime(2027, 1, 1, tzinfo=UTC),
+        closes=datetime(2027, 2, 1, tzinfo=UTC),
+        protocol=protocol,
+        time_precision=3600,
+        admission="anybody",
+    )
+
+
+class Sealer:
+    """Seals with ephemeral keys that follow from a label, so that the vectors are the same every time."""
+
+    def __init__(self, name: str, task: Task, label: str) -> None:
+        self.name, self.task, self._label, self._number = name, task, label, 0
+        self.keys = [key(name, at) for at in range(len(task.shufflers) + 1)]
+
+    def seal(self, text: bytes, position: int, *, pair: KeyPair | None = None, task_id: bytes | None = None,
+             place: int | None = None) -> bytes:  # fmt: skip
+        """Sealed to the hop at a position, or wrongly where something else is given."""
+        self._number += 1
+        ephemeral = hashlib.sha256(f"{self.name} {self._label} {self._number}".encode()).digest()
+        context = info(task_id or self.task.id, position if place is None else place)
+        return sealed_by_hand(text, (pair or self.keys[position]).public_bytes, context, ephemeral=ephemeral)
+
+    def onion(self, symbol: int) -> bytes:
+        """A message in its layers."""
+        onion = symbol.to_bytes(self.task.symbol_bytes)
+        for position in range(len(self.task.shufflers), 0, -1):
+            onion = self.seal(onion, position)
+        return onion
+
+    def inside(self, symbols: Sequence[int], *, time: int = TIME, label: str = "report") -> bytes:
+        """What a report holds."""
+        return self.report_id(label) + time.to_bytes(8) + b"".join(self.onion(symbol) for symbol in symbols)
+
+    def report_id(self, label: str) -> bytes:
+        """16 bytes that follow from the label."""
+        return hashlib.sha256(f"{self.name} {label} id".encode()).digest()[:16]
+
+
+def tasks_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
+    """The canonical form, the id, the sizes and the privacy of each task."""
+    for name, task in tasks.items():
+        protocol = task.protocol
+        yield {
+            "name": name,
+            "file": f"tasks/{name}.json",
+            "canonical": task.canonical.decode(),
+            "id": task.name,
+            "values": protocol.bins,
+            "alphabet": task.alphabet,
+            "symbol_bytes": task.symbol_bytes,
+            "onion_bytes": [task.onion_length(at) for at in range(len(task.shufflers) + 1)],
+            "longest_report": task.longest_report,
+            "private_keys": [key(name, at).private_bytes.hex() for at in range(len(task.shufflers) + 1)],
+            "expected_messages": protocol.messages_per_user.expected,
+            "delta_at": {epsilon: protocol.privacy.delta(float(epsilon)) for epsilon in EPSILONS},
+            "delta_is_exact": protocol.privacy.exact,
+        }
+
+
+def answers_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
+    """Where answers are counted."""
+    asked: dict[str, list[str | None]] = {
+        "hist": [*HARD.values, "Yes", " yes", "yes ", "(other)", "(none)", "", None, "\u00e9\u0301"],
+        "hist-unbiased": ["-3", "0", "3", "4", "-4", "+1", "01", "1.0", " 1", "1e0", "-0", "", None, "9" * 40],
+        "dummy": ["red", "green", "blue", "Red", "red\n", "", None],
+        "dummy-poisson": ["0", "1048575", "1048576", "-1", None],
+    }
+    for name, answers in asked.items():
+        task = tasks[name].with_answers(COLOURS)
+        yield {"task": name, "places": [{"answer": answer, "place": task.bin_of(answer)} for answer in answers]}
+
+
+def numbers_vectors() -> dict[str, Any]:
+    """Numbers in their exact text, the eight bytes of the double that they are, and spellings that are refused."""
+    fractions = [0.0, 1.0, 2.0, 0.5, 0.1, 5161 / 2**13, 2.0**53 - 1, math.ulp(0.0), 1 / 3, 17.85842020100057]
+    decimals = ["1", "0.5", "1e-6", "1.5e-10", "0.30000000000000004", "50", "0.1", "1e-20"]
+    refused = ["", "1/2", "2/2^1", "1/2^0", "0/2^3", "01", "-1", "+1", "1.5", "1e3", " 1", "1/2^01", "9007199254740993",
+               "1/2^1080", "18014398509481985/2^3"]  # fmt: skip
+    return {
+        "fractions": [
+            {"text": exact.written(number), "double": struct.pack(">d", number).hex()} for number in fractions
+        ],
+        "refused_fractions": refused,
+        "decimals": [{"text": text, "double": struct.pack(">d", float(text)).hex()} for text in decimals],
+        "refused_decimals": ["", "1e-06", "1E-6", ".5", "5.", "01", "-1", "1e6", "inf", "nan", "1,5", "1e-6 "],
+    }
+
+
+def reports_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
+    """Reports, what is inside them, and what every later hop finds."""
+    for name, task in tasks.items():
+        sealer = Sealer(name, task, "valid")
+        for symbols in ([0], [1, 0, 1, task.alphabet - 1]):
+            inside = sealer.inside(symbols)
+            yield {
+                "task": name,
+                "report_id": inside[:16].hex(),
+                "time": TIME,
+                "messages": symbols,
+                "inside": inside.hex(),
+                "digest": hashlib.sha256(inside).hexdigest()[:32],
+                "sealed": sealer.seal(inside, 0).hex(),
+            }
+
+
+def corrupted_reports(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
+    """Reports that the first shuffler refuses, each with its reason."""
+    name = "sparse-two-shufflers"
+    task, other = tasks[name], tasks["sparse-three-shufflers"]
+    sealer = Sealer(name, task, "corrupted")
+    inside = sealer.inside([1, 2])
+    good = sealer.seal(inside, 0)
+    head, onion = inside[:24], inside[24 : 24 + task.onion_length(0)]
+    many = task.most_messages + 1
+    wrong, bad, long = Reason.CANNOT_BE_OPENED, Reason.MALFORMED, Reason.TOO_LARGE
+    flips = {"the-sealing-key": 0, "the-top-bit-of-the-sealing-key": 31, "the-text": 40, "the-tag": len(good) - 1}
+    cases: dict[str, tuple[bytes, Reason]] = {
+        "sealed-for-another-task": (sealer.seal(inside, 0, task_id=other.id), wrong),
+        "sealed-for-the-place-of-the-second-shuffler": (sealer.seal(inside, 0, place=1), wrong),
+        "sealed-to-the-second-shuffler": (sealer.seal(inside, 1, place=0), wrong),
+        "sealed-to-the-analyzer": (sealer.seal(inside, 2, place=0), wrong),
+        "sealed-to-a-key-of-nobody": (sealer.seal(inside, 0, pair=key("nobody", 0)), wrong),
+        "not-sealed-at-all": (inside, wrong),
+        "empty": (b"", wrong),
+        "only-a-sealing-key": (good[:32], wrong),
+        "truncated-by-one-byte": (good[:-1], wrong),
+        "prolonged-by-one-byte": (good + b"\0", wrong),
+        "a-sealing-key-of-zeros": (bytes(32) + good[32:], wrong),
+        "longer-than-any-report": (good + bytes(task.longest_report), long),
+        "one-message-too-many": (sealer.seal(head + onion * many, 0), long),
+        "nothing-inside": (sealer.seal(b"", 0), bad),
+        "half-a-head": (sealer.seal(head[:16], 0), bad),
+        "no-messages": (sealer.seal(head, 0), bad),
+        "half-an-onion-at-the-end": (sealer.seal(inside[:-1], 0), bad),
+        "onions-that-are-one-byte-longer": (sealer.seal(inside + b"\0", 0), bad),
+        "onions-of-a-task-with-one-shuffler": (sealer.seal(head + sealer.seal(b"\1", 2), 0), bad),
+        "a-time-between-two-steps": (sealer.seal(sealer.inside([1], time=TIME + 1), 0), bad),
+    } | {
+        f"flipped-in-{where}": (good[:at] + bytes([good[at] ^ 0x80]) + good[at + 1 :], wrong)
+        for where, at in flips.items()
+    }
+    for case, (sealed, reason) in cases.items():
+        yield {"name": case, "task": name, "sealed": sealed.hex(), "reason": reason.value}
+
+
+def batches_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
+    """Batches as hops receive them: what they find, and what they refuse."""
+    for name in ("sparse-one-shuffler", "sparse-three-shufflers"):
+        task = tasks[name]
+        sealer = Sealer(name, task, "batch")
+        last = len(task.shufflers)
+        for position in range(1, last + 1):
+            onions = [_from(sealer, symbol, position) for symbol in (1, 4, 0, 4)]
+            flipped = onions[1][:-1] + bytes([onions[1][-1] ^ 1])
+            strange = [_from(sealer, task.alphabet, position)] if position == last else []
+            sent = [
+                *onions,
+                flipped,
+                onions[2],
+                sealer.seal(bytes(len(onions[0]) - 48), position, place=position + 1),
+                *strange,
+            ]
+            head = BatchHead(task.id, sealer.report_id("batch")[:16], position, len(sent))
+            refused = {Reason.REPEATED: 1, Reason.CANNOT_BE_OPENED: 2} | ({Reason.NOT_A_MESSAGE: 1} if strange else {})
+            yield {
+                "task": name,
+                "position": position,
+                "batch_id": head.batch_id.hex(),
+                "number": head.number,
+                "batch": (head.to_bytes() + b"".join(sent)).hex(),
+                "messages_at_the_end": [0, 1, 4, 4],
+                "refused": {reason.value: number for reason, number in refused.items()},
+            }
+
+
+def _from(sealer: Sealer, symbol: int, position: int) -> bytes:
+    """An onion as the hop at a position receives it."""
+    onion = symbol.to_bytes(sealer.task.symbol_bytes)
+    for at in range(len(sealer.task.shufflers), position - 1, -1):
+        onion = sealer.seal(onion, at)
+    return onion
+
+
+def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
+    """Files that are no task, or one that breaks its promise; `says` is a part of what this program answers."""
+    task = tasks["sparse-two-shufflers"]
+    text, plain = task.canonical.decode(), json.loads(task.canonical)
+    hist = json.loads(tasks["hist"].canonical)
+    missing = hist["protocol"]["parameters"]["missing_probability"]
+    numerator, _, power = missing.partition("/2^")
+    lone = plain["protocol"]["parameters"]["lone"]
+    first, analyzer = plain["shufflers"][0], plain["analyzer"]
+
+    def other(base: dict[str, Any] = plain, /, **fields: Any) -> str:
+        return json.dumps({**base, **fields}, ensure_ascii=False)
+
+    def noise(**fields: Any) -> str:
+        return other(protocol={"name": "sparse", "parameters": {**plain["protocol"]["parameters"], **fields}})
+
+    no_task = {
+        "not-json": ("{", "not JSON"),
+        "a-byte-order-mark": ("\ufeff" + text, "not JSON"),
+        "something-after-it": (text + "x", "not JSON"),
+        "a-float": (text.replace('"users":200', '"users":200.0'), "numbers in a task are whole"),
+        "an-exponent": (text.replace('"users":200', '"users":2e2'), "numbers in a task are whole"),
+        "a-name-twice": (text.replace('"users":200', '"users":200,"users":200'), "a name is there twice"),
+        "an-unknown-field": (other(note="hello"), "unknown field"),
+        "an-unknown-field-of-a-server": (other(analyzer={**analyzer, "name": "x"}), "unknown field"),
+        "a-missing-field": (text.replace('"time_precision":3600,', ""), "missing required field"),
+        "another-version": (other(version=2), "version 2"),
+        "a-number-as-text": (other(users="200"), "Expected `int`"),
+        "a-fraction-not-in-lowest-terms": (
+            other(hist, protocol={"name": "hist", "parameters": {
+                "missing_probability": f"{2 * int(numerator)}/2^{int(power) + 1}"}}), "in lowest terms"),
+        "a-fraction-as-a-quotient": (noise(lone={**lone, "rate": "3/8"}), "fraction such as"),
+        "a-fraction-as-a-decimal": (noise(lone={**lone, "rate": "0.375"}), "fraction such as"),
+        "weights-of-another-sum": (noise(lone={**lone, "size_weights": [1]}), "add up to"),
+        "a-parameter-too-many": (noise(more="1"), "and nothing else"),
+        "a-protocol-of-no-task": (other(protocol={"name": "blanket", "parameters": {}}), "protocol must be one"),
+        "the-same-key-twice": (other(analyzer={**analyzer, "key": first["key"]}), "the same key"),
+        "a-key-in-large-letters": (other(analyzer={**analyzer, "key": "AB" * 32}), "in small letters"),
+        "a-key-of-low-order": (other(analyzer={**analyzer, "key": "00" * 32}), "no public key"),
+        "a-key-beyond-the-field": (other(analyzer={**analyzer, "key": "ff" * 32}), "no public key"),
+        "no-shuffler": (other(shufflers=[]), "1 to 8 shufflers"),
+        "an-address-with-a-password": (other(analyzer={**analyzer, "address": "https://a:b@h"}), "name or a password"),
+        "an-address-that-is-none": (other(analyzer={**analyzer, "address": "nowhere"}), "must be such as"),
+        "an-answer-twice": (other(answers={"kind": "list", "values": ["a", "a"]}), "there twice"),
+        "an-answer-of-every-task": (other(answers={"kind": "list", "values": ["(none)"]}), "answers of every task"),
+        "an-empty-answer": (other(answers={"kind": "list", "values": ["a", ""]}), "must not be empty"),
+        "an-unpaired-surrogate": (text.replace("Which one", "\\ud800"), "unpaired surrogate"),
+        "a-range-that-is-empty": (other(answers={"kind": "range", "start": 5, "stop": 5}), "start < stop"),
+        "closed-before-it-opens": (other(closes="2026-01-01T00:00:00Z"), "open before it closes"),
+        "a-time-with-an-offset": (other(closes="2028-01-01T00:00:00+00:00"), "time in UTC"),
+        "more-honest-people-than-people": (other(honest_users=201), "honest_users"),
+        "a-delta-in-another-spelling": (other(guarantee={"epsilon": "1", "delta": "1e-06"}), "decimal number"),
+        "an-epsilon-of-zero": (other(guarantee={"epsilon": "0", "delta": "1e-6"}), "epsilon must be above 0"),
+        "reports-that-nobody-could-send": (other(most_messages=2**32 - 1), "nobody should have to send"),
+    }  # fmt: skip
+    broken = {
+        "an-epsilon-that-is-not-reached": (other(guarantee={"epsilon": "0.9", "delta": "1e-6"}), "give only"),
+        "a-delta-that-is-not-reached": (other(guarantee={"epsilon": "1", "delta": "9e-7"}), "give only"),
+        "fewer-honest-people": (other(honest_users=150), "give only"),
+        "less-noise": (
+            other(hist, protocol={"name": "hist", "parameters": {
+                "missing_probability": f"{int(numerator) * 9 // 10 | 1}/2^{power}"}}), "give only"),
+        "too-few-messages-allowed": (other(most_messages=5), "is too small"),
+    }  # fmt: skip
+    for reason, cases in (("no-task", no_task), ("broken-promise", broken)):
+        for case, (content, says) in cases.items():
+            yield {"name": case, "content": content, "reason": reason, "says": says}
+
+
+def lists_vectors() -> list[dict[str, Any]]:
+    """Lists of answers that are kept elsewhere, for the task `dummy`; wrong ones have another SHA-256."""
+    contents = {
+        "the-list": COLOURS,
+        "without-its-last-line-end": COLOURS[:-1],
+        "with-other-line-ends": COLOURS.replace(b"\n", b"\r\n"),
+        "in-another-order": b"green\nred\nblue\n",
+        "empty": b"",
+    }
+    return [
+        {"name": name, "task": "dummy", "content": content.decode(), "right": content == COLOURS}
+        for name, content in contents.items()
+    ]
+
+
+def vectors(folder: Path) -> dict[str, Any]:
+    """All files but the tasks, by name."""
+    tasks = {name: task_of((folder / "tasks" / f"{name}.json").read_bytes()) for name in TASKS}
+    return {
+        "tasks.json": list(tasks_vectors(tasks)),
+        "corrupted-tasks.json": list(corrupted_tasks(tasks)),
+        "numbers.json": numbers_vectors(),
+        "answers.json": list(answers_vectors(tasks)),
+        "lists.json": lists_vectors(),
+        "reports.json": list(reports_vectors(tasks)),
+        "corrupted-reports.json": list(corrupted_reports(tasks)),
+        "batches.json": list(batches_vectors(tasks)),
+    }
+
+
+def main(folder: Path) -> None:
+    """Makes the tasks that are missing, and writes all else anew."""
+    (folder / "tasks").mkdir(parents=True, exist_ok=True)
+    for name in TASKS:
+        path = folder / "tasks" / f"{name}.json"
+        if not path.exists():
+            path.write_text(made(name).to_json(), encoding="utf-8")
+    for name, content in vectors(folder).items():
+        text = json.dumps(content, ensure_ascii=True, indent=1)
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
