@@ -211,7 +211,7 @@ def corrupted_reports(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "prolonged-by-one-byte": (good + b"\0", wrong),
         "a-sealing-key-of-zeros": (bytes(32) + good[32:], wrong),
         "longer-than-any-report": (good + bytes(task.longest_report), long),
-        "one-message-too-many": (sealer.seal(head + onion * many, 0), long),
+        "one-message-too-many": (sealer.seal(head + onion * many, 0), Reason.TOO_MANY_MESSAGES),
         "nothing-inside": (sealer.seal(b"", 0), bad),
         "half-a-head": (sealer.seal(head[:16], 0), bad),
         "no-messages": (sealer.seal(head, 0), bad),

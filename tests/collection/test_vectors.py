@@ -175,7 +175,7 @@ def test_there_are_enough_of_them():
     assert len(read("corrupted-reports.json")) + len(read("corrupted-tasks.json")) >= 40
     assert {len(task(name).shufflers) for name in TASKS} == {1, 2, 3}
     refused = {vector["reason"] for vector in read("corrupted-reports.json")}
-    assert refused == {"cannot-be-opened", "malformed", "too-large"}
+    assert refused == {"cannot-be-opened", "malformed", "too-large", "too-many-messages"}
 
 
 def script():

@@ -168,9 +168,10 @@ def test_what_is_inside_has_its_form(inside, reason):
         assert refused(KEPT, content) is reason
 
 
-def test_too_many_messages_are_too_large():
+def test_one_message_too_many():
     inside = ID + TIME.to_bytes(8) + ONION * (KEPT.task.most_messages + 1)
-    assert refused(KEPT, sealed_by_hand(KEPT, inside)) is Reason.TOO_LARGE
+    assert refused(KEPT, sealed_by_hand(KEPT, inside)) is Reason.TOO_MANY_MESSAGES
+    assert refused(KEPT, sealed_by_hand(KEPT, inside) + b"\0") is Reason.TOO_LARGE
 
 
 @pytest.mark.parametrize(

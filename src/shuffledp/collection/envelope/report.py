@@ -17,6 +17,7 @@ from shuffledp.collection.envelope.hpke import info, public_key, seal, unseal
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.reasons import Reason, Refused
 from shuffledp.collection.task import Task
+from shuffledp.collection.task.task import SEALING_BYTES
 from shuffledp.errors import ParameterError
 
 ID_BYTES = 16
@@ -88,18 +89,17 @@ def seal_report(task: Task, symbols: Sequence[int], *, report_id: bytes, time: i
 
 def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
     """What is inside a report, for the first shuffler; refused with its reason if it has not the form of one."""
-    if len(sealed) > task.longest_report:
-        raise Refused(Reason.TOO_LARGE)
+    each = task.onion_length(0)
+    if len(sealed) > task.longest_report:  # its length says how many messages it holds
+        whole = (len(sealed) - SEALING_BYTES - _HEAD_BYTES) % each == 0
+        raise Refused(Reason.TOO_MANY_MESSAGES if whole else Reason.TOO_LARGE)
     inside = unseal(sealed, key.private, info(task.id, 0))
     if inside is None:
         raise Refused(Reason.CANNOT_BE_OPENED)
-    onions, each = inside[_HEAD_BYTES:], task.onion_length(0)
+    onions = inside[_HEAD_BYTES:]
     if len(inside) < _HEAD_BYTES or not onions or len(onions) % each:
         raise Refused(Reason.MALFORMED)
     time = int.from_bytes(inside[ID_BYTES:_HEAD_BYTES])
     if time % task.time_precision:
         raise Refused(Reason.MALFORMED)
-    number = len(onions) // each
-    if number > task.most_messages:
-        raise Refused(Reason.TOO_MANY_MESSAGES)
-    return OpenedReport(inside[:ID_BYTES], time, onions, number)
+    return OpenedReport(inside[:ID_BYTES], time, onions, len(onions) // each)
