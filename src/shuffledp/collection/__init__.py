@@ -14,6 +14,7 @@ from shuffledp.lazily import lazy_names
 
 if TYPE_CHECKING:
     from shuffledp.collection.client.client import Client
+    from shuffledp.collection.client.crowd import CrowdResult, send_crowd
     from shuffledp.collection.client.sending import Receipt
     from shuffledp.collection.envelope.keys import KeyPair, read_key, write_key
     from shuffledp.collection.reasons import Reason
@@ -26,6 +27,7 @@ _load, __dir__ = lazy_names(
     __name__,
     {
         "client.client": ("Client",),
+        "client.crowd": ("CrowdResult", "send_crowd"),
         "client.sending": ("Receipt",),
         "envelope.keys": ("KeyPair", "read_key", "write_key"),
         "reasons": ("Reason",),
@@ -54,6 +56,7 @@ __all__ = [
     "AnswerRange",
     "AnswersElsewhere",
     "Client",
+    "CrowdResult",
     "KeyPair",
     "Place",
     "Promise",
@@ -63,5 +66,6 @@ __all__ = [
     "new_task",
     "read_key",
     "read_task",
+    "send_crowd",
     "write_key",
 ]

@@ -62,7 +62,7 @@ class Client:
         check_open(self.task)
         self.journal = Journal(journal)
         self._admission = check_admission(self.task, admission)
-        self._timeout = check_seconds(timeout)
+        self._timeout = check_seconds("timeout", timeout)
 
     def report(self, answer: Any) -> bytes:
         """The report to send, durably in the journal before it is handed out.

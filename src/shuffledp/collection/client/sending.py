@@ -48,11 +48,11 @@ class Receipt:
     bytes: int
 
 
-def check_seconds(timeout: float) -> float:
+def check_seconds(name: str, seconds: float) -> float:
     """A time to wait."""
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
-        raise ParameterError(f"timeout must be a positive number of seconds, got {timeout!r:.40}")
-    return float(timeout)
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+        raise ParameterError(f"{name} must be a positive number of seconds, got {seconds!r:.40}")
+    return float(seconds)
 
 
 def check_admission(task: Task, admission: str | None) -> str | None:

@@ -1,0 +1,231 @@
+"""Crowds: everybody's report arrives once, retries are the same bytes, and what became of each is counted."""
+
+import time
+
+import httpx
+import numpy as np
+import pytest
+
+from shuffledp.collection import Client, Reason, send_crowd
+from shuffledp.collection.client.simulated import simulated_answers
+from shuffledp.collection.envelope.report import open_report
+from shuffledp.engines import find_files
+from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, RefusedError
+from tests.collection.client.conftest import task_at
+from tests.collection.client.test_client import listed_at, weaker
+from tests.collection.tasks import small_task
+
+ANSWERS = ["dark"] * 20 + ["light"] * 10 + ["purple", None] * 5
+
+
+def ids(kept, bodies):
+    return [open_report(kept.task, body, kept.keys[0]).report_id for body in bodies]
+
+
+def answered(*statuses):
+    """A transport that gives these answers in turn, and records every request."""
+    said, bodies, tokens = iter(statuses), [], []
+
+    async def answer(request):
+        bodies.append(await request.aread())
+        tokens.append(request.headers.get("authorization"))
+        status = next(said, 201)
+        if isinstance(status, Exception):
+            raise status
+        if isinstance(status, Reason):
+            return httpx.Response(status.status, json={"reason": str(status)})
+        return httpx.Response(status)
+
+    transport = httpx.MockTransport(answer)
+    transport.bodies, transport.tokens = bodies, tokens
+    return transport
+
+
+def test_everybody_reports_once(kept, shuffler):
+    seen, shares = [], []
+    result = send_crowd(
+        kept.task,
+        ANSWERS,
+        connections=4,
+        told=lambda report, became: seen.append((report, became)),
+        progress=lambda what, share: shares.append(share),
+    )
+    assert (result.people, result.acknowledged, result.refused, result.unreachable) == (40, 40, {}, 0)
+    assert len(set(ids(kept, shuffler.bodies))) == 40
+    assert sorted(seen) == sorted((body, "acknowledged") for body in shuffler.bodies)
+    assert result.bytes == sum(map(len, shuffler.bodies))
+    assert result.bytes_per_report == result.bytes / 40
+    assert result.reports_per_second == pytest.approx(40 / result.seconds)
+    assert 0 < result.milliseconds_per_report < 1e3 * result.seconds
+    assert shares == pytest.approx(np.arange(1, 41) / 40)
+
+
+@pytest.mark.slow
+def test_processes_make_the_reports_of_many_people(kept, shuffler):
+    result = send_crowd(kept.task, ["dark"] * 300, processes=2)
+    assert result.acknowledged == len(set(ids(kept, shuffler.bodies))) == len(shuffler.bodies) == 300
+
+
+def test_retries_are_the_same_bytes():
+    kept = small_task()
+    transport = answered(503, httpx.ConnectError("gone"), Reason.TOO_MANY_REQUESTS, httpx.ReadTimeout("slow"), 200)
+    result = send_crowd(kept.task, ANSWERS[:3], connections=1, transport=transport)
+    assert (result.acknowledged, result.tried_again) == (3, 5)
+    assert len(set(transport.bodies[:6])) == 1
+    assert len(set(transport.bodies)) == 3
+
+
+def test_refusals_are_counted_by_reason_and_not_tried_again():
+    transport = answered(Reason.CLOSED, 201, Reason.MALFORMED, Reason.CLOSED)
+    result = send_crowd(small_task().task, ANSWERS[:5], connections=1, transport=transport)
+    assert (result.acknowledged, result.unreachable, result.tried_again) == (2, 0, 0)
+    assert result.refused == {"closed": 2, "malformed": 1}
+    assert len(transport.bodies) == 5
+
+
+def test_who_is_not_patient_gives_up():
+    transport = answered(*[503] * 1000)
+    result = send_crowd(small_task().task, ANSWERS[:3], patience=0.2, transport=transport)
+    assert (result.acknowledged, result.unreachable) == (0, 3)
+    assert result.reports_per_second == 0
+    assert len(set(transport.bodies)) == 3 < len(transport.bodies)
+
+
+def test_no_more_connections_than_are_allowed_and_no_faster_than_the_rate():
+    open_now, most, starts = 0, 0, []
+
+    async def answer(request):
+        nonlocal open_now, most
+        import asyncio
+
+        starts.append(time.monotonic())
+        open_now += 1
+        most = max(most, open_now)
+        await asyncio.sleep(0.01)
+        open_now -= 1
+        return httpx.Response(201)
+
+    send_crowd(small_task().task, ANSWERS, connections=3, transport=httpx.MockTransport(answer))
+    assert most == 3
+    starts.clear()
+    send_crowd(small_task().task, ANSWERS[:11], rate=100, transport=httpx.MockTransport(answer))
+    assert starts[-1] - starts[0] >= 0.095  # ten pauses of 10 ms: a lower bound, which holds on any machine
+
+
+def test_a_failure_while_reports_are_made_ends_the_crowd(monkeypatch):
+    def broken(task, answer):
+        raise DataError("no more reports")
+
+    monkeypatch.setattr("shuffledp.collection.client.making.new_report", broken)
+    with pytest.raises(DataError, match="no more reports"):
+        send_crowd(small_task().task, ANSWERS, transport=answered())
+
+
+def test_an_interrupt_ends_the_crowd():
+    def interrupt(report, became):
+        raise KeyboardInterrupt
+
+    transport = answered()
+    with pytest.raises(KeyboardInterrupt):
+        send_crowd(small_task().task, ANSWERS, transport=transport, told=interrupt, connections=2)
+    assert len(transport.bodies) < len(ANSWERS)
+
+
+# Who may take part ------------------------------------------------------------------------------------------------
+
+
+def test_admissions():
+    def sent(admission, shown):
+        transport = answered()
+        send_crowd(small_task(admission=admission).task, ["dark"] * 3, admission=shown, transport=transport)
+        return sorted(set(transport.tokens))
+
+    assert sent("secret", "sesame") == sent("secret", ["sesame"]) == ["Bearer sesame"]
+    assert sent("tokens", ["a", "b", "c", "d"]) == ["Bearer a", "Bearer b", "Bearer c"]
+    for shown in (None, "a", ["a", "b"]):
+        with pytest.raises(ParameterError, match="for 3 people"):
+            sent("tokens", shown)
+    with pytest.raises(ParameterError, match="secret"):
+        sent("secret", None)
+
+
+def test_a_crowd_answers_only_what_a_person_would():
+    from datetime import UTC, datetime
+
+    with pytest.raises(BrokenPromiseError):
+        send_crowd(weaker(small_task().task), ANSWERS)
+    over = small_task(opens=datetime(2020, 1, 1, tzinfo=UTC), closes=datetime(2021, 1, 1, tzinfo=UTC)).task
+    with pytest.raises(RefusedError, match="closed"):
+        send_crowd(over, ANSWERS)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rate": 0}, {"rate": -1}, {"connections": 0}, {"processes": 0}, {"patience": 0}, {"timeout": -1}]
+)
+def test_wrong_parameters_are_refused(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        send_crowd(small_task().task, ANSWERS, transport=answered(), **wrong)
+
+
+def test_nobody_is_no_crowd():
+    with pytest.raises(ParameterError, match="at least one person"):
+        send_crowd(small_task().task, [])
+
+
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_list_of_answers_kept_elsewhere_is_handed_to_whoever_makes_reports(processes):
+    from shuffledp.collection.task import task_of
+
+    elsewhere = listed_at(small_task().task, "themes.txt")
+    result = send_crowd(
+        task_of(elsewhere.canonical),
+        ["dark"] * (40 if processes == 1 else 300),
+        listed=b"dark\nlight\nsystem\n",
+        processes=processes,
+        transport=answered(),
+    )
+    assert result.acknowledged == result.people
+
+
+# Simulated answers ------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_the_rows_of_a_column(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("name,theme\na,dark\nb,dark\nc,light\nd,\ne,purple\n")
+    files = find_files([path])
+    everybody = simulated_answers(files, column="theme")
+    assert sorted(map(str, everybody)) == ["None", "dark", "dark", "light", "purple"]
+    some = simulated_answers(files, column="theme", people=3)
+    assert len(some) == 3
+    assert all(everybody.count(answer) >= some.count(answer) for answer in some)
+    more = simulated_answers(files, column="theme", people=12)
+    assert len(more) == 12
+    assert 4 <= more.count("dark") <= 6
+    with pytest.raises(ParameterError, match="people"):
+        simulated_answers(files, column="theme", people=0)
+    with pytest.raises(DataError, match="no column"):
+        simulated_answers(files, column="colour")
+    path.write_text("theme\n")
+    with pytest.raises(DataError):
+        simulated_answers(find_files([path]), column="theme")
+
+
+def test_answers_are_in_random_order(tmp_path):
+    """Twice the same order with a probability of 1 / 30!."""
+    path = tmp_path / "people.csv"
+    path.write_text("theme\n" + "".join(f"{at}\n" for at in range(30)))
+    first, second = (simulated_answers(find_files([path]), column="theme") for _ in range(2))
+    assert first != second
+    assert sorted(first) == sorted(second)
+
+
+def test_a_person_among_a_crowd(kept, shuffler, tmp_path):
+    """Reports of a crowd and of a client are of one kind."""
+    Client(kept.task, journal=tmp_path).send("dark")
+    send_crowd(kept.task, ANSWERS[:2])
+    assert len(set(ids(kept, shuffler.bodies))) == 3
+    assert {tuple(sorted(set(headers) - {"content-length"})) for headers in shuffler.headers} == {
+        ("accept", "accept-encoding", "connection", "content-type", "host", "user-agent")
+    }
+    assert task_at(shuffler.address).task is kept.task

@@ -1,0 +1,107 @@
+"""The deployed path, one person at a time, follows the law of `sample_tally`; messages are in no telling order.
+
+A statistical assertion fails on correct code with a probability of at most 1e-6: the chi-square bounds are those of
+1e-9, which leaves room for the sums being only nearly normal. Randomness is cryptographic, so runs differ.
+"""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from shuffledp.collection.client.client import new_report
+from shuffledp.collection.client.randomized import messages_of
+from shuffledp.collection.envelope.report import open_report
+from shuffledp.errors import ShuffledpError
+from shuffledp.noise import CompoundPoisson
+from tests.collection.tasks import small_task
+
+ANSWERS = ["dark"] * 30 + ["light"] * 10 + ["system"] * 5 + ["purple"] * 3 + [None] * 2
+COUNTS = np.array([30, 10, 5, 3, 2])
+BATCHES = 30
+"""Noise of 30 % more or less moves the sums over so many batches by 4 standard deviations in each of ten numbers."""
+
+DRAWS = 3_000
+"""Of the law, whose mean and covariance are then known far better than a sum over BATCHES varies."""
+
+RATE = 1e-9
+
+
+def opened(kept, report):
+    """The messages of a report as both servers find them, in their order."""
+    found = open_report(kept.task, report, kept.keys[0])
+    messages, refused = kept.layer(1).open_block(found.onions)
+    assert refused == 0
+    width = kept.task.symbol_bytes
+    return [int.from_bytes(messages[at : at + width]) for at in range(0, len(messages), width)]
+
+
+def distance(total, protocol):
+    """How far the sum over all batches is from what the law of the tally says, squared, in standard deviations."""
+    rng = np.random.default_rng(5)
+    draws = np.array([protocol.sample_tally(COUNTS, rng=rng).counts.ravel() for _ in range(DRAWS)])
+    apart = total - BATCHES * draws.mean(axis=0)
+    spread = (BATCHES + BATCHES**2 / DRAWS) * np.cov(draws.T)  # of the sum, and of the mean of the draws
+    return float(apart @ np.linalg.solve(spread, apart)), chi2.isf(RATE, apart.size)
+
+
+def with_noise(protocol, factor):
+    def scaled(law):
+        return CompoundPoisson(rate=factor * law.rate, size_weights=law.size_weights)
+
+    return replace(protocol, pairs=scaled(protocol.pairs), lone=scaled(protocol.lone), guarantee=None)
+
+
+@pytest.mark.slow
+def test_reports_of_single_people_follow_the_law_of_the_tally():
+    kept = small_task(users=len(ANSWERS), epsilon=4.0, delta=1e-3)
+    protocol = kept.task.protocol
+    symbols = [opened(kept, new_report(kept.task, answer)) for _ in range(BATCHES) for answer in ANSWERS]
+    total = protocol.tally(np.concatenate(symbols)).counts.ravel()
+    found, bound = distance(total, protocol)
+    assert found < bound
+    for factor in (0.7, 1.3):  # the negative controls
+        found, bound = distance(total, with_noise(protocol, factor))
+        assert found > bound
+
+
+def test_messages_are_in_no_telling_order():
+    """Where somebody's own message is among theirs is uniform: the mean of many ranks lies within 5.5 deviations."""
+    task = small_task().task
+    (own,) = set(range(task.alphabet)).intersection(*({*messages_of(task, "dark")} for _ in range(200)))
+    ranks = []
+    while len(ranks) < 400:
+        messages = messages_of(task, "dark")
+        if messages.count(own) == 1 and len(messages) > 1:
+            ranks.append(messages.index(own) / (len(messages) - 1))
+    deviation = np.sqrt(1 / 4)  # at most, of numbers between 0 and 1
+    assert abs(np.mean(ranks) - 0.5) < 5.5 * deviation / np.sqrt(len(ranks))
+
+
+def test_a_report_keeps_that_order(monkeypatch):
+    kept, made = small_task(), []
+    monkeypatch.setattr(
+        "shuffledp.collection.client.client.messages_of",
+        lambda task, answer: made.append(messages_of(task, answer)) or made[-1],
+    )
+    report = new_report(kept.task, "dark")
+    assert opened(kept, report) == made[0]
+
+
+def test_who_draws_too_many_messages_draws_again():
+    """Of a limit that people do exceed, as no checked task has it."""
+    task = small_task().task
+    numbers = [len(messages_of(task, "dark")) for _ in range(100)]
+    usual = int(np.median(numbers))
+    assert max(numbers) > usual
+    capped = msgspec.structs.replace(task, most_messages=usual)
+    assert {len(messages_of(capped, "dark")) <= usual for _ in range(100)} == {True}
+
+
+def test_a_limit_that_everybody_exceeds_is_an_error():
+    task = msgspec.structs.replace(small_task(protocol="hist").task, most_messages=1)
+    if min(len(messages_of(small_task(protocol="hist").task, "dark")) for _ in range(50)) > 1:
+        with pytest.raises(ShuffledpError, match="not checked"):
+            messages_of(task, "dark")
