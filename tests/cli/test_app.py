@@ -9,33 +9,17 @@ import sys
 import pytest
 
 from shuffledp import __version__
-from shuffledp.cli import (
-    amplify,
-    compare,
-    demo,
-    keys,
-    ledger,
-    plan,
-    protocols,
-    run,
-    send,
-    separate,
-    simulate,
-    task,
-    verify,
-)
-from shuffledp.cli.app import app
+from shuffledp.cli.app import COMMANDS, COMMANDS_IN_GROUPS, app
 from shuffledp.cli.options import with_names
 from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import GUARANTEE, command, real_command
 
-MODULES = {module.__name__.rpartition(".")[2]: module for module in
-           (amplify, compare, demo, ledger, plan, protocols, run, send, separate, simulate, verify)}  # fmt: skip
-GROUPS = {"task": task, "keys": keys}
+MODULES = {module.__name__.rpartition(".")[2]: module for module in COMMANDS}
+GROUPS = {module.__name__.rpartition(".")[2]: module for module in COMMANDS_IN_GROUPS}
 SUBCOMMANDS = [(group, name) for group, module in GROUPS.items() for name in module.COMMANDS]
 QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"],
            "separate": ["--h", "2"]}  # fmt: skip
-NEED_SERVERS = {"send"}
+NEED_SERVERS = {"analyzer", "count", "crowd", "mix", "send", "shuffler", "up"}
 """Their examples are run with servers, in tests/collection."""
 
 

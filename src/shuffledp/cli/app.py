@@ -13,6 +13,7 @@ from shuffledp import __version__
 from shuffledp.cli import (
     amplify,
     compare,
+    crowd,
     demo,
     keys,
     ledger,
@@ -28,6 +29,25 @@ from shuffledp.cli import (
 )
 from shuffledp.cli.help import NAME, Command, Group, without_type
 from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError, UnreachableError
+
+COMMANDS = (
+    run,
+    ledger,
+    simulate,
+    demo,
+    plan,
+    protocols,
+    amplify,
+    compare,
+    separate,
+    verify,
+    send,
+    mix,
+    crowd,
+)
+"""In the order in which help shows them."""
+
+COMMANDS_IN_GROUPS = (task, keys)
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -105,23 +125,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (
-    run,
-    ledger,
-    simulate,
-    demo,
-    plan,
-    protocols,
-    amplify,
-    compare,
-    separate,
-    verify,
-    send,
-    mix,
-):
+for module in COMMANDS:
     name = module.__name__.rpartition(".")[2]
     app.command(name, cls=Command, epilog=f"Example:\n\n{module.EXAMPLE}")(getattr(module, name))
-for group in (task, keys):
+for group in COMMANDS_IN_GROUPS:
     together = typer.Typer(cls=Group, help=group.__doc__, no_args_is_help=True, context_settings=_HELP)
     for name, (function, example) in group.COMMANDS.items():
         together.command(name, cls=Command, epilog=f"Example:\n\n{example}")(function)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import PLACE, RESULT, option
+from shuffledp.cli.options import PLACE, option
 from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
 
 EXAMPLE = "shuffledp mix reports/*.parquet --task theme.task.json --key shuffler.key --out batches"
