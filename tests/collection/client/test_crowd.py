@@ -1,6 +1,9 @@
 """Crowds: everybody's report arrives once, retries are the same bytes, and what became of each is counted."""
 
+import asyncio
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import httpx
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 from shuffledp.collection import Client, Reason, send_crowd
 from shuffledp.collection.client.simulated import simulated_answers
 from shuffledp.collection.envelope.report import open_report
+from shuffledp.collection.task import task_of
 from shuffledp.engines import find_files
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, RefusedError
 from tests.collection.client.conftest import task_at
@@ -60,12 +64,6 @@ def test_everybody_reports_once(kept, shuffler):
     assert shares == pytest.approx(np.arange(1, 41) / 40)
 
 
-@pytest.mark.slow
-def test_processes_make_the_reports_of_many_people(kept, shuffler):
-    result = send_crowd(kept.task, ["dark"] * 300, processes=2)
-    assert result.acknowledged == len(set(ids(kept, shuffler.bodies))) == len(shuffler.bodies) == 300
-
-
 def test_retries_are_the_same_bytes():
     kept = small_task()
     transport = answered(503, httpx.ConnectError("gone"), Reason.TOO_MANY_REQUESTS, httpx.ReadTimeout("slow"), 200)
@@ -96,8 +94,6 @@ def test_no_more_connections_than_are_allowed_and_no_faster_than_the_rate():
 
     async def answer(request):
         nonlocal open_now, most
-        import asyncio
-
         starts.append(time.monotonic())
         open_now += 1
         most = max(most, open_now)
@@ -150,8 +146,6 @@ def test_admissions():
 
 
 def test_a_crowd_answers_only_what_a_person_would():
-    from datetime import UTC, datetime
-
     with pytest.raises(BrokenPromiseError):
         send_crowd(weaker(small_task().task), ANSWERS)
     over = small_task(opens=datetime(2020, 1, 1, tzinfo=UTC), closes=datetime(2021, 1, 1, tzinfo=UTC)).task
@@ -172,19 +166,16 @@ def test_nobody_is_no_crowd():
         send_crowd(small_task().task, [])
 
 
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_list_of_answers_kept_elsewhere_is_handed_to_whoever_makes_reports(processes):
-    from shuffledp.collection.task import task_of
-
-    elsewhere = listed_at(small_task().task, "themes.txt")
-    result = send_crowd(
-        task_of(elsewhere.canonical),
-        ["dark"] * (40 if processes == 1 else 300),
-        listed=b"dark\nlight\nsystem\n",
-        processes=processes,
-        transport=answered(),
-    )
-    assert result.acknowledged == result.people
+@pytest.mark.parametrize("people", [30, pytest.param(260, marks=pytest.mark.slow)])
+def test_whoever_makes_reports_has_the_list_of_answers_kept_elsewhere(people):
+    """A thread for few people, processes for many."""
+    few_messages = small_task(users=20, epsilon=4.0, delta=1e-3)
+    elsewhere = replace(few_messages, task=listed_at(few_messages.task, "themes.txt"))
+    transport, answers = answered(), ["dark", "light"] * (people // 2)
+    asked = task_of(elsewhere.task.canonical)
+    result = send_crowd(asked, answers, listed=b"dark\nlight\nsystem\n", processes=2, transport=transport)
+    assert result.acknowledged == people
+    assert len(set(ids(elsewhere, transport.bodies))) == len(transport.bodies) == people
 
 
 # Simulated answers ------------------------------------------------------------------------------------------------
