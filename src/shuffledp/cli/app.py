@@ -23,6 +23,7 @@ from shuffledp.cli import (
     run,
     send,
     separate,
+    shuffler,
     simulate,
     task,
     verify,
@@ -44,6 +45,7 @@ COMMANDS = (
     send,
     mix,
     crowd,
+    shuffler,
 )
 """In the order in which help shows them."""
 

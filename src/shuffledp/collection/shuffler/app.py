@@ -24,7 +24,7 @@ from shuffledp.collection.shuffler.endpoints import Endpoints
 from shuffledp.collection.shuffler.group_commit import GroupCommit
 from shuffledp.collection.shuffler.refusals import Refusals
 from shuffledp.collection.shuffler.relay import Relay
-from shuffledp.collection.shuffler.settings import Settings
+from shuffledp.collection.shuffler.settings import Served, Settings
 
 
 def make_app(settings: Settings) -> Starlette:
@@ -92,13 +92,15 @@ class _Beside:
         self.threads = [thread(self.refusals)]
         if settings.background:
             for served in settings.served:
-                if served.upstream is None:
-                    work: Work = Closing(served.task, settings.store, clock=settings.clock)
-                else:
-                    work = Relay(served, served.upstream, settings.store, processes=settings.processes)
-                self.threads.append(thread(work, task=served.task.id))
+                self.threads.append(thread(self._work(served), task=served.task.id))
         for each in self.threads:
             each.start()
+
+    def _work(self, served: Served) -> Work:
+        store, clock, processes = self.settings.store, self.settings.clock, self.settings.processes
+        if served.upstream is None:
+            return Closing(served.task, store, clock=clock)
+        return Relay(served, served.upstream, store, processes=processes)
 
     def _stop(self) -> None:
         for thread in self.threads:

@@ -32,15 +32,9 @@ class Served:
     admission: Admission = field(default_factory=Anybody)
     upstream: Upstream | None = None
 
-
-def position_of(task: Task, key: KeyPair) -> int:
-    """The place of the shuffler that has this key; the analyzer is none."""
-    if key.public == task.analyzer.key:
-        raise ParameterError("the key is the analyzer's: whoever mixes and counts could see who sent what")
-    for at, place in enumerate(task.shufflers):
-        if place.key == key.public:
-            return at
-    raise ParameterError(f"the key is of none of the {len(task.shufflers)} shufflers of the task {task.name[:16]}")
+    def __post_init__(self) -> None:
+        if (self.position > 0) != (self.upstream is not None):
+            raise ParameterError("a later shuffler needs the one before it as upstream, and the first has none")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,158 @@
+"""From the options of a command to a shuffler: everything is checked before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+
+from shuffledp.collection.envelope.keys import KeyPair, read_key, read_secret
+from shuffledp.collection.service.pulling import Upstream
+from shuffledp.collection.service.tokens import Accepted, hash_of, read_hash
+from shuffledp.collection.shuffler.admission import Admission, Anybody, OneTimeTokens, SharedSecret
+from shuffledp.collection.shuffler.app import make_app
+from shuffledp.collection.shuffler.settings import Served, Settings
+from shuffledp.collection.stores import ReportStore, open_report_store
+from shuffledp.collection.task import Task, read_task
+from shuffledp.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command was given. Processes of a server get these and read the files again: no key is handed over."""
+
+    tasks: Sequence[Path]
+    keys: Sequence[Path]
+    store: str
+    next_hashes: Sequence[str] = ()
+    upstream: str | None = None
+    token: Path | None = None
+    admission_secret: Path | None = None
+    admission_hashes: Path | None = None
+    workers: int = 1
+    most_per_second: float | None = None
+
+    def check(self) -> None:
+        """Refuses what cannot work: tasks, keys, tokens, the store; also a task that does not keep its promise."""
+        if not self.tasks or not self.keys:
+            raise ParameterError("a shuffler needs at least one --task and one --key")
+        if not self.next_hashes:
+            raise ParameterError(
+                "--next is missing: without the hash of the next hop's token nobody could fetch a batch; make a token "
+                "with  shuffledp keys token"
+            )
+        if self.most_per_second is not None and not self.most_per_second > 0:
+            raise ParameterError(f"--most-per-second must be above 0, got {self.most_per_second:g}")
+        settings = self.settings(0)
+        try:
+            for served in settings.served:
+                served.task.check()
+                settings.store.prepare(served.task)
+                self._add_admissions(served, settings.store)
+        finally:
+            settings.store.close()
+
+    def app(self, number: int) -> Starlette:
+        """The application, in the process of this number."""
+        return make_app(self.settings(number))
+
+    def settings(self, number: int) -> Settings:
+        """All files read and checked; the first process does what is to be done once."""
+        tasks = _tasks(self.tasks)
+        keys = [read_key(path) for path in self.keys]
+        served = [self._served(task, keys) for task in tasks]
+        self._check_needed(served)
+        return Settings(
+            served=served,
+            store=open_report_store(self.store),
+            next_hops=Accepted.of(self.next_hashes, name="--next"),
+            most_per_second=self.most_per_second and self.most_per_second / self.workers,
+            background=number == 0,
+            owns_store=True,
+        )
+
+    def _served(self, task: Task, keys: Sequence[KeyPair]) -> Served:
+        position, key = _position(task, keys)
+        if position == 0:
+            return Served(task=task, position=0, key=key, admission=self._admission(task))
+        return Served(task=task, position=position, key=key, upstream=self._upstream(task, position))
+
+    def _admission(self, task: Task) -> Admission:
+        if task.admission == "anybody":
+            return Anybody()
+        if task.admission == "tokens":
+            return OneTimeTokens()
+        if self.admission_secret is None:
+            raise ParameterError("the task takes reports with a secret only: give the file with --admission-secret")
+        return SharedSecret(Accepted((hash_of(_word(self.admission_secret)),)))
+
+    def _upstream(self, task: Task, position: int) -> Upstream:
+        address = self.upstream or task.shufflers[position - 1].address
+        if self.token is None:
+            raise ParameterError(
+                f"the key is of shuffler {position + 1} of the task, which pulls from the one before it: give the "
+                "token that it knows with --token"
+            )
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ParameterError(f"--upstream must be an address such as https://host:port, got {address!r:.80}")
+        return Upstream(address, _word(self.token))
+
+    def _check_needed(self, served: Sequence[Served]) -> None:
+        """Refuses options that would be ignored, since whoever gave them counts on them."""
+        kinds = {each.task.admission for each in served if not each.position}
+        if self.admission_secret is not None and "secret" not in kinds:
+            raise ParameterError("--admission-secret is given, but no task of this shuffler asks for a secret")
+        if self.admission_hashes is not None and "tokens" not in kinds:
+            raise ParameterError("--admission-hashes is given, but no task of this shuffler asks for one-time tokens")
+        if (self.upstream is not None or self.token is not None) and not any(each.position for each in served):
+            raise ParameterError("--upstream and --token are for later shufflers: this one is the first of its tasks")
+
+    def _add_admissions(self, served: Served, store: ReportStore) -> None:
+        if self.admission_hashes is not None and not served.position and served.task.admission == "tokens":
+            store.add_admissions(served.task.id, _hashes(self.admission_hashes))
+
+
+def _tasks(paths: Sequence[Path]) -> list[Task]:
+    tasks = [read_task(path) for path in paths]
+    if len({task.id for task in tasks}) < len(tasks):
+        raise ParameterError("--task names the same task twice")
+    return tasks
+
+
+def _position(task: Task, keys: Sequence[KeyPair]) -> tuple[int, KeyPair]:
+    """Which of the task's shufflers has one of these keys."""
+    for key in keys:
+        if key.public == task.analyzer.key:
+            raise ParameterError(
+                f"a key is that of the analyzer of the task {task.name[:16]}: whoever mixes and also counts could see "
+                "who sent what; give the key of a shuffler"
+            )
+    for position, place in enumerate(task.shufflers):
+        for key in keys:
+            if key.public == place.key:
+                return position, key
+    raise ParameterError(
+        f"no --key belongs to a shuffler of the task {task.name[:16]}: it names the public keys "
+        f"{', '.join(place.key[:16] for place in task.shufflers)} (first digits)"
+    )
+
+
+def _word(path: Path) -> str:
+    """The token or secret in a file that only its owner may read."""
+    text = read_secret(path).strip()
+    if not text:
+        raise DataError(f"{path} holds no secret: it is empty")
+    return text
+
+
+def _hashes(path: Path) -> list[bytes]:
+    try:
+        lines = path.read_text().split()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise DataError(f"--admission-hashes: {path} cannot be read: {reason}") from None
+    return [read_hash(line, name=f"each line of {path}") for line in lines]
