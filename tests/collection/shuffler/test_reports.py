@@ -10,6 +10,7 @@ import pytest
 from shuffledp.collection.envelope.hpke import info, public_key, seal
 from shuffledp.collection.envelope.report import seal_report
 from shuffledp.collection.reasons import Reason
+from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.stores import open_report_store
 from shuffledp.errors import DataError
 from tests.collection.shuffler.running import NOW, Asked, running, sealed, settings_for
@@ -218,7 +219,9 @@ def test_a_task_is_open_from_its_first_to_its_last_second(now, reason, tmp_path)
 
 def test_a_later_shuffler_takes_no_reports(tmp_path):
     kept = small_task(users=5, epsilon=8.0, delta=1e-2, shufflers=2)
-    refused(settings_for(tmp_path, kept, position=1), sealed(kept.task), Reason.CANNOT_BE_OPENED, task=kept.task)
+    upstream = Upstream("http://127.0.0.1:9", "nobody is asked")
+    settings = settings_for(tmp_path, kept, position=1, upstream=upstream, background=False)
+    refused(settings, sealed(kept.task), Reason.CANNOT_BE_OPENED, task=kept.task)
 
 
 class Broken:

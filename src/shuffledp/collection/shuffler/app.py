@@ -109,5 +109,8 @@ class _Beside:
             self.refusals.write()
         except Exception as error:  # only counters are lost
             log_error("refusals could not be counted", error)
-        if self.settings.owns_store:
+        if self.settings.owned:
             self.settings.store.close()
+            for served in self.settings.served:
+                if served.upstream is not None:
+                    served.upstream.close()

@@ -37,22 +37,20 @@ class Relay:
         return bool(ready)
 
     def _take(self, batch: ReadyBatch, stopping: threading.Event) -> None:
-        refused = 0
-        inside = self._task.onion_length(self._position + 1)
+        task, inside = self._task, self._task.onion_length(self._position + 1)
+        not_opened: list[int] = []
 
-        def opened() -> Iterator[bytes]:
-            nonlocal refused
-            with (
-                self._upstream.batch(self._task, batch.batch_id, position=self._position) as blocks,
-                Opener(self._layer, processes=self._processes) as opener,
-            ):
-                for block, not_opened in opener.opened(until(stopping, blocks)):
-                    refused += not_opened
-                    yield block
+        def opened(blocks: Iterator[bytes], opener: Opener) -> Iterator[bytes]:
+            for block, refused in opener.opened(until(stopping, blocks)):
+                not_opened.append(refused)
+                yield block
 
-        with mix(opened(), inside) as mixed:
-            counts = {Reason.CANNOT_BE_OPENED.value: refused, Reason.REPEATED.value: mixed.repeated}
-            reasons = {reason: number for reason, number in counts.items() if number}
-            blocks = until(stopping, mixed.blocks())
-            self._store.keep_mixed(self._task.id, batch.batch_id, mixed.number, blocks, reasons)
-            log("batch mixed", task=self._task.id, messages=mixed.number, refused=refused, repeated=mixed.repeated)
+        with (
+            self._upstream.batch(task, batch.batch_id, position=self._position) as blocks,
+            Opener(self._layer, processes=self._processes) as opener,
+            mix(opened(blocks, opener), inside) as mixed,
+        ):
+            refused = {Reason.CANNOT_BE_OPENED.value: sum(not_opened), Reason.REPEATED.value: mixed.repeated}
+            counted = {reason: number for reason, number in refused.items() if number}
+            self._store.keep_mixed(task.id, batch.batch_id, mixed.number, until(stopping, mixed.blocks()), counted)
+            log("batch mixed", task=task.id, messages=mixed.number, refused=sum(refused.values()))

@@ -42,7 +42,7 @@ class Settings:
     """The tasks of a shuffler, its store, and the tokens of those who pull batches from it.
 
     `most_per_second` is of this process. `background` is off in all but one of the processes of a server. `processes`
-    open layers; `clock` gives seconds since 1970. A store that it owns is closed at the end of the application.
+    open layers; `clock` gives seconds since 1970. What is `owned` is closed at the end.
     """
 
     served: Sequence[Served]
@@ -50,7 +50,7 @@ class Settings:
     next_hops: Accepted
     most_per_second: float | None = None
     background: bool = True
-    owns_store: bool = False
+    owned: bool = False
     processes: int | None = None
     every: float = LOOKS_EVERY
     clock: Callable[[], float] = time.time

@@ -71,7 +71,7 @@ class Options:
             next_hops=Accepted.of(self.next_hashes, name="--next"),
             most_per_second=self.most_per_second and self.most_per_second / self.workers,
             background=number == 0,
-            owns_store=True,
+            owned=True,
         )
 
     def _served(self, task: Task, keys: Sequence[KeyPair]) -> Served:

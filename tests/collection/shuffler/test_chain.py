@@ -1,0 +1,200 @@
+"""Two shufflers in a chain: the second pulls, opens its layer, mixes, and acknowledges only what is on its disk."""
+
+import threading
+from collections import Counter
+from contextlib import closing, contextmanager
+
+import httpx
+import pytest
+
+from shuffledp.collection.envelope.batch import HEAD_BYTES
+from shuffledp.collection.envelope.hpke import info, public_key, seal
+from shuffledp.collection.service.background import StoppedError
+from shuffledp.collection.service.pulling import Upstream, UpstreamError
+from shuffledp.collection.service.serving import served
+from shuffledp.collection.shuffler.app import make_app
+from shuffledp.collection.shuffler.closing import Closing
+from shuffledp.collection.shuffler.relay import Relay
+from shuffledp.errors import DataError
+from tests.collection.shuffler.running import NEXT_HOP, NOW, TOKEN, sealed, settings_for
+from tests.collection.shuffler.test_batches import Stopping
+from tests.collection.tasks import small_task
+
+KEPT = small_task(users=5, epsilon=8.0, delta=1e-2, shufflers=2)
+TASK = KEPT.task
+NEVER = threading.Event()
+
+
+class Chain:
+    """A first shuffler at an address, and the parts of a second one."""
+
+    def __init__(self, path, address):
+        self.address = address
+        self.first = httpx.Client(base_url=f"{address}/v1/tasks/{TASK.name}", headers=NEXT_HOP)
+        self.upstream = Upstream(address, TOKEN, pause=0.0)
+        self.settings = settings_for(path, KEPT, position=1, upstream=self.upstream)
+        self.store = self.settings.store
+        self.store.prepare(TASK)
+        self.relay = Relay(self.settings.served[0], self.upstream, self.store, processes=1)
+
+    def fill(self, *people):
+        """A batch of these people at the first shuffler."""
+        for symbols in people:
+            assert self.first.post("/reports", content=sealed(TASK, symbols)).status_code == 201
+        while not (listed := self.waiting()):
+            pass
+        return listed
+
+    def waiting(self):
+        return self.first.get("/batches").json()["batches"]
+
+    def symbols(self):
+        """What the analyzer would find in all batches of the second shuffler."""
+        found = []
+        for batch in self.store.ready(TASK.id):
+            opened, refused = KEPT.layer(2).open_block(b"".join(self.store.mixed(batch.batch_id)))
+            assert not refused
+            found += opened
+        return found
+
+
+@pytest.fixture
+def chain(tmp_path):
+    with chained(tmp_path) as both:
+        yield both
+
+
+@contextmanager
+def chained(path):
+    with served(make_app(settings_for(path, KEPT))) as address:
+        both = Chain(path, address)
+        try:
+            yield both
+        finally:
+            both.first.close()
+            both.upstream.close()
+
+
+PEOPLE = ([0, 1], [1], [2, 2, 3], [4], [0])
+SENT = Counter(symbol for symbols in PEOPLE for symbol in symbols)
+
+
+def test_all_messages_arrive_once_and_are_deleted_upstream(chain):
+    (listed,) = chain.fill(*PEOPLE)
+    assert chain.relay.step(NEVER)
+    assert Counter(chain.symbols()) == SENT
+    (batch,) = chain.store.ready(TASK.id)
+    assert (batch.batch_id.hex(), batch.number) == (listed["id"], 8)
+    assert chain.waiting() == []
+    assert chain.first.get("/status").json()["acknowledged"] == 1
+    assert not chain.relay.step(NEVER)
+
+
+def test_a_whole_second_shuffler_hands_on_what_only_the_analyzer_opens(chain):
+    (listed,) = chain.fill(*PEOPLE)
+    with served(make_app(chain.settings)) as address, httpx.Client(headers=NEXT_HOP) as client:
+        batches = f"{address}/v1/tasks/{TASK.name}/batches"
+        while not (second := client.get(batches).json()["batches"]):
+            pass
+        assert second == [{"id": listed["id"], "number": 8}]
+        content = client.get(f"{batches}/{listed['id']}").content
+    opened, refused = KEPT.layer(2).open_block(content[HEAD_BYTES:])
+    assert (Counter(opened), refused) == (SENT, 0)
+    assert KEPT.layer(1).open_block(content[HEAD_BYTES:])[0] == b""
+
+
+def test_what_is_not_on_the_disk_is_not_acknowledged(chain):
+    (listed,) = chain.fill(*PEOPLE)
+    keep = chain.store.keep_mixed
+
+    def full(*_):
+        raise DataError("is the disk full?")
+
+    chain.store.keep_mixed = full
+    with pytest.raises(DataError):
+        chain.relay.step(NEVER)
+    assert chain.waiting() == [listed]
+    chain.store.keep_mixed = keep
+    chain.relay.step(NEVER)
+    assert Counter(chain.symbols()) == SENT
+
+
+@pytest.mark.parametrize("looks", [1, 2, 3])
+def test_after_a_stop_on_the_way_nothing_is_lost_or_doubled(chain, looks):
+    (listed,) = chain.fill(*PEOPLE)
+    try:
+        chain.relay.step(Stopping(looks))
+    except StoppedError:
+        assert chain.waiting() == [listed]
+    Relay(chain.settings.served[0], chain.upstream, chain.store, processes=1).step(NEVER)
+    assert Counter(chain.symbols()) == SENT
+    assert chain.waiting() == []
+
+
+def test_a_batch_that_is_there_already_is_only_acknowledged(chain):
+    chain.fill(*PEOPLE)
+    acknowledge = chain.upstream.acknowledge
+    chain.upstream.acknowledge = lambda task, batch_id: None  # killed just before it
+    chain.relay.step(NEVER)
+    before = b"".join(chain.store.mixed(chain.store.ready(TASK.id)[0].batch_id))
+    chain.upstream.acknowledge = acknowledge
+    chain.upstream.batch = None  # is not even asked
+    chain.relay.step(NEVER)
+    assert b"".join(chain.store.mixed(chain.store.ready(TASK.id)[0].batch_id)) == before
+    assert chain.waiting() == []
+
+
+def test_what_cannot_be_opened_or_repeats_is_left_out_and_counted(chain):
+    """Layers that only look like one, and two layers around the same onion."""
+    inner = seal(bytes([3]), public_key(TASK.analyzer.public_bytes), info(TASK.id, 2))
+    second = public_key(TASK.shufflers[1].public_bytes)
+    onions = [
+        bytes(TASK.onion_length(0)),
+        seal(inner, second, info(TASK.id, 1)),
+        seal(inner, second, info(TASK.id, 1)),
+        seal(inner, second, info(TASK.id, 2)),  # for another place in the chain
+    ]
+    for at, onion in enumerate(onions):
+        inside = bytes([at]) * 16 + NOW.to_bytes(8) + onion
+        body = seal(inside, public_key(TASK.shufflers[0].public_bytes), info(TASK.id, 0))
+        assert chain.first.post("/reports", content=body).status_code == 201
+    chain.fill([1])
+    chain.relay.step(NEVER)
+    assert sorted(chain.symbols()) == [1, 3]
+    assert chain.store.standing(TASK.id).refused == {"cannot-be-opened": 2, "repeated": 1}
+
+
+def test_with_another_token_the_second_shuffler_gets_nothing(chain):
+    chain.fill(*PEOPLE)
+    with closing(Upstream(chain.address, "another", pause=0.0)) as stranger:
+        relay = Relay(chain.settings.served[0], stranger, chain.store, processes=1)
+        with pytest.raises(UpstreamError, match="does not know this token"):
+            relay.step(NEVER)
+    assert chain.store.ready(TASK.id) == []
+
+
+def test_the_order_changes_at_the_second_shuffler_too(chain):
+    """Of 60 messages in one batch; the same order comes by chance once in 60! times."""
+    (listed,) = chain.fill(*[list(range(5)) * 2 + [5, 6]] * 5)
+    content = chain.first.get(f"/batches/{listed['id']}").content[HEAD_BYTES:]
+    inside, _ = KEPT.layer(1).open_block(content)
+    chain.relay.step(NEVER)
+    (batch,) = chain.store.ready(TASK.id)
+    mixed = b"".join(chain.store.mixed(batch.batch_id))
+    width = TASK.onion_length(2)
+    before, after = ([part[at : at + width] for at in range(0, len(part), width)] for part in (inside, mixed))
+    assert sorted(before) == sorted(after)
+    assert before != after
+
+
+def test_only_whole_batches_reach_the_second_shuffler(chain):
+    for _ in range(4):
+        chain.first.post("/reports", content=sealed(TASK))
+    assert not chain.relay.step(NEVER)
+    assert chain.store.ready(TASK.id) == []
+
+
+def test_the_first_shuffler_needs_no_other(tmp_path):
+    settings = settings_for(tmp_path, KEPT)
+    settings.store.prepare(TASK)
+    assert not Closing(TASK, settings.store, clock=lambda: NOW).step(NEVER)
