@@ -69,7 +69,7 @@ def test_a_token_is_spent_once(tmp_path):
     assert status["waiting"] == 1
 
 
-@pytest.mark.parametrize("token", [None, new_token()])
+@pytest.mark.parametrize("token", [None, "a token of somebody else"])
 def test_without_a_token_of_the_operator_nobody_is_admitted(token, tmp_path):
     codes, _, status = sent(with_tokens(tmp_path, [new_token()]), (sealed(TASK), token))
     assert codes == [403]
