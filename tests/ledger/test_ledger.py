@@ -381,3 +381,25 @@ def test_another_file_in_the_place_of_a_ledger_is_noticed(tmp_path):
     with pytest.raises(DataError, match="another file"):
         opened.spend(protocol, what="theme")
     assert Ledger(path).entries == ()
+
+
+def test_what_is_entered_once_is_found_again(ledger, path):
+    """Only by its whole description and its curve: another protocol of that name is another release."""
+    assert ledger.spend(HISTOGRAM, what="task 12  theme", once=True) == 1
+    assert ledger.spend(HISTOGRAM, what="task 12 theme", once=True) == 1
+    assert Ledger(path).spend(HISTOGRAM, what="task 12 theme", once=True) == 1
+    assert ledger.spend(HISTOGRAM, what="task 13 theme", once=True) == 2
+    other = Histogram.calibrate(users=10_000, bins=20, epsilon=0.5, delta=1e-6)
+    assert ledger.spend(other, what="task 13 theme", once=True) == 3
+    ledger.spend_elsewhere(epsilon=0.1, delta=1e-9, what="task 14 theme")
+    assert ledger.spend(HISTOGRAM, what="task 14 theme", once=True) == 5
+    assert ledger.spend(HISTOGRAM, what="task 13 theme") == 6
+    assert len(ledger.entries) == 6
+
+
+def test_what_was_entered_once_is_not_refused_later(ledger):
+    ledger.spend(HISTOGRAM, what="task 12 theme", once=True)
+    fill(ledger, FIT - 1)
+    with pytest.raises(BudgetError):
+        ledger.spend(HISTOGRAM, what="task 13 theme", once=True)
+    assert ledger.spend(HISTOGRAM, what="task 12 theme", once=True) == 1

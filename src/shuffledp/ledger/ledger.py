@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -84,11 +85,12 @@ class Ledger:
         """All that `shuffledp ledger` shows."""
         return stand(self._budget, self.entries)
 
-    def spend(self, protocol: HistogramProtocol, *, what: str, entry: Entry | None = None) -> int:
+    def spend(self, protocol: HistogramProtocol, *, what: str, entry: Entry | None = None, once: bool = False) -> int:
         """Enters a release of this protocol, before its noise is drawn; its number.
 
         Refused if all entries and this one together would be over the limit: the error says what would fit, of the
-        same kind for the same people, as the `entry` of the catalogue makes it if it is given.
+        same kind for the same people, as the `entry` of the catalogue makes it if it is given. With `once`, an entry of
+        the same words and the same curve is this one, which was entered before: `what` must name it beyond doubt.
         """
         parameters = parameters_of(protocol)
         curve, (epsilon, delta) = remade(parameters).privacy, promised(protocol)
@@ -100,6 +102,8 @@ class Ledger:
         with store.changing(self._path, patience=self._patience) as change:
             if change.budget != self._budget:
                 raise DataError(f"the ledger {self._path} is another file than when it was opened: open it anew")
+            if once and (known := _entered(change.entries, what, curve)) is not None:
+                return known
             before = _composed(change.entries)
             if self._budget.allows(composed([before, curve])):
                 return change.add(
@@ -150,6 +154,12 @@ class Ledger:
             f"{would}",
             fits=fits,
         )
+
+
+def _entered(entries: Iterable[LedgerEntry], what: str, curve: Curve) -> int | None:
+    """The number of an entry of the same words and the same curve."""
+    same = (entry.number for entry in entries if entry.what == what and entry.curve == curve)
+    return next(same, None)
 
 
 def _composed(entries: Any) -> Composition:
