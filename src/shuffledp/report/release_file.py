@@ -24,7 +24,7 @@ def parquet_bytes(table: Any) -> bytes:
     return bytes(file.getvalue())
 
 
-def _with_about(release: Release) -> Any:
+def with_about(release: Release) -> Any:
     """The table of a release; the metadata of its schema say all that the JSON file says but the histogram."""
     table = release.estimate.to_arrow()
     return table.replace_schema_metadata({"shuffledp": json.dumps(about(release), allow_nan=False)})
@@ -34,7 +34,7 @@ FORMATS: dict[str, Callable[[Release], bytes]] = {
     ".html": lambda release: page(release).encode(),
     ".csv": lambda release: release.estimate.to_csv().encode(),
     ".json": lambda release: release.to_json().encode(),
-    ".parquet": lambda release: parquet_bytes(_with_about(release)),
+    ".parquet": lambda release: parquet_bytes(with_about(release)),
 }
 """The content of a file, by its ending."""
 
