@@ -58,7 +58,7 @@ class Waiting:
         self.batches, self.acknowledged, self.pulled, self.broken = {}, [], [], broken
 
     def ready(self, task):
-        return [ReadyBatch(batch_id=each, number=len(onions)) for each, onions in self.batches.items()]
+        return [ReadyBatch(batch_id=each, number=0) for each in self.batches]
 
     @contextmanager
     def batch(self, task, batch_id, *, position):

@@ -7,6 +7,7 @@ only numbers are kept of what is opened: memory grows by 16 bytes for every onio
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.envelope.mixing import Onions, first_copies, spooled
 from shuffledp.collection.envelope.opening import AT_ONCE, Layer, Opener
 from shuffledp.collection.reasons import Reason, Refused
+from shuffledp.collection.service.background import until
 from shuffledp.collection.task import Task
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.tally import Tally
@@ -52,15 +54,15 @@ class Counting:
         position = len(task.shufflers)
         self._layer = Layer(task.id, position, task.onion_length(position), key.private_bytes)
 
-    def count(self, blocks: Iterable[bytes]) -> Counted:
-        """The tally of a batch's onions, given in blocks cut anywhere."""
+    def count(self, blocks: Iterable[bytes], *, stopping: threading.Event | None = None) -> Counted:
+        """The tally of a batch's onions, given in blocks cut anywhere; nothing if it is told to stop."""
         with tempfile.TemporaryFile() as file:
             onions = spooled(file, blocks, self._layer.length)
             kept = first_copies(onions)
             messages = _Messages(self._task)
             processes = 1 if kept.size <= _FEW else self._processes
             with Opener(self._layer, processes=processes) as opener:
-                for opened, _ in opener.opened(_whole(onions, kept)):
+                for opened, _ in opener.opened(until(stopping or threading.Event(), _whole(onions, kept))):
                     messages.add(opened)
         refused = {
             Reason.REPEATED: len(onions) - kept.size,

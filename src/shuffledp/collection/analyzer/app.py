@@ -1,0 +1,154 @@
+"""The analyzer as a web application: releases for everybody, and the work that makes them beside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from shuffledp.collection.analyzer import counters
+from shuffledp.collection.analyzer.collecting import Collecting
+from shuffledp.collection.analyzer.formats import ENDINGS, in_format
+from shuffledp.collection.analyzer.settings import Settings
+from shuffledp.collection.reasons import Reason, Refused
+from shuffledp.collection.service import metrics
+from shuffledp.collection.service.background import Background
+from shuffledp.collection.service.logs import log_error
+from shuffledp.collection.service.problems import Unexpected, on_http_error, on_refused
+from shuffledp.collection.task import Task
+from shuffledp.errors import DataError
+
+Answer = TypeVar("Answer")
+Answering = Callable[[Task, Request], Awaitable[Response]]
+
+_WHICH = re.compile(rf"(latest|[1-9][0-9]{{0,8}})(?:\.({'|'.join(ENDINGS)}))?")
+
+
+def make_app(settings: Settings) -> Starlette:
+    """The application; it pulls, counts and releases from its start to its end."""
+    analyzer = _Analyzer(settings)
+    of_task, task = analyzer.of_task, "/v1/tasks/{name}"
+    return Starlette(
+        routes=[
+            Route("/v1/tasks", analyzer.list_tasks, methods=["GET"]),
+            Route(task, of_task(analyzer.show_task), methods=["GET"]),
+            Route(f"{task}/status", of_task(analyzer.show_status), methods=["GET"]),
+            Route(f"{task}/releases", of_task(analyzer.list_releases), methods=["GET"]),
+            Route(f"{task}/releases/{{which}}", of_task(analyzer.show_release), methods=["GET"]),
+            Route("/health", analyzer.show_health, methods=["GET"]),
+            Route("/metrics", analyzer.show_metrics, methods=["GET"]),
+        ],
+        middleware=[Middleware(Unexpected)],
+        exception_handlers={Refused: on_refused, HTTPException: on_http_error},
+        lifespan=analyzer.running,
+    )
+
+
+class _Analyzer:
+    """Everything that an analyzer can be asked, and the threads beside."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._store = settings, settings.store
+        self._tasks = {task.name: task for task in settings.tasks}
+        self._work = {served.task.name: Collecting(served, settings) for served in settings.served}
+        self._threads = [
+            Background(work, every=settings.every, task=self._tasks[name].id) for name, work in self._work.items()
+        ]
+
+    @asynccontextmanager
+    async def running(self, app: Starlette) -> AsyncIterator[None]:
+        """From the start of the application to its end."""
+        await run_in_threadpool(self._start)
+        try:
+            yield
+        finally:
+            await run_in_threadpool(self._stop)
+
+    def of_task(self, answer: Answering) -> Callable[[Request], Awaitable[Response]]:
+        """Finds the task of a request."""
+
+        async def answered(request: Request) -> Response:
+            task = self._tasks.get(request.path_params["name"])
+            if task is None:
+                raise Refused(Reason.UNKNOWN_TASK)
+            return await answer(task, request)
+
+        return answered
+
+    async def list_tasks(self, request: Request) -> Response:
+        """All tasks, in brief."""
+        return JSONResponse({"tasks": [counters.task_in_brief(task) for task in self._tasks.values()]})
+
+    async def show_task(self, task: Task, request: Request) -> Response:
+        """The canonical bytes, of which the task's name is the SHA-256."""
+        return Response(task.canonical, media_type="application/json")
+
+    async def show_status(self, task: Task, request: Request) -> Response:
+        """Public counters, and what does not work."""
+        standing = await _from_the_store(partial(self._store.standing, task.id))
+        return JSONResponse(counters.status_of(task, standing, self._work[task.name].problems))
+
+    async def list_releases(self, task: Task, request: Request) -> Response:
+        """All releases, in brief."""
+        kept = await _from_the_store(partial(self._store.releases, task.id))
+        listed = await run_in_threadpool(lambda: [counters.release_in_brief(each) for each in kept])
+        return JSONResponse({"releases": listed})
+
+    async def show_release(self, task: Task, request: Request) -> Response:
+        """One release, by its number or the latest, as JSON, CSV, Arrow or a page."""
+        asked = _WHICH.fullmatch(request.path_params["which"])
+        kept = {each.number: each for each in await _from_the_store(partial(self._store.releases, task.id))}
+        if asked is None or not kept:
+            raise HTTPException(404)
+        found = kept.get(max(kept) if asked[1] == "latest" else int(asked[1]))
+        if found is None:
+            raise HTTPException(404)
+        kind, content = await run_in_threadpool(in_format, found.release, asked[2] or "json")
+        return Response(content, media_type=kind)
+
+    async def show_health(self, request: Request) -> Response:
+        """Whether the store answers and everything runs that should."""
+        for task in self._tasks.values():
+            await _from_the_store(partial(self._store.standing, task.id))
+        if not all(thread.alive for thread in self._threads):
+            raise Refused(Reason.UNAVAILABLE, "Work that should run beside the requests has ended.")
+        return JSONResponse({"state": "ok"})
+
+    async def show_metrics(self, request: Request) -> Response:
+        """Counters for Prometheus."""
+        standings = {
+            name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in self._tasks.items()
+        }
+        problems = {name: work.problems for name, work in self._work.items()}
+        return Response(metrics.text_of(counters.families(standings, problems)), media_type=metrics.CONTENT_TYPE)
+
+    def _start(self) -> None:
+        for task in self._tasks.values():
+            self._store.prepare(task)
+        for thread in self._threads:
+            thread.start()
+
+    def _stop(self) -> None:
+        for thread in self._threads:
+            thread.stop()
+        if self._settings.owns_store:
+            self._store.close()
+
+
+async def _from_the_store(ask: Callable[[], Answer]) -> Answer:
+    """What the store says; if it says nothing, it may do so later."""
+    try:
+        return await run_in_threadpool(ask)
+    except DataError as error:
+        log_error("the store does not answer", error)
+        raise Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.") from None

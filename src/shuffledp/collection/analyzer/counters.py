@@ -1,0 +1,69 @@
+"""What an analyzer tells in public about its tasks, beside their releases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prometheus_client.core import Metric
+
+from shuffledp.collection.service import metrics
+from shuffledp.collection.stores import KeptRelease, TallyStanding
+from shuffledp.collection.task import Task
+
+
+def task_in_brief(task: Task) -> dict[str, Any]:
+    """A line of the list of tasks."""
+    return {
+        "task": task.name,
+        "question": task.question,
+        "users": task.users,
+        "opens": task.opening,
+        "closes": task.closing,
+    }
+
+
+def status_of(task: Task, standing: TallyStanding, problems: Sequence[str]) -> dict[str, Any]:
+    """Where a task stands; messages are `refused` by reason, and batches without enough of them altogether."""
+    return {
+        "task": task.name,
+        "users": task.users,
+        "batches": standing.batches - standing.problems,
+        "people": standing.people,
+        "batches_refused": standing.problems,
+        "refused": dict(standing.refused),
+        "releases": standing.releases,
+        "problems": list(problems),
+    }
+
+
+def release_in_brief(kept: KeptRelease) -> dict[str, Any]:
+    """A line of the list of releases."""
+    release = json.loads(kept.release)
+    return {
+        "number": kept.number,
+        "made": kept.made.isoformat(),
+        "people": release["people"],
+        "batches": release["asked"]["batches"],
+        "guarantee": release["guarantee"],
+        "warnings": release["warnings"],
+    }
+
+
+def families(standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+    """The same for Prometheus."""
+
+    def each(name: str) -> dict[str, float]:
+        return {task: getattr(standing, name) for task, standing in standings.items()}
+
+    refused = {task: standing.refused for task, standing in standings.items()}
+    failing = {task: len(words) for task, words in problems.items()}
+    return [
+        metrics.counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
+        metrics.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
+        metrics.counter("shuffledp_people", "People in the batches that were counted.", each("people")),
+        metrics.counter("shuffledp_releases", "Releases that are visible.", each("releases")),
+        metrics.refusals("shuffledp_messages_refused", "Messages that were refused, by reason.", refused),
+        metrics.gauge("shuffledp_problems", "What does not work at the moment.", failing),
+    ]

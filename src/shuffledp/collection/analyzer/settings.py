@@ -1,0 +1,61 @@
+"""What an analyzer serves and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from shuffledp.collection.envelope.keys import KeyPair
+from shuffledp.collection.stores import ReadyBatch, TallyStore
+from shuffledp.collection.task import Task
+from shuffledp.ledger import Ledger
+
+LOOKS_EVERY = 0.5
+"""Seconds between looks at whether a batch waits upstream: far below what counting one takes."""
+
+
+class LastShuffler(Protocol):
+    """Where batches come from: service/pulling.py over the network."""
+
+    def ready(self, task: Task) -> Sequence[ReadyBatch]:
+        """The batches that wait to be pulled."""
+
+    def batch(self, task: Task, batch_id: bytes, *, position: int) -> AbstractContextManager[Iterator[bytes]]:
+        """The onions of a batch whose head says what was asked for, in blocks cut anywhere."""
+
+    def acknowledge(self, task: Task, batch_id: bytes) -> None:
+        """Says that a batch is safe here; twice is once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A task, the analyzer's key in it, and its last shuffler."""
+
+    task: Task
+    key: KeyPair
+    upstream: LastShuffler
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The tasks of an analyzer, its store, and the ledger that their releases are entered in.
+
+    With `joined` each release is of all batches so far, instead of every batch by itself. `processes` open messages. A
+    store that it owns is closed at the end of the application.
+    """
+
+    served: Sequence[Served]
+    store: TallyStore
+    ledger: Ledger | str | Path | None = None
+    joined: bool = False
+    processes: int | None = None
+    owns_store: bool = False
+    every: float = LOOKS_EVERY
+
+    @property
+    def tasks(self) -> Iterable[Task]:
+        """All tasks."""
+        return [served.task for served in self.served]

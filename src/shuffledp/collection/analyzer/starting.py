@@ -1,0 +1,111 @@
+"""From the options of a command to an analyzer: everything is checked before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+
+from shuffledp.collection.analyzer.app import make_app
+from shuffledp.collection.analyzer.settings import Served, Settings
+from shuffledp.collection.envelope.keys import KeyPair, read_key, read_secret
+from shuffledp.collection.service.pulling import Upstream
+from shuffledp.collection.stores import open_tally_store
+from shuffledp.collection.task import AnswersElsewhere, Task, read_task
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.ledger import Ledger
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command was given."""
+
+    tasks: Sequence[Path]
+    keys: Sequence[Path]
+    store: str
+    ledger: Path
+    token: Path
+    upstream: str | None = None
+    answers: Sequence[Path] = ()
+    joined: bool = False
+    processes: int | None = None
+
+    def check(self) -> None:
+        """Refuses what cannot work: tasks, keys, the token, the store, the ledger; also a promise that is not kept."""
+        if self.processes is not None and not 1 <= self.processes <= _MOST_PROCESSES:
+            raise ParameterError(f"--processes must be from 1 to {_MOST_PROCESSES}, got {self.processes}")
+        Ledger(self.ledger)
+        settings = self.settings()
+        try:
+            for task in settings.tasks:
+                task.check()
+                settings.store.prepare(task)
+        finally:
+            settings.store.close()
+
+    def app(self, number: int = 0) -> Starlette:
+        """The application."""
+        return make_app(self.settings())
+
+    def settings(self) -> Settings:
+        """All files read and checked."""
+        keys = [read_key(path) for path in self.keys]
+        served = [self._served(task, keys) for task in self._read_tasks()]
+        store = open_tally_store(self.store)
+        return Settings(
+            served=served,
+            store=store,
+            ledger=self.ledger,
+            joined=self.joined,
+            processes=self.processes,
+            owns_store=True,
+        )
+
+    def _read_tasks(self) -> list[Task]:
+        tasks = [read_task(path) for path in self.tasks]
+        if not tasks or len({task.id for task in tasks}) < len(tasks):
+            raise ParameterError("--task must name at least one task, and none of them twice")
+        for task in tasks:
+            if isinstance(task.answers, AnswersElsewhere):
+                self._give_answers(task)
+        return tasks
+
+    def _give_answers(self, task: Task) -> None:
+        """The list that a task names by its fingerprint, among the files that were given."""
+        for path in self.answers:
+            try:
+                task.with_answers(path.read_bytes())
+            except OSError as error:
+                raise DataError(f"--answers: {path} cannot be read: {error.strerror}") from None
+            except DataError:
+                continue
+            return
+        raise ParameterError(
+            f"the task {task.name[:16]} keeps its list of answers elsewhere: fetch it, and give the file with --answers"
+        )
+
+    def _served(self, task: Task, keys: Sequence[KeyPair]) -> Served:
+        for key in keys:
+            if key.public == task.analyzer.key:
+                return Served(task=task, key=key, upstream=self._upstream(task))
+        raise ParameterError(
+            f"no --key belongs to the analyzer of the task {task.name[:16]}, whose public key begins with "
+            f"{task.analyzer.key[:16]}"
+        )
+
+    def _upstream(self, task: Task) -> Upstream:
+        address = self.upstream or task.shufflers[-1].address
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ParameterError(f"--upstream must be an address such as https://host:port, got {address!r:.80}")
+        token = read_secret(self.token).strip()
+        if not token:
+            raise DataError(f"{self.token} holds no token: it is empty")
+        return Upstream(address, token)
+
+
+_MOST_PROCESSES = 1024
+"""More than any machine has cores."""

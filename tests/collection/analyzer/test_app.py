@@ -1,0 +1,169 @@
+"""What an analyzer answers: releases in every format, counters, problems, and nothing of an incomplete batch."""
+
+import io
+import json
+
+import anyio
+import numpy as np
+import pyarrow
+import pytest
+
+from shuffledp import Ledger
+from shuffledp.collection.analyzer.collecting import LIMIT
+from shuffledp.collection.task import task_of
+from shuffledp.errors import DataError
+from shuffledp.jobs.release import Release
+from tests.collection.analyzer.batches import Waiting, batch_of, tiny_task
+from tests.collection.analyzer.running import running, settings_for
+
+A, B = bytes([1]) * 16, bytes([2]) * 16
+
+
+@pytest.fixture
+def kept():
+    return tiny_task()
+
+
+@pytest.fixture
+def upstream(kept):
+    waiting = Waiting()
+    waiting.batches = {A: batch_of(kept, 0)[1], B: [*batch_of(kept, 1)[1], bytes(49)]}
+    return waiting
+
+
+async def _asked(settings, test):
+    async with running(settings) as asked:
+        return await test(asked)
+
+
+def ask(settings, test):
+    return anyio.run(_asked, settings, test)
+
+
+def test_releases_in_every_format(tmp_path, kept, upstream):
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=9.0, delta=0.1, population="people")
+
+    async def test(asked):
+        await asked.until(lambda status: status["releases"] == 2)
+        listed = (await asked.get("/releases")).json()["releases"]
+        assert [each["number"] for each in listed] == [1, 2]
+        assert [each["people"] for each in listed] == [20, 20]
+        assert [each["batches"] for each in listed] == [1, 1]
+        found = await asked.get("/releases/1")
+        assert found.headers["content-type"] == "application/json"
+        assert (await asked.get("/releases/1.json")).content == found.content
+        release = Release.from_json(found.text)
+        assert release.column == kept.task.question
+        assert release.privacy.guarantee == kept.task.guarantee
+        assert (await asked.get("/releases/latest.json")).content == (await asked.get("/releases/2")).content
+        csv = await asked.get("/releases/1.csv")
+        assert csv.headers["content-type"] == "text/csv; charset=utf-8"
+        assert csv.text == release.estimate.to_csv()
+        arrow = await asked.get("/releases/latest.arrow")
+        table = pyarrow.ipc.open_file(io.BytesIO(arrow.content)).read_all()
+        latest = Release.from_json((await asked.get("/releases/2")).text)
+        assert table.to_pydict() == latest.estimate.to_arrow().to_pydict()
+        assert json.loads(table.schema.metadata[b"shuffledp"])["asked"]["task"] == kept.task.name
+        page = await asked.get("/releases/1.html")
+        assert "nobody held the data" in page.text
+        for which in ("0", "3", "latest.txt", "-1", "1.json.csv", "x", "9" * 12):
+            missing = await asked.get(f"/releases/{which}")
+            assert missing.status_code == 404
+            assert missing.headers["content-type"] == "application/problem+json"
+        warned = [each["warnings"] for each in listed]
+        assert sum("1 message was refused" in " ".join(each) for each in warned) == 1
+
+    ask(settings_for(tmp_path, kept, upstream, ledger=ledger), test)
+    assert len(ledger.entries) == 1
+
+
+def test_tasks_status_health_and_metrics(tmp_path, kept, upstream):
+    async def test(asked):
+        assert (await asked.client.get("/health")).json() == {"state": "ok"}
+        status = await asked.until(lambda status: status["releases"] == 2)
+        assert status == {
+            "task": kept.task.name,
+            "users": 20,
+            "batches": 2,
+            "people": 40,
+            "batches_refused": 0,
+            "refused": {"cannot-be-opened": 1},
+            "releases": 2,
+            "problems": [],
+        }
+        assert task_of((await asked.get()).content).id == kept.task.id
+        (task,) = (await asked.client.get("/v1/tasks")).json()["tasks"]
+        assert (task["task"], task["question"]) == (kept.task.name, kept.task.question)
+        text = (await asked.client.get("/metrics")).text
+        name = kept.task.name
+        assert f'shuffledp_batches_total{{task="{name}"}} 2.0' in text
+        assert f'shuffledp_messages_refused_total{{reason="cannot-be-opened",task="{name}"}} 1.0' in text.replace(
+            f'{{task="{name}",reason="cannot-be-opened"}}', f'{{reason="cannot-be-opened",task="{name}"}}'
+        )
+        unknown = await asked.client.get(f"/v1/tasks/{'0' * 64}/status")
+        assert (unknown.status_code, unknown.json()["reason"]) == (404, "unknown-task")
+        assert (await asked.client.post("/v1/tasks")).status_code == 405
+        assert (await asked.client.get("/nothing")).status_code == 404
+
+    ask(settings_for(tmp_path, kept, upstream), test)
+
+
+def test_nothing_of_a_batch_is_visible_before_it_is_released(tmp_path, kept, upstream):
+    """One over the limit of the ledger never is: tallies are kept, and no answer holds anything of them."""
+    ledger = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
+
+    async def test(asked):
+        status = await asked.until(lambda status: status["problems"])
+        assert status["problems"] == [LIMIT]
+        assert status["releases"] == 0
+        assert (await asked.get("/releases")).json() == {"releases": []}
+        for which in ("1", "latest", "latest.csv"):
+            assert (await asked.get(f"/releases/{which}")).status_code == 404
+        assert f'shuffledp_problems{{task="{kept.task.name}"}} 1.0' in (await asked.client.get("/metrics")).text
+
+    ask(settings_for(tmp_path, kept, upstream, ledger=ledger), test)
+
+
+def test_joined_releases(tmp_path, kept, upstream):
+    async def test(asked):
+        await asked.until(lambda status: status["people"] == 40 and status["releases"])
+        latest = Release.from_json((await asked.get("/releases/latest")).text)
+        assert latest.estimate.people == 40
+        truth = kept.task.protocol.tally(np.array([*batch_of(kept, 0)[0], *batch_of(kept, 1)[0]]))
+        expected = kept.task.protocol.joined(2).estimate(truth, reports=40, domain=kept.task.labels)
+        assert set(latest.estimate) == set(expected)
+        assert all(latest.estimate[label] == expected[label] for label in expected)
+
+    ask(settings_for(tmp_path, kept, upstream, joined=True), test)
+
+
+def test_a_store_that_does_not_answer(tmp_path, kept, monkeypatch):
+    settings = settings_for(tmp_path, kept)
+
+    def away(*_):
+        raise DataError("the database at a secret address is away")
+
+    async def test(asked):
+        monkeypatch.setattr(settings.store, "standing", away)
+        monkeypatch.setattr(settings.store, "releases", away)
+        for address in ("/health", "/metrics", f"{asked.at}/status", f"{asked.at}/releases", f"{asked.at}/releases/1"):
+            answer = await asked.client.get(address)
+            assert (answer.status_code, answer.json()["reason"]) == (503, "unavailable")
+            assert "secret" not in answer.text
+
+    ask(settings, test)
+
+
+def test_everything_goes_on_after_a_restart(tmp_path, kept, upstream):
+    later = {B: upstream.batches.pop(B)}
+
+    async def first(asked):
+        await asked.until(lambda status: status["releases"] == 1)
+
+    async def second(asked):
+        await asked.until(lambda status: status["releases"] == 2)
+        assert (await asked.status())["people"] == 40
+
+    ask(settings_for(tmp_path, kept, upstream), first)
+    upstream.batches = later
+    ask(settings_for(tmp_path, kept, upstream), second)

@@ -1,0 +1,268 @@
+"""Batches from the last shuffler to the store: each once, whoever is stopped; broken ones hold up no other."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from shuffledp import Ledger
+from shuffledp.collection.analyzer import collecting
+from shuffledp.collection.analyzer.collecting import BATCH, LIMIT, RELEASE, UPSTREAM, Collecting
+from shuffledp.collection.analyzer.tally_bytes import from_bytes
+from shuffledp.collection.reasons import Reason
+from shuffledp.collection.service.background import StoppedError
+from shuffledp.collection.service.pulling import UpstreamError
+from shuffledp.errors import DataError
+from tests.collection.analyzer.batches import Waiting, batch_of, sealed, tiny_task
+from tests.collection.analyzer.running import settings_for
+
+A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
+
+
+class Killed(BaseException):
+    """What a process does not survive."""
+
+
+@pytest.fixture
+def kept():
+    return tiny_task()
+
+
+@pytest.fixture
+def upstream(kept):
+    waiting = Waiting()
+    waiting.batches = {A: batch_of(kept, 0)[1], B: batch_of(kept, 1)[1]}
+    return waiting
+
+
+@pytest.fixture
+def started(tmp_path, kept):
+    """Makes an analyzer, as after each start; its clock stands still until it is told to go on."""
+    stores = []
+
+    def start(upstream, **changes):
+        settings = settings_for(tmp_path, kept, upstream, **changes)
+        stores.append(settings.store)
+        settings.store.prepare(kept.task)
+        work = Collecting(settings.served[0], settings, clock=lambda: now[0])
+        return work, settings.store
+
+    now = start.now = [0.0]
+    yield start
+    for store in stores:
+        store.close()
+
+
+def step(work):
+    return work.step(threading.Event())
+
+
+def tallies(store, kept):
+    return {each.batch_id: each for each in store.tallies(kept.task.id)}
+
+
+def expected(kept, seed):
+    return kept.task.protocol.tally(np.array(batch_of(kept, seed)[0]))
+
+
+def test_batches_are_counted_acknowledged_and_released(started, upstream, kept):
+    work, store = started(upstream)
+    assert step(work)
+    assert not step(work)
+    assert {batch: from_bytes(each.tally) for batch, each in tallies(store, kept).items()} == {
+        A: expected(kept, 0),
+        B: expected(kept, 1),
+    }
+    assert upstream.acknowledged == [A, B]
+    assert len(store.releases(kept.task.id)) == 2
+    assert work.problems == []
+
+
+def test_pulled_twice_is_counted_once(started, upstream, kept):
+    batches = dict(upstream.batches)
+    work, store = started(upstream)
+    step(work)
+    upstream.batches = batches  # as if the acknowledgement had been lost
+    step(work)
+    assert upstream.pulled == [A, B]
+    assert upstream.acknowledged == [A, B, A, B]
+    assert from_bytes(tallies(store, kept)[A].tally) == expected(kept, 0)
+    assert len(store.releases(kept.task.id)) == 2
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_killed_between_tally_and_acknowledgement(started, upstream, kept, monkeypatch, joined):
+    with monkeypatch.context() as patch:
+
+        def killed(*_):
+            raise Killed
+
+        patch.setattr(upstream, "acknowledge", killed)
+        work, store = started(upstream, joined=joined)
+        with pytest.raises(Killed):
+            step(work)
+        assert len(tallies(store, kept)) == 1
+        assert store.releases(kept.task.id) == []
+    work, store = started(upstream, joined=joined)
+    step(work)
+    assert upstream.pulled == [A, B]
+    assert {batch: from_bytes(each.tally) for batch, each in tallies(store, kept).items()} == {
+        A: expected(kept, 0),
+        B: expected(kept, 1),
+    }
+    assert len(store.releases(kept.task.id)) == (1 if joined else 2)
+
+
+def test_killed_between_tally_and_release(started, upstream, kept, tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=9.0, delta=0.1, population="people")
+    with monkeypatch.context() as patch:
+
+        def killed(*_, **__):
+            raise Killed
+
+        work, store = started(upstream, ledger=ledger)
+        patch.setattr(store, "keep_release", killed)
+        with pytest.raises(Killed):
+            step(work)
+        assert upstream.batches == {}
+        assert [entry.published for entry in ledger.entries] == [False]
+        assert store.releases(kept.task.id) == []
+    work, store = started(upstream, ledger=ledger)
+    assert step(work)
+    assert len(store.releases(kept.task.id)) == 2
+    assert [entry.published for entry in ledger.entries] == [True]
+
+
+def test_too_few_messages_are_refused_for_good_and_nothing_is_kept_of_them(started, upstream, kept):
+    upstream.batches[A] = batch_of(kept, 0)[1][:10]
+    upstream.batches[B] = [*batch_of(kept, 1)[1], bytes(49), batch_of(kept, 1)[1][0]]
+    work, store = started(upstream)
+    step(work)
+    refused, counted = tallies(store, kept)[A], tallies(store, kept)[B]
+    assert (refused.problem, refused.tally) == (Reason.TOO_FEW_MESSAGES.value, b"")
+    assert counted.refused == {Reason.CANNOT_BE_OPENED.value: 1, Reason.REPEATED.value: 1}
+    assert upstream.acknowledged == [A, B]
+    assert len(store.releases(kept.task.id)) == 1
+    assert work.problems == []
+
+
+def test_a_batch_of_another_task_or_hop_is_refused_and_does_not_stop_others(started, upstream, kept):
+    upstream.batches |= {A: sealed(kept, [0] * 90, position=0), C: []}
+    work, store = started(upstream)
+    step(work)
+    assert {batch: each.problem for batch, each in tallies(store, kept).items()} == {
+        A: "too-few-messages",
+        B: None,
+        C: "too-few-messages",
+    }
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [UpstreamError("what the hop upstream sends is no batch"), OSError("disk"), RuntimeError("a process died")],
+)
+def test_a_batch_that_cannot_be_read_is_left_where_it_is_and_holds_up_no_other(started, upstream, kept, broken):
+    whole = upstream.batches[A]
+    upstream.batches[A] = broken
+    work, store = started(upstream)
+    assert step(work)
+    assert set(tallies(store, kept)) == {B}
+    assert upstream.acknowledged == [B]
+    assert work.problems == [BATCH]
+    assert not step(work)
+    assert upstream.pulled == [A, B]  # not before its time
+    for pulled, moment in ((3, 1.0), (3, 2.9), (4, 3.0), (5, 7.0)):
+        started.now[0] = moment
+        step(work)
+        assert len(upstream.pulled) == pulled
+    upstream.batches[A] = whole
+    started.now[0] = 100.0
+    step(work)
+    assert set(tallies(store, kept)) == {A, B}
+    assert work.problems == []
+
+
+def test_pauses_grow_up_to_a_limit(started, upstream):
+    upstream.batches = {A: UpstreamError("broken")}
+    work, _ = started(upstream)
+    for _ in range(30):
+        started.now[0] += collecting._LONGEST_PAUSE
+        step(work)
+    assert len(upstream.pulled) == 30
+
+
+def test_an_upstream_that_is_away_is_told(started, upstream, monkeypatch):
+    work, _ = started(upstream)
+    with monkeypatch.context() as patch:
+
+        def away(task):
+            raise UpstreamError("cannot be reached", try_again=True)
+
+        patch.setattr(upstream, "ready", away)
+        assert not step(work)
+        assert work.problems == [UPSTREAM]
+    started.now[0] = 5.0
+    assert step(work)
+    assert work.problems == []
+
+
+def test_an_acknowledgement_that_fails_is_made_up_for(started, upstream, kept):
+    upstream.broken["acknowledge"] = True
+    work, store = started(upstream)
+    step(work)
+    assert len(store.releases(kept.task.id)) == 2  # what is counted is safe
+    assert work.problems == [BATCH]
+    upstream.broken.clear()
+    started.now[0] = 5.0
+    step(work)
+    assert upstream.acknowledged == [A, B]
+    assert upstream.pulled == [A, B]
+    assert work.problems == []
+
+
+def test_over_the_limit_nothing_is_published_and_everybody_is_told(started, upstream, kept, tmp_path):
+    ledger = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
+    work, store = started(upstream, ledger=ledger)
+    step(work)
+    assert work.problems == [LIMIT]
+    assert store.releases(kept.task.id) == []
+    assert len(tallies(store, kept)) == 2
+    assert ledger.entries == ()
+
+
+def test_a_release_that_fails_is_tried_again(started, upstream, kept, monkeypatch):
+    work, store = started(upstream)
+    with monkeypatch.context() as patch:
+
+        def full(*_, **__):
+            raise DataError("the disk is full")
+
+        patch.setattr(store, "keep_release", full)
+        step(work)
+        assert work.problems == [RELEASE]
+    started.now[0] = 5.0
+    assert step(work)
+    assert len(store.releases(kept.task.id)) == 2
+
+
+def test_a_stop_leaves_everything_to_the_next_start(started, upstream, kept):
+    work, store = started(upstream)
+    stopping = threading.Event()
+    stopping.set()
+    with pytest.raises(StoppedError):
+        work.step(stopping)
+    assert tallies(store, kept) == {}
+    assert upstream.acknowledged == []
+    with pytest.raises(StoppedError):
+        work._counting.count([b"".join(upstream.batches[A])], stopping=stopping)
+
+
+def test_logs_have_nothing_but_numbers(started, upstream, kept, capsys):
+    upstream.batches[C] = UpstreamError("at http://somewhere cannot be reached")
+    work, _ = started(upstream)
+    step(work)
+    written = capsys.readouterr().err
+    assert '"event": "batch counted"' in written
+    assert '"event": "released"' in written
+    assert "somewhere" not in written
+    assert "yes" not in written
