@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from shuffledp import __version__
 from shuffledp.cli import (
     amplify,
+    analyzer,
     compare,
     crowd,
     demo,
@@ -46,6 +47,7 @@ COMMANDS = (
     mix,
     crowd,
     shuffler,
+    analyzer,
 )
 """In the order in which help shows them."""
 
