@@ -74,3 +74,6 @@ class Waiting:
             raise UpstreamError("gone", try_again=True)
         self.batches.pop(batch_id, None)
         self.acknowledged.append(batch_id)
+
+    def close(self):
+        """Nothing is open."""

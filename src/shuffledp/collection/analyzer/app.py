@@ -141,6 +141,8 @@ class _Analyzer:
     def _stop(self) -> None:
         for thread in self._threads:
             thread.stop()
+        for served in self._settings.served:
+            served.upstream.close()
         if self._settings.owns_store:
             self._store.close()
 

@@ -29,6 +29,9 @@ class LastShuffler(Protocol):
     def acknowledge(self, task: Task, batch_id: bytes) -> None:
         """Says that a batch is safe here; twice is once."""
 
+    def close(self) -> None:
+        """Ends its connections."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
@@ -43,8 +46,8 @@ class Served:
 class Settings:
     """The tasks of an analyzer, its store, and the ledger that their releases are entered in.
 
-    With `joined` each release is of all batches so far, instead of every batch by itself. `processes` open messages. A
-    store that it owns is closed at the end of the application.
+    With `joined` each release is of all batches so far, instead of every batch by itself. `processes` open messages. All
+    upstreams, and a store that it owns, are closed at the end of the application.
     """
 
     served: Sequence[Served]

@@ -1,0 +1,179 @@
+"""The command: all that is given is checked before anything is served, and a whole collection runs through it."""
+
+import json
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from shuffledp import Ledger
+from shuffledp.cli.app import app
+from shuffledp.collection.analyzer.app import make_app
+from shuffledp.collection.analyzer.starting import Options
+from shuffledp.collection.envelope.keys import write_key, write_secret
+from shuffledp.collection.envelope.report import seal_report
+from shuffledp.collection.service.serving import served
+from shuffledp.collection.service.tokens import Accepted, hash_of, new_token
+from shuffledp.collection.shuffler.app import make_app as make_shuffler
+from shuffledp.collection.shuffler.settings import Served as ServedByShuffler
+from shuffledp.collection.shuffler.settings import Settings as OfShuffler
+from shuffledp.collection.stores import open_report_store
+from shuffledp.errors import DataError, ParameterError, ShuffledpError
+from shuffledp.jobs.release import Release
+from tests.collection.analyzer.batches import answers_of, symbols_of, tiny_task
+
+
+@pytest.fixture
+def kept():
+    return tiny_task(shufflers=1)
+
+
+@pytest.fixture
+def given(tmp_path, kept):
+    """Options with which an analyzer starts."""
+    (tmp_path / "task.json").write_text(kept.task.to_json())
+    write_key(kept.keys[-1], tmp_path / "analyzer.key")
+    write_key(kept.keys[0], tmp_path / "shuffler.key")
+    write_secret(tmp_path / "token", new_token())
+    Ledger.create(tmp_path / "people.ledger", epsilon=9.0, delta=0.1, population="people")
+    return Options(
+        tasks=[tmp_path / "task.json"],
+        keys=[tmp_path / "analyzer.key"],
+        store=str(tmp_path / "analyzer.db"),
+        ledger=tmp_path / "people.ledger",
+        token=tmp_path / "token",
+        processes=1,
+    )
+
+
+def test_what_was_given_is_checked(tmp_path, given):
+    given.check()
+    (tmp_path / "open").write_text("x")
+    write_secret(tmp_path / "empty", "")
+    for change, kind, words in (
+        ({"tasks": []}, ParameterError, "at least one task"),
+        ({"tasks": [*given.tasks, *given.tasks]}, ParameterError, "twice"),
+        ({"tasks": [tmp_path / "none.json"]}, DataError, "cannot be read"),
+        ({"keys": [tmp_path / "shuffler.key"]}, ParameterError, "no --key belongs to the analyzer"),
+        ({"keys": [tmp_path / "task.json"]}, DataError, "chmod 600"),
+        ({"token": tmp_path / "open"}, DataError, "chmod 600"),
+        ({"token": tmp_path / "empty"}, DataError, "holds no token"),
+        ({"ledger": tmp_path / "none.ledger"}, DataError, "there is no ledger"),
+        ({"upstream": "somewhere"}, ParameterError, "--upstream"),
+        ({"store": "mysql://x"}, ParameterError, "a store is at"),
+        ({"processes": 0}, ParameterError, "--processes"),
+    ):
+        with pytest.raises(ShuffledpError, match=re.escape(words)) as error:
+            replace(given, **change).check()
+        assert isinstance(error.value, kind)
+
+
+def test_the_command_says_what_is_wrong_in_one_line(tmp_path, given):
+    arguments = [
+        *("analyzer", "--task", str(given.tasks[0]), "--key", str(tmp_path / "shuffler.key"), "--port", "0"),
+        *("--store", given.store, "--ledger", str(given.ledger), "--token", str(given.token)),
+    ]
+    failed = CliRunner().invoke(app, arguments)
+    assert failed.exit_code == 2
+    assert "no --key belongs to the analyzer" in failed.output
+    assert len(failed.output.splitlines()) == 1
+    failed = CliRunner().invoke(app, [*arguments, "--certificate", "x"])
+    assert failed.exit_code == 2
+    assert "belong together" in failed.output
+    assert CliRunner().invoke(app, ["analyzer", "--help"]).exit_code == 0
+
+
+def reports_of(task, *, seed):
+    now = int(time.time())
+    return [
+        seal_report(
+            task,
+            symbols_of(task, [answer]),
+            report_id=secrets.token_bytes(16),
+            time=now - now % task.time_precision,
+        )
+        for answer in answers_of(task, seed)
+    ]
+
+
+def shuffler_of(path, kept, token):
+    """A shuffler in this process."""
+    return make_shuffler(
+        OfShuffler(
+            served=[ServedByShuffler(task=kept.task, position=0, key=kept.keys[0])],
+            store=open_report_store(path / "shuffler.db"),
+            next_hops=Accepted((hash_of(token),)),
+            every=0.02,
+            owns_store=True,
+        )
+    )
+
+
+def until(ask):
+    """What a question is answered with, once that is anything."""
+    for _ in range(600):
+        if found := ask():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it takes too long")
+
+
+def test_reports_become_releases_between_two_servers(tmp_path, kept, given):
+    """And nothing is visible of a batch that lacks one person."""
+    task, token = kept.task, given.token.read_text().strip()
+    reports = reports_of(task, seed=7)
+    with served(shuffler_of(tmp_path, kept, token)) as shuffler, httpx.Client() as client:
+        settings = replace(given, upstream=shuffler).settings()
+        with served(make_app(replace(settings, every=0.02))) as analyzer:
+            at, status = f"{shuffler}/v1/tasks/{task.name}", f"{analyzer}/v1/tasks/{task.name}/status"
+
+            def send(report):
+                assert client.post(f"{at}/reports", content=report).status_code == 201
+
+            for report in reports[:-1]:
+                send(report)
+            time.sleep(0.2)
+            assert client.get(status).json()["batches"] == 0
+            send(reports[-1])
+            until(lambda: client.get(status).json()["releases"])
+            release = Release.from_json(client.get(f"{analyzer}/v1/tasks/{task.name}/releases/1").text)
+            until(lambda: client.get(f"{at}/status").json()["acknowledged"])
+    assert release.estimate.people == task.users
+    assert release.privacy.guarantee == task.guarantee
+    assert len(Ledger(given.ledger).entries) == 1
+
+
+@pytest.mark.slow
+def test_the_command_serves_until_it_is_told_to_stop(tmp_path, kept, given):
+    """Killed at once and started again it goes on; a release is there after the second start."""
+    task, token = kept.task, given.token.read_text().strip()
+    with served(shuffler_of(tmp_path, kept, token)) as shuffler, httpx.Client() as client:
+        for report in reports_of(task, seed=8):
+            client.post(f"{shuffler}/v1/tasks/{task.name}/reports", content=report).raise_for_status()
+        command = [
+            *(sys.executable, "-m", "shuffledp", "analyzer", "--task", str(given.tasks[0]), "--port", "0"),
+            *("--key", str(given.keys[0]), "--store", given.store, "--ledger", str(given.ledger)),
+            *("--token", str(given.token), "--upstream", shuffler, "--processes", "1"),
+        ]
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            try:
+                line = next(line for line in process.stderr if '"ready"' in line)
+                address = json.loads(line)["address"]
+                if end == signal.SIGTERM:
+                    found = f"{address}/v1/tasks/{task.name}/releases"
+                    until(lambda at=found: client.get(at).json()["releases"])
+            finally:
+                process.send_signal(end)
+                _, rest = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert '"event": "stopped"' in rest
+    assert token not in rest
+    assert len(Ledger(given.ledger).entries) == 1
