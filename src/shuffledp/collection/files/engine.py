@@ -58,6 +58,11 @@ class Target:
             parts=parts,
         )
 
+    def path(self, batch_id: bytes, *, part: int = 0, parts: int = 1) -> Path:
+        """The file of a part of a batch; of several, in a folder of the batch."""
+        name = batch_id.hex()
+        return self.folder / (f"{name}.parquet" if parts == 1 else f"{name}/part-{part:05}.parquet")
+
 
 class Engine(Protocol):
     """Opens, mixes and counts files."""

@@ -112,8 +112,7 @@ class InProcess:
 
     def _mixed(self, batch_id: bytes, blocks: Iterator[bytes], target: Target, refused: Counter[str]) -> MixedBatch:
         with mix(blocks, target.width) as mixed:
-            path = target.folder / f"{batch_id.hex()}.parquet"
-            number = write_part(path, target.head(batch_id), mixed.blocks(), width=target.width)
+            number = write_part(target.path(batch_id), target.head(batch_id), mixed.blocks(), width=target.width)
         return MixedBatch(batch_id, number, refused + Counter({Reason.REPEATED: mixed.repeated}))
 
     def count_batches(self, batches: Sequence[BatchFiles], layer: Layer, alphabet: int) -> Iterator[CountedBatch]:
