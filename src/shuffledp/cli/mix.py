@@ -53,7 +53,7 @@ def mix(
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.quiet_start import quiet_start
     from shuffledp.collection.envelope.keys import read_key
-    from shuffledp.collection.files.jobs import TooFewReportsError, mix_files
+    from shuffledp.collection.files.mixing import TooFewReportsError, mix_files
     from shuffledp.collection.task import read_task
 
     asked = read_task(task)

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 
+import pyarrow.parquet
+
 from shuffledp.collection.client.randomized import messages_of
+from shuffledp.collection.envelope.hpke import info, unseal
 from shuffledp.collection.envelope.report import seal_report
 from tests.collection.tasks import THEMES, small_task
 
@@ -43,3 +46,15 @@ def reports(people, *, shufflers=1, time=HOUR, different=0):
 def small(shufflers=1, users=40):
     """A task with batches of a few people, whose guarantee is weak so that they send few messages."""
     return small_task(users=users, shufflers=shufflers, epsilon=4.0, delta=1e-3)
+
+
+def onions_in(*paths):
+    """The onions of the parts of a batch, in their order."""
+    return [onion for path in paths for onion in pyarrow.parquet.read_table(path).column("onion").to_pylist()]
+
+
+def messages_in(*paths, shufflers=1):
+    """The messages of a batch that is for the analyzer, opened one by one."""
+    kept = small(shufflers)
+    context, private = info(kept.task.id, shufflers), kept.keys[shufflers].private
+    return Counter(int.from_bytes(unseal(onion, private, context)) for onion in onions_in(*paths))

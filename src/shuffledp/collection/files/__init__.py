@@ -6,8 +6,26 @@ In this process or on Apache Spark, from the same files to the same batches. Not
 takes people's reports writes them to files with `write_reports`, and files are carried from one hop to the next.
 """
 
-from shuffledp.collection.files.jobs import count_files, mix_files
-from shuffledp.collection.files.mixed import MixedFiles
-from shuffledp.collection.files.reports import write_reports
+from __future__ import annotations
 
-__all__ = ["MixedFiles", "count_files", "mix_files", "write_reports"]
+from typing import TYPE_CHECKING
+
+from shuffledp.lazily import lazy_names
+
+if TYPE_CHECKING:
+    from shuffledp.collection.files.counting import CountedFiles, count_files
+    from shuffledp.collection.files.mixed import MixedFiles
+    from shuffledp.collection.files.mixing import TooFewReportsError, mix_files
+    from shuffledp.collection.files.reports import write_reports
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "counting": ("CountedFiles", "count_files"),
+        "mixed": ("MixedFiles",),
+        "mixing": ("TooFewReportsError", "mix_files"),
+        "reports": ("write_reports",),
+    },
+)
+
+__all__ = ["CountedFiles", "MixedFiles", "TooFewReportsError", "count_files", "mix_files", "write_reports"]

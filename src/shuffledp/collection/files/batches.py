@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from shuffledp.collection.envelope.opening import in_blocks
+from shuffledp.collection.files.hops import name_of
 from shuffledp.collection.files.reports import KIND as REPORTS
 from shuffledp.collection.files.tables import (
     about,
@@ -154,16 +155,9 @@ def _read_part(path: Path, task: Task, position: int) -> tuple[PartHead, tuple[O
     if head.task != task.name:
         raise DataError(f"{path} is of another task ({head.task[:16]}...)")
     if head.position != position:
-        raise DataError(f"{path} is {whose(task, head.position)}, and the key is that {_owner(task, position)}")
+        raise DataError(
+            f"{path} is for {name_of(task, head.position)}, and the key is that of {name_of(task, position)}"
+        )
     if schema.names != [ONION] or schema.field(0).type != pyarrow.binary(task.onion_length(position)):
         raise DataError(f"{path} must have one column {ONION!r} of {task.onion_length(position)} bytes each")
     return head, groups
-
-
-def whose(task: Task, position: int) -> str:
-    """For which hop something is, in words."""
-    return f"for {'the analyzer' if position == len(task.shufflers) else f'shuffler {position + 1}'}"
-
-
-def _owner(task: Task, position: int) -> str:
-    return f"of {'the analyzer' if position == len(task.shufflers) else f'shuffler {position + 1}'}"

@@ -11,12 +11,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.envelope.opening import Layer
 from shuffledp.collection.files.batches import BatchFiles, PartHead
 from shuffledp.collection.files.lots import Batch, Entries
 from shuffledp.collection.files.mixed import MixedBatch
 from shuffledp.collection.files.opening import ReportLayer
 from shuffledp.collection.files.reports import ReportGroup
+from shuffledp.collection.task import Task
 from shuffledp.errors import ParameterError
 from shuffledp.pipeline.tally import Tally
 from shuffledp.progress import Progress
@@ -30,10 +32,10 @@ class FoundReports(NamedTuple):
 
 
 class CountedBatch(NamedTuple):
-    """The messages of a batch by their numbers, and why others are not among them."""
+    """The tally of a batch, and why some of its onions are not counted in it."""
 
     batch_id: bytes
-    symbols: Tally
+    tally: Tally
     refused: Counter[str]
 
 
@@ -79,7 +81,7 @@ class Engine(Protocol):
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: Target) -> Iterator[MixedBatch]:
         """Opens a layer of all onions, as a later shuffler, mixes them batch by batch and writes them."""
 
-    def count_batches(self, batches: Sequence[BatchFiles], layer: Layer, alphabet: int) -> Iterator[CountedBatch]:
+    def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
         """Opens all messages, as the analyzer, and counts them batch by batch."""
 
     def close(self) -> None:

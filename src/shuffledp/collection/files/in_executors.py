@@ -11,15 +11,18 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from shuffledp.collection.envelope.opening import AT_ONCE, Layer, in_blocks
+import numpy as np
+
+from shuffledp.collection.analyzer.counting import numbers_of
+from shuffledp.collection.envelope.opening import Layer
 from shuffledp.collection.files import buckets as dealing
 from shuffledp.collection.files.batches import OnionGroup, write_part
 from shuffledp.collection.files.engine import Target
 from shuffledp.collection.files.opening import ReportLayer
 from shuffledp.collection.files.reports import ReportGroup
-from shuffledp.collection.files.symbols import SymbolCounter
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.task.task import SEALING_BYTES
+from shuffledp.pipeline.tally import Tally
 
 LOCATED = "path string, group int, batch binary"
 OPENED = "lot binary, digest binary, number long, onions binary, report binary, reason string"
@@ -87,16 +90,13 @@ def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int) -> Ba
     """Opens the messages of buckets, as the analyzer, and counts them."""
     for batch_id, _, onions, _ in _buckets(batches):
         ordered = dealing.in_order(onions, secret=secret, width=layer.length)
-        counter, closed = SymbolCounter(width=layer.length - SEALING_BYTES, alphabet=alphabet), 0
-        for block in in_blocks([ordered.onions.tobytes()], layer.length * AT_ONCE):
-            opened, refused = layer.open_block(block)
-            counter.add(opened)
-            closed += refused
-        tally = counter.tally()
+        opened, closed = layer.open_block(ordered.onions.tobytes())
+        found = numbers_of(opened, layer.length - SEALING_BYTES)
+        tally = Tally.of(found[found < alphabet].astype(np.int64))
         reasons = {
             Reason.REPEATED: ordered.repeated,
             Reason.CANNOT_BE_OPENED: closed,
-            Reason.NOT_A_MESSAGE: counter.strange,
+            Reason.NOT_A_MESSAGE: found.size - tally.total,
         }
         symbols = zip(tally.symbols.tolist(), tally.counts.tolist(), strict=True)
         yield _rows(

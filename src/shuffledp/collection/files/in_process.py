@@ -14,6 +14,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collection.analyzer.counting import Counting
+from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.envelope.mixing import mix
 from shuffledp.collection.envelope.opening import Layer, Opener
 from shuffledp.collection.files.batches import BatchFiles, write_part
@@ -22,13 +24,15 @@ from shuffledp.collection.files.lots import LOT_BYTES, Batch, Entries
 from shuffledp.collection.files.mixed import MixedBatch
 from shuffledp.collection.files.opening import OpenedBlock, ReportLayer
 from shuffledp.collection.files.reports import ReportGroup
-from shuffledp.collection.files.symbols import SymbolCounter
 from shuffledp.collection.reasons import Reason
-from shuffledp.collection.task.task import SEALING_BYTES
+from shuffledp.collection.task import Task
 from shuffledp.progress import Progress
 
 _WAITING = 3
 """Blocks that wait for each process, so that none is idle and memory stays bounded."""
+
+_FEW = 8192
+"""So few are opened before further processes would have started."""
 
 _REPORTS_AT_ONCE = 1 << 10
 """Reports whose onions are read from the temporary file at once."""
@@ -63,7 +67,7 @@ class InProcess:
         return FoundReports(Entries(_rows(lots), _rows(digests)), refused)
 
     def _opened(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> Iterator[OpenedBlock]:
-        if self._processes == 1:
+        if self._processes == 1 or sum(group.rows for group in groups) <= _FEW:
             yield from (_open(group, layer) for group in groups)
             return
         waiting: deque[Future[OpenedBlock]] = deque()
@@ -105,7 +109,8 @@ class InProcess:
 
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: Target) -> Iterator[MixedBatch]:
         """Each batch is mixed as a whole, and is one file."""
-        with Opener(layer, processes=self._processes) as opener:
+        few = sum(batch.number for batch in batches) <= _FEW
+        with Opener(layer, processes=1 if few else self._processes) as opener:
             for batch in batches:
                 refused = Counter[str]()
                 yield self._mixed(batch.batch_id, _inside(opener, batch.blocks(), refused), target, refused)
@@ -115,20 +120,15 @@ class InProcess:
             number = write_part(target.path(batch_id), target.head(batch_id), mixed.blocks(), width=target.width)
         return MixedBatch(batch_id, number, refused + Counter({Reason.REPEATED: mixed.repeated}))
 
-    def count_batches(self, batches: Sequence[BatchFiles], layer: Layer, alphabet: int) -> Iterator[CountedBatch]:
-        """Onions that repeat are left out before any is opened."""
-        everything, done = sum(batch.number for batch in batches) or 1, 0
-        with Opener(layer, processes=self._processes) as opener:
-            for batch in batches:
-                counter, refused = SymbolCounter(width=layer.length - SEALING_BYTES, alphabet=alphabet), Counter[str]()
-                with mix(batch.blocks(), layer.length) as mixed:
-                    refused[Reason.REPEATED] += mixed.repeated
-                    for block in _inside(opener, mixed.blocks(), refused):
-                        counter.add(block)
-                        done += len(block) // (layer.length - SEALING_BYTES)
-                        self._progress("opening messages", min(1.0, done / everything))
-                refused[Reason.NOT_A_MESSAGE] += counter.strange
-                yield CountedBatch(batch.batch_id, counter.tally(), +refused)
+    def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
+        """One batch after another."""
+        counting, done = Counting(task, key, processes=self._processes), 0
+        everything = sum(batch.number for batch in batches) or 1
+        for batch in batches:
+            counted = counting.count(batch.blocks())
+            done += batch.number
+            self._progress("opening messages", done / everything)
+            yield CountedBatch(batch.batch_id, counted.tally, Counter(counted.refused))
 
     def close(self) -> None:
         """The temporary file is gone."""

@@ -48,7 +48,7 @@ class ReportLayer:
 
     @classmethod
     def of(cls, task: Task, key: KeyPair, *, now: datetime | None = None) -> ReportLayer:
-        """For the reports of a task, whose time is within the task's and not ahead of now."""
+        """For the reports of a task, whose time is within the task's and at most one step ahead of now."""
         opens, closes = int(task.opens.timestamp()), int(task.closes.timestamp())
         return cls(
             id=task.id,
@@ -57,7 +57,7 @@ class ReportLayer:
             longest_report=task.longest_report,
             onion_bytes=task.onion_length(0),
             earliest=opens - opens % task.time_precision,
-            latest=min(closes - 1, int((now or datetime.now(UTC)).timestamp())),
+            latest=min(closes - 1, int((now or datetime.now(UTC)).timestamp()) + task.time_precision),
             private_bytes=key.private_bytes,
         )
 

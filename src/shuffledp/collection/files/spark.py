@@ -16,17 +16,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.envelope.opening import Layer
 from shuffledp.collection.files import in_executors
 from shuffledp.collection.files.batches import BatchFiles, write_part
 from shuffledp.collection.files.buckets import buckets_for
 from shuffledp.collection.files.engine import CountedBatch, FoundReports, Target
+from shuffledp.collection.files.hops import layer_of
 from shuffledp.collection.files.lots import LOT_BYTES, Batch, Entries
 from shuffledp.collection.files.mixed import MixedBatch
 from shuffledp.collection.files.opening import ReportLayer
 from shuffledp.collection.files.reports import ReportGroup
 from shuffledp.collection.files.tables import PARTIAL, bytes_of
 from shuffledp.collection.reasons import Reason
+from shuffledp.collection.task import Task
 from shuffledp.engines.spark_session import clear_errors, needs_spark, open_session
 from shuffledp.errors import DataError
 from shuffledp.pipeline.tally import Tally
@@ -95,12 +98,12 @@ class Spark:
             dealt = self._located(_places(batches)).mapInArrow(opening, in_executors.DEALT)
         yield from self._mixed([batch.batch_id for batch in batches], dealt, target, parts)
 
-    def count_batches(self, batches: Sequence[BatchFiles], layer: Layer, alphabet: int) -> Iterator[CountedBatch]:
+    def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
         """All batches in one run; copies of an onion meet in one bucket, where they are opened once."""
         self._progress("opening messages", 0.0)
-        buckets = buckets_for(max(batch.number for batch in batches), each=_OPENED)
+        layer, buckets = layer_of(task, key), buckets_for(max(batch.number for batch in batches), each=_OPENED)
         reading = partial(in_executors.read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
-        counting = partial(in_executors.count, secret=self._secret, layer=layer, alphabet=alphabet)
+        counting = partial(in_executors.count, secret=self._secret, layer=layer, alphabet=task.alphabet)
         with clear_errors():
             # [batch, bucket, onions, refused: one row for each group of rows and bucket]
             dealt = self._located(_places(batches)).mapInArrow(reading, in_executors.DEALT)
@@ -115,7 +118,7 @@ class Spark:
             rows = by_batch[batch.batch_id]
             symbols = sorted((row["symbol"], row["sum(number)"]) for row in rows if row["symbol"] is not None)
             refused = Counter({row["reason"]: row["sum(number)"] for row in rows if row["symbol"] is None})
-            yield CountedBatch(batch.batch_id, _tally(symbols), +refused)
+            yield CountedBatch(batch.batch_id, task.protocol.tally(_tally(symbols)), refused)
 
     def close(self) -> None:
         """What executors hold is given back, and Spark stopped if this engine started it."""

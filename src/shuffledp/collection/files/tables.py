@@ -33,15 +33,22 @@ def needs_arrow() -> None:
 
 
 def find_tables(given: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The Parquet files that names, folders and patterns stand for, but nothing unfinished."""
+    """The Parquet files that names, folders and patterns stand for, each once, but nothing unfinished."""
     needs_arrow()
     for name in (os.fspath(path) for path in given):
         if is_remote(name):
             raise DataError(f"{name} is not on a file system of this machine: mount it, or copy the files first")
-    found = find_files(given)
-    if found.format != "parquet":
-        raise DataError(f"{found.shown} must be Parquet, with a name that ends in .parquet")
-    return [Path(path) for path in found.paths if not any(map(_unfinished, Path(path).parts))]
+    tables: dict[Path, Path] = {}
+    for name in given:
+        found = find_files([name])
+        if found.format != "parquet":
+            raise DataError(f"{found.shown} must be Parquet, with a name that ends in .parquet")
+        for path in map(Path, found.paths):
+            if not any(map(_unfinished, path.parts)):
+                tables.setdefault(path.resolve(), path)
+    if not tables:
+        raise DataError("no finished Parquet file is given")
+    return list(tables.values())
 
 
 def _unfinished(part: str) -> bool:

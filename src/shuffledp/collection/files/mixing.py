@@ -1,4 +1,4 @@
-"""The two jobs over files, from names to results."""
+"""Mixing files: from names to a folder of batches."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 
 from shuffledp.collection.envelope.keys import KeyPair
-from shuffledp.collection.envelope.opening import Layer
 from shuffledp.collection.files.batches import find_batches
-from shuffledp.collection.files.engine import CountedBatch, Engine, Target, open_engine
+from shuffledp.collection.files.engine import Engine, Target, open_engine
 from shuffledp.collection.files.folder import check_free, whole_folder
+from shuffledp.collection.files.hops import layer_of, position_of
 from shuffledp.collection.files.lots import Drawn, Entries, draw, lot_key
 from shuffledp.collection.files.mixed import MixedBatch, MixedFiles
 from shuffledp.collection.files.opening import ReportLayer
@@ -99,42 +99,6 @@ def _mix_batches(machine: Engine, names: Names, task: Task, key: KeyPair, positi
     return MixedFiles(
         out=out, position=position, batches=tuple(mixed), copies=found.copies, refused=_together(Counter(), mixed)
     )
-
-
-def count_files(
-    given: Names,
-    *,
-    task: Task,
-    key: KeyPair,
-    engine: str | None = None,
-    master: str | None = None,
-    processes: int | None = None,
-    progress: Progress = quiet,
-) -> tuple[list[CountedBatch], int]:
-    """Opens and counts the messages of all batches, each once, as the analyzer; and how many files were copies."""
-    position = position_of(task, key)
-    if position < len(task.shufflers):
-        raise ParameterError(
-            f"this is the key of shuffler {position + 1}, which mixes batches and counts none: use mix"
-        )
-    found = find_batches(given, task, position=position)
-    with closing(open_engine(engine, master=master, processes=processes, progress=progress)) as machine:
-        return list(machine.count_batches(found.batches, layer_of(task, key), task.alphabet)), found.copies
-
-
-def position_of(task: Task, key: KeyPair) -> int:
-    """Whose key it is: shufflers have the places 0, 1, ... in their order, and the analyzer the next one."""
-    places = [*task.shufflers, task.analyzer]
-    for position, place in enumerate(places):
-        if place.public_bytes == key.public_bytes:
-            return position
-    raise ParameterError("the key is not that of any server of this task: give the one that was made for it")
-
-
-def layer_of(task: Task, key: KeyPair) -> Layer:
-    """The layer of onions that the owner of the key opens."""
-    position = position_of(task, key)
-    return Layer(task.id, position, task.onion_length(position), key.private_bytes)
 
 
 def _target(folder: Path, task: Task, position: int) -> Target:
