@@ -14,6 +14,7 @@ from shuffledp.cli import (
     amplify,
     analyzer,
     compare,
+    count,
     crowd,
     demo,
     keys,
@@ -48,6 +49,7 @@ COMMANDS = (
     crowd,
     shuffler,
     analyzer,
+    count,
 )
 """In the order in which help shows them."""
 
