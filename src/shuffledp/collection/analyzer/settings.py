@@ -46,8 +46,8 @@ class Served:
 class Settings:
     """The tasks of an analyzer, its store, and the ledger that their releases are entered in.
 
-    With `joined` each release is of all batches so far, instead of every batch by itself. `processes` open messages. All
-    upstreams, and a store that it owns, are closed at the end of the application.
+    With `joined` each release is of all batches so far, instead of every batch by itself. `processes` open messages.
+    All upstreams, and a store that it owns, are closed at the end of the application.
     """
 
     served: Sequence[Served]
