@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shuffledp.collection.stores import Outcome, ReadyBatch, batching, handing_on, tidying
+from shuffledp.collection.stores import Outcome, ReadyBatch, batching, handing_on, report_store, tidying
 from shuffledp.errors import DataError, ParameterError
 from tests.collection.stores.made_up import WIDTH, arrival, arrivals, every_row, task_of
 
@@ -183,6 +183,20 @@ def test_drafts_of_processes_that_were_killed_do_not_pile_up(closed):
         assert len(every_row(reports)["drafts"]) <= 3
     reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
     assert len(every_row(reports)["pieces"]) == 1
+
+
+def test_of_abandoned_drafts_the_one_that_was_kept_stays(closed, monkeypatch):
+    """A process was killed when it had kept the batch, before it could delete the drafts of others."""
+    reports, batch_id, _ = closed
+    for _ in range(2):
+        handing_on.write_draft(reports._database, batch_id, [b"x" * 10])
+    with monkeypatch.context() as killed:
+        killed.setattr(report_store, "tidy", lambda *_: None)
+        reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
+    assert len(every_row(reports)["drafts"]) == 3
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed again"], {})
+    assert b"".join(reports.mixed(batch_id)) == b"mixed"
+    assert len(every_row(reports)["drafts"]) == len(every_row(reports)["pieces"]) == 1
 
 
 def test_what_is_mixed_has_no_more_onions_of_reports(closed):

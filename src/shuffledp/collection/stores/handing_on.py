@@ -22,11 +22,14 @@ def state_of(transaction: Transaction, batch_id: bytes) -> str | None:
     return str(found[0][0]) if found else None
 
 
-def write_draft(database: Database, batch_id: bytes, blocks: Iterable[bytes]) -> tuple[bytes, int]:
-    """Writes a draft of a batch; its random name and how many pieces it has."""
+def write_draft(database: Database, batch_id: bytes, blocks: Iterable[bytes]) -> tuple[bytes, int] | None:
+    """Writes a draft of a batch; its random name and how many pieces it has, or None if the batch is kept already."""
     draft, pieces = secrets.token_bytes(BATCH_ID_BYTES), 0
     delete_abandoned_drafts(database, batch_id)
     with database.changing() as transaction:
+        transaction.lock(f"drafts {batch_id.hex()}")
+        if state_of(transaction, batch_id) not in (None, CLOSED):
+            return None
         transaction.insert("drafts", ("batch_id", "draft"), [(batch_id, draft)])
     try:
         for piece in _pieces(blocks):

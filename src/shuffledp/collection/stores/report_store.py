@@ -101,8 +101,9 @@ class ReportStore:
         changes, and `refused` is not counted again.
         """
         task = self._task(task_id)
-        if not self.has_batch(batch_id):
-            draft, pieces = handing_on.write_draft(self._database, batch_id, blocks)
+        written = handing_on.write_draft(self._database, batch_id, blocks)
+        if written is not None:
+            draft, pieces = written
             with self._database.changing() as transaction:
                 if handing_on.keep_draft(transaction, task, batch_id, draft=draft, pieces=pieces, number=number):
                     handing_on.count_refusals(transaction, task, refused)

@@ -33,12 +33,13 @@ def tidy(database: Database, batch_id: bytes) -> None:
 
 
 def delete_draft(database: Database, batch_id: bytes, draft: bytes) -> None:
-    """Deletes a draft that will not become the batch."""
+    """Deletes a draft, unless it has become the batch."""
     done = False
     while not done:
         with database.changing() as transaction:
             transaction.lock(f"drafts {batch_id.hex()}")
-            done = _delete_some(transaction, batch_id, draft)
+            kept = transaction.rows("SELECT 1 FROM batches WHERE batch_id = ? AND draft = ?", batch_id, draft)
+            done = bool(kept) or _delete_some(transaction, batch_id, draft)
 
 
 def delete_abandoned_drafts(database: Database, batch_id: bytes) -> None:
