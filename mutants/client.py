@@ -42,14 +42,6 @@ _CHECKED = (
         tests=(f"{_CLIENT}::test_a_pinned_task_is_the_only_one_that_is_answered",),
     ),
     Fault(
-        name="a-list-of-answers-is-read-from-anywhere",
-        harm="A task makes people's programs read files of theirs.",
-        file="collection/client/checking.py",
-        old="elif beside is None or Path(address).name != address:",
-        new="elif beside is None:",
-        tests=(f"{_CLIENT}::test_only_files_beside_the_task_are_read",),
-    ),
-    Fault(
         name="a-list-of-answers-is-not-checked",
         harm="Whoever keeps the list chooses how each person is counted.",
         file="collection/task/answers.py",
@@ -149,9 +141,11 @@ _SENT = (
     Fault(
         name="an-answer-outside-the-list-is-refused",
         harm="That somebody does not report tells that they hold something else.",
-        file="collection/task/answers.py",
-        old="self._found.get(str(answer), other)",
-        new="self._found[str(answer)]",
+        file="collection/client/client.py",
+        old="            entry = self.journal.keep(self.task, new_report(self.task, answer))\n",
+        new="            if self.task.bin_of(answer) == self.task.answers.size:\n"
+        "                raise DataError('no such answer')\n"
+        "            entry = self.journal.keep(self.task, new_report(self.task, answer))\n",
         tests=(f"{_CLIENT}::test_every_answer_has_a_place",),
     ),
     Fault(

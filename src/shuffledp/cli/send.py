@@ -46,7 +46,8 @@ def send(
     counted as (other).
 
     Exit codes: 0 sent, also if it was before; 3 refused, for good;
-    5 the server cannot be reached, or asks to try again later.
+    4 the task promises too little; 5 the server cannot be reached,
+    or asks to try again later.
     """
     from shuffledp.collection import Client
 

@@ -1,5 +1,6 @@
 """A client checks the promise itself, and answers a task once, whatever happens in between."""
 
+import hashlib
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from shuffledp.collection import Client, Reason
 from shuffledp.collection.client import checking
 from shuffledp.collection.client import client as module
 from shuffledp.collection.envelope.report import open_report
-from shuffledp.collection.task import AnswersElsewhere, Claim, read_task
+from shuffledp.collection.task import AnswersElsewhere, Claim, task_of
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, RefusedError, TaskError, UnreachableError
 from tests.collection.client.conftest import task_at
 from tests.collection.client.servers import problem
@@ -126,11 +127,13 @@ def test_the_second_report_is_the_first_whatever_the_answer(kept, tmp_path):
     assert Client(kept.task, journal=tmp_path / "somebody else").report("dark") != first
 
 
-@pytest.mark.parametrize("answer", ["purple", "", "DARK", 17, 2.5, b"dark", ["dark"], float("nan"), None, "(none)"])
+@pytest.mark.parametrize(
+    "answer", ["purple", "", " ", "DARK", 17, 2.5, b"dark", ["dark"], float("nan"), None, "(none)"]
+)
 def test_every_answer_has_a_place(kept, tmp_path, answer):
     """Not reporting because of the answer would tell the shuffler something."""
     assert open_report(kept.task, Client(kept.task, journal=tmp_path).report(answer), kept.keys[0]).number
-    assert kept.task.bin_of(answer) == (4 if answer is None else 3)
+    assert kept.task.bin_of(answer) == (4 if answer in (None, "") else 3)
 
 
 def test_of_two_at_once_one_makes_the_report(kept, tmp_path, monkeypatch):
@@ -266,49 +269,50 @@ def test_what_somebody_may_put_right_is_kept(kept, shuffler, tmp_path, reason):
 # Lists of answers kept elsewhere ----------------------------------------------------------------------------------
 
 
-def listed_at(task, address, content=b"dark\nlight\nsystem\n"):
-    import hashlib
-
-    answers = AnswersElsewhere(address=address, sha256=hashlib.sha256(content).hexdigest(), size=3)
-    return msgspec.structs.replace(task, answers=answers)
+THEMES = b"dark\nlight\nsystem\n"
 
 
-def test_a_list_beside_the_task_is_read(kept, tmp_path):
-    path = tmp_path / "task.json"
-    path.write_text(listed_at(kept.task, "themes.txt").to_json())
-    with pytest.raises(DataError, match=r"themes\.txt cannot be read"):
-        Client(path).report("dark")
-    (tmp_path / "themes.txt").write_bytes(b"dark\nlight\n")
-    with pytest.raises(TaskError, match="SHA-256 is another"):
-        Client(path).report("dark")
-    (tmp_path / "themes.txt").write_bytes(b"dark\nlight\nsystem\n")
+def listed_at(task, address):
+    """The same task, whose list of answers is at an address."""
+    answers = AnswersElsewhere(address=address, sha256=hashlib.sha256(THEMES).hexdigest(), size=3)
+    return task_of(msgspec.structs.replace(task, answers=answers).canonical)
+
+
+def test_a_copy_beside_the_task_is_as_good_as_the_list(kept, shuffler, tmp_path):
+    path, copy = tmp_path / "task.json", tmp_path / "themes.txt"
+    path.write_text(listed_at(kept.task, f"{shuffler.address}/lists/themes.txt").to_json())
+    for other in (None, b"dark\nlight\nother\n"):  # then it is asked for where it is kept
+        if other is not None:
+            copy.write_bytes(other)
+        with pytest.raises(UnreachableError, match="status 404"):
+            Client(path).report("dark")
+    assert shuffler.paths == ["/lists/themes.txt"] * 2
+    copy.write_bytes(THEMES)
     client = Client(path)
     assert client.report("dark")
     assert [client.task.bin_of(answer) for answer in ("system", "purple")] == [2, 3]
+    assert len(shuffler.paths) == 2
 
 
-@pytest.mark.parametrize("address", ["../themes.txt", "/etc/hostname", "folder/themes.txt", "ftp://host/themes.txt"])
-def test_only_files_beside_the_task_are_read(kept, tmp_path, address):
-    (tmp_path / "task.json").write_text(listed_at(kept.task, address).to_json())
-    with pytest.raises(TaskError, match="beside the task"):
-        Client(tmp_path / "task.json").report("dark")
-
-
-def test_a_task_without_a_file_has_nothing_beside_it(kept):
-    with pytest.raises(TaskError, match="beside the task"):
-        Client(listed_at(kept.task, "themes.txt").canonical).report("dark")
+@pytest.mark.parametrize("ending", ["", "/", "/..", "/lists/.", "/%2e%2e"])
+def test_an_address_cannot_name_other_files(kept, shuffler, tmp_path, ending):
+    """Those of folders are passed over, and what is read must have the fingerprint anyway."""
+    path = tmp_path / "task.json"
+    path.write_text(listed_at(kept.task, shuffler.address + ending).to_json())
+    with pytest.raises(UnreachableError, match="status 404"):
+        Client(path).report("dark")
 
 
 def test_a_list_at_an_address_is_fetched_and_checked(kept, shuffler, tmp_path):
     def asked():
-        return Client(read_task(listed_at(kept.task, f"{shuffler.address}/themes.txt").canonical), journal=tmp_path)
+        return Client(listed_at(kept.task, f"{shuffler.address}/themes.txt"), journal=tmp_path)
 
     with pytest.raises(UnreachableError, match="status 404"):
         asked().report("dark")
     shuffler.files["/themes.txt"] = b"other\nanswers\nhere\n"
     with pytest.raises(TaskError, match="SHA-256 is another"):
         asked().report("dark")
-    shuffler.files["/themes.txt"] = b"dark\nlight\nsystem\n"
+    shuffler.files["/themes.txt"] = THEMES
     client = asked()
     assert client.report("dark")
     assert client.task.bin_of("system") == 2

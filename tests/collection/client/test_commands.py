@@ -11,7 +11,7 @@ from shuffledp.collection import Reason
 from tests.cli.commands import command
 from tests.collection.client.conftest import task_at
 from tests.collection.client.servers import problem
-from tests.collection.client.test_client import listed_at, weaker
+from tests.collection.client.test_client import THEMES, listed_at, weaker
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_exit_codes_tell_what_helps(folder, shuffler, kept):
     assert "closed" in over.stderr
     assert "closed" in still.stderr
     assert not [result for result in (later, over, still) if "light" in result.output]
-    assert sent(folder, "--value", "dark", "--at-most", "0.5,1e-6").exit_code == 3
+    assert sent(folder, "--value", "dark", "--at-most", "0.5,1e-6").exit_code == 4
     assert sent(folder, "--value", "dark", "--at-most", "0.5").exit_code == 2
     assert sent(folder, "--value", "dark", "--pin", "0" * 64).exit_code == 3
     assert sent(folder, "--value", "dark", "--pin", "7").exit_code == 2
@@ -134,6 +134,6 @@ def test_a_crowd_that_cannot_be_sent(folder, shuffler):
 
 
 def test_a_crowd_with_a_list_of_answers_kept_elsewhere(folder, kept):
-    (folder / "listed.json").write_text(listed_at(kept.task, "themes.txt").to_json())
-    (folder / "themes.txt").write_text("dark\nlight\nsystem\n")
+    (folder / "listed.json").write_text(listed_at(kept.task, "http://127.0.0.1:9/themes.txt").to_json())
+    (folder / "themes.txt").write_bytes(THEMES)
     assert crowded(folder, task="listed.json").returncode == 0

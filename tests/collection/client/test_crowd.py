@@ -12,11 +12,10 @@ import pytest
 from shuffledp.collection import Client, Reason, send_crowd
 from shuffledp.collection.client.simulated import simulated_answers
 from shuffledp.collection.envelope.report import open_report
-from shuffledp.collection.task import task_of
 from shuffledp.engines import find_files
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, RefusedError
 from tests.collection.client.conftest import task_at
-from tests.collection.client.test_client import listed_at, weaker
+from tests.collection.client.test_client import THEMES, listed_at, weaker
 from tests.collection.tasks import small_task
 
 ANSWERS = ["dark"] * 20 + ["light"] * 10 + ["purple", None] * 5
@@ -170,10 +169,9 @@ def test_nobody_is_no_crowd():
 def test_whoever_makes_reports_has_the_list_of_answers_kept_elsewhere(people):
     """A thread for few people, processes for many."""
     few_messages = small_task(users=20, epsilon=4.0, delta=1e-3)
-    elsewhere = replace(few_messages, task=listed_at(few_messages.task, "themes.txt"))
+    elsewhere = replace(few_messages, task=listed_at(few_messages.task, "http://127.0.0.1:9/themes.txt"))
     transport, answers = answered(), ["dark", "light"] * (people // 2)
-    asked = task_of(elsewhere.task.canonical)
-    result = send_crowd(asked, answers, listed=b"dark\nlight\nsystem\n", processes=2, transport=transport)
+    result = send_crowd(elsewhere.task, answers, listed=THEMES, processes=2, transport=transport)
     assert result.acknowledged == people
     assert len(set(ids(elsewhere, transport.bodies))) == len(transport.bodies) == people
 
