@@ -98,13 +98,14 @@ def served(app: ASGIApp, *, host: str = "127.0.0.1") -> Iterator[str]:
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
     """A listening socket; refused if the port is taken or the host is not of this machine."""
+    if not 0 <= port < 2**16:
+        raise ParameterError(f"port {port} is none: cannot listen there; choose one up to 65535, or 0 for any")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
         raise ParameterError(
-            f"cannot listen at port {port} of {host}: {reason}; choose another, or 0 for any"
+            f"cannot listen at port {port} of {host}: {error.strerror}; choose another, or 0 for any"
         ) from None
     with listener:
         listener.set_inheritable(True)

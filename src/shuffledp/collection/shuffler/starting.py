@@ -131,10 +131,14 @@ def _position(task: Task, keys: Sequence[KeyPair]) -> tuple[int, KeyPair]:
                 f"a key is that of the analyzer of the task {task.name[:16]}: whoever mixes and also counts could see "
                 "who sent what; give the key of a shuffler"
             )
-    for position, place in enumerate(task.shufflers):
-        for key in keys:
-            if key.public == place.key:
-                return position, key
+    held = {key.public: key for key in keys}
+    found = [(position, held[place.key]) for position, place in enumerate(task.shufflers) if place.key in held]
+    if len(found) > 1:
+        raise ParameterError(
+            f"keys of two shufflers of the task {task.name[:16]} are given: whoever holds both could undo the mixing"
+        )
+    if found:
+        return found[0]
     raise ParameterError(
         f"no --key belongs to a shuffler of the task {task.name[:16]}: it names the public keys "
         f"{', '.join(place.key[:16] for place in task.shufflers)} (first digits)"

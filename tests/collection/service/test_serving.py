@@ -1,0 +1,70 @@
+"""Servers: what they say about themselves, and a stop that finishes what is under way."""
+
+import contextlib
+import socket
+import threading
+from urllib.parse import urlsplit
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from shuffledp.collection.service.serving import served
+
+
+class Application:
+    """Counts its beginnings and ends, and reads a whole body before it answers."""
+
+    def __init__(self):
+        self.started = self.ended = 0
+        self.reading = threading.Event()
+        self.app = Starlette(routes=[Route("/", self.answer, methods=["GET", "POST"])], lifespan=self.lifespan)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app):
+        self.started += 1
+        yield
+        self.ended += 1
+
+    async def answer(self, request: Request):
+        self.reading.set()
+        body = await request.body()
+        return PlainTextResponse(f"{len(body)} {self.ended}")
+
+
+def test_a_server_says_little_about_itself():
+    application = Application()
+    with served(application.app) as address:
+        headers = httpx.get(address).headers
+    assert set(headers) == {"content-length", "content-type"}
+    assert (application.started, application.ended) == (1, 1)
+
+
+def test_a_stop_finishes_the_requests_under_way_and_then_the_application():
+    application = Application()
+    server = served(application.app)
+    place = urlsplit(server.__enter__())
+    with socket.create_connection((place.hostname, place.port)) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 10\r\n\r\n01234")
+        assert application.reading.wait(20)
+        stopping = threading.Thread(target=server.__exit__, args=(None, None, None))
+        stopping.start()
+        while _answers(place):  # until it takes no more connections
+            pass
+        assert stopping.is_alive()
+        connection.sendall(b"56789")
+        answer = b"".join(iter(lambda: connection.recv(1000), b""))
+    stopping.join(20)
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.endswith(b"10 0")  # all of it was read, before the application ended
+    assert application.ended == 1
+
+
+def _answers(place):
+    try:
+        with socket.create_connection((place.hostname, place.port)):
+            return True
+    except OSError:
+        return False
