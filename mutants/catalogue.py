@@ -29,6 +29,7 @@ from mutants import (
     several_values,
     shown,
     shuffler,
+    shuffler_service,
     turnout,
     words,
 )
@@ -56,6 +57,7 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "What a release says": shown.FAULTS,
     "Words": words.FAULTS,
     "Checks": audit.FAULTS,
+    "The shuffler as a server": shuffler_service.FAULTS,
 }
 
 FAULTS: tuple[Fault, ...] = tuple(fault for stage in STAGES.values() for fault in stage)
