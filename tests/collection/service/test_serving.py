@@ -2,16 +2,24 @@
 
 import contextlib
 import socket
+import ssl
 import threading
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from shuffledp.collection.service.serving import served
+from shuffledp.collection.service.serving import Certificate, served
 
 
 class Application:
@@ -40,6 +48,37 @@ def test_a_server_says_little_about_itself():
         headers = httpx.get(address).headers
     assert set(headers) == {"content-length", "content-type"}
     assert (application.started, application.ended) == (1, 1)
+
+
+def self_signed(path):
+    """A certificate of 127.0.0.1 for tests."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "tests")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (path / "certificate.pem").write_bytes(signed.public_bytes(Encoding.PEM))
+    content = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (path / "key.pem").write_bytes(content)
+    return Certificate(certificate=path / "certificate.pem", key=path / "key.pem")
+
+
+def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path):
+    certificate = self_signed(tmp_path)
+    certificate.check()
+    trusted = ssl.create_default_context(cafile=certificate.certificate)
+    with served(Application().app, certificate=certificate) as address:
+        assert address.startswith("https://127.0.0.1:")
+        assert httpx.get(address, verify=trusted).status_code == 200
+        with pytest.raises(httpx.TransportError):
+            httpx.get(address.replace("https", "http"))
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(address)  # whoever does not know who signed it
 
 
 def test_a_stop_finishes_the_requests_under_way_and_then_the_application():

@@ -78,18 +78,18 @@ def serve(
 
 
 @contextmanager
-def served(app: ASGIApp, *, host: str = "127.0.0.1") -> Iterator[str]:
-    """Serves in a thread of this process; gives the address."""
+def served(app: ASGIApp, *, host: str = "127.0.0.1", certificate: Certificate | None = None) -> Iterator[str]:
+    """Serves in a thread of this process, at a port that the system chooses; gives the address."""
     with listening(host, 0) as listener:
         started = threading.Event()
-        server = Server(config_of(app, None), started.set)
+        server = Server(config_of(app, certificate), started.set)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         try:
             while not started.wait(0.05):
                 if not thread.is_alive():
                     raise DataError("the server could not be started")
-            yield _address(listener, host, tls=False)
+            yield _address(listener, host, tls=certificate is not None)
         finally:
             server.should_exit = True
             thread.join()

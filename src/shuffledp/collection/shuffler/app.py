@@ -65,7 +65,11 @@ class _Beside:
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
         """From the start of the application to its end, when no request is under way any longer."""
-        await run_in_threadpool(self._start)
+        try:
+            await run_in_threadpool(self._start)
+        except Exception as error:
+            log_error("the shuffler cannot start", error)
+            raise
         try:
             yield
         finally:
