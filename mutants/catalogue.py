@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mutants import (
     amplification,
+    analyzer,
     audit,
     calibration,
     central,
@@ -54,6 +55,7 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "Compositions and the ledger": ledger.FAULTS,
     "A trusted curator, and plans": curator.FAULTS,
     "People's side of a collection": client.FAULTS,
+    "Collections: the analyzer": analyzer.FAULTS,
     "What a release says": shown.FAULTS,
     "Words": words.FAULTS,
     "Checks": audit.FAULTS,
