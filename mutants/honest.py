@@ -73,8 +73,8 @@ FAULTS = (
         "blanket-calibrated-for-all",
         "blanket",
         "protocols/flips.py",
-        "        users=target.honest,",
-        "        users=target.users,",
+        "_allowed_flips(target.honest,",
+        "_allowed_flips(target.users,",
         _chosen("CSU+19's histogram"),
     ),
     _honest(

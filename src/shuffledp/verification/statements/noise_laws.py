@@ -142,6 +142,9 @@ def _coins(probability: float) -> Iterator[Verdict]:
 class _Scripted:
     """In place of a generator: words whose leading bits are given, and bytes that are given."""
 
+    bit_generator = None
+    """Not one whose words are taken as they are."""
+
     def __init__(self, bits: list[int], more: bytes = b"") -> None:
         self.bits, self.more = list(bits), more
 
