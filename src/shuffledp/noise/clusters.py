@@ -29,12 +29,12 @@ class Clusters:
     users: int
     bins: int
 
-    @property
+    @cached_property
     def _rate(self) -> Fraction:
         """Clusters of one person over all bins, on average, exactly."""
         return Fraction(self.law.rate) * self.bins / self.users
 
-    @property
+    @cached_property
     def _parts(self) -> int:
         """A large Poisson number is drawn as a sum of this many small ones."""
         return max(1, math.ceil(self._rate / _LARGEST_POISSON))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self, cast
 
 import numpy as np
@@ -107,7 +107,7 @@ class DummyHistogram(ShuffledHistogram):
     def _dummies(self, people: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """The bins of the dummies of a number of people."""
         if isinstance(self.noise, CompoundPoisson):
-            return Clusters(law=self.noise, users=self.users, bins=self.bins).draw_bins(people, rng=rng)
+            return _clusters(self.noise, self.users, self.bins).draw_bins(people, rng=rng)
         at_once = max(1, min(people, int(_DUMMIES_AT_ONCE / (self.bins * self.noise.probability))))
         blocks = [min(at_once, people - start) for start in range(0, people, at_once)]
         drawn = [heads(block * self.bins, self.noise.probability, rng) % self.bins for block in blocks]
@@ -120,6 +120,12 @@ class DummyHistogram(ShuffledHistogram):
 
     def _noise_of(self, people: int) -> dict[str, Any]:
         return {"noise": self.noise.share(people, of=self.users)}
+
+
+@lru_cache(maxsize=64)
+def _clusters(law: CompoundPoisson, users: int, bins: int) -> Clusters:
+    """With its tables, which a person who calls again need not make again."""
+    return Clusters(law=law, users=users, bins=bins)
 
 
 def _binomial_for(target: Target) -> Binomial:
