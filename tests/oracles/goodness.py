@@ -56,7 +56,7 @@ def same_law_p_value(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     Neighbouring values are merged until each cell has at least ten of both samples together.
     """
     values = np.unique(np.concatenate([one, other]))
-    table = np.array([[np.count_nonzero(sample == value) for value in values] for sample in (one, other)])
+    table = np.array([np.bincount(np.searchsorted(values, sample), minlength=values.size) for sample in (one, other)])
     cells: list[NDArray[np.int64]] = [np.zeros(2, dtype=np.int64)]
     for column in table.T:
         if cells[-1].sum() >= 2 * _FEWEST_EXPECTED:

@@ -14,9 +14,9 @@ WISH = {"epsilon": 0.5, "delta": 1e-6}
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_the_whole_run_is_unbiased_and_keeps_its_promise(kind):
-    counts = np.array([2500, 1500, 700, 300, 0, 0])
+    counts = np.array([1000, 600, 280, 120, 0, 0])
     values, rng = np.repeat(np.arange(6), counts), np.random.default_rng(50)
-    protocol = AmplifiedOracle.calibrate(users=5000, bins=6, kind=kind, **WISH)
+    protocol = AmplifiedOracle.calibrate(users=2000, bins=6, kind=kind, **WISH)
     estimates = np.array([run(protocol, values, rng=rng).counts for _ in range(60)])
     spread = np.sqrt([protocol.reading.variance(int(count)) / 60 for count in counts])
     assert (np.abs(estimates.mean(axis=0) - counts) < 5.5 * spread).all()
