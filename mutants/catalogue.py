@@ -31,6 +31,7 @@ from mutants import (
     shown,
     shuffler,
     shuffler_service,
+    stores,
     turnout,
     words,
 )
@@ -54,12 +55,13 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "Releases": jobs.FAULTS,
     "Compositions and the ledger": ledger.FAULTS,
     "A trusted curator, and plans": curator.FAULTS,
-    "People's side of a collection": client.FAULTS,
+    "Collections: people's side": client.FAULTS,
+    "Collections: stores": stores.FAULTS,
     "Collections: the analyzer": analyzer.FAULTS,
     "What a release says": shown.FAULTS,
     "Words": words.FAULTS,
     "Checks": audit.FAULTS,
-    "The shuffler as a server": shuffler_service.FAULTS,
+    "Collections: the shuffler": shuffler_service.FAULTS,
 }
 
 FAULTS: tuple[Fault, ...] = tuple(fault for stage in STAGES.values() for fault in stage)
