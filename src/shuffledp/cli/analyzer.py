@@ -8,10 +8,7 @@ from typing import Annotated
 from shuffledp.cli.options import flag, option, whole_number
 from shuffledp.errors import ParameterError
 
-EXAMPLE = (
-    "shuffledp analyzer --task theme.task.json --key analyzer.key --store analyzer.db --port 8002 "
-    "--ledger people.ledger --token analyzer.token"
-)
+EXAMPLE = "shuffledp analyzer --task theme.json --key own.key --store own.db --port 8002"
 
 NETWORK, CHAIN, RESULT = "Network", "The shuffler before", "Result"
 

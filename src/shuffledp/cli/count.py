@@ -12,7 +12,7 @@ from shuffledp.cli.options import option
 from shuffledp.cli.output import print_note
 from shuffledp.words import counted
 
-EXAMPLE = "shuffledp count batches --task theme.task.json --key analyzer.key --out release.json"
+EXAMPLE = "shuffledp count batches --task theme.json --key own.key --out result.json"
 
 
 def count(

@@ -12,7 +12,7 @@ from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, option
 from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
 
-EXAMPLE = "shuffledp mix reports/*.parquet --task theme.task.json --key shuffler.key --out batches"
+EXAMPLE = "shuffledp mix reports --task theme.json --key shuffler.key --out batches"
 
 TOO_FEW_REPORTS = 5
 """The exit code that says: nothing is wrong, come again later."""

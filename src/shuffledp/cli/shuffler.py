@@ -8,7 +8,7 @@ from typing import Annotated
 from shuffledp.cli.options import option, whole_number
 from shuffledp.errors import ParameterError
 
-EXAMPLE = "shuffledp shuffler --task theme.task.json --key shuffler.key --store shuffler.db --port 8001 --next HASH"
+EXAMPLE = "shuffledp shuffler --task theme.json --key own.key --store own.db --port 8001"
 
 ADMISSION, NETWORK, CHAIN = "Who may send", "Network", "The hops before and after"
 
