@@ -8,7 +8,7 @@ from typing import Annotated
 from shuffledp.cli.options import option, whole_number
 from shuffledp.errors import ParameterError
 
-EXAMPLE = "shuffledp shuffler --task theme.json --key own.key --store own.db --port 8001"
+EXAMPLE = "shuffledp shuffler --task a.json --key a.key --store a.db --port 0 --next HASH"
 
 ADMISSION, NETWORK, CHAIN = "Who may send", "Network", "The hops before and after"
 
@@ -50,9 +50,11 @@ def shuffler(
 ) -> None:
     """Take people's reports, mix them in whole batches, and hand these to the next hop.
 
-    The key decides which shuffler of the task this is. The first takes reports; a later one pulls batches from the one
-    before it. A report is acknowledged when it is on the disk. Logs are lines of JSON on stderr, without anything about
-    anybody.
+    The key decides which shuffler of the task this is. The first takes
+    reports; a later one pulls batches from the one before it. A report is
+    acknowledged when it is on the disk, and a batch that lacks people is
+    never handed on. SIGTERM or Ctrl-C stops it in good order. Logs are
+    lines of JSON on stderr, without anything about anybody.
     """
     from shuffledp.collection.service.serving import Certificate, serve
     from shuffledp.collection.shuffler.starting import Options
