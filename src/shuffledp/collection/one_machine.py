@@ -1,0 +1,223 @@
+"""A whole collection on one machine, to see it work: shufflers, an analyzer and simulated people.
+
+Keys, token, task and stores are made anew in one folder. The servers are processes of their own, as they would be on
+machines of their own; the people are simulated, and their answers are public.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import httpx
+import numpy as np
+
+from shuffledp.checks import whole
+from shuffledp.collection.processes import Processes, free_ports
+from shuffledp.collection.setting_up import TASK, SettingUp
+from shuffledp.collection.task.task import MOST_SHUFFLERS
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.jobs.release import Release
+from shuffledp.progress import Progress, quiet
+
+THEMES: Mapping[str, float] = {
+    "dark": 0.38,
+    "light": 0.27,
+    "system": 0.2,
+    "high contrast": 0.07,
+    "solarized": 0.05,
+    "sepia": 0.03,
+}
+"""What the simulated people answer, with which chances."""
+
+QUESTION = "Which theme do you use?"
+MOST_PEOPLE = 1_000_000
+_SEED = 14
+"""The people are always the same ones; their noise never is."""
+
+_PATIENCE = 60.0
+"""Seconds that a server has to start, on a busy machine too."""
+
+_SECONDS_EACH = 0.05
+"""For a person's report, or for opening their messages: ten times what it takes."""
+
+_LOOKS_EVERY = 0.2
+
+
+class _Crowd(NamedTuple):
+    people: int
+    acknowledged: int
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of it: people who reported and how, the release, and the seconds from the first report to it."""
+
+    people: int
+    acknowledged: int
+    refused: Mapping[str, int]
+    release: Release
+    seconds: float
+
+
+class OneMachine:
+    """Servers that run until the end of the `with`, and leave nothing behind but what is in a folder that was given.
+
+    `users` reports make a batch; everybody is in one batch unless it is given. `port` is the analyzer's.
+    """
+
+    def __init__(
+        self,
+        *,
+        people: int = 2_000,
+        users: int | None = None,
+        shufflers: int = 1,
+        port: int | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.people = whole("people", people)
+        self.users = self.people if users is None else whole("users", users)
+        if self.people > MOST_PEOPLE:
+            raise ParameterError(f"people must be at most {MOST_PEOPLE:,} on one machine, got {self.people:,}")
+        if self.users > self.people:
+            raise ParameterError(f"users={self.users} make a batch, and there are only {self.people} people")
+        if not 1 <= shufflers <= MOST_SHUFFLERS:
+            raise ParameterError(f"shufflers must be from 1 to {MOST_SHUFFLERS}, got {shufflers}")
+        ports = free_ports([0] * shufflers + [port or 0])
+        self._setting_up = SettingUp(QUESTION, list(THEMES), users=self.users, ports=ports)
+        self.task = self._setting_up.task
+        self._given = folder
+
+    def __enter__(self) -> Self:
+        self.folder = _new_folder(self._given)
+        self._processes = Processes(self.folder)
+        self._client = httpx.Client(timeout=30.0, trust_env=False)
+        try:
+            self._setting_up.write(self.folder)
+            for command in self._setting_up.commands(self.folder):
+                self._processes.start(command.name, command.arguments)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """Where results are to be seen."""
+        return f"{self.task.analyzer.address}/v1/tasks/{self.task.name}"
+
+    def run(self, progress: Progress = quiet) -> Outcome:
+        """Everybody reports; the release of all batches that are complete then."""
+        self._wait_for_servers(progress)
+        started = time.monotonic()
+        crowd = self._everybody_reports(progress)
+        release = self._wait_for_release(crowd.acknowledged // self.users * self.users, progress)
+        return Outcome(
+            people=crowd.people,
+            acknowledged=crowd.acknowledged,
+            refused=crowd.refused,
+            release=release,
+            seconds=time.monotonic() - started,
+        )
+
+    def watch(self) -> None:
+        """Goes on until it is interrupted, or a server ends by itself."""
+        while True:
+            self._processes.check()
+            time.sleep(_LOOKS_EVERY)
+
+    def close(self) -> None:
+        """Ends all servers; removes the folder unless it was given."""
+        try:
+            self._client.close()
+            self._processes.close()
+        finally:
+            if self._given is None:
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _wait_for_servers(self, progress: Progress) -> None:
+        progress("starting servers", 0.0)
+        for command in self._setting_up.commands(self.folder):
+            self._wait(partial(self._asked, f"{command.address}/health"), f"{command.name} did not start", _PATIENCE)
+        progress("starting servers", 1.0)
+
+    def _everybody_reports(self, progress: Progress) -> _Crowd:
+        rng = np.random.default_rng(_SEED)
+        answers = rng.choice(list(THEMES), size=self.people, p=list(THEMES.values()))
+        (self.folder / "people.csv").write_text("\n".join(["theme", *answers, ""]), encoding="utf-8")
+        files = ["--task", str(self.folder / TASK), "--data", str(self.folder / "people.csv")]
+        crowd = self._processes.start("crowd", ["crowd", *files, "--column", "theme", "--json"], ends=True)
+
+        def done() -> bool:
+            progress("people report", min(1.0, self._reports() / self.people))
+            return crowd.done
+
+        self._wait(done, "people could not report", _PATIENCE + self.people * _SECONDS_EACH)
+        progress("people report", 1.0)
+        try:
+            told = json.loads(crowd.result.read_bytes())
+        except ValueError:
+            crowd.check()
+            raise DataError("the crowd did not say what became of its reports") from None
+        return _Crowd(people=told["people"], acknowledged=told["acknowledged"], refused=told["refused"])
+
+    def _reports(self) -> int:
+        """How many the first shuffler has taken."""
+        status = self._asked(f"{self.task.shufflers[0].address}/v1/tasks/{self.task.name}/status")
+        return 0 if status is None else status["waiting"] + status["batches"] * self.users
+
+    def _wait_for_release(self, people: int, progress: Progress) -> Release:
+        if not people:
+            raise DataError(f"too few reports were taken for a batch of {self.users} people: nothing is released")
+        progress("mixing and counting", 0.0)
+        found: list[Release] = []
+
+        def there() -> bool:
+            told = self._asked(f"{self.address}/releases/latest")
+            release = None if told is None else Release.from_json(json.dumps(told))
+            if release is not None and release.estimate.people >= people:
+                found.append(release)
+            return bool(found)
+
+        self._wait(there, "nothing was released", _PATIENCE + people * _SECONDS_EACH)
+        progress("mixing and counting", 1.0)
+        return found[0]
+
+    def _asked(self, address: str) -> Any:
+        """What a server answers, as JSON; None if it does not, or not yet."""
+        try:
+            answer = self._client.get(address)
+            return answer.json() if answer.is_success else None
+        except (httpx.HTTPError, ValueError):
+            return None
+
+    def _wait(self, true: Callable[[], bool], what: str, seconds: float) -> None:
+        last = time.monotonic() + seconds
+        while not true():
+            self._processes.check()
+            if time.monotonic() > last:
+                raise DataError(f"{what} within {seconds:.0f} seconds: the machine may be too busy")
+            time.sleep(_LOOKS_EVERY)
+
+
+def _new_folder(given: Path | None) -> Path:
+    if given is None:
+        return Path(tempfile.mkdtemp(prefix="shuffledp-up-"))
+    try:
+        given.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(given.iterdir()):
+            raise ParameterError(f"folder={given} must be new or empty: everything in it is made anew")
+    except OSError as error:
+        raise ParameterError(f"folder={given} cannot be used: {error.strerror}") from None
+    return given

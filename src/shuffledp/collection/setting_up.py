@@ -1,0 +1,77 @@
+"""What a collection on one machine needs: task, keys, tokens and a ledger in a folder, and the commands for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from shuffledp.collection.envelope.keys import KeyPair, write_key, write_secret
+from shuffledp.collection.service.tokens import hash_of, new_token
+from shuffledp.collection.task import AnswerList, Place, Task
+from shuffledp.collection.task.making import new_task
+from shuffledp.ledger import Ledger
+
+EPSILON, DELTA = 1.0, 1e-6
+TASK, LEDGER = "theme.task.json", "budget.ledger"
+
+
+class Command(NamedTuple):
+    """A server: its name for people, the address at which it answers, and the words that start it."""
+
+    name: str
+    address: str
+    arguments: list[str]
+
+
+class SettingUp:
+    """The files of shufflers and an analyzer at these ports, in order; the last one is the analyzer's."""
+
+    def __init__(self, question: str, answers: Sequence[str], *, users: int, ports: Sequence[int]) -> None:
+        self._keys = [KeyPair.generate() for _ in ports]
+        places = [Place(f"http://127.0.0.1:{port}", key.public) for port, key in zip(ports, self._keys, strict=True)]
+        now = datetime.now(UTC)
+        self.task: Task = new_task(
+            question=question,
+            answers=AnswerList(list(answers)),
+            users=users,
+            epsilon=EPSILON,
+            delta=DELTA,
+            shufflers=places[:-1],
+            analyzer=places[-1],
+            opens=now - timedelta(hours=1),
+            closes=now + timedelta(days=1),
+        )
+        self._ports = ports
+        self._names = [*(f"shuffler {at + 1}" for at in range(len(ports) - 1)), "analyzer"]
+        self._tokens = [new_token() for _ in ports[1:]]
+
+    def write(self, folder: Path) -> None:
+        """Writes all files."""
+        (folder / TASK).write_text(self.task.to_json(), encoding="utf-8")
+        for name, key in zip(self._names, self._keys, strict=True):
+            write_key(key, folder / f"{_file(name)}.key")
+        for name, token in zip(self._names[1:], self._tokens, strict=True):
+            write_secret(folder / f"{_file(name)}.token", token)
+        Ledger.create(folder / LEDGER, epsilon=EPSILON, delta=DELTA, population="simulated people")
+
+    def commands(self, folder: Path) -> Iterator[Command]:
+        """How each server is started with the files of the folder; each but the first pulls from the one before."""
+        for at, (name, port) in enumerate(zip(self._names, self._ports, strict=True)):
+            last = at == len(self._tokens)
+            own = str(folder / _file(name))
+            words = ["analyzer" if last else "shuffler", "--task", str(folder / TASK), "--key", f"{own}.key"]
+            words += ["--store", f"{own}.db", "--port", str(port)]
+            if at:
+                words += ["--token", f"{own}.token"]
+            words += ["--ledger", str(folder / LEDGER), "--join"] if last else ["--next", self._hash(at)]
+            yield Command(name, f"http://127.0.0.1:{port}", words)
+
+    def _hash(self, at: int) -> str:
+        """Of the token with which the next hop fetches batches."""
+        return hash_of(self._tokens[at]).hex()
+
+
+def _file(name: str) -> str:
+    return name.replace(" ", "-")

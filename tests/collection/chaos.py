@@ -1,0 +1,180 @@
+"""A bad network and people who do not give up: connections that are slow or cut, requests that come twice."""
+
+import asyncio
+import contextlib
+import http.client
+import queue
+import random
+import socket
+import threading
+import time
+from collections import Counter
+
+KINDS = ("whole", "whole", "whole", "slow", "cut request", "cut answer")
+
+
+class Proxy:
+    """Passes connections on to a port of this machine; some slowly, and some are cut in the middle."""
+
+    def __init__(self, target, *, seed):
+        self._target, self._random = target, random.Random(seed)
+        self.happened = Counter()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        starting = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._passed_on, "127.0.0.1", 0), self._loop)
+        self._server = starting.result(10)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    def __exit__(self, *_):
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _end(self):
+        self._server.close()
+        rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    async def _passed_on(self, reader, writer):
+        kind = self._random.choice(KINDS)
+        self.happened[kind] += 1
+        onward = None
+        try:
+            inside, onward = await asyncio.open_connection("127.0.0.1", self._target)
+            most_up = self._random.randrange(1, 400) if kind == "cut request" else None
+            most_down = self._random.randrange(0, 40) if kind == "cut answer" else None
+            ways = (
+                asyncio.ensure_future(self._pump(reader, onward, most_up, slow=kind == "slow")),
+                asyncio.ensure_future(self._pump(inside, writer, most_down, slow=kind == "slow")),
+            )
+            done, rest = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            for way in (*done, *rest):
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+        except OSError:
+            pass
+        finally:
+            for end in (writer, onward):
+                if end is not None:
+                    end.transport.abort() if kind.startswith("cut") else end.close()
+
+    async def _pump(self, reader, writer, most, *, slow):
+        while most is None or most > 0:
+            part = await reader.read(65_536)
+            if not part:
+                return
+            if most is not None:
+                part, most = part[:most], most - len(part)
+            for at in range(0, len(part), 200 if slow else len(part)):
+                writer.write(part[at : at + 200] if slow else part)
+                with contextlib.suppress(ConnectionError):
+                    await writer.drain()
+                if slow:
+                    await asyncio.sleep(0.002)
+
+
+def attempt(port, name, sealed, *, token=None, timeout=5.0):
+    """The status of one request, or None if there was no whole answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    headers = {"Content-Type": "application/octet-stream"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        connection.request("POST", f"/v1/tasks/{name}/reports", body=sealed, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+class People:
+    """Threads that hand over reports: the same bytes until they are acknowledged, and now and then once more.
+
+    What fails goes to the end of the queue, so that reports arrive in another order than they were made in.
+    """
+
+    def __init__(self, port, name, reports, *, seed, threads=6, pause=0.0):
+        self._port, self._name, self._pause = port, name, pause
+        self._waiting = queue.SimpleQueue()
+        self._random = random.Random(seed)
+        mixed = list(reports)
+        self._random.shuffle(mixed)
+        for sealed in mixed:
+            self._waiting.put(sealed)
+        self.statuses, self.acknowledged = Counter(), set()
+        self._lock, self._stopping = threading.Lock(), threading.Event()
+        self._threads = [threading.Thread(target=self._send, daemon=True) for _ in range(threads)]
+        self._goal = len(mixed)
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(10)
+
+    @property
+    def done(self):
+        return len(self.acknowledged) == self._goal
+
+    def _send(self):
+        while not self._stopping.is_set():
+            try:
+                sealed = self._waiting.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            twice = self._random.random() < 0.1
+            other = threading.Thread(target=attempt, args=(self._port, self._name, sealed)) if twice else None
+            if other:
+                other.start()  # the same bytes at the same time
+            status = attempt(self._port, self._name, sealed)
+            if other:
+                other.join(10)
+            with self._lock:
+                self.statuses[status] += 1
+                if status == 201:
+                    self.acknowledged.add(sealed)
+            if status != 201:
+                self._waiting.put(sealed)
+                time.sleep(0.01)
+            elif self._random.random() < 0.05:
+                attempt(self._port, self._name, sealed)  # once more, although it was acknowledged
+            if self._pause:
+                time.sleep(self._random.random() * 2 * self._pause)
+
+
+def answers(port, path="/health", timeout=1.0):
+    """Whether a server answers with 200."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def wait_until(true, seconds=60.0, what="it"):
+    """Waits for something; fails if it takes far too long."""
+    last = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < last, f"waited {seconds:g} seconds in vain for {what}"
+        time.sleep(0.02)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

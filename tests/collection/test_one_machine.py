@@ -1,0 +1,151 @@
+"""`shuffledp up`: a whole collection in one command, which leaves nothing behind, however it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from shuffledp.cli.app import app
+from shuffledp.collection import processes
+from shuffledp.collection.one_machine import OneMachine
+from shuffledp.collection.processes import Processes, free_ports
+from shuffledp.errors import DataError, ParameterError
+from tests.collection.chaos import answers, wait_until
+
+
+def up(*arguments, **more):
+    """The command as a process, in a folder of its own for temporary files."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "shuffledp", "up", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **more,
+    )
+
+
+def of_session(leader):
+    """Processes that still belong to a session, or were started by one of it and are in a session of their own."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if leader.encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.slow
+def test_once_prints_the_release_and_leaves_nothing(tmp_path):
+    """Two shufflers, two batches: everybody is acknowledged, and the release counts all of them."""
+    environment = os.environ | {"TMPDIR": str(tmp_path), "SHUFFLEDP_TEST": str(tmp_path)}
+    process = up("--people", "320", "--users", "160", "--shufflers", "2", "--once", "--json", env=environment)
+    printed, notes = process.communicate(timeout=240)
+    assert process.returncode == 0, notes
+    result = json.loads(printed)
+    assert (result["people"], result["acknowledged"], result["refused"]) == (320, 320, {})
+    assert (result["guarantee"]["epsilon"], result["guarantee"]["delta"]) == (1.0, 1e-6)
+    assert {"dark", "light", "(other)", "(none)"} <= {row["label"] for row in result["estimate"]}
+    assert sum(row["count"] for row in result["estimate"]) == pytest.approx(320, abs=8 * 60)
+    assert result["seconds"] > 0
+    assert notes.startswith("results will be at http://127.0.0.1:")
+    assert list(tmp_path.iterdir()) == []
+    wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=20, what="every process to be gone")
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
+    environment = os.environ | {"TMPDIR": str(tmp_path), "SHUFFLEDP_TEST": str(tmp_path)}
+    process = up("--people", "100000", env=environment)
+    wait_until(lambda: len(of_session(f"SHUFFLEDP_TEST={tmp_path}")) >= 3, what="servers to start")
+    assert list(tmp_path.iterdir()) != []
+    process.send_signal(signal.SIGINT)
+    _, notes = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in notes
+    assert list(tmp_path.iterdir()) == []
+    wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=20, what="every process to be gone")
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_is_named_with_the_reason(tmp_path):
+    machine = OneMachine(people=200, folder=tmp_path / "kept")
+    with pytest.raises(DataError, match="analyzer was ended by SIGKILL"), machine:
+        machine._processes.watched[1].process.kill()
+        machine.run()
+    assert (tmp_path / "kept" / "theme.task.json").exists()  # a folder that was given stays
+    assert not answers(int(machine.task.shufflers[0].address.rpartition(":")[2]))
+
+
+def test_a_command_that_fails_says_why(tmp_path):
+    with (
+        Processes(tmp_path) as started,
+        pytest.raises(DataError, match=r"(?s)shuffler 1 ended with exit code 2: .*--task"),
+    ):
+        shuffler = started.start("shuffler 1", ["shuffler"])
+        shuffler.process.wait(60)
+        started.check()
+
+
+def test_whoever_does_not_end_when_asked_is_ended(tmp_path, monkeypatch):
+    """With all that it started."""
+    monkeypatch.setattr(processes, "_TO_END", 0.2)
+    stubborn = "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    stubborn += "print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    with Processes(tmp_path) as started:
+        watched = started.start("stubborn", [])
+        watched.process.wait(60)  # without a command there is only help
+        process = subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, start_new_session=True)
+        child = int(process.stdout.readline())
+        started.watched.append(processes.Watched("stubborn", process, watched.result, watched.said, False))
+    process.stdout.close()
+    assert process.returncode == -signal.SIGKILL
+    wait_until(lambda: not _runs(child), what="the child to be gone")
+
+
+def _runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def test_ports_are_different_and_free():
+    assert len(set(free_ports([0] * 8))) == 8
+    with pytest.raises(ParameterError, match="port=70000 cannot be used"):
+        free_ports([70_000])
+    with pytest.raises(ParameterError, match="port=1"):
+        free_ports([1, 1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--people", "0"], "people"),
+        (["--people", "1"], "more people"),
+        (["--people", "500", "--users", "501"], "only 500 people"),
+        (["--people", "2e7"], "at most 1,000,000"),
+        (["--people", "500", "--shufflers", "9"], "from 1 to 8"),
+        (["--people", "500", "--shufflers", "0"], "from 1 to 8"),
+        (["--people", "500", "--port", "70000"], "port=70000"),
+        (["--people", "500", "--folder", "/proc"], "new or empty"),
+        (["--people", "500", "--folder", "/dev/null/x"], "cannot be used"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_starts(arguments, said):
+    started = time.monotonic()
+    result = CliRunner().invoke(app, ["up", "--once", *arguments])
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert time.monotonic() - started < 60
+    assert not list(Path(tempfile.gettempdir()).glob("shuffledp-up-*"))
