@@ -10,7 +10,7 @@ endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
-.PHONY: help demo check test mutants dist versions lint format docs bench lock clean
+.PHONY: help demo up check test mutants dist versions lint format docs bench lock clean
 .PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
@@ -23,6 +23,10 @@ help:
 ## demo: releases a private histogram of US surnames and writes report.html
 demo: .venv/demo.stamp
 	$(BIN)/shuffledp demo --force
+
+## up: collects from simulated people on this machine, with shuffler and analyzer; Ctrl-C ends it
+up: .venv/demo.stamp
+	$(BIN)/shuffledp up
 
 ## check: style, types and the quick tests, for use while working (no Java needed)
 check: lint

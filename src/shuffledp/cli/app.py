@@ -28,6 +28,7 @@ from shuffledp.cli import (
     shuffler,
     simulate,
     task,
+    up,
     verify,
 )
 from shuffledp.cli.help import NAME, Command, Group, without_type
@@ -50,6 +51,7 @@ COMMANDS = (
     shuffler,
     analyzer,
     count,
+    up,
 )
 """In the order in which help shows them."""
 
