@@ -25,7 +25,7 @@ def test_report_chance_is_how_often_a_bin_is_reported(name, thresholded):
     at_least = error + 1 if thresholded else 0.0
     # a count for which it is nearly a coin flip
     count = next(c for c in range(1, 7000) if report_chance(protocol, c, at_least=at_least) > 0.4)
-    trials = 500 if name == "sparse" else 1500
+    trials = 500
     counts = {0: count, 1: 7000 - count}
     seen = 0
     for _ in range(trials):
@@ -54,7 +54,7 @@ def test_the_sample_size_is_right_and_not_more_than_needed(name, items, rule):
     exact = problem.success(protocol, rule=rule)
     assert 0.99 <= exact < 0.9999
     error = problem.error_bound(protocol) if rule == "paper" else None
-    trials, found = 400 if name == "sparse" else 1000, 0
+    trials, found = 400, 0
     for _ in range(trials):
         support = problem.draw(rng=rng)
         tally = protocol.sample_tally(problem.sample(support, users=users, rng=rng), rng=rng)

@@ -49,7 +49,7 @@ def test_the_statements_of_the_paper_are_visible(measured):
 def test_some_errors_grow_with_the_number_of_values_and_others_do_not():
     growing, flat = ["blanket", "public-coin", "hadamard", "laplace"], ["hist", "sparse", "stability"]
     results = compare(
-        users=[20_000], bins=[1000, 300_000], trials=10, data="adversarial", protocols=growing + flat, **WISH
+        users=[20_000], bins=[1000, 300_000], trials=5, data="adversarial", protocols=growing + flat, **WISH
     )
     mean = {(result.name, result.bins): result.mean for result in results}
     assert all(mean[name, 300_000] > 1.15 * mean[name, 1000] for name in growing)
