@@ -158,7 +158,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             return Guarantee(
                 epsilon=target_epsilon(exact.decimal(self.claim.epsilon, name="epsilon")),
                 delta=target_delta(exact.decimal(self.claim.delta, name="delta")),
-                basis="claimed by the task",
+                basis="computed from the parameters of the task",
             )
         except ParameterError as error:
             raise TaskError(f"the guarantee of the task cannot be one: {error}") from None
