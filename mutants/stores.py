@@ -135,8 +135,8 @@ BATCHES = (
         name="senders-choose-their-batch",
         harm="Who is in a batch is decided by ids that the senders choose.",
         file=f"{_STORES}/arriving.py",
-        old="(secrets.randbelow(PLACES), arrival.onions)",
-        new="(int.from_bytes(arrival.report_id) % PLACES, arrival.onions)",
+        old="region = secrets.randbelow(_REGIONS) * _PLACES",
+        new="region = kept[0].report_id[0] * _PLACES",
         tests=(f"{_BATCHES}::test_who_is_in_a_batch_is_chosen_at_random[sqlite]",),
     ),
     Fault(

@@ -1,6 +1,8 @@
 """A real PostgreSQL for tests: imported into the conftest.py of those that need it, which are in its group."""
 
+import os
 import shutil
+import signal
 import tempfile
 import warnings
 from functools import cache
@@ -24,6 +26,8 @@ def postgres_server():
     try:
         yield server
     finally:
+        os.kill(server.get_pid(), signal.SIGQUIT)  # at once: nobody needs what is in it any more
+        server.get_postmaster_info().process.wait(60)
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
 

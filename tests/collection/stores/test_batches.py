@@ -80,12 +80,12 @@ def test_threads_that_close_share_no_report(reports):
 
 
 def test_who_is_in_a_batch_is_chosen_at_random(reports):
-    """Not by ids, which a forger chooses, nor by arrival: all 40 of one half have probability 1e-23 each way."""
+    """Not by ids, which a forger chooses, nor by arrival: all 40 of one half have probability 1e-23 each."""
     reports.prepare(task := task_of(40))
     small = [arrival(task, report_id=bytes(15) + bytes([at]), number=1) for at in range(40)]
     large = [arrival(task, report_id=b"\xff" * 15 + bytes([at]), number=1) for at in range(40)]
-    reports.add(small)
-    reports.add(large)
+    for one in (*small, *large):
+        reports.add([one])
     onions = b"".join(reports.onions(reports.close_batch(task.id, 40)))
     held = [onions[at : at + WIDTH] for at in range(0, len(onions), WIDTH)]
     chosen = [one.onions for one in [*small, *large] if one.onions in held]

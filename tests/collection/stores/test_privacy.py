@@ -32,7 +32,7 @@ def test_deleted_is_gone_from_the_disk(tmp_path):
     """The file, its log and its index of the log are searched after every step."""
     reports = secret_reports()
     onions, ids = [report.onions for report in reports], [report.report_id for report in reports]
-    mixed = [secrets.token_bytes(4096) for _ in range(400)]
+    mixed = [secrets.token_bytes(4096) for _ in range(40)]
     with open_report_store(tmp_path / "store.db") as store:
         store.prepare(TASK)
         store.add_admissions(TASK.id, [report.admission_hash for report in reports])
@@ -41,7 +41,7 @@ def test_deleted_is_gone_from_the_disk(tmp_path):
         batch = store.close_batch(TASK.id, 40)
         store.keep_mixed(TASK.id, batch, 120, mixed, {})
         assert found(onions, on_disk(tmp_path)) == 0
-        assert found(mixed, on_disk(tmp_path)) == 400
+        assert found(mixed, on_disk(tmp_path)) == 40
         store.acknowledge(batch)
         content = on_disk(tmp_path)
         assert found(onions, content) == found(mixed, content) == 0

@@ -96,7 +96,11 @@ def test_of_two_that_close_at_the_same_moment_one_waits(two, monkeypatch):
     one.add(arrivals(TASK, 7))
     with ThreadPoolExecutor(1) as pool:
         others = []
-        act = lambda: others.append(pool.submit(other.close_batch, TASK.id, 4))  # noqa: E731
+
+        def act():
+            others.append(pool.submit(other.close_batch, TASK.id, 4))
+            wait(others, timeout=0.5)  # it would have chosen its reports by then if it did not wait
+
         meanwhile(monkeypatch, batching, "count", after=1, act=act)
         assert one.close_batch(TASK.id, 4) is not None
         assert others[0].result() is None

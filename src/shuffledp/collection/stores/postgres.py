@@ -125,7 +125,7 @@ class PostgresDatabase:
         if state in _DEADLOCK_OR_RACE:
             raise ConflictError("another process changed the same at the same moment: try again") from None
         if state in _FULL:
-            raise DataError(f"{self._shown} has no more room: what was acknowledged is kept, this was not") from None
+            raise DataError(f"{self._shown} has no more room: what was acknowledged is kept; try again") from None
         if state == _LOCKED:
             raise DataError(
                 f"{self._shown} was in use for {self._patience:g} seconds: nothing was changed; try again later"

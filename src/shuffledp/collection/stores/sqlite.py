@@ -57,7 +57,8 @@ class SQLiteDatabase:
         finally:
             self._writing.release()
         if self._forgets:
-            self.forget()
+            with suppress(DataError):  # the change is made, and what failed is tried again after the next
+                self._empty_the_log(wait=0)  # nobody who adds a report should wait for that
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -67,8 +68,11 @@ class SQLiteDatabase:
 
     def forget(self, *_: str) -> None:
         """Copies the log into the file and empties it; if others use it all the time, after the next change."""
+        self._empty_the_log(wait=_MILLISECONDS_FOR_OTHERS)
+
+    def _empty_the_log(self, *, wait: int) -> None:
         with self._writing, self._explained(), self._pool.borrowed() as connection:
-            connection.execute(f"PRAGMA busy_timeout = {_MILLISECONDS_FOR_OTHERS}")
+            connection.execute(f"PRAGMA busy_timeout = {wait}")
             try:
                 ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             except sqlite3.OperationalError as error:
@@ -173,7 +177,7 @@ class SQLiteDatabase:
             return DataError(f"the store {self._path} is damaged: go back to a copy, or give another file")
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return DataError(
-                f"cannot write the store {self._path}: is the disk full? What was acknowledged is kept, this was not"
+                f"cannot write the store {self._path}: is the disk full? What was acknowledged is kept; try again"
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return DataError(f"cannot write the store {self._path}, or cannot make files beside it: it needs both")
