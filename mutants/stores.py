@@ -196,7 +196,7 @@ DELETION = (
         name="onions-stay-after-mixing",
         harm="The disk says which messages came together long after they were mixed.",
         file=f"{_STORES}/tidying.py",
-        old='    transaction.run_among("DELETE FROM onions WHERE place {keys}", places)\n',
+        old='        transaction.run_among("DELETE FROM onions WHERE place {keys}", places)\n',
         new="",
         tests=(f"{_BATCHES}::test_what_is_mixed_has_no_more_onions_of_reports[sqlite]",),
     ),

@@ -27,7 +27,10 @@ def tidy_all(database: Database, task: int) -> None:
 
 def tidy(database: Database, batch_id: bytes) -> None:
     """Deletes what a batch that is not only closed has left behind, also on the disk."""
-    while not _step(database, batch_id):
+    place: int | None = -1
+    while place is not None:
+        place = _delete_reports(database, batch_id, after=place)
+    while not _delete_drafts(database, batch_id):
         pass
     database.forget("onions", "waiting", "members", "drafts", "pieces")
 
@@ -54,40 +57,53 @@ def delete_abandoned_drafts(database: Database, batch_id: bytes) -> None:
             delete_draft(database, batch_id, draft)
 
 
-def _step(database: Database, batch_id: bytes) -> bool:
-    """One transaction of it; whether it was the last."""
+def _delete_reports(database: Database, batch_id: bytes, *, after: int) -> int | None:
+    """Deletes some of a batch's reports; the last of their places, or None if there were no more.
+
+    In the order of their places, so that PostgreSQL need not step over those that were deleted before.
+    """
     with database.changing() as transaction:
         transaction.lock(f"drafts {batch_id.hex()}")
-        found = transaction.rows("SELECT state, draft, tidy FROM batches WHERE batch_id = ?", batch_id)
-        if not found or found[0][0] == CLOSED or found[0][2]:
+        if _untidy(transaction, batch_id) is None:
+            return None
+        rows = transaction.rows(
+            "SELECT place FROM members WHERE batch_id = ? AND place > ? ORDER BY place LIMIT ?",
+            *(batch_id, after, _REPORTS),
+        )
+        places = [int(place) for (place,) in rows]
+        transaction.run_among("DELETE FROM onions WHERE place {keys}", places)
+        transaction.run_among("DELETE FROM members WHERE batch_id = ? AND place {keys}", places, batch_id)
+    return places[-1] if places else None
+
+
+def _delete_drafts(database: Database, batch_id: bytes) -> bool:
+    """Deletes some of the drafts that a batch does not need, or marks it as tidy; whether that was the last step.
+
+    It needs the one that was kept, until it is acknowledged.
+    """
+    with database.changing() as transaction:
+        transaction.lock(f"drafts {batch_id.hex()}")
+        found = _untidy(transaction, batch_id)
+        if found is None:
             return True
-        state, draft, _ = found[0]
-        if _delete_reports(transaction, batch_id) or _delete_draft(transaction, batch_id, draft, state):
-            return False
-        if state == DROPPED:
+        state, kept = found
+        rows = transaction.rows("SELECT draft FROM drafts WHERE batch_id = ?", batch_id)
+        needless = [draft for (draft,) in rows if not (state == MIXED and draft == kept)]
+        if needless:
+            _delete_some(transaction, batch_id, needless[0])
+        elif state == DROPPED:
             transaction.run("DELETE FROM batches WHERE batch_id = ?", batch_id)
         else:
             transaction.run("UPDATE batches SET tidy = 1 WHERE batch_id = ?", batch_id)
-        return True
+        return not needless
 
 
-def _delete_reports(transaction: Transaction, batch_id: bytes) -> bool:
-    """Deletes some of a batch's reports; whether there were any."""
-    rows = transaction.rows("SELECT place FROM members WHERE batch_id = ? ORDER BY place LIMIT ?", batch_id, _REPORTS)
-    places = [place for (place,) in rows]
-    transaction.run_among("DELETE FROM onions WHERE place {keys}", places)
-    transaction.run_among("DELETE FROM members WHERE batch_id = ? AND place {keys}", places, batch_id)
-    return bool(places)
-
-
-def _delete_draft(transaction: Transaction, batch_id: bytes, kept: bytes | None, state: str) -> bool:
-    """Deletes some of a draft that is not needed: any but the one that was kept, and that one once acknowledged."""
-    rows = transaction.rows("SELECT draft FROM drafts WHERE batch_id = ?", batch_id)
-    needless = [draft for (draft,) in rows if not (state == MIXED and draft == kept)]
-    if not needless:
-        return False
-    _delete_some(transaction, batch_id, needless[0])
-    return True
+def _untidy(transaction: Transaction, batch_id: bytes) -> tuple[str, bytes | None] | None:
+    """State and kept draft of a batch that has something to delete; None if it is tidy, or still needs everything."""
+    rows = transaction.rows(
+        "SELECT state, draft FROM batches WHERE batch_id = ? AND tidy = 0 AND state <> ?", batch_id, CLOSED
+    )
+    return rows[0] if rows else None
 
 
 def _delete_some(transaction: Transaction, batch_id: bytes, draft: bytes) -> bool:
@@ -96,4 +112,7 @@ def _delete_some(transaction: Transaction, batch_id: bytes, draft: bytes) -> boo
         "DELETE FROM pieces WHERE draft = ? AND piece IN (SELECT piece FROM pieces WHERE draft = ? LIMIT ?)",
         *(draft, draft, _PIECES),
     )
-    return not deleted and transaction.run("DELETE FROM drafts WHERE batch_id = ? AND draft = ?", batch_id, draft) >= 0
+    if deleted:
+        return False
+    transaction.run("DELETE FROM drafts WHERE batch_id = ? AND draft = ?", batch_id, draft)
+    return True
