@@ -38,7 +38,7 @@ _load, __dir__ = lazy_names(
     },
 )
 
-_LIBRARIES = ("cryptography", "httpx", "msgspec")
+_LIBRARIES = ("cryptography", "httptools", "httpx", "msgspec")
 """What people's side needs beyond the core."""
 
 

@@ -5,9 +5,9 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import httpx
 import numpy as np
 import pytest
+from starlette.responses import Response
 
 from shuffledp.collection import Client, Reason, send_crowd
 from shuffledp.collection.client.simulated import simulated_answers
@@ -15,6 +15,7 @@ from shuffledp.collection.envelope.report import open_report
 from shuffledp.engines import find_files
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, RefusedError
 from tests.collection.client.conftest import task_at
+from tests.collection.client.servers import breaking_server, problem
 from tests.collection.client.test_client import THEMES, listed_at, weaker
 from tests.collection.tasks import small_task
 
@@ -23,25 +24,6 @@ ANSWERS = ["dark"] * 20 + ["light"] * 10 + ["purple", None] * 5
 
 def ids(kept, bodies):
     return [open_report(kept.task, body, kept.keys[0]).report_id for body in bodies]
-
-
-def answered(*statuses):
-    """A transport that gives these answers in turn, and records every request."""
-    said, bodies, tokens = iter(statuses), [], []
-
-    async def answer(request):
-        bodies.append(await request.aread())
-        tokens.append(request.headers.get("authorization"))
-        status = next(said, 201)
-        if isinstance(status, Exception):
-            raise status
-        if isinstance(status, Reason):
-            return httpx.Response(status.status, json={"reason": str(status)})
-        return httpx.Response(status)
-
-    transport = httpx.MockTransport(answer)
-    transport.bodies, transport.tokens = bodies, tokens
-    return transport
 
 
 def test_everybody_reports_once(kept, shuffler):
@@ -63,77 +45,101 @@ def test_everybody_reports_once(kept, shuffler):
     assert shares == pytest.approx(np.arange(1, 41) / 40)
 
 
-def test_retries_are_the_same_bytes():
-    kept = small_task()
-    transport = answered(503, httpx.ConnectError("gone"), Reason.TOO_MANY_REQUESTS, httpx.ReadTimeout("slow"), 200)
-    result = send_crowd(kept.task, ANSWERS[:3], connections=1, transport=transport)
-    assert (result.acknowledged, result.tried_again) == (3, 5)
-    assert len(set(transport.bodies[:6])) == 1
-    assert len(set(transport.bodies)) == 3
+def test_retries_are_the_same_bytes(kept, shuffler):
+    again = [Response(status_code=503), problem(Reason.TOO_MANY_REQUESTS, 429), Response(status_code=200), None]
+    shuffler.script.extend(again)
+    result = send_crowd(kept.task, ANSWERS[:3], connections=1, timeout=0.5)
+    assert (result.acknowledged, result.tried_again) == (3, 4)
+    assert len(set(shuffler.bodies[:5])) == 1
+    assert len(set(shuffler.bodies)) == 3
 
 
-def test_refusals_are_counted_by_reason_and_not_tried_again():
-    transport = answered(Reason.CLOSED, 201, Reason.MALFORMED, Reason.CLOSED)
-    result = send_crowd(small_task().task, ANSWERS[:5], connections=1, transport=transport)
+def test_a_connection_that_breaks_off_is_opened_again():
+    taken = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
+    with breaking_server(b"", taken[:-1], b"nonsense\r\n\r\n", taken, taken) as address:
+        result = send_crowd(task_at(address).task, ANSWERS[:2], connections=1)
+    assert result.acknowledged == 2
+    assert result.tried_again >= 3  # the server closes after each answer, and says so too late
+
+
+def test_answers_in_parts_are_read_whole():
+    chunked = (
+        b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n"
+    )
+    with breaking_server(chunked, chunked) as address:
+        result = send_crowd(task_at(address).task, ANSWERS[:2], connections=1)
+    assert (result.acknowledged, result.tried_again) == (2, 0)
+
+
+def test_an_answer_without_end_is_no_answer():
+    endless = b"HTTP/1.1 201 Created\r\nContent-Length: 3000000\r\n\r\n" + b"x" * 2_000_000
+    with breaking_server(endless) as address:
+        result = send_crowd(task_at(address).task, ANSWERS[:1], patience=0.01)
+    assert (result.acknowledged, result.unreachable) == (0, 1)
+
+
+def test_refusals_are_counted_by_reason_and_not_tried_again(kept, shuffler):
+    taken = Response(status_code=201)
+    shuffler.script.extend([problem("closed", 410), taken, problem("malformed", 400), problem("closed", 410)])
+    result = send_crowd(kept.task, ANSWERS[:5], connections=1)
     assert (result.acknowledged, result.unreachable, result.tried_again) == (2, 0, 0)
     assert result.refused == {"closed": 2, "malformed": 1}
-    assert len(transport.bodies) == 5
+    assert len(shuffler.bodies) == 5
 
 
-def test_who_is_not_patient_gives_up():
-    transport = answered(*[503] * 1000)
-    result = send_crowd(small_task().task, ANSWERS[:3], patience=0.2, transport=transport)
+def test_who_is_not_patient_gives_up(kept, shuffler):
+    shuffler.script.extend([Response(status_code=503)] * 1000)
+    result = send_crowd(kept.task, ANSWERS[:3], patience=0.2)
     assert (result.acknowledged, result.unreachable) == (0, 3)
     assert result.reports_per_second == 0
-    assert len(set(transport.bodies)) == 3 < len(transport.bodies)
+    assert len(set(shuffler.bodies)) == 3 < len(shuffler.bodies)
 
 
-def test_no_more_connections_than_are_allowed_and_no_faster_than_the_rate():
+def test_no_more_connections_than_are_allowed_and_no_faster_than_the_rate(kept, monkeypatch):
     open_now, most, starts = 0, 0, []
 
-    async def answer(request):
+    async def answer(*_, **__):
         nonlocal open_now, most
         starts.append(time.monotonic())
         open_now += 1
         most = max(most, open_now)
         await asyncio.sleep(0.01)
         open_now -= 1
-        return httpx.Response(201)
 
-    send_crowd(small_task().task, ANSWERS, connections=3, transport=httpx.MockTransport(answer))
+    monkeypatch.setattr("shuffledp.collection.client.crowd.post_over", answer)
+    send_crowd(kept.task, ANSWERS, connections=3)
     assert most == 3
     starts.clear()
-    send_crowd(small_task().task, ANSWERS[:11], rate=100, transport=httpx.MockTransport(answer))
+    send_crowd(kept.task, ANSWERS[:11], rate=100)
     assert starts[-1] - starts[0] >= 0.095  # ten pauses of 10 ms: a lower bound, which holds on any machine
 
 
-def test_a_failure_while_reports_are_made_ends_the_crowd(monkeypatch):
+def test_a_failure_while_reports_are_made_ends_the_crowd(kept, monkeypatch):
     def broken(task, answer):
         raise DataError("no more reports")
 
     monkeypatch.setattr("shuffledp.collection.client.making.new_report", broken)
     with pytest.raises(DataError, match="no more reports"):
-        send_crowd(small_task().task, ANSWERS, transport=answered())
+        send_crowd(kept.task, ANSWERS)
 
 
-def test_an_interrupt_ends_the_crowd():
+def test_an_interrupt_ends_the_crowd(kept, shuffler):
     def interrupt(report, became):
         raise KeyboardInterrupt
 
-    transport = answered()
     with pytest.raises(KeyboardInterrupt):
-        send_crowd(small_task().task, ANSWERS, transport=transport, told=interrupt, connections=2)
-    assert len(transport.bodies) < len(ANSWERS)
+        send_crowd(kept.task, ANSWERS, told=interrupt, connections=2)
+    assert len(shuffler.bodies) < len(ANSWERS)
 
 
 # Who may take part ------------------------------------------------------------------------------------------------
 
 
-def test_admissions():
+def test_admissions(shuffler):
     def sent(admission, shown):
-        transport = answered()
-        send_crowd(small_task(admission=admission).task, ["dark"] * 3, admission=shown, transport=transport)
-        return sorted(set(transport.tokens))
+        shuffler.reset()
+        send_crowd(task_at(shuffler.address, admission=admission).task, ["dark"] * 3, admission=shown)
+        return sorted({headers["authorization"] for headers in shuffler.headers})
 
     assert sent("secret", "sesame") == sent("secret", ["sesame"]) == ["Bearer sesame"]
     assert sent("tokens", ["a", "b", "c", "d"]) == ["Bearer a", "Bearer b", "Bearer c"]
@@ -157,7 +163,7 @@ def test_a_crowd_answers_only_what_a_person_would():
 )
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
-        send_crowd(small_task().task, ANSWERS, transport=answered(), **wrong)
+        send_crowd(small_task().task, ANSWERS, **wrong)
 
 
 def test_nobody_is_no_crowd():
@@ -166,14 +172,14 @@ def test_nobody_is_no_crowd():
 
 
 @pytest.mark.parametrize("people", [30, pytest.param(260, marks=pytest.mark.slow)])
-def test_whoever_makes_reports_has_the_list_of_answers_kept_elsewhere(people):
+def test_whoever_makes_reports_has_the_list_of_answers_kept_elsewhere(shuffler, people):
     """A thread for few people, processes for many."""
-    few_messages = small_task(users=20, epsilon=4.0, delta=1e-3)
+    few_messages = task_at(shuffler.address, users=20, epsilon=4.0, delta=1e-3)
     elsewhere = replace(few_messages, task=listed_at(few_messages.task, "http://127.0.0.1:9/themes.txt"))
-    transport, answers = answered(), ["dark", "light"] * (people // 2)
-    result = send_crowd(elsewhere.task, answers, listed=THEMES, processes=2, transport=transport)
+    answers = ["dark", "light"] * (people // 2)
+    result = send_crowd(elsewhere.task, answers, listed=THEMES, processes=2)
     assert result.acknowledged == people
-    assert len(set(ids(elsewhere, transport.bodies))) == len(transport.bodies) == people
+    assert len(set(ids(elsewhere, shuffler.bodies))) == len(shuffler.bodies) == people
 
 
 # Simulated answers ------------------------------------------------------------------------------------------------

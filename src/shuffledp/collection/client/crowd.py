@@ -11,15 +11,15 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import httpx
-
 from shuffledp.checks import whole
 from shuffledp.collection.client.checking import check_open, checked
+from shuffledp.collection.client.connection import Connection
 from shuffledp.collection.client.making import Made, makers
-from shuffledp.collection.client.sending import SECONDS, check_admission, check_seconds, post_with, settings
+from shuffledp.collection.client.sending import SECONDS, check_admission, check_seconds, post_over
 from shuffledp.collection.task import Task
 from shuffledp.errors import ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet
@@ -82,7 +82,6 @@ def send_crowd(
     timeout: float = SECONDS,
     progress: Progress = quiet,
     told: Told | None = None,
-    transport: httpx.AsyncBaseTransport | None = None,
 ) -> CrowdResult:
     """Sends a report for each of the answers, at most `rate` of them in a second.
 
@@ -101,14 +100,13 @@ def send_crowd(
         rate=rate,
         connections=whole("connections", connections),
         patience=check_seconds("patience", patience),
+        timeout=check_seconds("timeout", timeout),
         progress=progress,
         told=told,
     )
     shown = _admissions(task, admission, len(answers))
-    limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
-    client = httpx.AsyncClient(**settings(check_seconds("timeout", timeout)), limits=limits, transport=transport)
     with makers(task, listed, processes=processes, people=len(answers)) as made:
-        return asyncio.run(sending.run(client, made.reports(answers), shown))
+        return asyncio.run(sending.run(made.reports(answers), shown))
 
 
 class _Sealed(NamedTuple):
@@ -123,6 +121,7 @@ class _Sending:
     rate: float | None
     connections: int
     patience: float
+    timeout: float
     progress: Progress
     told: Told | None
     became: Counter[str] = field(default_factory=Counter)
@@ -131,9 +130,7 @@ class _Sending:
     bytes: int = 0
     next_start: float = 0.0
 
-    async def run(
-        self, client: httpx.AsyncClient, made: AsyncIterator[Made], admissions: Sequence[str | None]
-    ) -> CrowdResult:
+    async def run(self, made: AsyncIterator[Made], admissions: Sequence[str | None]) -> CrowdResult:
         """Everybody's report, until it is known what became of it or nobody is patient any more."""
         started = time.perf_counter()
         queue = asyncio.Queue[_Sealed | None](2 * self.connections)
@@ -148,18 +145,18 @@ class _Sending:
                 await queue.put(None)
 
         async def send() -> None:
-            while (sealed := await queue.get()) is not None:
-                await self._pace()
-                self._count(sealed, await self._deliver(client, sealed))
+            with closing(Connection(self.task.shufflers[0].address, timeout=self.timeout)) as connection:
+                while (sealed := await queue.get()) is not None:
+                    await self._pace()
+                    self._count(sealed, await self._deliver(connection, sealed))
 
-        async with client:
-            work = [asyncio.ensure_future(part) for part in (make(), *(send() for _ in range(self.connections)))]
-            try:
-                await asyncio.gather(*work)
-            finally:
-                for part in work:
-                    part.cancel()
-                await asyncio.gather(*work, return_exceptions=True)
+        work = [asyncio.ensure_future(part) for part in (make(), *(send() for _ in range(self.connections)))]
+        try:
+            await asyncio.gather(*work)
+        finally:
+            for part in work:
+                part.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
         refused = {name: number for name, number in self.became.items() if name not in (ACKNOWLEDGED, UNREACHABLE)}
         return CrowdResult(
             people=self.people,
@@ -181,13 +178,13 @@ class _Sending:
         self.next_start = start + 1 / self.rate
         await asyncio.sleep(start - now)
 
-    async def _deliver(self, client: httpx.AsyncClient, sealed: _Sealed) -> str:
+    async def _deliver(self, connection: Connection, sealed: _Sealed) -> str:
         """Sends the same bytes until they are taken or refused, as long as the person is patient."""
         clock, pause = asyncio.get_running_loop().time, _FIRST_PAUSE
         gives_up = clock() + self.patience
         while True:
             try:
-                await post_with(client, self.task, sealed.report, admission=sealed.admission)
+                await post_over(connection, self.task, sealed.report, admission=sealed.admission)
                 return ACKNOWLEDGED
             except RefusedError as error:
                 return str(error.reason)

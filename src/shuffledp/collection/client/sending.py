@@ -18,13 +18,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
 
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.task import Task
 from shuffledp.errors import ParameterError, RefusedError, UnreachableError
+
+if TYPE_CHECKING:
+    from shuffledp.collection.client.connection import Connection
 
 SECONDS = 30.0
 """How long a server may take to answer, unless said otherwise."""
@@ -67,9 +70,9 @@ def check_admission(task: Task, admission: str | None) -> str | None:
     return admission
 
 
-def address_of(task: Task) -> str:
-    """Where reports of a task go."""
-    return f"{task.shufflers[0].address.rstrip('/')}/v1/tasks/{task.name}/reports"
+def _path(task: Task) -> str:
+    """Where reports of a task go, at the address of its first shuffler."""
+    return f"/v1/tasks/{task.name}/reports"
 
 
 def post(task: Task, report: bytes, *, admission: str | None = None, timeout: float = SECONDS) -> None:
@@ -77,17 +80,16 @@ def post(task: Task, report: bytes, *, admission: str | None = None, timeout: fl
     place, ends = task.shufflers[0].address, time.monotonic() + timeout
     with _told_apart(place), httpx.Client(**settings(timeout)) as client:
         headers = request_headers(admission)
-        with client.stream("POST", address_of(task), content=report, headers=headers) as answer:
+        with client.stream("POST", place.rstrip("/") + _path(task), content=report, headers=headers) as answer:
             content = _whole(answer, most=_MOST_ANSWER_BYTES, ends=ends)
     judge(place, answer.status_code, content)
 
 
-async def post_with(client: httpx.AsyncClient, task: Task, report: bytes, *, admission: str | None = None) -> None:
-    """The same with a client that many people share; it was made with `settings`."""
-    place = task.shufflers[0].address
-    with _told_apart(place):
-        answer = await client.post(address_of(task), content=report, headers=request_headers(admission))
-    judge(place, answer.status_code, answer.content)
+async def post_over(connection: Connection, task: Task, report: bytes, *, admission: str | None = None) -> None:
+    """The same over a connection of a crowd, whose requests have the same headers."""
+    headers = _HEADERS | request_headers(admission) | {"Connection": "keep-alive"}
+    status, content = await connection.post(_path(task), report, headers)
+    judge(task.shufflers[0].address, status, content)
 
 
 def fetch(address: str, *, most: int, timeout: float = SECONDS) -> bytes:
