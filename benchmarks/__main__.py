@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from benchmarks import calibration, engines, files, law, messages, peers, ranges, sets, sparse
+from benchmarks import calibration, client, engines, files, law, messages, peers, ranges, sets, sparse
 
 ALL = {
     "calibration": calibration,
@@ -17,6 +17,7 @@ ALL = {
     "sets": sets,
     "peers": peers,
     "ranges": ranges,
+    "client": client,
 }
 
 if __name__ == "__main__":
