@@ -7,6 +7,8 @@ another hop.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
@@ -42,6 +44,7 @@ def unseal(sealed: bytes, private: X25519PrivateKey, context: bytes) -> bytes | 
         return None
 
 
+@lru_cache(maxsize=64)  # a report is sealed to few keys, hundreds of times
 def public_key(content: bytes) -> X25519PublicKey:
     """A public key of 32 bytes."""
     return X25519PublicKey.from_public_bytes(content)
