@@ -4,12 +4,14 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -93,12 +95,16 @@ def sent_until(address, stop):
 def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path):
     """SIGTERM with two processes ends in good order; after SIGKILL of one the next goes on."""
     with shuffler(tmp_path, "--workers", "2") as (process, address, log):
-        acknowledged = sent_until(address, lambda: process.send_signal(signal.SIGTERM))
+        with half_sent(address) as the_rest:
+            acknowledged = sent_until(address, lambda: process.send_signal(signal.SIGTERM))
+            assert process.poll() is None  # it waits for whoever has begun
+            assert the_rest().startswith(b"HTTP/1.1 201 ")
         assert process.wait(60) == 0
     stored = stored_reports(tmp_path)
-    assert stored == acknowledged  # whoever was under way got an answer
+    assert stored == acknowledged + 1  # whoever was under way got an answer
     assert json.loads(log.read_text().splitlines()[-1]) == {"event": "stopped"}
 
+    acknowledged += 1
     with shuffler(tmp_path) as (process, address, _):
         acknowledged += sent_until(address, process.kill)
     stored = stored_reports(tmp_path)
@@ -110,6 +116,21 @@ def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path)
     assert {batch.number for batch in ready} == {TASK.users}
     assert len(ready) * TASK.users + waiting == stored
     nothing_personal(tmp_path)
+
+
+@contextmanager
+def half_sent(address):
+    """A request of which only the first half is sent; gives what sends the rest and gives the answer."""
+    place, body = urlsplit(address), report()
+    head = f"POST {place.path}/reports HTTP/1.1\r\nhost: here\r\ncontent-length: {len(body)}\r\n\r\n"
+    with socket.create_connection((place.hostname, place.port)) as connection:
+        connection.sendall(head.encode() + body[:50])
+
+        def the_rest():
+            connection.sendall(body[50:])
+            return connection.recv(1000)
+
+        yield the_rest
 
 
 def stored_reports(path):

@@ -209,7 +209,7 @@ def test_a_time_outside_the_task_is_refused(now, time, taken, tmp_path):
 )
 def test_a_task_is_open_from_its_first_to_its_last_second(now, reason, tmp_path):
     kept = briefly_open()
-    settings = settings_for(tmp_path, kept, clock=lambda: now)
+    settings = settings_for(tmp_path, kept, clock=lambda: now, background=False)  # which would end the task later
     body = sealed(kept.task, time=max(now, NOW - HOUR // 2))
     if reason is None:
         assert answered(settings, body, task=kept.task)[0][0].status_code == 201

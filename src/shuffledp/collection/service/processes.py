@@ -91,6 +91,7 @@ class Processes:
                     self._start(number)
 
     def _end(self) -> None:
+        self._listener.close()  # whoever comes now is refused at once, and does not wait for nobody
         for _, pipe in self._running.values():
             pipe.close()  # which they take for the word to stop
         for process, _ in self._running.values():

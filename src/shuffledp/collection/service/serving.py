@@ -108,7 +108,6 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
             f"cannot listen at port {port} of {host}: {error.strerror}; choose another, or 0 for any"
         ) from None
     with listener:
-        listener.set_inheritable(True)
         yield listener
 
 
