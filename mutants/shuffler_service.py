@@ -291,6 +291,14 @@ FAULTS = (
         tests=(_PULLING,),
     ),
     Fault(
+        name="a-stop-cancels-requests-under-way",
+        harm="People whose report is on its way when a server stops are not served.",
+        file="collection/service/serving.py",
+        old="        timeout_graceful_shutdown=GRACE,\n",
+        new="        timeout_graceful_shutdown=0,\n",
+        tests=(_SERVING,),
+    ),
+    Fault(
         name="a-stop-forgets-requests-under-way",
         harm="People whose report is on its way when a server stops get no answer.",
         file="collection/service/serving.py",

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -93,18 +94,18 @@ def sent_until(address, stop):
 
 @pytest.mark.slow
 def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path):
-    """SIGTERM with two processes ends in good order; after SIGKILL of one the next goes on."""
-    with shuffler(tmp_path, "--workers", "2") as (process, address, log):
-        with half_sent(address) as the_rest:
-            acknowledged = sent_until(address, lambda: process.send_signal(signal.SIGTERM))
-            assert process.poll() is None  # it waits for whoever has begun
-            assert the_rest().startswith(b"HTTP/1.1 201 ")
-        assert process.wait(60) == 0
-    stored = stored_reports(tmp_path)
-    assert stored == acknowledged + 1  # whoever was under way got an answer
-    assert json.loads(log.read_text().splitlines()[-1]) == {"event": "stopped"}
-
-    acknowledged += 1
+    """Stops end in good order, with one process and with two; after SIGKILL the next goes on."""
+    acknowledged = 0
+    for more, kind in ((("--workers", "2"), signal.SIGTERM), ((), signal.SIGINT)):
+        with shuffler(tmp_path, *more) as (process, address, log):
+            with half_sent(address) as the_rest:
+                acknowledged += sent_until(address, partial(process.send_signal, kind))
+                assert process.poll() is None  # it waits for whoever has begun
+                assert the_rest().startswith(b"HTTP/1.1 201 ")
+                acknowledged += 1
+            assert process.wait(60) == 0
+        assert stored_reports(tmp_path) == acknowledged  # whoever was under way got an answer
+        assert json.loads(log.read_text().splitlines()[-1]) == {"event": "stopped"}
     with shuffler(tmp_path) as (process, address, _):
         acknowledged += sent_until(address, process.kill)
     stored = stored_reports(tmp_path)
