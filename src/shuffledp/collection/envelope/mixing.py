@@ -74,9 +74,12 @@ def first_copies(onions: Onions) -> NDArray[np.int64]:
     if not len(onions):
         return np.empty(0, dtype=np.int64)
     starts = np.ascontiguousarray(onions[:, :8]).view(np.uint64)[:, 0]
-    order = np.argsort(starts, kind="stable")
-    same = starts[order[1:]] == starts[order[:-1]]
-    suspects = np.unique(np.concatenate([order[1:][same], order[:-1][same]]))
+    ordered = np.sort(starts)
+    shared = ordered[1:][ordered[1:] == ordered[:-1]]
+    del ordered  # so that 16 bytes for each onion are enough
+    if not shared.size:
+        return np.arange(len(onions))
+    suspects = np.flatnonzero(np.isin(starts, shared))
     seen, copies = set(), []
     for at in suspects.tolist():
         onion = onions[at].tobytes()
