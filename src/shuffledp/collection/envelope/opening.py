@@ -54,7 +54,9 @@ class Opener:
         self._pool = None
         if self._processes > 1:
             # started anew and not forked: servers have threads, whose locks a fork would copy as they are
-            self._pool = ProcessPoolExecutor(self._processes, mp_context=get_context("forkserver"))
+            context = get_context("forkserver")
+            context.set_forkserver_preload([__name__])  # read once, and not again by every process of every batch
+            self._pool = ProcessPoolExecutor(self._processes, mp_context=context)
 
     def __enter__(self) -> Self:
         return self

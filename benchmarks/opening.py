@@ -1,0 +1,160 @@
+"""The analyzer: messages opened per second, against nothing but HPKE opens on the same cores; and its memory."""
+
+import os
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
+from benchmarks.timing import table
+from shuffledp.collection.analyzer.counting import Counting
+from shuffledp.collection.envelope.hpke import info, public_key, seal
+from shuffledp.collection.envelope.keys import KeyPair
+from shuffledp.collection.envelope.mixing import first_copies, spooled
+from shuffledp.collection.task import AnswerRange, Place
+from shuffledp.collection.task.making import new_task
+
+MESSAGES = 60_000
+ROUNDS = 4
+CORES = os.cpu_count() or 1
+_SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
+
+
+def task_and_key():
+    shuffler, analyzer = KeyPair.generate(), KeyPair.generate()
+    opens = datetime.now(UTC)
+    task = new_task(
+        question="Which of a hundred?",
+        answers=AnswerRange(0, 98),
+        users=10_000,
+        epsilon=1.0,
+        delta=1e-6,
+        shufflers=[Place("http://127.0.0.1:9", shuffler.public)],
+        analyzer=Place("http://127.0.0.1:10", analyzer.public),
+        opens=opens,
+        closes=opens + timedelta(days=1),
+        protocol="hist",
+    )
+    return task, analyzer
+
+
+def sealed(task_id, public, symbols):
+    """Onions of these messages, one after another."""
+    key, context = public_key(public), info(task_id, 1)
+    return b"".join(seal(bytes([symbol]), key, context) for symbol in symbols)
+
+
+def bare(private, context, length, content):
+    """Opens and does nothing else; the seconds and the processor's seconds that it takes."""
+    key = X25519PrivateKey.from_private_bytes(private)
+    onions = [content[at : at + length] for at in range(0, len(content), length)]
+    decrypt = _SUITE.decrypt
+    start, used = time.perf_counter(), time.process_time()
+    for onion in onions:
+        decrypt(onion, key, context)
+    return time.perf_counter() - start, time.process_time() - used
+
+
+def used_by_all():
+    """Seconds of the processor of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def rows():
+    task, key = task_and_key()
+    with ProcessPoolExecutor(CORES, mp_context=get_context("forkserver")) as pool:
+        symbols = np.random.default_rng(0).integers(0, 100, MESSAGES).tolist()
+        parts = [symbols[at : at + 2000] for at in range(0, MESSAGES, 2000)]
+        content = b"".join(pool.map(partial(sealed, task.id, key.public_bytes), parts))
+    length = task.onion_length(1)
+    for processes in sorted({1, CORES}):
+        cut = len(content) // length // processes * length
+        pieces = [content[at : at + cut] for at in range(0, cut * processes, cut)]
+        opening = partial(bare, key.private_bytes, info(task.id, 1), length)
+        counting = Counting(task, key, processes=processes)
+        ours, theirs = [], []
+        with ProcessPoolExecutor(processes, mp_context=get_context("forkserver")) as pool:
+            for _ in range(ROUNDS):  # in turn, so that whatever else runs slows both
+                each = list(pool.map(opening, pieces))
+                theirs.append((max(seconds for seconds, _ in each), sum(used for _, used in each)))
+                start, used = time.perf_counter(), used_by_all()
+                counted = counting.count([content])
+                ours.append((time.perf_counter() - start, used_by_all() - used))
+                assert counted.tally.messages == MESSAGES
+                assert not counted.refused
+        (wall, used), (bare_wall, bare_used) = (np.min(times, axis=0) for times in (ours, theirs))
+        yield (
+            processes,
+            f"{MESSAGES:,}",
+            f"{MESSAGES / bare_wall:,.0f}",
+            f"{MESSAGES / wall:,.0f}",
+            f"{bare_wall / wall:.2f}",
+            f"{bare_used / used:.2f}",
+        )
+
+
+class Peak:
+    """The largest memory of this process that is not a file's, in MB above what it was at the start."""
+
+    def __enter__(self):
+        self._start = self.largest = self._now()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+    @property
+    def grown(self):
+        return (self.largest - self._start) / 1024
+
+    def _watch(self):
+        while not self._over.wait(0.005):
+            self.largest = max(self.largest, self._now())
+
+    @staticmethod
+    def _now():
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+
+def memory_rows():
+    """Onions that cannot be opened take the same memory until they are opened, and cost no time to make."""
+    import tempfile
+
+    length = task_and_key()[0].onion_length(1)
+    for number in (10**5, 10**6, 10**7):
+        blocks = (os.urandom(length * 10_000) for _ in range(number // 10_000))
+        with tempfile.TemporaryFile() as file, Peak() as peak:
+            kept = first_copies(spooled(file, blocks, length))
+            assert kept.size == number
+        yield (
+            f"{number:,}",
+            f"{number * length / 2**20:,.0f}",
+            f"{peak.grown:,.0f}",
+            f"{peak.grown * 2**20 / number:.0f}",
+        )
+
+
+def main():
+    table(
+        "The analyzer: messages opened per second, with everything from the batch's bytes to its tally",
+        ["processes", "messages", "bare HPKE opens / s", "analyzer / s", "ratio", "ratio by processor time"],
+        rows(),
+    )
+    table(
+        "The analyzer: memory before messages are opened, beside the file in which a batch waits",
+        ["messages", "file, MB", "memory, MB", "bytes per message"],
+        memory_rows(),
+    )
