@@ -130,10 +130,18 @@ class TallyStore:
             rows = transaction.rows(
                 "SELECT number, made, content FROM releases WHERE task_id = ? ORDER BY number", task_id
             )
-        return [
-            KeptRelease(number=number, made=datetime.fromisoformat(made), release=content)
-            for number, made, content in rows
-        ]
+        return [_kept(*row) for row in rows]
+
+    def release(self, task_id: bytes, number: int | None = None) -> KeptRelease | None:
+        """The release of this number, or the latest; None if there is none."""
+        which, given = ("", ()) if number is None else ("AND number = ? ", (number,))
+        with self._database.reading() as transaction:
+            rows = transaction.rows(
+                f"SELECT number, made, content FROM releases WHERE task_id = ? {which}ORDER BY number DESC LIMIT 1",
+                task_id,
+                *given,
+            )
+        return _kept(*rows[0]) if rows else None
 
     def standing(self, task_id: bytes) -> TallyStanding:
         """All counters of a task."""
@@ -162,3 +170,7 @@ class TallyStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _kept(number: int, made: str, content: bytes) -> KeptRelease:
+    return KeptRelease(number=number, made=datetime.fromisoformat(made), release=content)
