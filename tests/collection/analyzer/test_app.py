@@ -146,6 +146,7 @@ def test_a_store_that_does_not_answer(tmp_path, kept, monkeypatch):
     async def test(asked):
         monkeypatch.setattr(settings.store, "standing", away)
         monkeypatch.setattr(settings.store, "releases", away)
+        monkeypatch.setattr(settings.store, "release", away)
         for address in ("/health", "/metrics", f"{asked.at}/status", f"{asked.at}/releases", f"{asked.at}/releases/1"):
             answer = await asked.client.get(address)
             assert (answer.status_code, answer.json()["reason"]) == (503, "unavailable")

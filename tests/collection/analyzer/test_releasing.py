@@ -179,6 +179,11 @@ def test_every_batch_is_released_once(store, ledger):
     assert work.release() == 0
     assert Releasing(task, store, ledger=ledger).release() == 0
     assert [kept.number for kept in store.releases(task.id)] == [1, 2]
+    assert [store.release(task.id, number) for number in (1, 2, None)] == [
+        *store.releases(task.id),
+        store.releases(task.id)[1],
+    ]
+    assert store.release(task.id, 3) is None
     keep(store, task, tally_of(task))
     assert work.release() == 1
     (entry,) = ledger.entries

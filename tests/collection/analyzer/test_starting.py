@@ -1,5 +1,6 @@
 """The command: all that is given is checked before anything is served, and a whole collection runs through it."""
 
+import hashlib
 import json
 import re
 import secrets
@@ -25,9 +26,12 @@ from shuffledp.collection.shuffler.app import make_app as make_shuffler
 from shuffledp.collection.shuffler.settings import Served as ServedByShuffler
 from shuffledp.collection.shuffler.settings import Settings as OfShuffler
 from shuffledp.collection.stores import open_report_store
+from shuffledp.collection.task import AnswersElsewhere
+from shuffledp.collection.task.making import new_task
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
 from shuffledp.jobs.release import Release
 from tests.collection.analyzer.batches import answers_of, symbols_of, tiny_task
+from tests.collection.tasks import CLOSES, OPENS
 
 
 @pytest.fixture
@@ -73,6 +77,32 @@ def test_what_was_given_is_checked(tmp_path, given):
         with pytest.raises(ShuffledpError, match=re.escape(words)) as error:
             replace(given, **change).check()
         assert isinstance(error.value, kind)
+
+
+def test_a_list_of_answers_that_is_kept_elsewhere_must_be_given(tmp_path, given, kept):
+    listed = b"yes\nno\n"
+    task = new_task(
+        question="Do you?",
+        answers=AnswersElsewhere("https://example.org/answers.txt", hashlib.sha256(listed).hexdigest(), 2),
+        users=20,
+        epsilon=4.0,
+        delta=0.05,
+        shufflers=kept.task.shufflers,
+        analyzer=kept.task.analyzer,
+        opens=OPENS,
+        closes=CLOSES,
+        protocol="hist",
+    )
+    (tmp_path / "elsewhere.json").write_text(task.to_json())
+    (tmp_path / "answers.txt").write_bytes(listed)
+    chosen = replace(given, tasks=[tmp_path / "elsewhere.json"])
+    for answers in ([], [tmp_path / "task.json"]):
+        with pytest.raises(ParameterError, match="--answers"):
+            replace(chosen, answers=answers).check()
+    with pytest.raises(DataError, match="cannot be read"):
+        replace(chosen, answers=[tmp_path / "none.txt"]).check()
+    with replace(chosen, answers=[tmp_path / "task.json", tmp_path / "answers.txt"]).settings().store:
+        replace(chosen, answers=[tmp_path / "answers.txt"]).check()
 
 
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path, given):

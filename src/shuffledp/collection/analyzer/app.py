@@ -107,10 +107,10 @@ class _Analyzer:
     async def show_release(self, task: Task, request: Request) -> Response:
         """One release, by its number or the latest, as JSON, CSV, Arrow or a page."""
         asked = _WHICH.fullmatch(request.path_params["which"])
-        kept = {each.number: each for each in await _from_the_store(partial(self._store.releases, task.id))}
-        if asked is None or not kept:
+        if asked is None:
             raise HTTPException(404)
-        found = kept.get(max(kept) if asked[1] == "latest" else int(asked[1]))
+        number = None if asked[1] == "latest" else int(asked[1])
+        found = await _from_the_store(partial(self._store.release, task.id, number))
         if found is None:
             raise HTTPException(404)
         kind, content = await run_in_threadpool(in_format, found.release, asked[2] or "json")

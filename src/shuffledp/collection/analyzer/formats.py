@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from shuffledp.jobs.release import Release
 from shuffledp.report.release_file import with_about
@@ -30,6 +31,7 @@ _MADE: dict[str, tuple[str, Callable[[Release], bytes]]] = {
 ENDINGS = ("json", *_MADE)
 
 
+@lru_cache(maxsize=64)  # whoever asks again must not make the analyzer compute again
 def in_format(kept: bytes, ending: str) -> tuple[str, bytes]:
     """The media type and the content for an ending; JSON is what was kept, byte for byte."""
     if ending == "json":
