@@ -5,11 +5,19 @@ import sys
 
 import numpy as np
 
-<<<<<<< HEAD
-from benchmarks import calibration, client, engines, files, law, messages, peers, ranges, sets, sparse
-=======
-from benchmarks import calibration, engines, files, law, messages, opening, peers, ranges, sets, sparse
->>>>>>> fd291ae (Processes that open layers start faster; the analyzer's benchmark)
+from benchmarks import (
+    calibration,
+    client,
+    engines,
+    files,
+    law,
+    messages,
+    opening,
+    peers,
+    ranges,
+    sets,
+    sparse,
+)
 
 ALL = {
     "calibration": calibration,
@@ -21,11 +29,8 @@ ALL = {
     "sets": sets,
     "peers": peers,
     "ranges": ranges,
-<<<<<<< HEAD
     "client": client,
-=======
     "opening": opening,
->>>>>>> fd291ae (Processes that open layers start faster; the analyzer's benchmark)
 }
 
 if __name__ == "__main__":

@@ -24,20 +24,12 @@ from shuffledp.collection.reasons import Reason
 from shuffledp.collection.task.task import SEALING_BYTES
 from shuffledp.pipeline.tally import Tally
 
-LOCATED = "path string, group int, batch binary"
 OPENED = "lot binary, digest binary, number long, onions binary, report binary, reason string"
 DEALT = "batch binary, bucket int, onions binary, refused long"
 WRITTEN = "batch binary, part int, number long, repeated long, refused long"
 COUNTED = "batch binary, symbol long, reason string, number long"
 
 Batches = Iterator[Any]
-
-
-def locate(batches: Batches, *, places: Sequence[tuple[str, int, bytes]]) -> Batches:
-    """The places of the given numbers."""
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            yield _rows(LOCATED, [places[number]])
 
 
 def open_reports(batches: Batches, *, layer: ReportLayer) -> Batches:

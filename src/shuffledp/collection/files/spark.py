@@ -131,8 +131,13 @@ class Spark:
 
     def _located(self, places: Sequence[tuple[str, int, bytes]]) -> Any:
         """[path, group, batch: one row for each group of rows, each in a partition of its own]."""
-        numbers = self._session.range(0, len(places), 1, max(1, len(places)))
-        return numbers.mapInArrow(partial(in_executors.locate, places=places), in_executors.LOCATED)
+        import pyarrow
+        from pyspark.sql import functions
+
+        columns = zip(("path", "group", "batch"), zip(*places, strict=True), strict=True)
+        table = pyarrow.table({"id": range(len(places)), **dict(columns)})
+        numbers = self._session.range(0, len(places), 1, len(places))
+        return numbers.join(functions.broadcast(self._session.createDataFrame(table)), "id").drop("id")
 
     def _chosen(self, rows: NDArray[np.int64], **more: Any) -> Any:
         """Some of the opened reports, each once."""

@@ -39,8 +39,8 @@ def find_tables(given: Sequence[str | os.PathLike[str]]) -> list[Path]:
         if is_remote(name):
             raise DataError(f"{name} is not on a file system of this machine: mount it, or copy the files first")
     tables: dict[Path, Path] = {}
-    for place in given:
-        found = find_files([place])
+    for each in given:
+        found = find_files([each])
         if found.format != "parquet":
             raise DataError(f"{found.shown} must be Parquet, with a name that ends in .parquet")
         for path in map(Path, found.paths):
