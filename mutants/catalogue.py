@@ -11,6 +11,7 @@ from mutants import (
     calibration,
     central,
     client,
+    collection_files,
     curator,
     curves,
     encoders,
@@ -60,6 +61,7 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "Collections: the analyzer": analyzer.FAULTS,
     "What a release says": shown.FAULTS,
     "Words": words.FAULTS,
+    "Collections over files": collection_files.FAULTS,
     "Checks": audit.FAULTS,
     "Collections: the shuffler": shuffler_service.FAULTS,
 }
