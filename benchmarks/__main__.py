@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks import (
     calibration,
     client,
+    collected_files,
     engines,
     files,
     law,
@@ -31,6 +32,7 @@ ALL = {
     "ranges": ranges,
     "client": client,
     "opening": opening,
+    "collected-files": collected_files,
 }
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from mutants import (
     curves,
     encoders,
     engines,
+    envelopes,
     files,
     honest,
     jobs,
@@ -33,6 +34,7 @@ from mutants import (
     shuffler,
     shuffler_service,
     stores,
+    tasks,
     turnout,
     words,
 )
@@ -56,14 +58,15 @@ STAGES: Mapping[str, tuple[Fault, ...]] = {
     "Releases": jobs.FAULTS,
     "Compositions and the ledger": ledger.FAULTS,
     "A trusted curator, and plans": curator.FAULTS,
+    "Collections: tasks and what travels": (*tasks.FAULTS, *envelopes.FAULTS),
     "Collections: people's side": client.FAULTS,
     "Collections: stores": stores.FAULTS,
+    "Collections: the shuffler": shuffler_service.FAULTS,
     "Collections: the analyzer": analyzer.FAULTS,
+    "Collections: over files": collection_files.FAULTS,
     "What a release says": shown.FAULTS,
     "Words": words.FAULTS,
-    "Collections over files": collection_files.FAULTS,
     "Checks": audit.FAULTS,
-    "Collections: the shuffler": shuffler_service.FAULTS,
 }
 
 FAULTS: tuple[Fault, ...] = tuple(fault for stage in STAGES.values() for fault in stage)

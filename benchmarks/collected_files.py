@@ -1,0 +1,141 @@
+"""A collection over files on one machine, from sealed reports to a release: time and memory, and how they grow.
+
+Sizes are given as SIZES=10000,100000 in the environment: sealing 10^6 reports takes several minutes itself.
+"""
+
+import multiprocessing
+import os
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from benchmarks.timing import table
+from shuffledp.collection.client.randomized import messages_of
+from shuffledp.collection.envelope.keys import KeyPair
+from shuffledp.collection.envelope.report import seal_report
+from shuffledp.collection.files import count_files, mix_files, write_reports
+from shuffledp.collection.task import AnswerList, Place, task_of
+from shuffledp.collection.task.making import new_task
+
+SIZES = [int(size) for size in os.environ.get("SIZES", "10000,100000").split(",")]
+PROCESSES = os.cpu_count() or 1
+_AT_ONCE = 2_000
+
+
+def sealed(content, people):
+    """Reports of some people; the time is that of the benchmark."""
+    task, now = task_of(content), int(time.time())
+    return [
+        seal_report(
+            task,
+            messages_of(task, f"answer {person % 100}"),
+            report_id=os.urandom(16),
+            time=now - now % task.time_precision,
+        )
+        for person in range(people)
+    ]
+
+
+def made(task, people):
+    """All reports, as they are made."""
+    with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("forkserver")) as pool:
+        sizes = [min(_AT_ONCE, people - start) for start in range(0, people, _AT_ONCE)]
+        for reports in pool.map(sealed, [task.canonical] * len(sizes), sizes):
+            yield from reports
+
+
+def new(people, keys):
+    """One batch of all people, who choose one of a hundred answers."""
+    places = [Place(f"https://{at}.example.org", key.public) for at, key in enumerate(keys)]
+    return new_task(
+        question="Which one?",
+        answers=AnswerList([f"answer {number}" for number in range(100)]),
+        users=people,
+        epsilon=1.0,
+        delta=1e-6,
+        shufflers=places[:-1],
+        analyzer=places[-1],
+        opens=datetime.now(UTC) - timedelta(hours=2),
+        closes=datetime.now(UTC) + timedelta(days=7),
+    )
+
+
+def measured(step, *arguments):
+    """Seconds of a step in a new process, the peak memory of it and all processes below it in MB, and its result."""
+    context = multiprocessing.get_context("spawn")
+    answer = context.Queue()
+    process = context.Process(target=_measure, args=(answer, step, arguments))
+    process.start()
+    peak = 0.0
+    while answer.empty() and process.is_alive():
+        peak = max(peak, _megabytes(process.pid))
+        time.sleep(0.1)
+    seconds, result = answer.get(timeout=10)
+    process.join()
+    return seconds, peak, result
+
+
+def _measure(answer, step, arguments):
+    start = time.perf_counter()
+    result = step(*arguments)
+    answer.put((time.perf_counter() - start, result))
+
+
+def _megabytes(process):
+    """What a process and those below it hold now, without pages of files, which the system takes back at will."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+        below = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:  # it has ended meanwhile
+        return 0.0
+    held = [int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon")]
+    return sum(held) / 1024 + sum(map(_megabytes, below))
+
+
+def mixing(folder, content, private):
+    done = mix_files(
+        [folder / "r.parquet"], task=task_of(content), key=KeyPair.from_private_bytes(private), out=folder / "b"
+    )
+    return sum(batch.number for batch in done.batches)
+
+
+def counting(folder, content, private):
+    found = count_files([folder / "b"], task=task_of(content), key=KeyPair.from_private_bytes(private))
+    return found.release.messages
+
+
+def rows():
+    for people in SIZES:
+        with tempfile.TemporaryDirectory() as name:
+            folder, keys = Path(name), [KeyPair.generate(), KeyPair.generate()]
+            task = new(people, keys)
+            start = time.perf_counter()
+            write_reports(folder / "r.parquet", made(task, people))
+            sealing = time.perf_counter() - start
+            size = (folder / "r.parquet").stat().st_size / 2**20
+            mix_seconds, mix_peak, messages = measured(mixing, folder, task.canonical, keys[0].private_bytes)
+            count_seconds, count_peak, opened = measured(counting, folder, task.canonical, keys[1].private_bytes)
+            assert messages == opened
+            yield (
+                f"{people:,}",
+                f"{messages:,}",
+                f"{size:.0f}",
+                f"{sealing:.0f}",
+                f"{mix_seconds:.1f}",
+                f"{people / mix_seconds:,.0f}",
+                f"{mix_peak:.0f}",
+                f"{count_seconds:.1f}",
+                f"{messages / count_seconds:,.0f}",
+                f"{count_peak:.0f}",
+            )
+
+
+def main():
+    table(
+        f"One batch from sealed reports to a release, in {PROCESSES} processes: seconds, and MB of memory",
+        ["reports", "messages", "file, MB", "sealing (the clients)", "mix", "reports/s", "peak MB", "count",
+         "messages/s", "peak MB"],
+        rows(),
+    )  # fmt: skip
