@@ -80,21 +80,19 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
 @pytest.mark.slow
 def test_a_server_that_dies_is_named_with_the_reason(tmp_path):
     machine = OneMachine(people=200, folder=tmp_path / "kept")
-    with pytest.raises(DataError, match="analyzer was ended by SIGKILL"), machine:
+    with machine:
         machine._processes.watched[1].process.kill()
-        machine.run()
+        with pytest.raises(DataError, match="analyzer was ended by SIGKILL"):
+            machine.run()
     assert (tmp_path / "kept" / "theme.task.json").exists()  # a folder that was given stays
     assert not answers(int(machine.task.shufflers[0].address.rpartition(":")[2]))
 
 
 def test_a_command_that_fails_says_why(tmp_path):
-    with (
-        Processes(tmp_path) as started,
-        pytest.raises(DataError, match=r"(?s)shuffler 1 ended with exit code 2: .*--task"),
-    ):
-        shuffler = started.start("shuffler 1", ["shuffler"])
-        shuffler.process.wait(60)
-        started.check()
+    with Processes(tmp_path) as started:
+        started.start("shuffler 1", ["shuffler"]).process.wait(60)
+        with pytest.raises(DataError, match=r"(?s)shuffler 1 ended with exit code 2: .*--task"):
+            started.check()
 
 
 def test_whoever_does_not_end_when_asked_is_ended(tmp_path, monkeypatch):
