@@ -14,10 +14,10 @@ KINDS = ("whole", "whole", "whole", "slow", "cut request", "cut answer")
 
 
 class Proxy:
-    """Passes connections on to a port of this machine; some slowly, and some are cut in the middle."""
+    """Passes connections on to one of some ports of this machine; some slowly, and some are cut in the middle."""
 
-    def __init__(self, target, *, seed):
-        self._target, self._random = target, random.Random(seed)
+    def __init__(self, *targets, seed):
+        self._targets, self._random = targets, random.Random(seed)
         self.happened = Counter()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -47,7 +47,7 @@ class Proxy:
         self.happened[kind] += 1
         onward = None
         try:
-            inside, onward = await asyncio.open_connection("127.0.0.1", self._target)
+            inside, onward = await asyncio.open_connection("127.0.0.1", self._random.choice(self._targets))
             most_up = self._random.randrange(1, 400) if kind == "cut request" else None
             most_down = self._random.randrange(0, 40) if kind == "cut answer" else None
             ways = (

@@ -50,6 +50,12 @@ class Server:
         self._process.start()
         return self
 
+    def revive(self):
+        """Starts it again if it has ended by itself, as an operator's system does: without its store it cannot start."""
+        if not self._process.is_alive():
+            self._end(signal.SIGKILL)
+            self.start()
+
     def wait_until_ready(self):
         wait_until(lambda: not self._process.is_alive() or answers(self.port), what=f"{self.name} to start")
         assert self._process.is_alive(), f"{self.name} ended: {self.words[-2000:]}"
