@@ -10,7 +10,7 @@ endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 
-.PHONY: help demo up check test mutants dist versions lint format docs bench lock clean
+.PHONY: help demo up check test mutants dist versions lint format docs pages site bench lock clean
 .PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
@@ -33,8 +33,8 @@ check: lint
 	$(PYTEST) -m "not slow and not spark"
 
 ## test: everything that must hold: style, types, the documentation, the wheel, all tests (installs Java and Chromium)
-test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp docs
-	$(MAKE) --no-print-directory -j 2 lint dist
+test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp pages
+	$(MAKE) --no-print-directory -j 2 dist site lint
 	$(PYTEST)
 
 ## dist: sdist and wheel in dist, checked; the wheel is installed elsewhere and runs the demo there
@@ -67,9 +67,16 @@ format: .venv/test.stamp
 	$(BIN)/ruff format .
 
 ## docs: the site in .site, with the pages that are written from the code; any warning is an error
-docs: .venv/test.stamp
+docs: pages
+	$(MAKE) --no-print-directory site
+
+## pages: the pages that are written from the code, without the site
+pages: .venv/test.stamp
 	$(BIN)/python scripts/write_commands.py docs/reference/commands.md
 	$(BIN)/python -m mutants --page docs/reference/planted-faults.md
+
+## site: the site in .site from the pages as they are
+site: .venv/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 ## mutants: plants small privacy faults in a copy of the package, one at a time: does a test notice each?
