@@ -107,7 +107,7 @@ def test_support_counts_follow_their_law_in_every_bin(maker):
     """s_j ~ Bin(c_j, p) + Bin(n - c_j, q) for a held and for an empty bin, whatever the protocol."""
     protocol = maker(users=40, bins=6, epsilon=1.0)
     values, rng = np.array([0] * 25 + [3] * 15), np.random.default_rng(32)
-    draws = np.array([protocol.tally(protocol.randomize(values, rng=rng)).counts for _ in range(1500)])
+    draws = np.array([protocol.tally(protocol.randomize(values, rng=rng)).counts for _ in range(2500)])
     for bin_, count in ((0, 25), (3, 15), (1, 0), (5, 0)):
         law = _sum_law(count, protocol.true_support, 40 - count, protocol.false_support)
         assert_law(draws[:, bin_], 0, law)
