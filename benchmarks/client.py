@@ -23,14 +23,14 @@ _SECONDS = 0.4
 """Of each round, about."""
 
 
-def task(answers, *, shufflers=1, users=USERS):
+def task(answers, *, shufflers=1, delta=1e-6):
     places = [Place(f"http://127.0.0.1:{9 + at}", KeyPair.generate().public) for at in range(shufflers + 1)]
     return new_task(
         question="Which?",
         answers=AnswerRange(0, answers),
-        users=users,
+        users=USERS,
         epsilon=1,
-        delta=1e-6,
+        delta=delta,
         shufflers=places[:-1],
         analyzer=places[-1],
         opens=datetime(2020, 1, 1, tzinfo=UTC),
@@ -93,6 +93,9 @@ def report_rows():
             )
 
 
+_DELTAS = (1e-6 * (1 - k / 10_000) for k in count(1))
+"""A new one every time, so that nothing is remembered."""
+
 _CHECK = """
 import sys, time
 from shuffledp.collection.client.checking import checked
@@ -111,8 +114,8 @@ def first_check(answers):
     """Seconds to read a task and to compute its promise, for whoever sees it for the first time."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{at}.json") for at in range(5)]
-        for at, path in enumerate(paths):
-            path.write_text(task(answers, users=USERS + at).to_json())
+        for path in paths:
+            path.write_text(task(answers, delta=next(_DELTAS)).to_json())
         found = subprocess.run([sys.executable, "-c", _CHECK, *paths], capture_output=True, text=True, check=True)
     return float(found.stdout)
 
@@ -126,7 +129,7 @@ def task_rows():
                 Client(asked, journal=f"{folder}/{next(number)}").report(7)
 
             times = [
-                min(seconds(lambda a=answers, n=number: task(a, users=USERS - next(n)))[0] for _ in range(3)),
+                min(seconds(lambda a=answers: task(a, delta=next(_DELTAS)))[0] for _ in range(3)),
                 first_check(answers),
                 best_of(lambda a=asked: Client(a), rounds=20),
                 best_of(journaled, rounds=20),

@@ -56,7 +56,7 @@ _ONCE = (
         name="a-retry-randomizes-again",
         harm="Whoever sends twice gives two draws of one answer.",
         file="collection/client/client.py",
-        old="report = self.report(answer)\n",
+        old="report = _ready(entry)\n",
         new="report = new_report(self.task, answer)\n",
         tests=(f"{_CLIENT}::test_a_retry_sends_the_same_bytes",),
     ),
@@ -64,10 +64,10 @@ _ONCE = (
         name="the-journal-is-written-after-sending",
         harm="Whoever is interrupted while sending answers twice.",
         file="collection/client/client.py",
-        old="        report = self.report(answer)\n        try:\n            post(self.task, report,",
-        new="        report = new_report(self.task, answer) if entry is None else entry.report\n        try:\n"
+        old="        entry = self._entered(answer)\n        if",
+        new="        if self.journal.read(self.task) is None:\n            report = new_report(self.task, answer)\n"
         "            post(self.task, report, admission=self._admission, timeout=self._timeout)\n"
-        "            self.journal.keep(self.task, report)\n            post(self.task, report,",
+        "            self.journal.keep(self.task, report)\n        entry = self._entered(answer)\n        if",
         tests=(f"{_CLIENT}::test_the_journal_is_written_before_the_first_byte_is_sent",),
     ),
     Fault(

@@ -204,6 +204,19 @@ def test_a_retry_sends_the_same_bytes(kept, shuffler, tmp_path):
     assert open_report(kept.task, shuffler.bodies[0], kept.keys[0]).number
 
 
+def test_what_another_program_sends_meanwhile_is_not_sent_again(kept, shuffler, tmp_path, monkeypatch):
+    client, make = Client(kept.task, journal=tmp_path), module.new_report
+
+    def slowly(task, answer):
+        monkeypatch.setattr(module, "new_report", make)
+        assert Client(kept.task, journal=tmp_path).send("light").state == "sent"
+        return make(task, answer)
+
+    monkeypatch.setattr(module, "new_report", slowly)
+    assert client.send("dark").state == "already sent"
+    assert len(shuffler.bodies) == 1
+
+
 @pytest.mark.slow
 def test_a_client_that_is_killed_sends_the_same_bytes_later(kept, shuffler, tmp_path):
     (tmp_path / "task.json").write_text(kept.task.to_json())

@@ -127,8 +127,9 @@ def test_an_interrupt_ends_the_crowd(kept, shuffler):
     def interrupt(report, became):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         send_crowd(kept.task, ANSWERS, told=interrupt, connections=2)
+    assert caught.value.__notes__ == ["1 of 40 reports were acknowledged"]
     assert len(shuffler.bodies) < len(ANSWERS)
 
 

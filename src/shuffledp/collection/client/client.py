@@ -70,12 +70,7 @@ class Client:
         Once there is one, it is always the same, whatever the answer: randomizing again would tell more. None is no
         answer, and an answer that the task does not list is counted as other.
         """
-        entry = self.journal.read(self.task)
-        if entry is None:
-            check_open(self.task)
-            fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
-            entry = self.journal.keep(self.task, new_report(self.task, answer))
-        return self._ready(entry)
+        return _ready(self._entered(answer))
 
     def send(self, answer: Any) -> Receipt:
         """Hands the report to the shuffler; what failed before is sent again as the same bytes.
@@ -83,10 +78,10 @@ class Client:
         Raises UnreachableError where it should be sent again later, and RefusedError where that does not help.
         """
         started = time.perf_counter()
-        entry = self.journal.read(self.task)
-        if entry is not None and entry.state == "sent":
+        entry = self._entered(answer)
+        if entry.state == "sent":
             return Receipt(state="already sent", milliseconds=_milliseconds_since(started), bytes=0)
-        report = self.report(answer)
+        report = _ready(entry)
         try:
             post(self.task, report, admission=self._admission, timeout=self._timeout)
         except RefusedError as error:
@@ -100,13 +95,14 @@ class Client:
             raise
         return Receipt(state="sent", milliseconds=_milliseconds_since(started), bytes=len(report))
 
-    def _ready(self, entry: Entry) -> bytes:
-        if entry.state == "sent":
-            raise DataError("the report for this task was sent already, and only that is kept of it")
-        if entry.state == "refused":
-            reason = entry.reason or "refused"
-            raise RefusedError(f"the report for this task was refused before ({reason})", reason=reason)
-        return entry.report
+    def _entered(self, answer: Any) -> Entry:
+        """What the journal has of this task, which is a new report if it had nothing."""
+        entry = self.journal.read(self.task)
+        if entry is None:
+            check_open(self.task)
+            fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
+            entry = self.journal.keep(self.task, new_report(self.task, answer))
+        return entry
 
     def __repr__(self) -> str:
         return f"<Client of task {self.task.name}>"
@@ -121,6 +117,16 @@ def new_report(task: Task, answer: Any) -> bytes:
         report_id=secrets.token_bytes(ID_BYTES),
         time=now - now % task.time_precision,
     )
+
+
+def _ready(entry: Entry) -> bytes:
+    """A report that can be sent."""
+    if entry.state == "sent":
+        raise DataError("the report for this task was sent already, and only that is kept of it")
+    if entry.state == "refused":
+        reason = entry.reason or "refused"
+        raise RefusedError(f"the report for this task was refused before ({reason})", reason=reason)
+    return entry.report
 
 
 def _source(task: Any) -> str | Path | bytes:

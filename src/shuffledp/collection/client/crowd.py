@@ -106,7 +106,11 @@ def send_crowd(
     )
     shown = _admissions(task, admission, len(answers))
     with makers(task, listed, processes=processes, people=len(answers)) as made:
-        return asyncio.run(sending.run(made.reports(answers), shown))
+        try:
+            return asyncio.run(sending.run(made.reports(answers), shown))
+        except KeyboardInterrupt as error:
+            error.add_note(f"{sending.became[ACKNOWLEDGED]:,} of {len(answers):,} reports were acknowledged")
+            raise
 
 
 class _Sealed(NamedTuple):
