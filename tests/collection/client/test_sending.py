@@ -1,18 +1,29 @@
 """Timeouts, servers in trouble, requests to wait and refusals are told apart; a request tells nothing of its sender."""
 
+import contextlib
+import socket
 import ssl
+import threading
 import traceback
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from starlette.responses import Response
 
-from shuffledp.collection import Client, Reason
+from shuffledp.collection import Client, Reason, send_crowd
 from shuffledp.collection.client import sending
 from shuffledp.errors import ParameterError, RefusedError, ShuffledpError, UnreachableError
 from tests.collection.client.conftest import task_at
 from tests.collection.client.servers import breaking_server, problem
 
+DAY = timedelta(days=1)
 OF_REPORTS = [reason for reason in Reason if reason not in ("no-token", "unknown-batch", "not-a-message", "repeated")]
 
 
@@ -106,14 +117,47 @@ def test_an_answer_without_end_is_given_up(kept):
 
 
 def test_certificates_are_checked():
-    (context,) = (
-        mount._pool._ssl_context
-        for client in [httpx.Client(**sending.settings(1.0))]
-        for mount in [client._transport]
-        if client.close() is None
+    assert sending.settings(1.0)["verify"] is sending.certificates()
+    assert sending.certificates().verify_mode == ssl.CERT_REQUIRED
+    assert sending.certificates().check_hostname
+
+
+def test_a_server_that_nobody_vouches_for_gets_nothing(tmp_path):
+    """Of a certificate that the server made itself."""
+    key, certificate = made_itself(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    received = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            for _ in range(2):
+                connection, _ = listening.accept()
+                with contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as secure:
+                    received.append(secure.recv(1 << 16))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        asked = task_at(f"https://127.0.0.1:{listening.getsockname()[1]}").task
+        with pytest.raises(UnreachableError, match="certificate cannot be trusted"):
+            sent(asked)
+        assert send_crowd(asked, ["dark"], patience=0.01).unreachable == 1
+        thread.join(30)
+    assert received in ([], [b""], [b"", b""])
+
+
+def made_itself(folder):
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number(), now, now + DAY)
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(private, hashes.SHA256())
     )
-    assert context.verify_mode == ssl.CERT_REQUIRED
-    assert context.check_hostname
+    (folder / "key.pem").write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    return folder / "key.pem", folder / "certificate.pem"
 
 
 # What a request tells ---------------------------------------------------------------------------------------------

@@ -7,14 +7,13 @@ milliseconds of a core where many connections are open, over this a tenth of one
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Mapping
-from functools import cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import httptools
 
+from shuffledp.collection.client.sending import certificates
 from shuffledp.errors import UnreachableError
 
 _AT_ONCE = 1 << 16
@@ -36,7 +35,7 @@ class Connection:
         parts = urlsplit(address)
         self._address, self._netloc, self._path = address, parts.netloc, parts.path.rstrip("/")
         self._host, self._port = parts.hostname, parts.port or {"http": 80, "https": 443}[parts.scheme]
-        self._tls = _certificates() if parts.scheme == "https" else None
+        self._tls = certificates() if parts.scheme == "https" else None
         self._timeout = timeout
         self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -79,12 +78,6 @@ class Connection:
         if self._open is not None:
             self._open[1].close()
             self._open = None
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Those that the machine trusts, read once."""
-    return ssl.create_default_context()
 
 
 class _Read:

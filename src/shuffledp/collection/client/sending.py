@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import math
 import re
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Literal
@@ -104,7 +106,14 @@ def fetch(address: str, *, most: int, timeout: float = SECONDS) -> bytes:
 def settings(timeout: float) -> dict[str, Any]:
     """How clients are made: certificates are checked, and nothing tells people apart."""
     nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    return {"timeout": timeout, "headers": _HEADERS, "cookies": nothing, "follow_redirects": False}
+    checks = {"verify": certificates(), "follow_redirects": False}
+    return {"timeout": timeout, "headers": _HEADERS, "cookies": nothing, **checks}
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Checks those of servers, against the usual authorities or those of SSL_CERT_FILE, which are read once."""
+    return httpx.create_ssl_context()
 
 
 def request_headers(admission: str | None) -> dict[str, str]:
