@@ -4,6 +4,7 @@ import contextlib
 import socket
 import ssl
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -92,6 +93,7 @@ def test_a_stop_finishes_the_requests_under_way_and_then_the_application():
         stopping.start()
         while _answers(place):  # until it takes no more connections
             pass
+        time.sleep(0.5)  # far longer than it takes to end what is idle
         assert stopping.is_alive()
         connection.sendall(b"56789")
         answer = b"".join(iter(lambda: connection.recv(1000), b""))

@@ -100,6 +100,7 @@ def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path)
         with shuffler(tmp_path, *more) as (process, address, log):
             with half_sent(address) as the_rest:
                 acknowledged += sent_until(address, partial(process.send_signal, kind))
+                time.sleep(0.5)
                 assert process.poll() is None  # it waits for whoever has begun
                 assert the_rest().startswith(b"HTTP/1.1 201 ")
                 acknowledged += 1
