@@ -73,7 +73,7 @@ def test_added_tallies_follow_the_law_of_the_joined_protocol(name):
         one, *others = (protocol.tally(protocol.randomize(values, rng=rng)) for _ in range(BATCHES))
         return sum(others, one)
 
-    for tallies in ([added() for _ in range(400)], [joined.sample_tally(truth, rng=rng) for _ in range(400)]):
+    for tallies in ([added() for _ in range(150)], [joined.sample_tally(truth, rng=rng) for _ in range(150)]):
         seen = np.concatenate([np.array(noise_seen(joined, tally, truth)) for tally in tallies], axis=1)
         for at, law in enumerate(laws(joined)):
             assert_law(seen[at], law.window.first, law.window.pmf)
