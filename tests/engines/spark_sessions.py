@@ -18,14 +18,17 @@ SETTINGS = {
 }
 
 
-def start(master):
-    """The session that runs there; one that runs elsewhere is stopped, since there can be only one."""
+def start(master, more=None):
+    """The session that runs there; one that runs elsewhere is stopped, since there can be only one.
+
+    With `more` settings it is a new one, which whoever asks for it stops.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     if running is not None:
-        if running.sparkContext.master == master:
+        if running.sparkContext.master == master and more is None:
             return running
         running.stop()
-    return SparkSession.builder.master(master).config(map=SETTINGS).getOrCreate()
+    return SparkSession.builder.master(master).config(map={**SETTINGS, **(more or {})}).getOrCreate()
