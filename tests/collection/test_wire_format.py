@@ -65,7 +65,7 @@ def drawn(client, name, place, calls):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hist", "dummy", "dummy-poisson", "sparse-one-shuffler", "sparse-best"])
 def test_the_client_of_the_page_draws_the_law(client, name):
-    sent = drawn(client, name, 0, 300)
+    sent = drawn(client, name, 0, 200)
     law = number_law(task(name).protocol)
     numbers = np.array([len(messages) for messages in sent])
     assert_law(numbers, 0, law)

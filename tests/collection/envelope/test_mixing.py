@@ -64,14 +64,14 @@ def places_p_value(drawn, size):
 
 
 def test_every_order_of_a_small_batch_is_equally_likely():
-    drawn = orders(1500, 4)
+    drawn = orders(800, 4)
     assert every_order_p_value(drawn, 4) > FALSE_FAILURE_RATE
     sorted_often = [tuple(sorted(order)) if at % 10 == 0 else order for at, order in enumerate(drawn)]
     assert every_order_p_value(sorted_often, 4) <= FALSE_FAILURE_RATE  # the negative control
 
 
 def test_every_onion_may_be_anywhere():
-    drawn = orders(1200, 20)
+    drawn = orders(600, 20)
     assert places_p_value(drawn, 20) > FALSE_FAILURE_RATE
     halves = [tuple(sorted(order[:10])) + order[10:] for order in drawn]
     assert places_p_value(halves, 20) <= FALSE_FAILURE_RATE
@@ -81,7 +81,7 @@ def test_every_onion_may_be_anywhere():
 
 def test_blocks_of_a_large_batch_are_mixed_as_a_whole(monkeypatch):
     monkeypatch.setattr(mixing, "_AT_ONCE", 10 * WIDTH)
-    drawn = orders(400, 30)
+    drawn = orders(300, 30)
     assert places_p_value(drawn, 30) > FALSE_FAILURE_RATE
 
 

@@ -18,7 +18,7 @@ from tests.collection.tasks import small_task
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, assert_not_law, same_law_p_value
 
 ANSWERS = ["dark", "light", "system", "something else", None]
-CALLS = 600
+CALLS = 300
 
 every = pytest.mark.parametrize("name", CODECS)
 
@@ -40,7 +40,7 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
     drawn = np.array(
         [
             [task.protocol.randomize(task.bin_of(answer), rng=np.random.default_rng(seed)).size for answer in ANSWERS]
-            for seed in range(200)
+            for seed in range(100)
         ]
     )
     assert (drawn == drawn[:, :1]).all()
@@ -51,7 +51,7 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
 def test_the_number_has_its_law_for_every_answer(name):
     task = noisy_task(name)
     law = number_law(task.protocol)
-    for seed, answer in enumerate(ANSWERS):
+    for seed, answer in enumerate(("dark", None)):  # with the same coins all others send as many
         assert_law(numbers(task, answer, seed), 0, law)
 
 
@@ -93,7 +93,7 @@ def test_who_draws_too_many_draws_again():
     task = msgspec.structs.replace(noisy_task("hist"), most_messages=4)
     law = number_law(task.protocol)
     assert law[5:].sum() > 0.05
-    drawn = numbers(task, "dark", 3, calls=1500)
+    drawn = numbers(task, "dark", 3, calls=800)
     assert drawn.max() <= 4
     assert_law(drawn, 0, law[:5])
     cut = np.concatenate([law[:4], [law[4:].sum()]])
