@@ -107,11 +107,11 @@ FAULTS = (
     ),
     Fault(
         name="files-damage-is-not-noticed",
-        harm="Damaged files are counted, with messages missing.",
+        harm="A person whose report was damaged on a disk is left out as if they had sent nonsense.",
         file="collection/files/tables.py",
         old="page_checksum_verification=True",
         new="page_checksum_verification=False",
-        tests=(f"{_BROKEN}::test_a_damaged_file_of_reports_gives_an_error_of_ours_or_what_is_left",),
+        tests=(f"{_BROKEN}::test_a_changed_bit_is_damage_and_no_refused_report",),
     ),
     Fault(
         name="files-missing-noise-is-released",

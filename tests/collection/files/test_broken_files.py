@@ -51,6 +51,17 @@ def test_a_damaged_file_of_reports_gives_an_error_of_ours_or_what_is_left(good, 
     assert done.refused == {}
 
 
+def test_a_changed_bit_is_damage_and_no_refused_report(tmp_path):
+    """Else whoever sent it would be left out without a word."""
+    kept, crowd, path = small(), reports(60), tmp_path / "a.parquet"
+    write_reports(path, crowd.sealed)
+    content = path.read_bytes()
+    at = content.index(crowd.sealed[7]) + 40
+    path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    with pytest.raises(DataError, match=r"a\.parquet cannot be read: it is damaged"):
+        mix_files([path], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1)
+
+
 @changes
 @given(**positions)
 def test_a_damaged_batch_gives_an_error_of_ours_or_the_same_release(good, place, bit, cut):

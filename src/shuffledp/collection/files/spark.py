@@ -8,7 +8,7 @@ log; these are short whatever the data is, since Spark would put long ones into 
 from __future__ import annotations
 
 import secrets
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from shuffledp.collection.files.lots import LOT_BYTES, Batch, Entries
 from shuffledp.collection.files.mixed import MixedBatch
 from shuffledp.collection.files.opening import ReportLayer
 from shuffledp.collection.files.reports import ReportGroup
-from shuffledp.collection.files.tables import PARTIAL, bytes_of
+from shuffledp.collection.files.tables import PARTIAL, bytes_of, fixed_width
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.task import Task
 from shuffledp.engines.spark_session import clear_errors, needs_spark, open_session
@@ -39,6 +39,8 @@ _WRITTEN, _OPENED = 1 << 18, 1 << 14
 """Onions in a bucket that is only written, about, and in one that is opened: a task takes some seconds for either."""
 
 _MOST_PARTITIONS = 1 << 12
+_SUM = "sum(number)"
+"""What Spark calls the column."""
 
 
 class Spark:
@@ -74,7 +76,7 @@ class Spark:
         number = max(int(self._numbers[batch.rows].sum()) for batch in batches)
         parts = buckets_for(number, each=_WRITTEN)
         rows = np.concatenate([batch.rows for batch in batches])
-        ids = [batch.batch_id for batch in batches for _ in range(batch.rows.size)]
+        ids = b"".join(batch.batch_id * batch.rows.size for batch in batches)
         with clear_errors():
             # [batch, onions: one row for each report]
             chosen = self._chosen(rows, batch=ids).select("batch", "onions")
@@ -100,6 +102,8 @@ class Spark:
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
         """All batches in one run; copies of an onion meet in one bucket, where they are opened once."""
+        import pyarrow.compute as compute
+
         self._progress("opening messages", 0.0)
         layer, buckets = layer_of(task, key), buckets_for(max(batch.number for batch in batches), each=_OPENED)
         reading = partial(in_executors.read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
@@ -109,16 +113,15 @@ class Spark:
             dealt = self._located(_places(batches)).mapInArrow(reading, in_executors.DEALT)
             # [batch, symbol or reason, number: one row for each of them in each bucket]
             counted = self._together(dealt, len(batches) * buckets).mapInArrow(counting, in_executors.COUNTED)
-            found = counted.groupBy("batch", "symbol", "reason").sum("number").toArrow().to_pylist()
+            found = counted.groupBy("batch", "symbol", "reason").agg({"number": "sum"}).toArrow()
         self._progress("opening messages", 1.0)
-        by_batch: dict[bytes, list[dict[str, Any]]] = defaultdict(list)
-        for row in found:
-            by_batch[row["batch"]].append(row)
         for batch in batches:
-            rows = by_batch[batch.batch_id]
-            symbols = sorted((row["symbol"], row["sum(number)"]) for row in rows if row["symbol"] is not None)
-            refused = Counter({row["reason"]: row["sum(number)"] for row in rows if row["symbol"] is None})
-            yield CountedBatch(batch.batch_id, task.protocol.tally(_tally(symbols)), refused)
+            rows = found.filter(compute.equal(found.column("batch"), batch.batch_id))
+            messages = rows.filter(rows.column("symbol").is_valid()).sort_by("symbol")
+            reasons = rows.filter(rows.column("reason").is_valid())
+            refused = Counter(dict(zip(*(reasons.column(name).to_pylist() for name in ("reason", _SUM)), strict=True)))
+            tally = Tally(*(messages.column(name).to_numpy() for name in ("symbol", _SUM)))
+            yield CountedBatch(batch.batch_id, task.protocol.tally(tally), refused)
 
     def close(self) -> None:
         """What executors hold is given back, and Spark stopped if this engine started it."""
@@ -139,13 +142,15 @@ class Spark:
         numbers = self._session.range(0, len(places), 1, len(places))
         return numbers.join(functions.broadcast(self._session.createDataFrame(table)), "id").drop("id")
 
-    def _chosen(self, rows: NDArray[np.int64], **more: Any) -> Any:
+    def _chosen(self, rows: NDArray[np.int64], **more: bytes) -> Any:
         """Some of the opened reports, each once."""
         import pyarrow
 
         wanted = self._entries.pick(rows)
-        columns = {"lot": list(map(bytes, wanted.lots)), "digest": list(map(bytes, wanted.digests)), **more}
-        table = pyarrow.table({name: pyarrow.array(values, pyarrow.binary()) for name, values in columns.items()})
+        columns = {"lot": wanted.lots.tobytes(), "digest": wanted.digests.tobytes(), **more}
+        table = pyarrow.table(
+            {name: fixed_width(values, LOT_BYTES).cast(pyarrow.binary()) for name, values in columns.items()}
+        )
         joined = self._opened.join(self._session.createDataFrame(table), ["lot", "digest"])
         return joined.dropDuplicates(["lot"]) if self._repeats else joined
 
@@ -190,8 +195,3 @@ def _rows(column: Any) -> NDArray[np.uint8]:
 
     narrow = column.cast(pyarrow.binary(LOT_BYTES)).combine_chunks()
     return np.frombuffer(bytes_of(narrow), dtype=np.uint8).reshape(-1, LOT_BYTES)
-
-
-def _tally(symbols: Sequence[tuple[int, int]]) -> Tally:
-    numbers = np.array(symbols, dtype=np.int64).reshape(-1, 2)
-    return Tally(numbers[:, 0], numbers[:, 1], messages=int(numbers[:, 1].sum()))
