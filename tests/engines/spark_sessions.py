@@ -1,7 +1,11 @@
 """Spark for tests: one session for all of them, which is started anew only for another kind of machine."""
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 LOCAL = "local[2]"
 CLUSTER = "local-cluster[2,1,1024]"
@@ -18,17 +22,33 @@ SETTINGS = {
 }
 
 
-def start(master, more=None):
-    """The session that runs there; one that runs elsewhere is stopped, since there can be only one.
+DISK = Path(tempfile.gettempdir(), f"shuffledp-spark-{os.getpid()}")
+"""Where Spark with executors of its own logs events and keeps files, which tests search for what must not be there."""
 
-    With `more` settings it is a new one, which whoever asks for it stops.
-    """
+
+def _searched():
+    (DISK / "events").mkdir(parents=True, exist_ok=True)
+    atexit.register(shutil.rmtree, DISK, ignore_errors=True)
+    return {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": (DISK / "events").as_uri(),
+        "spark.local.dir": str(DISK / "local"),
+    }
+
+
+def start(master):
+    """The session that runs there; one that runs elsewhere is stopped, since there can be only one."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     if running is not None:
-        if running.sparkContext.master == master and more is None:
+        if running.sparkContext.master == master:
             return running
         running.stop()
-    return SparkSession.builder.master(master).config(map={**SETTINGS, **(more or {})}).getOrCreate()
+    return (
+        SparkSession.builder.master(master)
+        .config(map=SETTINGS if master == LOCAL else {**SETTINGS, **_searched()})
+        .getOrCreate()
+    )

@@ -1,6 +1,6 @@
-"""Mixing and counting on Spark with an executor in a process of its own, which is killed in the middle.
+"""Mixing and counting files of a collection on Spark, with an executor that is killed in the middle.
 
-The session has settings of its own, since what Spark logs and keeps on disk is searched for keys.
+The name puts this test behind others that use the same session, whose executors it kills.
 """
 
 import base64
@@ -21,31 +21,9 @@ from shuffledp.collection.files.engine import Target
 from shuffledp.collection.files.lots import lot_key
 from shuffledp.collection.reasons import Reason
 from tests.collection.files.crowd import HOUR, NOW, messages_in, reports, small
-from tests.engines.spark_sessions import start
+from tests.engines.spark_sessions import CLUSTER, DISK, start
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow]
-
-ONE_EXECUTOR = "local-cluster[1,2,1024]"
-"""With two cores; when it is killed, all that it has kept is gone."""
-
-
-@pytest.fixture(scope="module")
-def disk(tmp_path_factory):
-    """Where Spark keeps its log of events and its files; the session ends with the module."""
-    folder = tmp_path_factory.mktemp("spark")
-    (folder / "events").mkdir()
-    session = start(
-        ONE_EXECUTOR,
-        {
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.compress": "false",
-            "spark.eventLog.dir": (folder / "events").as_uri(),
-            "spark.local.dir": str(folder / "local"),
-            "spark.sql.shuffle.partitions": "2",
-        },
-    )
-    yield folder
-    session.stop()
 
 
 def copied(kind, original):
@@ -57,8 +35,8 @@ def copied(kind, original):
 def deadly(tmp_path, monkeypatch):
     """An executor is lost while batches are written, and a worker of it while messages are opened; returns what was.
 
-    Buckets are small, so that there are many.
-    What is defined in here travels to the executors as it is: they do not have the tests.
+    Buckets are small, so that there are many. What is defined in here travels to the executors as it is: they do not
+    have the tests.
     """
     monkeypatch.setattr(on_spark, "_WRITTEN", 64)
     monkeypatch.setattr(on_spark, "_OPENED", 64)
@@ -100,9 +78,10 @@ def deadly(tmp_path, monkeypatch):
     return flags
 
 
-def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(disk, deadly, tmp_path, monkeypatch):
+def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, tmp_path, monkeypatch):
     """The whole chain of two shufflers and the analyzer: same batches, same refusals, same tally as in process."""
     kept, crowd = small(2), reports(100, shufflers=2)
+    start(CLUSTER)
     drawn = []
     monkeypatch.setattr(on_spark.secrets, "token_bytes", lambda size: drawn.append(os.urandom(size)) or drawn[-1])
     other = seal_report(kept.task, crowd.messages[99], report_id=crowd.ids[99], time=HOUR)  # other onions
@@ -140,8 +119,8 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(disk, dea
     assert {flag.name for flag in deadly.iterdir()} == {"writing", "counting"}
     assert not [path for run in ("one", "two") for path in (tmp_path / run).rglob(".*")]
 
-    log = b"".join(path.read_bytes() for path in (disk / "events").rglob("*") if path.is_file())
-    kept_files = b"".join(path.read_bytes() for path in (disk / "local").rglob("*") if path.is_file())
+    log = b"".join(path.read_bytes() for path in (DISK / "events").rglob("*") if path.is_file())
+    kept_files = b"".join(path.read_bytes() for path in (DISK / "local").rglob("*") if path.is_file())
     assert b"MapInArrow" in log
     assert b"SparkListenerTaskEnd" in log
     assert kept_files
