@@ -11,8 +11,11 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet
+
 from benchmarks.timing import table
 from shuffledp.collection.client.randomized import messages_of
+from shuffledp.collection.envelope.hpke import info, unseal
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.envelope.report import seal_report
 from shuffledp.collection.files import count_files, mix_files, write_reports
@@ -106,6 +109,27 @@ def counting(folder, content, private):
     return found.release.messages
 
 
+def bare(texts, key, context):
+    """Texts opened in a second by HPKE alone, on all cores: each process opens all of them."""
+    with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("forkserver")) as pool:
+        work = [[texts, key.private_bytes, context]] * PROCESSES
+        list(pool.map(_open_all, work))  # starts them
+        start = time.perf_counter()
+        list(pool.map(_open_all, work))
+        return PROCESSES * len(texts) / (time.perf_counter() - start)
+
+
+def _open_all(work):
+    texts, private, context = work
+    key = KeyPair.from_private_bytes(private).private
+    assert all(unseal(text, key, context) is not None for text in texts)
+
+
+def first(path, column):
+    """Some values of a file."""
+    return pyarrow.parquet.ParquetFile(path).read_row_group(0).column(column).to_pylist()[:_AT_ONCE]
+
+
 def rows():
     for people in SIZES:
         with tempfile.TemporaryDirectory() as name:
@@ -115,7 +139,10 @@ def rows():
             write_reports(folder / "r.parquet", made(task, people))
             sealing = time.perf_counter() - start
             size = (folder / "r.parquet").stat().st_size / 2**20
+            reports_bare = bare(first(folder / "r.parquet", "report"), keys[0], info(task.id, 0))
             mix_seconds, mix_peak, messages = measured(mixing, folder, task.canonical, keys[0].private_bytes)
+            (batch,) = (folder / "b").glob("?" * 32 + ".parquet")
+            messages_bare = bare(first(batch, "onion"), keys[1], info(task.id, 1))
             count_seconds, count_peak, opened = measured(counting, folder, task.canonical, keys[1].private_bytes)
             assert messages == opened
             yield (
@@ -125,17 +152,19 @@ def rows():
                 f"{sealing:.0f}",
                 f"{mix_seconds:.1f}",
                 f"{people / mix_seconds:,.0f}",
+                f"{people / mix_seconds / reports_bare:.2f}",
                 f"{mix_peak:.0f}",
                 f"{count_seconds:.1f}",
                 f"{messages / count_seconds:,.0f}",
+                f"{messages / count_seconds / messages_bare:.2f}",
                 f"{count_peak:.0f}",
             )
 
 
 def main():
     table(
-        f"One batch from sealed reports to a release, in {PROCESSES} processes: seconds, and MB of memory",
-        ["reports", "messages", "file, MB", "sealing (the clients)", "mix", "reports/s", "peak MB", "count",
-         "messages/s", "peak MB"],
+        f"Collections over files: one batch from sealed reports to a release, in {PROCESSES} processes",
+        ["reports", "messages", "file, MB", "sealing, s", "mix, s", "reports/s", "of bare HPKE", "peak MB",
+         "count, s", "messages/s", "of bare HPKE", "peak MB"],
         rows(),
     )  # fmt: skip
