@@ -16,7 +16,7 @@ FAULTS = (
         tests=(f"{_REPORTS}::test_the_wrong_key_task_or_place_is_refused", _VECTORS),
     ),
     Fault(
-        name="layers-are-not-bound-to-their-place",
+        name="layers-do-not-know-their-place",
         harm="A layer for one hop is opened by another, so that hops can be skipped.",
         file="collection/envelope/hpke.py",
         old="    return _VERSION + task_id + bytes([position])",
