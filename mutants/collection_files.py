@@ -75,7 +75,7 @@ FAULTS = (
     ),
     Fault(
         name="files-force-replaces-anything",
-        harm="--force deletes a folder of somebody's own files.",
+        harm="With --force mixing deletes a folder of somebody's own files.",
         file="collection/files/folder.py",
         old="or any(not _OURS.fullmatch(entry.name) for entry in out.iterdir()):",
         new="or not any(out.iterdir()):",

@@ -191,6 +191,8 @@ BUDGET = (
         old="""        with store.changing(self._path, patience=self._patience) as change:
             if change.budget != self._budget:
                 raise DataError(f"the ledger {self._path} is another file than when it was opened: open it anew")
+            if once and (known := _entered(change.entries, what, curve)) is not None:
+                return known
             before = _composed(change.entries)
 """,
         new="""        before = self.total
