@@ -35,7 +35,7 @@ def count(
 ) -> None:
     """Counts batches and publishes a histogram: an analyzer without a server.
 
-    FILE is a batch, a folder of batches or a pattern. All batches make
+    FILE is a batch, a folder of batches or a pattern. All batches give
     one release; one that is given twice counts once, and one in which
     noise is missing is left out.
 
