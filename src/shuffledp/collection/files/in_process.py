@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -71,7 +72,13 @@ class InProcess:
             yield from (_open(group, layer) for group in groups)
             return
         waiting: deque[Future[OpenedBlock]] = deque()
-        pool = ProcessPoolExecutor(self._processes, mp_context=get_context("forkserver"))
+        pool = ProcessPoolExecutor(
+            self._processes,
+            mp_context=get_context("forkserver"),
+            # an interrupt is for this process, which ends the others
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_IGN),
+        )
         try:
             for group in groups:
                 waiting.append(pool.submit(_open, group, layer))

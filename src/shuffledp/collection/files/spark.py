@@ -137,6 +137,8 @@ class Spark:
         import pyarrow
         from pyspark.sql import functions
 
+        if not places:
+            return self._session.createDataFrame([], "path string, group long, batch binary")
         columns = zip(("path", "group", "batch"), zip(*places, strict=True), strict=True)
         table = pyarrow.table({"id": range(len(places)), **dict(columns)})
         numbers = self._session.range(0, len(places), 1, len(places))
