@@ -51,7 +51,7 @@ class Server:
         return self
 
     def revive(self):
-        """Starts it again if it has ended by itself, as an operator would: without its store it cannot start."""
+        """Starts it again if it has ended by itself, as operators' systems do: without its store it cannot start."""
         if not self._process.is_alive():
             self._end(signal.SIGKILL)
             self.start()

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,9 @@ from shuffledp.cli.app import app
 from shuffledp.collection import processes
 from shuffledp.collection.one_machine import OneMachine
 from shuffledp.collection.processes import Processes, free_ports
+from shuffledp.collection.setting_up import Command, SettingUp
 from shuffledp.errors import DataError, ParameterError
-from tests.collection.chaos import answers, wait_until
+from tests.collection.chaos import wait_until
 
 
 def up(*arguments, **more):
@@ -49,14 +49,14 @@ def of_session(leader):
 def test_once_prints_the_release_and_leaves_nothing(tmp_path):
     """Two shufflers, two batches: everybody is acknowledged, and the release counts all of them."""
     environment = os.environ | {"TMPDIR": str(tmp_path), "SHUFFLEDP_TEST": str(tmp_path)}
-    process = up("--people", "320", "--users", "160", "--shufflers", "2", "--once", "--json", env=environment)
+    process = up("--people", "240", "--users", "120", "--shufflers", "2", "--once", "--json", env=environment)
     printed, notes = process.communicate(timeout=240)
     assert process.returncode == 0, notes
     result = json.loads(printed)
-    assert (result["people"], result["acknowledged"], result["refused"]) == (320, 320, {})
+    assert (result["people"], result["acknowledged"], result["refused"]) == (240, 240, {})
     assert (result["guarantee"]["epsilon"], result["guarantee"]["delta"]) == (1.0, 1e-6)
-    assert {"dark", "light", "(other)", "(none)"} <= {row["label"] for row in result["estimate"]}
-    assert sum(row["count"] for row in result["estimate"]) == pytest.approx(320, abs=8 * 60)
+    counts = {row["label"]: row["count"] for row in result["estimate"]}
+    assert counts["dark"] == pytest.approx(0.38 * 240, abs=80)  # the people are always the same, the noise is not
     assert result["seconds"] > 0
     assert notes.startswith("results will be at http://127.0.0.1:")
     assert list(tmp_path.iterdir()) == []
@@ -77,15 +77,18 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
     wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=20, what="every process to be gone")
 
 
-@pytest.mark.slow
-def test_a_server_that_dies_is_named_with_the_reason(tmp_path):
-    machine = OneMachine(people=200, folder=tmp_path / "kept")
-    with machine:
+def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
+    """Servers that only wait, since starting is not what this is about."""
+    monkeypatch.setattr(processes.sys, "executable", "/bin/sleep")
+    monkeypatch.setattr(processes, "_COMMAND", ("60",))
+    monkeypatch.setattr(
+        SettingUp, "commands", lambda *_: [Command(name, "http://127.0.0.1:9", []) for name in ("a", "b")]
+    )
+    with OneMachine(people=200, folder=tmp_path / "kept") as machine:
         machine._processes.watched[1].process.kill()
-        with pytest.raises(DataError, match="analyzer was ended by SIGKILL"):
+        with pytest.raises(DataError, match="b was ended by SIGKILL: it said nothing"):
             machine.run()
     assert (tmp_path / "kept" / "theme.task.json").exists()  # a folder that was given stays
-    assert not answers(int(machine.task.shufflers[0].address.rpartition(":")[2]))
 
 
 def test_a_command_that_fails_says_why(tmp_path):
@@ -98,11 +101,12 @@ def test_a_command_that_fails_says_why(tmp_path):
 def test_whoever_does_not_end_when_asked_is_ended(tmp_path, monkeypatch):
     """With all that it started."""
     monkeypatch.setattr(processes, "_TO_END", 0.2)
+    monkeypatch.setattr(processes, "_COMMAND", ("-c", "pass"))
     stubborn = "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
     stubborn += "print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
     with Processes(tmp_path) as started:
         watched = started.start("stubborn", [])
-        watched.process.wait(60)  # without a command there is only help
+        watched.process.wait(60)
         process = subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, start_new_session=True)
         child = int(process.stdout.readline())
         started.watched.append(processes.Watched("stubborn", process, watched.result, watched.said, False))
@@ -140,10 +144,9 @@ def test_ports_are_different_and_free():
         (["--people", "500", "--folder", "/dev/null/x"], "cannot be used"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_starts(arguments, said):
-    started = time.monotonic()
+def test_what_cannot_be_is_said_before_anything_starts(arguments, said, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     result = CliRunner().invoke(app, ["up", "--once", *arguments])
     assert result.exit_code == 2
     assert said in result.stderr
-    assert time.monotonic() - started < 60
-    assert not list(Path(tempfile.gettempdir()).glob("shuffledp-up-*"))
+    assert list(tmp_path.iterdir()) == []

@@ -52,10 +52,10 @@ def programs(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the tutorial is for a shell")
 def test_the_tutorial_prints_what_it_shows(tmp_path):
-    """With 300 people in place of 10,000, on ports that are free; servers end with the shell."""
+    """With 200 people in place of 10,000, on ports that are free; servers end with the shell."""
     (tmp_path / "bin").mkdir()
     text = "".join(blocks("sh"))
-    for shown, used in (("10000", "300"), ("9000", "270"), ("k=9999", "k=299")):
+    for shown, used in (("10000", "200"), ("9000", "180"), ("k=9999", "k=199")):
         assert shown in text
         text = text.replace(shown, used)
     for port in ("8001", "8002"):

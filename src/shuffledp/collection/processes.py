@@ -16,6 +16,8 @@ from typing import Self
 
 from shuffledp.errors import DataError, ParameterError
 
+_COMMAND = ("-m", "shuffledp")
+
 _LAST_WORDS = 2_000
 """Characters of what a process said last: enough for an error, little enough for a terminal."""
 
@@ -77,7 +79,7 @@ class Processes:
         result, said = (self._folder / f"{name.replace(' ', '-')}.{kind}" for kind in ("out", "log"))
         with result.open("wb") as output, said.open("ab") as notes:
             process = subprocess.Popen(
-                [sys.executable, "-m", "shuffledp", *arguments],
+                [sys.executable, *_COMMAND, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=notes,
