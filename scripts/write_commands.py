@@ -28,6 +28,7 @@ What each command says with `--help`. Results go to stdout, as a table or with `
 | 2 | the command line or a parameter is wrong |
 | 3 | data cannot be read or written, or does not fit |
 | 4 | `verify` found a statement that is false, or a task gives less privacy than it claims or than is allowed |
+| 5 | not now: a server cannot be reached or asks to come back, or there are too few reports for a batch |
 | 130 | interrupted |
 | 141 | whoever read stdout went away, as with `| head -1`; files are written all the same |
 """

@@ -8,14 +8,16 @@ import sys
 
 import pytest
 
-from shuffledp import __version__
-from shuffledp.cli.app import COMMANDS, COMMANDS_IN_GROUPS, app
+import shuffledp
+from shuffledp import __version__, collection
+from shuffledp.cli.app import COLLECTION, COMMANDS, app
 from shuffledp.cli.options import with_names
 from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import GUARANTEE, command, real_command
 
-MODULES = {module.__name__.rpartition(".")[2]: module for module in COMMANDS}
-GROUPS = {module.__name__.rpartition(".")[2]: module for module in COMMANDS_IN_GROUPS}
+ALL = {module.__name__.rpartition(".")[2]: module for module in (*COMMANDS, *COLLECTION)}
+GROUPS = {name: module for name, module in ALL.items() if hasattr(module, "COMMANDS")}
+MODULES = {name: module for name, module in ALL.items() if name not in GROUPS}
 SUBCOMMANDS = [(group, name) for group, module in GROUPS.items() for name in module.COMMANDS]
 QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"],
            "separate": ["--h", "2"]}  # fmt: skip
@@ -35,6 +37,11 @@ def words(text):
     return re.sub(r"[│╭╮╰╯─,.]", " ", text).split()
 
 
+def assert_has_example(shown, example):
+    """Every line of it whole, so that it can be copied."""
+    assert set(example.splitlines()) <= {line.strip() for line in shown.splitlines()}
+
+
 @pytest.mark.slow
 def test_the_real_command_knows_its_version_and_its_name():
     assert real_command("--version").stdout.strip() == __version__
@@ -50,12 +57,19 @@ def test_version_and_help():
     assert {registered.name for registered in app.registered_groups} == set(GROUPS)
 
 
+def test_help_shows_commands_in_our_order_and_those_of_collections_in_a_panel_of_their_own():
+    shown = command("--help").stdout
+    first = [line.split()[1] for line in shown.splitlines() if re.match(r"│ [a-z]", line)]
+    assert first == list(ALL)
+    assert shown.index(" verify ") < shown.index("─ Collections") < shown.index(" up ")
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_help_of_a_command(name):
     shown = command(name, "--help")
     assert shown.returncode == 0
     assert command(name, "-h").stdout == shown.stdout
-    assert MODULES[name].EXAMPLE in map(str.strip, shown.stdout.splitlines())  # whole, so that it can be copied
+    assert_has_example(shown.stdout, MODULES[name].EXAMPLE)
     assert not re.search(r"<\w+|FLOAT|INTEGER|TEXT|\{[a-z]\w*\}", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
@@ -63,7 +77,7 @@ def test_help_of_a_command(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in NEED_SERVERS])
 def test_the_example_of_a_command_works(name, folder):
-    program, *arguments = MODULES[name].EXAMPLE.split()
+    program, *arguments = shlex.split(MODULES[name].EXAMPLE)
     assert (program, arguments[0]) == ("shuffledp", name)
     result = command(*arguments, *QUICKER.get(name, []), cwd=folder)
     assert result.returncode == 0, result.stderr
@@ -83,8 +97,7 @@ def test_help_of_a_command_in_a_group(group, name):
     shown = command(group, name, "--help")
     assert shown.returncode == 0
     assert command(group, name, "-h").stdout == shown.stdout
-    lines = [line.strip() for line in shown.stdout.splitlines()]
-    assert set(GROUPS[group].COMMANDS[name][1].splitlines()) <= {line + end for line in lines for end in ("", " ")}
+    assert_has_example(shown.stdout, GROUPS[group].COMMANDS[name][1])
     assert not re.search(r"<\w+|FLOAT|INTEGER|TEXT|\{[a-z]\w*\}", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
@@ -104,6 +117,7 @@ def test_the_examples_of_keys_and_tasks_work_one_after_another(tmp_path):
 
 
 def test_a_missing_library_of_collections_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setattr(shuffledp, "collection", collection)  # so that other tests find it again as it was
     for name in [name for name in sys.modules if name.startswith("shuffledp.collection")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "msgspec", None)

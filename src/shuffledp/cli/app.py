@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -45,17 +46,11 @@ COMMANDS = (
     compare,
     separate,
     verify,
-    send,
-    mix,
-    crowd,
-    shuffler,
-    analyzer,
-    count,
-    up,
 )
 """In the order in which help shows them."""
 
-COMMANDS_IN_GROUPS = (task, keys)
+COLLECTION = (up, task, keys, send, crowd, shuffler, analyzer, mix, count)
+"""Commands of a collection, in a panel of their own: all of it at once, then from a task to a release."""
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -83,6 +78,10 @@ class Commands(TyperGroup):
     def get_help_option(self, ctx: Any) -> Any:
         """The option --help."""
         return without_type(super().get_help_option(ctx))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In our order; typer would put groups last."""
+        return [_called(module) for module in (*COMMANDS, *COLLECTION)]
 
     def invoke(self, ctx: Any) -> Any:
         """Runs a command."""
@@ -133,14 +132,33 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _add(module: ModuleType, *, panel: str) -> None:
+    """A command that is called like its module, or a group of those that the module lists."""
+    name = _called(module)
+    if not hasattr(module, "COMMANDS"):
+        how = app.command(name, cls=Command, epilog=_example(module.EXAMPLE), rich_help_panel=panel)
+        how(getattr(module, name))
+        return
+    group = typer.Typer(cls=Group, help=module.__doc__, no_args_is_help=True, context_settings=_HELP)
+    for each, (function, example) in module.COMMANDS.items():
+        group.command(each, cls=Command, epilog=_example(example))(function)
+    app.add_typer(group, name=name, rich_help_panel=panel)
+
+
+def _called(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]
+
+
+def _example(text: str) -> str:
+    return f"Example:\n\n{text}"
+
+
 for module in COMMANDS:
-    name = module.__name__.rpartition(".")[2]
-    app.command(name, cls=Command, epilog=f"Example:\n\n{module.EXAMPLE}")(getattr(module, name))
-for group in COMMANDS_IN_GROUPS:
-    together = typer.Typer(cls=Group, help=group.__doc__, no_args_is_help=True, context_settings=_HELP)
-    for name, (function, example) in group.COMMANDS.items():
-        together.command(name, cls=Command, epilog=f"Example:\n\n{example}")(function)
-    app.add_typer(together, name=group.__name__.rpartition(".")[2])
+    _add(module, panel="Commands")
+for module in COLLECTION:
+    _add(module, panel="Collections: nobody holds the data")
 
 
 def _print_version(asked: bool) -> None:

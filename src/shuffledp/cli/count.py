@@ -12,7 +12,10 @@ from shuffledp.cli.options import option
 from shuffledp.cli.output import print_note
 from shuffledp.words import counted
 
-EXAMPLE = "shuffledp count batches --task theme.json --key own.key --out result.json"
+EXAMPLE = r"""
+shuffledp count batches --task theme.task.json \
+--key analyzer.key --out release.json
+""".strip()
 
 
 def count(
@@ -33,7 +36,7 @@ def count(
     engine: EngineName = None,
     master: Master = None,
 ) -> None:
-    """Counts batches and publishes a histogram: an analyzer without a server.
+    """Count batches and publish a histogram: an analyzer without a server.
 
     FILE is a batch, a folder of batches or a pattern. All batches give
     one release; one that is given twice counts once, and one in which

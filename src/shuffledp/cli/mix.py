@@ -12,7 +12,10 @@ from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, option
 from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
 
-EXAMPLE = "shuffledp mix reports --task theme.json --key shuffler.key --out batches"
+EXAMPLE = r"""
+shuffledp mix reports --task theme.task.json \
+--key shuffler.key --out batches
+""".strip()
 
 TOO_FEW_REPORTS = 5
 """The exit code that says: nothing is wrong, come again later."""
@@ -39,7 +42,7 @@ def mix(
     engine: EngineName = None,
     master: Master = None,
 ) -> None:
-    """Mixes files of reports to batches: a shuffler without a server.
+    """Mix files of reports to batches: a shuffler without a server.
 
     FILE is a Parquet file of reports, a folder of them or a pattern.
     A later shuffler of the chain gives the batches of the one before.

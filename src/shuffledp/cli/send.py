@@ -37,7 +37,7 @@ def send(
     ] = None,
     json: given.Json = False,
 ) -> None:
-    """Answers a task: randomized and sealed on this machine, sent once.
+    """Answer a task: randomized and sealed on this machine, sent once.
 
     What the task promises is computed from its parameters first,
     and a task that gives less than it says is refused.
