@@ -1,5 +1,6 @@
 """`shuffledp up`: a whole collection in one command, which leaves nothing behind, however it ends."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shuffledp.cli.app import app
-from shuffledp.collection import processes
+from shuffledp.collection import one_machine, processes
 from shuffledp.collection.one_machine import OneMachine
 from shuffledp.collection.processes import Processes, free_ports
 from shuffledp.collection.setting_up import Command, SettingUp
@@ -79,6 +80,7 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
 
 def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
     """Servers that only wait, since starting is not what this is about."""
+    monkeypatch.setattr(one_machine, "_PATIENCE", 10.0)
     monkeypatch.setattr(processes.sys, "executable", "/bin/sleep")
     monkeypatch.setattr(processes, "_COMMAND", ("60",))
     monkeypatch.setattr(
@@ -103,7 +105,7 @@ def test_whoever_does_not_end_when_asked_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "_TO_END", 0.2)
     monkeypatch.setattr(processes, "_COMMAND", ("-c", "pass"))
     stubborn = "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-    stubborn += "print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    stubborn += "print(subprocess.Popen(['sleep', '300']).pid, flush=True); time.sleep(60)"
     with Processes(tmp_path) as started:
         watched = started.start("stubborn", [])
         watched.process.wait(60)
@@ -112,7 +114,11 @@ def test_whoever_does_not_end_when_asked_is_ended(tmp_path, monkeypatch):
         started.watched.append(processes.Watched("stubborn", process, watched.result, watched.said, False))
     process.stdout.close()
     assert process.returncode == -signal.SIGKILL
-    wait_until(lambda: not _runs(child), what="the child to be gone")
+    try:
+        wait_until(lambda: not _runs(child), seconds=10, what="the child to be gone")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
 
 
 def _runs(pid):
