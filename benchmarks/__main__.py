@@ -16,6 +16,7 @@ from benchmarks import (
     opening,
     peers,
     ranges,
+    reports,
     sets,
     sparse,
 )
@@ -32,6 +33,7 @@ ALL = {
     "ranges": ranges,
     "client": client,
     "opening": opening,
+    "reports": reports,
     "collected-files": collected_files,
 }
 
