@@ -14,6 +14,7 @@ from shuffledp.collection.envelope.hpke import info, public_key, seal
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.service.serving import served
 from shuffledp.collection.shuffler.app import make_app
+from shuffledp.collection.stores import open_report_store
 from shuffledp.errors import DataError
 from tests.collection.shuffler.running import NEXT_HOP, NOW, TOKEN, Asked, running, sealed, settings_for
 from tests.collection.tasks import small_task
@@ -64,7 +65,6 @@ def test_metrics_are_for_prometheus(tmp_path):
     label = f'{{task="{TASK.name}"}}'
     for line in (
         f"shuffledp_reports_total{label} 7.0",
-        f"shuffledp_messages_total{label} 7.0",
         f"shuffledp_reports_waiting{label} 2.0",
         f"shuffledp_batches_total{label} 1.0",
         f"shuffledp_batches_ready{label} 1.0",
@@ -73,6 +73,19 @@ def test_metrics_are_for_prometheus(tmp_path):
     ):
         assert line in lines
     assert "shuffledp_short_by{" not in answer.text  # not before the task is closed
+
+
+def test_nobody_is_told_how_many_messages_a_report_holds(tmp_path):
+    """Whoever looked after every report would know it of each, and with that more about the noise than is promised."""
+
+    async def told(number):
+        options = settings_for(tmp_path, KEPT, store=open_report_store(tmp_path / f"{number}.db"))
+        async with running(options) as client:
+            asked = Asked(client, TASK)
+            assert (await asked.report(sealed(TASK, [0] * number))).status_code == 201
+            return [(await client.get(path)).text for path in ("/metrics", f"{asked.at}/status")]
+
+    assert asyncio.run(told(1)) == asyncio.run(told(2))
 
 
 def test_healthy(tmp_path):

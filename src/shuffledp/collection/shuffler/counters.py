@@ -27,7 +27,11 @@ def status_of(served: Served, standing: Standing) -> dict[str, Any]:
 
 
 def families(standings: Mapping[str, Standing], *, of_no_task: int) -> list[Metric]:
-    """The same for Prometheus, from the store alone, so that every process of a server answers alike."""
+    """The same for Prometheus, from the store alone, so that every process of a server answers alike.
+
+    Not how many messages arrived: whoever looks after every report would know how many each holds, and so more about
+    the noise in what is published than the promise allows for.
+    """
 
     def each(name: str) -> dict[str, float]:
         return {task: getattr(standing, name) for task, standing in standings.items()}
@@ -39,7 +43,6 @@ def families(standings: Mapping[str, Standing], *, of_no_task: int) -> list[Metr
     )
     return [
         metrics.counter("shuffledp_reports", "Reports stored.", each("reports")),
-        metrics.counter("shuffledp_messages", "Messages in the reports stored.", each("messages")),
         metrics.gauge("shuffledp_reports_waiting", "Reports that are in no batch.", each("waiting")),
         metrics.counter("shuffledp_batches", "Batches closed.", each("batches")),
         metrics.gauge("shuffledp_batches_to_be_mixed", "Batches closed and not yet mixed.", each("closing")),
