@@ -35,6 +35,18 @@ def test_logarithmic_sizes_give_the_negative_binomial_law():
     assert law.window.pmf[:60] == pytest.approx(nbinom.pmf(k, r, 1 - q), rel=1e-7)
 
 
+@pytest.mark.parametrize("rate", [1e-300, 1e-20, 1e-9, 1e-3])
+@pytest.mark.parametrize("weights", [ONES, (SIZE_GRID // 2, SIZE_GRID // 2), (0, 0, SIZE_GRID), (*[0] * 99, SIZE_GRID)])
+def test_hardly_any_clusters_take_no_room(rate, weights):
+    """A task may have any rate, and whoever checks it must not run out of memory."""
+    law = CompoundPoisson(rate=rate, size_weights=weights)
+    assert law.window.last < 1000 * len(weights)
+    assert law.window.pmf[0] == math.exp(-rate)
+    if rate > 1e-30:  # otherwise one cluster is beyond the window
+        assert law.window.pmf[len(weights)] == pytest.approx(rate * law.sizes[-1], rel=2e-3)
+    assert law.window.pmf.sum() == pytest.approx(1, abs=1e-15)
+
+
 def test_probabilities_match_an_exact_convolution():
     weights = (SIZE_GRID // 2, SIZE_GRID // 4, SIZE_GRID // 4)
     law = CompoundPoisson(rate=2.5, size_weights=weights)

@@ -131,7 +131,9 @@ class CompoundPoisson:
     def _last(self) -> int:
         """The smallest k for which some tilt t gives rate (E[e^(t size)] - 1) - t (k + 1) <= log 2^-100."""
         log_tail = math.log(TAIL)
-        tilts = np.minimum(np.geomspace(1e-3, 30, 200) / math.sqrt(self.variance), self.largest_tilt)
+        # where there are hardly any clusters, the tilt that ends it soonest is not larger than where there is one
+        deviation = max(1.0, math.sqrt(self.variance))
+        tilts = np.minimum(np.geomspace(1e-3, 30, 200) / deviation, self.largest_tilt)
         growth = self.rate * (np.exp(np.outer(tilts, self._numbers)) @ self.sizes - 1)
         return math.ceil(float(((growth - log_tail) / tilts).min()))
 

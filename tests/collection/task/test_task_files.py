@@ -148,6 +148,7 @@ def test_texts_keep_their_own_code_points():
         (("protocol", "parameters", "lone", "size_weights"), [5], "add up to 1099511627776"),
         (("protocol", "parameters", "lone", "size_weights"), [-1, 2**40 + 1], "add up to 1099511627776"),
         (("protocol", "parameters", "lone", "size_weights"), [0] * 100_000 + [2**40], "nobody could check"),
+        (("protocol", "parameters", "lone"), {"rate": "1/2^40", "size_weights": [0] * 40_000 + [2**40]}, "so many"),
         (("protocol", "parameters", "lone", "rate"), 5, "must be a whole number or a fraction such as 5161/2^13"),
         (("protocol", "parameters", "lone", "rate"), "0", "rate must lie in (0, 100000]"),
         (("protocol", "parameters", "lone", "rate"), "2/2^4", "in lowest terms"),

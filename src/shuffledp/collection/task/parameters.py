@@ -25,6 +25,9 @@ Written = dict[str, Any]
 _MOST_WORK = 1e11
 """Steps that the probabilities of a law may take: a minute. The smallest epsilon needs a 25th of it."""
 
+_MOST_SIZES = 1 << 15
+"""Of the clusters of a law: twice what the smallest epsilon needs. Hundreds of numbers are computed for each."""
+
 
 class People(NamedTuple):
     """What a task says of its people and of what it claims."""
@@ -58,7 +61,7 @@ def _law_of(written: Any, *, name: str) -> CompoundPoisson:
     if not isinstance(weights, list) or not all(type(weight) is int for weight in weights) or not weights:
         raise TaskError(f"the size_weights of {name} must be a list of whole numbers")
     rate = exact.read(written["rate"], name=f"the rate of {name}")
-    if rate * len(weights) ** 2 > _MOST_WORK:
+    if len(weights) > _MOST_SIZES or rate * len(weights) ** 2 > _MOST_WORK:
         raise TaskError(f"the sizes of {name} are so many that nobody could check the privacy of the task")
     return CompoundPoisson(rate=rate, size_weights=tuple(weights))
 
