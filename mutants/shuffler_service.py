@@ -76,8 +76,9 @@ FAULTS = (
         name="layers-are-not-bound-to-their-place",
         harm="The second shuffler opens layers that are meant for another place in the chain.",
         file="collection/shuffler/relay.py",
-        old="self._layer = Layer(self._task.id, self._position, length",
-        new="self._layer = Layer(self._task.id, self._position + 1, length",
+        old="        self._layer = layer_of(served.task, served.key)\n",
+        new="        self._layer = layer_of(served.task, served.key)\n"
+        '        object.__setattr__(self._layer, "position", self._position + 1)\n',
         tests=(_CHAIN,),
     ),
     Fault(

@@ -142,7 +142,7 @@ def test_a_key_of_another_task_is_not_destroyed(tmp_path, over):
     keys(tmp_path, "new", "--out", "other.key")
     result = keys(tmp_path, "destroy", "other.key", "--task", "t.json", "--yes")
     assert result.returncode == 2
-    assert "does not name this key" in result.stderr
+    assert "is not that of any server of the task" in result.stderr
     assert (tmp_path / "other.key").exists()
 
 

@@ -50,6 +50,7 @@ def send(
     or asks to try again later.
     """
     from shuffledp.collection import Client
+    from shuffledp.collection.envelope.keys import read_word
 
     answer = _answer(value, none=none)
     client = Client(
@@ -57,7 +58,7 @@ def send(
         at_most=None if at_most is None else parse_pair("--at-most", at_most),
         pin=pin,
         journal=journal,
-        admission=None if admission is None else _secret(admission),
+        admission=None if admission is None else read_word(admission),
     )
     receipt = client.send(answer)
     if json:
@@ -72,12 +73,6 @@ def _answer(value: str | None, *, none: bool) -> str | None:
     if value != "-":
         return value
     return sys.stdin.readline().removesuffix("\n").removesuffix("\r")
-
-
-def _secret(path: Path) -> str:
-    from shuffledp.collection.envelope.keys import read_secret
-
-    return read_secret(path).strip()
 
 
 def _show(client: Client, receipt: Receipt) -> None:

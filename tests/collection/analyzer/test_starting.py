@@ -141,7 +141,7 @@ def shuffler_of(path, kept, token):
             store=open_report_store(path / "shuffler.db"),
             next_hops=Accepted((hash_of(token),)),
             every=0.02,
-            owned=True,
+            owns_store=True,
         )
     )
 

@@ -132,7 +132,7 @@ def test_the_next_hop_but_one_cannot_take_a_batch(tmp_path):
     mix_files(
         [tmp_path / "reports.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1
     )
-    with pytest.raises(DataError, match="is for shuffler 2, and the key is that of the analyzer"):
+    with pytest.raises(DataError, match="is for shuffler 2 of 2, and the key is that of the analyzer"):
         count_files([tmp_path / "b"], task=kept.task, key=kept.keys[2])
 
 

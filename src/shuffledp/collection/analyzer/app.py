@@ -11,7 +11,6 @@ from typing import TypeVar
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -22,11 +21,9 @@ from shuffledp.collection.analyzer.formats import ENDINGS, in_format
 from shuffledp.collection.analyzer.settings import Settings
 from shuffledp.collection.reasons import Reason, Refused
 from shuffledp.collection.service import metrics
+from shuffledp.collection.service.application import application, asking_the_store, healthy, starting
 from shuffledp.collection.service.background import Background
-from shuffledp.collection.service.logs import log_error
-from shuffledp.collection.service.problems import Unexpected, on_http_error, on_refused
 from shuffledp.collection.task import Task
-from shuffledp.errors import DataError
 
 Answer = TypeVar("Answer")
 Answering = Callable[[Task, Request], Awaitable[Response]]
@@ -38,8 +35,8 @@ def make_app(settings: Settings) -> Starlette:
     """The application; it pulls, counts and releases from its start to its end."""
     analyzer = _Analyzer(settings)
     of_task, task = analyzer.of_task, "/v1/tasks/{name}"
-    return Starlette(
-        routes=[
+    return application(
+        [
             Route("/v1/tasks", analyzer.list_tasks, methods=["GET"]),
             Route(task, of_task(analyzer.show_task), methods=["GET"]),
             Route(f"{task}/status", of_task(analyzer.show_status), methods=["GET"]),
@@ -48,8 +45,6 @@ def make_app(settings: Settings) -> Starlette:
             Route("/health", analyzer.show_health, methods=["GET"]),
             Route("/metrics", analyzer.show_metrics, methods=["GET"]),
         ],
-        middleware=[Middleware(Unexpected)],
-        exception_handlers={Refused: on_refused, HTTPException: on_http_error},
         lifespan=analyzer.running,
     )
 
@@ -68,7 +63,8 @@ class _Analyzer:
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
         """From the start of the application to its end."""
-        await run_in_threadpool(self._start)
+        with starting("analyzer"):
+            await run_in_threadpool(self._start)
         try:
             yield
         finally:
@@ -120,9 +116,7 @@ class _Analyzer:
         """Whether the store answers and everything runs that should."""
         for task in self._tasks.values():
             await _from_the_store(partial(self._store.standing, task.id))
-        if not all(thread.alive for thread in self._threads):
-            raise Refused(Reason.UNAVAILABLE, "Work that should run beside the requests has ended.")
-        return JSONResponse({"state": "ok"})
+        return healthy(self._threads)
 
     async def show_metrics(self, request: Request) -> Response:
         """Counters for Prometheus."""
@@ -148,9 +142,5 @@ class _Analyzer:
 
 
 async def _from_the_store(ask: Callable[[], Answer]) -> Answer:
-    """What the store says; if it says nothing, it may do so later."""
-    try:
+    with asking_the_store():
         return await run_in_threadpool(ask)
-    except DataError as error:
-        log_error("the store does not answer", error)
-        raise Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.") from None

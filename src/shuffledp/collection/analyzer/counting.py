@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collection.envelope.hops import layer_of
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.envelope.mixing import Onions, first_copies, spooled
-from shuffledp.collection.envelope.opening import AT_ONCE, Layer, Opener
+from shuffledp.collection.envelope.opening import AT_ONCE, Opener
 from shuffledp.collection.reasons import Reason, Refused
 from shuffledp.collection.service.background import until
 from shuffledp.collection.task import Task
@@ -51,8 +52,7 @@ class Counting:
         if key.public != task.analyzer.key:
             raise ParameterError(f"the key is not the analyzer's in the task {task.name[:16]}: it could open nothing")
         self._task, self._processes = task, processes
-        position = len(task.shufflers)
-        self._layer = Layer(task.id, position, task.onion_length(position), key.private_bytes)
+        self._layer = layer_of(task, key)
 
     def count(self, blocks: Iterable[bytes], *, stopping: threading.Event | None = None) -> Counted:
         """The tally of a batch's onions, given in blocks cut anywhere; nothing if it is told to stop."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 
 from shuffledp.collection.analyzer.app import make_app
 from shuffledp.collection.analyzer.settings import Served, Settings
-from shuffledp.collection.envelope.keys import KeyPair, read_key, read_secret
+from shuffledp.collection.envelope.keys import KeyPair, read_key
+from shuffledp.collection.service.options import read_tasks, upstream_at
 from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.stores import open_tally_store
-from shuffledp.collection.task import AnswersElsewhere, Task, read_task
+from shuffledp.collection.task import AnswersElsewhere, Task
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
+
+_MOST_PROCESSES = 1024
+"""More than any machine has cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +68,7 @@ class Options:
         )
 
     def _read_tasks(self) -> list[Task]:
-        tasks = [read_task(path) for path in self.tasks]
-        if not tasks or len({task.id for task in tasks}) < len(tasks):
-            raise ParameterError("--task must name at least one task, and none of them twice")
+        tasks = read_tasks(self.tasks)
         for task in tasks:
             if isinstance(task.answers, AnswersElsewhere):
                 self._give_answers(task)
@@ -97,15 +98,4 @@ class Options:
         )
 
     def _upstream(self, task: Task) -> Upstream:
-        address = self.upstream or task.shufflers[-1].address
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ParameterError(f"--upstream must be an address such as https://host:port, got {address!r:.80}")
-        token = read_secret(self.token).strip()
-        if not token:
-            raise DataError(f"{self.token} holds no token: it is empty")
-        return Upstream(address, token)
-
-
-_MOST_PROCESSES = 1024
-"""More than any machine has cores."""
+        return upstream_at(self.upstream or task.shufflers[-1].address, self.token)

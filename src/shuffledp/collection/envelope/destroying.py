@@ -7,24 +7,16 @@ import secrets
 from datetime import datetime
 from pathlib import Path
 
+from shuffledp.collection.envelope.hops import name_of, position_of
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.task import Task
-from shuffledp.errors import DataError, ParameterError
-
-
-def position_of(task: Task, pair: KeyPair) -> int:
-    """The place in the chain of a task that a key belongs to."""
-    for position, place in enumerate((*task.shufflers, task.analyzer)):
-        if place.key == pair.public:
-            return position
-    raise ParameterError(f"the task {task.name} does not name this key, whose public part is {pair.public}")
+from shuffledp.errors import DataError
 
 
 def what_is_lost(task: Task, pair: KeyPair, *, now: datetime) -> list[str]:
     """What becomes unreadable without the key, in sentences."""
-    position, last = position_of(task, pair), len(task.shufflers)
-    role = "the analyzer" if position == last else f"shuffler {position + 1} of {last}"
-    said = [f"It is the key of {role} of the task {task.name}."]
+    position = position_of(task, pair)
+    said = [f"It is the key of {name_of(task, position)} of the task {task.name}."]
     reads = "reports that arrive from now on" if position == 0 else "batches that were not opened yet"
     said.append(f"Without it nobody can read {reads}.")
     if now < task.closes:

@@ -93,6 +93,14 @@ def write_secret(path: str | Path, text: str) -> Path:
     return target
 
 
+def read_word(path: str | Path) -> str:
+    """The one token or secret in a file that only its owner may read."""
+    text = read_secret(path).strip()
+    if not text:
+        raise DataError(f"{path} holds no token or secret: it is empty")
+    return text
+
+
 def read_secret(path: str | Path) -> str:
     """The content of a file with a secret, which nobody but its owner may read."""
     source = Path(path)

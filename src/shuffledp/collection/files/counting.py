@@ -11,10 +11,10 @@ from pathlib import Path
 
 from shuffledp.collection.analyzer.counting import check_noise
 from shuffledp.collection.analyzer.releasing import entered_as, release_of
+from shuffledp.collection.envelope.hops import name_of, position_of
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.files.batches import find_batches
 from shuffledp.collection.files.engine import CountedBatch, open_engine
-from shuffledp.collection.files.hops import name_of, position_of
 from shuffledp.collection.reasons import Reason, Refused
 from shuffledp.collection.task import Task
 from shuffledp.errors import DataError, ParameterError

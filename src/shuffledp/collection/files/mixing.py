@@ -10,11 +10,11 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
+from shuffledp.collection.envelope.hops import layer_of, position_of
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.files.batches import find_batches
 from shuffledp.collection.files.engine import Engine, Target, open_engine
 from shuffledp.collection.files.folder import check_free, whole_folder
-from shuffledp.collection.files.hops import layer_of, position_of
 from shuffledp.collection.files.lots import Drawn, Entries, draw, lot_key
 from shuffledp.collection.files.mixed import MixedBatch, MixedFiles
 from shuffledp.collection.files.opening import ReportLayer

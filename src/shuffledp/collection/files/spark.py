@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.collection.envelope.hops import layer_of
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.envelope.opening import Layer
 from shuffledp.collection.files import in_executors
 from shuffledp.collection.files.batches import BatchFiles, write_part
 from shuffledp.collection.files.buckets import buckets_for
 from shuffledp.collection.files.engine import CountedBatch, FoundReports, Target
-from shuffledp.collection.files.hops import layer_of
 from shuffledp.collection.files.lots import LOT_BYTES, Batch, Entries
 from shuffledp.collection.files.mixed import MixedBatch
 from shuffledp.collection.files.opening import ReportLayer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from starlette.requests import ClientDisconnect, Request
@@ -38,7 +38,7 @@ async def body_of(request: Request, most: int, *, seconds: float = SLOWEST_SECON
     parts, size = [], 0
     try:
         async with asyncio.timeout(seconds):
-            async for part in _stream(request):
+            async for part in request.stream():
                 size += len(part)
                 if size > most:
                     raise Refused(Reason.TOO_LARGE)
@@ -48,10 +48,6 @@ async def body_of(request: Request, most: int, *, seconds: float = SLOWEST_SECON
     except ClientDisconnect:
         raise Refused(Reason.UNAVAILABLE, "The connection ended before the report was here.") from None
     return b"".join(parts)
-
-
-def _stream(request: Request) -> AsyncIterator[bytes]:
-    return request.stream()
 
 
 class Rate:

@@ -9,16 +9,13 @@ from functools import partial
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from shuffledp.collection.reasons import Reason, Refused
+from shuffledp.collection.service.application import application, asking_the_store, healthy, starting
 from shuffledp.collection.service.background import Background, Work
 from shuffledp.collection.service.logs import log_error
-from shuffledp.collection.service.problems import Unexpected, on_http_error, on_refused
 from shuffledp.collection.shuffler.closing import Closing
 from shuffledp.collection.shuffler.endpoints import Endpoints
 from shuffledp.collection.shuffler.group_commit import GroupCommit
@@ -32,8 +29,8 @@ def make_app(settings: Settings) -> Starlette:
     beside = _Beside(settings)
     endpoints = Endpoints(settings, beside.commits, beside.refusals)
     of_task, task = endpoints.of_task, "/v1/tasks/{name}"
-    app = Starlette(
-        routes=[
+    return application(
+        [
             Route(f"{task}/reports", of_task(endpoints.take_report), methods=["POST"]),
             Route(task, of_task(endpoints.show_task), methods=["GET"]),
             Route(f"{task}/status", of_task(endpoints.show_status), methods=["GET"]),
@@ -43,12 +40,8 @@ def make_app(settings: Settings) -> Starlette:
             Route("/health", beside.show_health, methods=["GET"]),
             Route("/metrics", endpoints.show_metrics, methods=["GET"]),
         ],
-        middleware=[Middleware(Unexpected)],
-        exception_handlers={Refused: on_refused, HTTPException: on_http_error},
         lifespan=beside.running,
     )
-    app.router.redirect_slashes = False  # an address is one of these, or there is nothing
-    return app
 
 
 @dataclass
@@ -65,11 +58,8 @@ class _Beside:
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
         """From the start of the application to its end, when no request is under way any longer."""
-        try:
+        with starting("shuffler"):
             await run_in_threadpool(self._start)
-        except Exception as error:
-            log_error("the shuffler cannot start", error)
-            raise
         try:
             yield
         finally:
@@ -78,15 +68,10 @@ class _Beside:
 
     async def show_health(self, request: Request) -> Response:
         """Whether the store answers and everything runs that should."""
-        try:
+        with asking_the_store():
             for served in self.settings.served:
                 await run_in_threadpool(self.settings.store.waiting, served.task.id)
-        except Exception as error:
-            log_error("the store does not answer", error)
-            raise Refused(Reason.UNAVAILABLE, "The store does not answer.") from None
-        if not all(thread.alive for thread in self.threads):
-            raise Refused(Reason.UNAVAILABLE, "Work that should run beside the requests has ended.")
-        return JSONResponse({"state": "ok"})
+        return healthy(self.threads)
 
     def _start(self) -> None:
         settings = self.settings
@@ -113,8 +98,8 @@ class _Beside:
             self.refusals.write()
         except Exception as error:  # only counters are lost
             log_error("refusals could not be counted", error)
-        if self.settings.owned:
+        for served in self.settings.served:
+            if served.upstream is not None:
+                served.upstream.close()
+        if self.settings.owns_store:
             self.settings.store.close()
-            for served in self.settings.served:
-                if served.upstream is not None:
-                    served.upstream.close()

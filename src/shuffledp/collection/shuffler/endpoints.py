@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from itertools import chain
-from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -14,8 +13,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from shuffledp.collection.envelope.batch import HEAD_BYTES, BatchHead
 from shuffledp.collection.reasons import Reason, Refused
 from shuffledp.collection.service import metrics
+from shuffledp.collection.service.application import asking_the_store
 from shuffledp.collection.service.limits import Rate, UnderWay, at_once, body_of
-from shuffledp.collection.service.logs import log_error
 from shuffledp.collection.service.tokens import bearer
 from shuffledp.collection.shuffler.counters import families, status_of
 from shuffledp.collection.shuffler.group_commit import GroupCommit
@@ -23,10 +22,8 @@ from shuffledp.collection.shuffler.ingestion import Ingestion
 from shuffledp.collection.shuffler.refusals import Refusals
 from shuffledp.collection.shuffler.settings import Served, Settings
 from shuffledp.collection.stores import ReadyBatch
-from shuffledp.errors import DataError
 
 Answering = Callable[[Served, Request], Awaitable[Response]]
-Answer = TypeVar("Answer")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -48,7 +45,8 @@ class Endpoints:
             try:
                 if served is None:
                     raise Refused(Reason.UNKNOWN_TASK)
-                return await _with_a_store(answer(served, request))
+                with asking_the_store():
+                    return await answer(served, request)
             except Refused as refused:
                 self._refusals.count(served.task.id if served else None, refused.reason)
                 raise
@@ -105,10 +103,11 @@ class Endpoints:
 
     async def show_metrics(self, request: Request) -> Response:
         """Counters for Prometheus."""
-        standings = {
-            name: await _with_a_store(run_in_threadpool(self._store.standing, served.task.id))
-            for name, served in self._served.items()
-        }
+        with asking_the_store():
+            standings = {
+                name: await run_in_threadpool(self._store.standing, served.task.id)
+                for name, served in self._served.items()
+            }
         text = metrics.text_of(families(standings, of_no_task=self._refusals.of_no_task))
         return Response(text, media_type=metrics.CONTENT_TYPE)
 
@@ -119,17 +118,6 @@ class Endpoints:
     def _check_next_hop(self, request: Request) -> None:
         if bearer(request.headers.get("authorization")) not in self._next_hops:
             raise Refused(Reason.NO_TOKEN)
-
-
-async def _with_a_store(answer: Awaitable[Answer]) -> Answer:
-    """An answer for which the store is needed; if that fails, it may be given later."""
-    try:
-        return await answer
-    except Refused:
-        raise
-    except DataError as error:
-        log_error("the store does not answer", error)
-        raise Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.") from None
 
 
 def _batch_id(request: Request) -> bytes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+from shuffledp.collection.envelope.hops import layer_of
 from shuffledp.collection.envelope.mixing import mix
-from shuffledp.collection.envelope.opening import Layer, Opener
+from shuffledp.collection.envelope.opening import Opener
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.service.background import until
 from shuffledp.collection.service.logs import log
@@ -24,8 +25,7 @@ class Relay:
     def __init__(self, served: Served, upstream: Upstream, store: ReportStore, *, processes: int | None) -> None:
         self._task, self._position = served.task, served.position
         self._upstream, self._store, self._processes = upstream, store, processes
-        length = self._task.onion_length(self._position)
-        self._layer = Layer(self._task.id, self._position, length, served.key.private_bytes)
+        self._layer = layer_of(served.task, served.key)
 
     def step(self, stopping: threading.Event) -> bool:
         """Takes all batches that wait upstream; one that is here already is only acknowledged."""

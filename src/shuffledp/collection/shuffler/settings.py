@@ -42,7 +42,8 @@ class Settings:
     """The tasks of a shuffler, its store, and the tokens of those who pull batches from it.
 
     `most_per_second` is of this process. `background` is off in all but one of the processes of a server. `processes`
-    open layers; `clock` gives seconds since 1970. What is `owned` is closed at the end.
+    open layers; `clock` gives seconds since 1970. All upstreams, and a store that it owns, are closed at the end of the
+    application.
     """
 
     served: Sequence[Served]
@@ -50,7 +51,7 @@ class Settings:
     next_hops: Accepted
     most_per_second: float | None = None
     background: bool = True
-    owned: bool = False
+    owns_store: bool = False
     processes: int | None = None
     every: float = LOOKS_EVERY
     clock: Callable[[], float] = time.time

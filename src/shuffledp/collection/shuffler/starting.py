@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 
-from shuffledp.collection.envelope.keys import KeyPair, read_key, read_secret
+from shuffledp.collection.envelope.keys import KeyPair, read_key, read_word
+from shuffledp.collection.service.options import read_tasks, upstream_at
 from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.service.tokens import Accepted, hash_of, read_hash
 from shuffledp.collection.shuffler.admission import Admission, Anybody, OneTimeTokens, SharedSecret
 from shuffledp.collection.shuffler.app import make_app
 from shuffledp.collection.shuffler.settings import Served, Settings
 from shuffledp.collection.stores import ReportStore, open_report_store
-from shuffledp.collection.task import Task, read_task
+from shuffledp.collection.task import Task
 from shuffledp.errors import DataError, ParameterError
 
 
@@ -61,7 +61,7 @@ class Options:
 
     def settings(self, number: int) -> Settings:
         """All files read and checked; the first process does what is to be done once."""
-        tasks = _tasks(self.tasks)
+        tasks = read_tasks(self.tasks)
         keys = [read_key(path) for path in self.keys]
         served = [self._served(task, keys) for task in tasks]
         self._check_needed(served)
@@ -71,7 +71,7 @@ class Options:
             next_hops=Accepted.of(self.next_hashes, name="--next"),
             most_per_second=self.most_per_second and self.most_per_second / self.workers,
             background=number == 0,
-            owned=True,
+            owns_store=True,
         )
 
     def _served(self, task: Task, keys: Sequence[KeyPair]) -> Served:
@@ -87,19 +87,15 @@ class Options:
             return OneTimeTokens()
         if self.admission_secret is None:
             raise ParameterError("the task takes reports with a secret only: give the file with --admission-secret")
-        return SharedSecret(Accepted((hash_of(_word(self.admission_secret)),)))
+        return SharedSecret(Accepted((hash_of(read_word(self.admission_secret)),)))
 
     def _upstream(self, task: Task, position: int) -> Upstream:
-        address = self.upstream or task.shufflers[position - 1].address
         if self.token is None:
             raise ParameterError(
                 f"the key is of shuffler {position + 1} of the task, which pulls from the one before it: give the "
                 "token that it knows with --token"
             )
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ParameterError(f"--upstream must be an address such as https://host:port, got {address!r:.80}")
-        return Upstream(address, _word(self.token))
+        return upstream_at(self.upstream or task.shufflers[position - 1].address, self.token)
 
     def _check_needed(self, served: Sequence[Served]) -> None:
         """Refuses options that would be ignored, since whoever gave them counts on them."""
@@ -114,13 +110,6 @@ class Options:
     def _add_admissions(self, served: Served, store: ReportStore) -> None:
         if self.admission_hashes is not None and not served.position and served.task.admission == "tokens":
             store.add_admissions(served.task.id, _hashes(self.admission_hashes))
-
-
-def _tasks(paths: Sequence[Path]) -> list[Task]:
-    tasks = [read_task(path) for path in paths]
-    if len({task.id for task in tasks}) < len(tasks):
-        raise ParameterError("--task names the same task twice")
-    return tasks
 
 
 def _position(task: Task, keys: Sequence[KeyPair]) -> tuple[int, KeyPair]:
@@ -143,14 +132,6 @@ def _position(task: Task, keys: Sequence[KeyPair]) -> tuple[int, KeyPair]:
         f"no --key belongs to a shuffler of the task {task.name[:16]}: it names the public keys "
         f"{', '.join(place.key[:16] for place in task.shufflers)} (first digits)"
     )
-
-
-def _word(path: Path) -> str:
-    """The token or secret in a file that only its owner may read."""
-    text = read_secret(path).strip()
-    if not text:
-        raise DataError(f"{path} holds no secret: it is empty")
-    return text
 
 
 def _hashes(path: Path) -> list[bytes]:

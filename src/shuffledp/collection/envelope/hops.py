@@ -1,4 +1,4 @@
-"""Whose key it is, and what its owner opens."""
+"""The hops of a task in order: whose key it is, what its owner opens, and what they are called."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from shuffledp.errors import ParameterError
 def position_of(task: Task, key: KeyPair) -> int:
     """Where the owner of a key is in the chain: shufflers are 0, 1, ... in their order, the analyzer is the next."""
     for position, place in enumerate([*task.shufflers, task.analyzer]):
-        if place.public_bytes == key.public_bytes:
+        if place.key == key.public:
             return position
-    raise ParameterError("the key is not that of any server of this task: give the one that was made for it")
+    raise ParameterError(
+        f"the key with the public part {key.public[:16]} is not that of any server of the task {task.name[:16]}: give "
+        "the one that was made for it"
+    )
 
 
 def layer_of(task: Task, key: KeyPair) -> Layer:
@@ -24,4 +27,4 @@ def layer_of(task: Task, key: KeyPair) -> Layer:
 
 def name_of(task: Task, position: int) -> str:
     """A hop in words."""
-    return "the analyzer" if position == len(task.shufflers) else f"shuffler {position + 1}"
+    return "the analyzer" if position == len(task.shufflers) else f"shuffler {position + 1} of {len(task.shufflers)}"
