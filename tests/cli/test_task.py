@@ -82,7 +82,7 @@ def test_what_follows_from_the_admission_is_said(folder, admission, words):
 def test_a_task_in_json(folder):
     made = json.loads(new(folder, "--json").stdout)
     task = read_task(folder / "t.json")
-    assert made["id"] == task.name
+    assert made["task"] == task.name
     assert made["guarantee"]["kept"] is True
     assert made["guarantee"]["reached_delta"] == task.check().reached
     assert made["cost"]["most_bytes"] == task.longest_report
@@ -175,7 +175,7 @@ def test_exit_codes_of_a_check(folder):
     assert command("task", "check", good, "--at-most", "0.5,1e-6").returncode == 4
     pinned = command("task", "check", good, "--pin", "0" * 64)
     assert pinned.returncode == 3
-    assert f"is not the task that was pinned: its number is {name}" in pinned.stderr
+    assert f"is not the task that was pinned: its id is {name}" in pinned.stderr
     assert command("task", "check", folder / "none.json").returncode == 3
     assert command("task", "check", changed(folder, users="many")).returncode == 3
     assert command("task", "check", good, "--at-most", "0.5").returncode == 2

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from shuffledp.cli.app import app
-from shuffledp.collection import one_machine, processes
-from shuffledp.collection.one_machine import OneMachine
-from shuffledp.collection.processes import Processes, free_ports
-from shuffledp.collection.setting_up import Command, SettingUp
+from shuffledp.collection.one_machine import machine, processes
+from shuffledp.collection.one_machine.machine import OneMachine
+from shuffledp.collection.one_machine.processes import Processes, free_ports
+from shuffledp.collection.one_machine.setting_up import Command, SettingUp
 from shuffledp.errors import DataError, ParameterError
 from tests.collection.chaos import wait_until
 

@@ -71,7 +71,7 @@ def new(
 ) -> None:
     """Make a task: a public file with the question, the noise, and the servers with their keys.
 
-    KEY is what `shuffledp keys new` prints, or a file with it. The task's number is the SHA-256 of its content.
+    KEY is what `shuffledp keys new` prints, or a file with it. The task's id is the SHA-256 of its content.
     """
     from datetime import UTC, datetime
 
@@ -122,7 +122,7 @@ def check(
     at_most: Annotated[
         str | None, option("EPSILON,DELTA", "What is allowed here, if that is less than the task claims.")
     ] = None,
-    pin: Annotated[str | None, option("NUMBER", "The number that the task must have.")] = None,
+    pin: Annotated[str | None, option("ID", "The id of the task that you were told of; another is refused.")] = None,
     json: given.Json = False,
 ) -> None:
     """Compute a task's privacy from its parameters.
@@ -136,10 +136,10 @@ def check(
     limit = None if at_most is None else parse_pair("--at-most", at_most)
     task = read_task(file)
     if pin is not None and pin.strip().lower() != task.name:
-        raise DataError(f"{file} is not the task that was pinned: its number is {task.name}")
+        raise DataError(f"{file} is not the task that was pinned: its id is {task.name}")
     promise = task.check(at_most=limit)
     if json:
-        print_json({"id": task.name, "kept": True, "promise": promise})
+        print_json({"task": task.name, "kept": True, "promise": promise})
         return
     how = "exactly" if promise.exact else "as an upper bound"
     print_sentence(
@@ -148,7 +148,7 @@ def check(
     )
     if limit is not None:
         print_sentence(f"It also gives the epsilon {limit[0]:g} and delta {limit[1]:g} that are allowed here.")
-    print_sentence(f"Number of the task: {task.name}")
+    print_sentence(f"Id of the task: {task.name}")
 
 
 def _show(task: Task, *, json: bool) -> None:

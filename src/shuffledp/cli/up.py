@@ -11,7 +11,7 @@ from shuffledp.cli.options import PLACE, flag, option, whole_number
 from shuffledp.cli.output import print_json, print_note, print_sentence
 
 if TYPE_CHECKING:
-    from shuffledp.collection.one_machine import OneMachine, Outcome
+    from shuffledp.collection.one_machine.machine import OneMachine, Outcome
 
 EXAMPLE = "shuffledp up --people 2000 --once"
 
@@ -43,7 +43,7 @@ def up(
     Ctrl-C ends all of it and leaves nothing behind.
     """
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.collection.one_machine import OneMachine
+    from shuffledp.collection.one_machine.machine import OneMachine
 
     with OneMachine(people=people, users=users, shufflers=shufflers, port=port, folder=folder) as machine:
         print_note(f"results will be at {machine.address}/releases/latest")

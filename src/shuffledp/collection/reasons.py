@@ -66,7 +66,7 @@ _MEANINGS = {
     Reason.TOO_MANY_MESSAGES: _Meaning(
         HTTPStatus.UNPROCESSABLE_ENTITY, "The report holds more messages than the task allows."
     ),
-    Reason.OTHER_BYTES: _Meaning(HTTPStatus.CONFLICT, "Another report of the same number was taken before."),
+    Reason.OTHER_BYTES: _Meaning(HTTPStatus.CONFLICT, "Another report of the same id was taken before."),
     Reason.NOT_ADMITTED: _Meaning(
         HTTPStatus.FORBIDDEN, "The task takes reports only with its secret, or with a token that is not spent."
     ),

@@ -174,7 +174,7 @@ def test_reports_become_releases_between_two_servers(tmp_path, kept, given):
             send(reports[-1])
             until(lambda: client.get(status).json()["releases"])
             release = Release.from_json(client.get(f"{analyzer}/v1/tasks/{task.name}/releases/1").text)
-            until(lambda: client.get(f"{at}/status").json()["acknowledged"])
+            until(lambda: client.get(f"{at}/status").json()["batches_acknowledged"])
     assert release.estimate.people == task.users
     assert release.privacy.guarantee == task.guarantee
     assert len(Ledger(given.ledger).entries) == 1

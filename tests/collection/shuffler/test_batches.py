@@ -163,7 +163,7 @@ def test_pulled_again_it_is_the_same_bytes_until_acknowledged_and_then_gone(tmp_
     assert len(first) == HEAD_BYTES + 5 * TASK.onion_length(1)
     assert acknowledged == [204, 204]
     assert gone.json()["reason"] == Reason.UNKNOWN_BATCH
-    assert (status["batches"], status["acknowledged"], status["waiting"]) == (1, 1, 0)
+    assert (status["batches"], status["batches_acknowledged"], status["waiting"]) == (1, 1, 0)
     settings.store.close()
     onions = [first[at : at + 20] for at in range(HEAD_BYTES, len(first), TASK.onion_length(1))]
     written = b"".join(file.read_bytes() for file in tmp_path.iterdir())

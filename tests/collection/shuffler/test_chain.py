@@ -86,7 +86,7 @@ def test_all_messages_arrive_once_and_are_deleted_upstream(chain):
     (batch,) = chain.store.ready(TASK.id)
     assert (batch.batch_id.hex(), batch.number) == (listed["id"], 8)
     assert chain.waiting() == []
-    assert chain.first.get("/status").json()["acknowledged"] == 1
+    assert chain.first.get("/status").json()["batches_acknowledged"] == 1
     assert not chain.relay.step(NEVER)
 
 

@@ -52,7 +52,7 @@ def test_the_status_is_public_and_only_counts(tmp_path):
         "users": 5,
         "waiting": 2,
         "batches": 1,
-        "acknowledged": 0,
+        "batches_acknowledged": 0,
         "short_by": None,
         "refused": {"cannot-be-opened": 1},
     }

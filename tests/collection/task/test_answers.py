@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.collection.task.answers import AnswerList, AnswerRange, AnswersElsewhere, Places
+from shuffledp.collection.task.answers import AnswerList, AnswerNumbers, AnswerRange, AnswersElsewhere
 from shuffledp.errors import TaskError
 from tests.collection.tasks import small_task
 
-LISTED = Places(["dark", "light", "5", "<script>"])
-RANGE = Places(range(-3, 4))
+LISTED = AnswerNumbers(["dark", "light", "5", "<script>"])
+RANGE = AnswerNumbers(range(-3, 4))
 OTHER, NONE = 4, 5
 
 
@@ -82,7 +82,7 @@ def test_lists_that_cannot_be_told_apart_or_printed(values):
 def test_hostile_labels_are_kept_as_they_are():
     labels = ["<b>", "a,b", '"', "'; --", "\u202e", "\N{PILE OF POO}", "a\tb", "\0"]
     AnswerList(labels).check()
-    places = Places(labels)
+    places = AnswerNumbers(labels)
     assert [places.bin_of(label) for label in labels] == list(range(len(labels)))
 
 

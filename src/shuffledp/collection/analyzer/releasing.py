@@ -18,6 +18,7 @@ from shuffledp.collection.analyzer.tally_bytes import from_bytes
 from shuffledp.collection.service.logs import log, log_error
 from shuffledp.collection.stores import KeptTally, TallyStore
 from shuffledp.collection.task import Task
+from shuffledp.collection.task.task import BETA
 from shuffledp.errors import DataError
 from shuffledp.jobs.advice import warnings
 from shuffledp.jobs.release import Release
@@ -25,9 +26,6 @@ from shuffledp.jobs.rows import surely_seen
 from shuffledp.ledger import Ledger
 from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.catalogue import CATALOGUE
-
-BETA = 0.05
-"""Intervals of collected releases hold with 95 % probability, as everywhere unless something else is asked for."""
 
 
 def release_of(

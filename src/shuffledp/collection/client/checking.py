@@ -61,8 +61,9 @@ def fetch_answers(task: Task, *, beside: Path | None, timeout: float = SECONDS) 
     A copy in the folder `beside`, of the name that its address ends with, is as good, and tells nobody that this person
     takes part. Returns the list, or None where the task has its answers.
     """
-    if not isinstance(task.answers, AnswersElsewhere) or "places" in vars(task):
+    if task.has_answers:
         return None
+    assert isinstance(task.answers, AnswersElsewhere)
     content = None if beside is None else _copy(task.answers, beside / task.answers.address.rpartition("/")[2])
     if content is None:
         content = fetch(task.answers.address, most=_MOST_LIST_BYTES, timeout=timeout)

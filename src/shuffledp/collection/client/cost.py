@@ -8,12 +8,9 @@ from dataclasses import dataclass
 
 from shuffledp.collection.envelope.report import ID_BYTES, seal_onion, seal_report
 from shuffledp.collection.task import Task
-from shuffledp.collection.task.task import SEALING_BYTES
 
 _TIMED = 16
 """Messages that are sealed to see how long one takes: a few milliseconds."""
-
-_HEAD_BYTES = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +30,7 @@ def cost(task: Task) -> Cost:
     return Cost(
         messages=expected,
         most_messages=task.most_messages,
-        bytes=SEALING_BYTES + _HEAD_BYTES + expected * task.onion_length(0),
+        bytes=task.report_length(expected),
         most_bytes=task.longest_report,
         milliseconds=_milliseconds(task, expected),
     )

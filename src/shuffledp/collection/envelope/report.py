@@ -17,12 +17,11 @@ from shuffledp.collection.envelope.hpke import info, public_key, seal, unseal
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.reasons import Reason, Refused
 from shuffledp.collection.task import Task
-from shuffledp.collection.task.task import SEALING_BYTES
+from shuffledp.collection.task.task import REPORT_HEAD_BYTES, SEALING_BYTES
 from shuffledp.errors import ParameterError
 
 ID_BYTES = 16
-_TIME_BYTES = 8
-_HEAD_BYTES = ID_BYTES + _TIME_BYTES
+_TIME_BYTES = REPORT_HEAD_BYTES - ID_BYTES
 _DIGEST_BYTES = 16
 
 
@@ -91,15 +90,15 @@ def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
     """What is inside a report, for the first shuffler; refused with its reason if it has not the form of one."""
     each = task.onion_length(0)
     if len(sealed) > task.longest_report:  # its length says how many messages it holds
-        whole = (len(sealed) - SEALING_BYTES - _HEAD_BYTES) % each == 0
+        whole = (len(sealed) - SEALING_BYTES - REPORT_HEAD_BYTES) % each == 0
         raise Refused(Reason.TOO_MANY_MESSAGES if whole else Reason.TOO_LARGE)
     inside = unseal(sealed, key.private, info(task.id, 0))
     if inside is None:
         raise Refused(Reason.CANNOT_BE_OPENED)
-    onions = inside[_HEAD_BYTES:]
-    if len(inside) < _HEAD_BYTES or not onions or len(onions) % each:
+    onions = inside[REPORT_HEAD_BYTES:]
+    if len(inside) < REPORT_HEAD_BYTES or not onions or len(onions) % each:
         raise Refused(Reason.MALFORMED)
-    time = int.from_bytes(inside[ID_BYTES:_HEAD_BYTES])
+    time = int.from_bytes(inside[ID_BYTES:REPORT_HEAD_BYTES])
     if time % task.time_precision:
         raise Refused(Reason.MALFORMED)
     return OpenedReport(inside[:ID_BYTES], time, onions, len(onions) // each)

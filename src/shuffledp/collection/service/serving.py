@@ -71,9 +71,9 @@ def serve(
             quiet_libraries()
             Server(config_of(make_app(0), certificate), lambda: log_ready(address)).run([listener])
         else:
-            from shuffledp.collection.service.processes import Processes
+            from shuffledp.collection.service.workers import Workers
 
-            Processes(make_app, listener, certificate, workers).run(lambda: log_ready(address))
+            Workers(make_app, listener, certificate, workers).run(lambda: log_ready(address))
     log("stopped")
 
 

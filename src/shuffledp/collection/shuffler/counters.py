@@ -20,7 +20,7 @@ def status_of(served: Served, standing: Standing) -> dict[str, Any]:
         "users": served.task.users,
         "waiting": standing.waiting,
         "batches": standing.batches,
-        "acknowledged": standing.acknowledged,
+        "batches_acknowledged": standing.acknowledged,
         "short_by": standing.short_by,
         "refused": dict(standing.refused),
     }

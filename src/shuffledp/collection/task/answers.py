@@ -108,7 +108,7 @@ def _check_answers(values: Sequence[str]) -> None:
             raise TaskError("an answer must be text of one line, without unpaired surrogates")
 
 
-class Places:
+class AnswerNumbers:
     """The number of every answer: the values in their order, then (other), then (none)."""
 
     def __init__(self, values: Sequence[str] | range) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from shuffledp.collection.task import exact, parameters
 from shuffledp.collection.task.answers import Answers
-from shuffledp.collection.task.task import VERSION, Admission, Claim, Named, Place, Task, moment_in_text
+from shuffledp.collection.task.task import BETA, VERSION, Admission, Claim, Named, Place, Task, moment_in_text
 from shuffledp.errors import ParameterError
 from shuffledp.jobs.advice import PRACTICAL_MESSAGES
 from shuffledp.jobs.choose import choose
@@ -15,9 +15,6 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.most_messages import most_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
-
-BETA = 0.05
-"""The planner compares errors that hold with 95 % probability, as everywhere."""
 
 
 def new_task(

@@ -20,7 +20,7 @@ from shuffledp.checks import MOST_USERS, target_delta, target_epsilon
 from shuffledp.collection.envelope.hpke import is_public_key
 from shuffledp.collection.task import exact, parameters
 from shuffledp.collection.task.addresses import check_address
-from shuffledp.collection.task.answers import AnswerList, AnswerRange, Answers, AnswersElsewhere, Places
+from shuffledp.collection.task.answers import AnswerList, AnswerNumbers, AnswerRange, Answers, AnswersElsewhere
 from shuffledp.collection.task.promise import Promise, check_promise
 from shuffledp.errors import DataError, ParameterError, TaskError
 from shuffledp.pipeline.domain import Domain
@@ -29,6 +29,12 @@ from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 VERSION = 1
 SEALING_BYTES = 48
 """What HPKE adds to a text: the sender's public key, and the tag of AES-GCM."""
+
+REPORT_HEAD_BYTES = 24
+"""What a report has before its messages: its id (16) and its time (8)."""
+
+BETA = 0.05
+"""Errors and intervals hold with 95 % probability: for the planner that chooses, for a task in words, for a release."""
 
 MOST_SHUFFLERS = 8
 """Each makes every message 48 bytes longer; trust does not grow with more."""
@@ -170,28 +176,33 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return parameters.read(self.protocol_used.name, self.protocol_used.parameters, people)
 
     @cached_property
-    def places(self) -> Places:
+    def answer_numbers(self) -> AnswerNumbers:
         """Where each answer is counted; a list that is kept elsewhere must be given with `with_answers` first."""
         if isinstance(self.answers, AnswersElsewhere):
             raise DataError(f"the list of answers of this task is at {self.answers.address}: fetch it first")
         if isinstance(self.answers, AnswerRange):
-            return Places(range(self.answers.start, self.answers.stop))
-        return Places(self.answers.values)
+            return AnswerNumbers(range(self.answers.start, self.answers.stop))
+        return AnswerNumbers(self.answers.values)
 
     def with_answers(self, content: bytes) -> Task:
         """The same task, with the file that its list of answers is kept in, if it has the right fingerprint."""
         if isinstance(self.answers, AnswersElsewhere):
-            self.__dict__["places"] = Places(self.answers.read(content))
+            self.__dict__["answer_numbers"] = AnswerNumbers(self.answers.read(content))
         return self
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the list of answers is here: in the task itself, or given with `with_answers`."""
+        return not isinstance(self.answers, AnswersElsewhere) or "answer_numbers" in self.__dict__
 
     @property
     def labels(self) -> Domain:
         """The labels of all that is counted: the answers, then (other), then (none)."""
-        return self.places.domain
+        return self.answer_numbers.domain
 
     def bin_of(self, answer: Any) -> int:
         """Where an answer is counted; every answer has a place."""
-        return self.places.bin_of(answer)
+        return self.answer_numbers.bin_of(answer)
 
     @property
     def alphabet(self) -> int:
@@ -210,10 +221,14 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         """
         return self.symbol_bytes + SEALING_BYTES * (len(self.shufflers) + 1 - max(1, position))
 
+    def report_length(self, messages: float) -> float:
+        """Bytes of a sealed report with so many messages, which may be an average."""
+        return SEALING_BYTES + REPORT_HEAD_BYTES + messages * self.onion_length(0)
+
     @property
     def longest_report(self) -> int:
         """Bytes of the longest sealed report."""
-        return SEALING_BYTES + 24 + self.most_messages * self.onion_length(0)
+        return int(self.report_length(self.most_messages))
 
     def check(self, at_most: tuple[float, float] | None = None) -> Promise:
         """Computes the privacy from the parameters; refuses a task that gives less than it claims, or than allowed."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.collection.task.answers import NONE, OTHER, AnswerRange, AnswersElsewhere
-from shuffledp.collection.task.task import Place, Task
+from shuffledp.collection.task.task import BETA, Place, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.words import (
     counted,
@@ -23,15 +23,12 @@ from shuffledp.words import (
 if TYPE_CHECKING:
     from shuffledp.collection.client.cost import Cost
 
-_BETA = 0.05
-"""Errors are said with the probability with which the planner compares them."""
-
 _LISTED = 12
 """More answers than this are not read in a sentence."""
 
 _ADMITTED = {
     "anybody": (
-        "Anybody may send a report, as often as they like under different numbers. Whoever wants to find out about one "
+        "Anybody may send a report, as often as they like under different ids. Whoever wants to find out about one "
         "person can therefore fill a group with reports of their own and be left with that person's messages; that "
         "enough of a group are really other people ({honest}) rests on nobody doing so."
     ),
@@ -61,7 +58,7 @@ def in_words(task: Task, *, cost: Cost | None = None, now: datetime | None = Non
     }
     if cost is not None:
         parts["Cost for each person"] = _cost(cost)
-    parts["Number of the task"] = (
+    parts["Id of the task"] = (
         f"{task.name}. It stands for the whole task: question, answers, noise, servers and keys. Compare it with what "
         "others were given."
     )
@@ -72,7 +69,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
     """The same for machines."""
     promise, broken = promise_of(task)
     return {
-        "id": task.name,
+        "task": task.name,
         "question": task.question,
         "answers": task.answers.size,
         "protocol": task.protocol_used.name,
@@ -92,7 +89,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "shufflers": [{"address": place.address, "key": place.key} for place in task.shufflers],
         "analyzer": {"address": task.analyzer.address, "key": task.analyzer.key},
         "most_messages": task.most_messages,
-        "error": {"beta": _BETA, "people": task.protocol.error(_BETA).simultaneous},
+        "error": {"beta": BETA, "people": task.protocol.error(BETA).simultaneous},
         "cost": cost,
     }
 
@@ -175,9 +172,9 @@ def _leaves(task: Task) -> str:
 
 
 def _accuracy(task: Task) -> str:
-    error = task.protocol.error(_BETA).simultaneous
+    error = task.protocol.error(BETA).simultaneous
     return (
-        f"With a chance of at least {sure_percent(_BETA)} % no published count of a group is off by more than "
+        f"With a chance of at least {sure_percent(BETA)} % no published count of a group is off by more than "
         f"{people_at_most(error)} ({percent_at_most(error, task.users)} of its people)."
     )
 

@@ -33,25 +33,25 @@ _PAUSE = 0.5
 """Seconds between looks at whether processes live, and before one that ended is started again."""
 
 
-class Processes:
+class Workers:
     """The processes of a server, numbered from 0."""
 
     def __init__(
-        self, make_app: MakeApp, listener: socket.socket, certificate: Certificate | None, workers: int
+        self, make_app: MakeApp, listener: socket.socket, certificate: Certificate | None, number: int
     ) -> None:
         self._make_app, self._listener, self._certificate = make_app, listener, certificate
         self._context = get_context("spawn")  # not forked: libraries have threads, whose locks a fork would copy
         self._running: dict[int, tuple[BaseProcess, Connection]] = {}
-        self._workers = workers
+        self._number = number
         self._stopping = False
 
     def run(self, ready: Callable[[], None]) -> None:
         """Until a signal."""
         with signals_handled(self._stop):
             try:
-                for number in range(self._workers):
+                for number in range(self._number):
                     self._start(number)
-                if all(self._has_started(number) for number in range(self._workers)):
+                if all(self._has_started(number) for number in range(self._number)):
                     ready()
                     self._watch()
                 elif not self._stopping:

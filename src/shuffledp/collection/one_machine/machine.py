@@ -20,8 +20,8 @@ import httpx
 import numpy as np
 
 from shuffledp.checks import whole
-from shuffledp.collection.processes import Processes, free_ports
-from shuffledp.collection.setting_up import TASK, SettingUp
+from shuffledp.collection.one_machine.processes import Processes, free_ports
+from shuffledp.collection.one_machine.setting_up import TASK, SettingUp
 from shuffledp.collection.task.task import MOST_SHUFFLERS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.jobs.release import Release
