@@ -18,7 +18,7 @@ from benchmarks.load import write_requests
 from benchmarks.timing import table
 from shuffledp.collection.client.client import new_report
 from shuffledp.collection.envelope.keys import KeyPair, write_key
-from shuffledp.collection.processes import free_ports
+from shuffledp.collection.one_machine.processes import free_ports
 from shuffledp.collection.task import AnswerRange, Place, read_task
 from shuffledp.collection.task.making import new_task
 

@@ -66,7 +66,7 @@ _ONE_MACHINE = (
     Fault(
         name="up-leaves-what-its-servers-started",
         harm="Processes that hold keys go on after everything has ended.",
-        file="collection/processes.py",
+        file="collection/one_machine/processes.py",
         old="os.killpg(each.process.pid, signal.SIGKILL)",
         new="each.process.kill()",
         tests=(f"{_UP}::test_whoever_does_not_end_when_asked_is_ended",),
@@ -74,7 +74,7 @@ _ONE_MACHINE = (
     Fault(
         name="up-leaves-its-keys-on-the-disk",
         harm="Private keys and stores stay in a folder for temporary files.",
-        file="collection/one_machine.py",
+        file="collection/one_machine/machine.py",
         old="if self._given is None:\n                shutil",
         new="if self._given is not None:\n                shutil",
         tests=(f"{_UP}::test_an_interrupt_ends_everything_and_leaves_nothing",),
@@ -82,7 +82,7 @@ _ONE_MACHINE = (
     Fault(
         name="up-goes-on-without-a-server",
         harm="A server that died is not noticed, and whoever waits is told nothing.",
-        file="collection/processes.py",
+        file="collection/one_machine/processes.py",
         old="if code is not None and not (self.ends and code in _HAS_RESULT):",
         new="if code is not None and code > 0:",
         tests=(f"{_UP}::test_a_server_that_dies_is_named_with_the_reason",),

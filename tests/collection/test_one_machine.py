@@ -80,7 +80,7 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
 
 def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
     """Servers that only wait, since starting is not what this is about."""
-    monkeypatch.setattr(one_machine, "_PATIENCE", 10.0)
+    monkeypatch.setattr(machine, "_PATIENCE", 10.0)
     monkeypatch.setattr(processes.sys, "executable", "/bin/sleep")
     monkeypatch.setattr(processes, "_COMMAND", ("60",))
     monkeypatch.setattr(
