@@ -128,6 +128,10 @@ class People:
     def done(self):
         return len(self.acknowledged) == self._goal
 
+    def went_on(self, before):
+        """Whether more were acknowledged than before, or all are."""
+        return self.done or len(self.acknowledged) > before
+
     def _send(self):
         while not self._stopping.is_set():
             try:

@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from shuffledp.cli.app import app
-from shuffledp.collection.one_machine import machine, processes
+from shuffledp.collection.one_machine import machine as whole
+from shuffledp.collection.one_machine import processes
 from shuffledp.collection.one_machine.machine import OneMachine
 from shuffledp.collection.one_machine.processes import Processes, free_ports
 from shuffledp.collection.one_machine.setting_up import Command, SettingUp
@@ -80,7 +81,7 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
 
 def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
     """Servers that only wait, since starting is not what this is about."""
-    monkeypatch.setattr(machine, "_PATIENCE", 10.0)
+    monkeypatch.setattr(whole, "_PATIENCE", 10.0)
     monkeypatch.setattr(processes.sys, "executable", "/bin/sleep")
     monkeypatch.setattr(processes, "_COMMAND", ("60",))
     monkeypatch.setattr(
