@@ -22,6 +22,12 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_auto_num_workers(config):
+    """One more than cores: tests of servers wait most of the time."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_node_collection_finished(node, ids):
     """Workers that forget groups, as with pytest 9.2 and pytest-xdist 3.8, would start Spark several times and late."""
     lost = [name for name in ids if "/test_spark" in name and not name.endswith("@spark")]
