@@ -11,6 +11,7 @@ from benchmarks import (
     collected_files,
     engines,
     files,
+    kills,
     law,
     messages,
     opening,
@@ -34,6 +35,7 @@ ALL = {
     "client": client,
     "opening": opening,
     "reports": reports,
+    "kills": kills,
     "collected-files": collected_files,
 }
 

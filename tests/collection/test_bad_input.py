@@ -16,9 +16,9 @@ from shuffledp.collection.envelope.keys import KeyPair, write_key
 from shuffledp.collection.envelope.report import seal_report
 from shuffledp.collection.service.tokens import new_token
 from tests.collection.chaos import attempt, wait_until
+from tests.collection.killing import assert_exact
 from tests.collection.servers import Collection
 from tests.collection.tasks import small_task
-from tests.collection.test_kills import assert_exact
 
 USERS = 10
 

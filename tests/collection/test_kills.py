@@ -14,65 +14,30 @@ import subprocess
 import tempfile
 import time
 import warnings
-from functools import partial, reduce
-from operator import add
 from pathlib import Path
 
-import httpx
-import numpy as np
 import psycopg
 import pytest
 
 from tests.collection.chaos import People, Proxy, free_port, wait_until
-from tests.collection.servers import Collection, counts_of
+from tests.collection.killing import USERS, after_kills, assert_exact, reports_of
+from tests.collection.servers import Collection
 
-KILLS, USERS, BATCHES = 100, 25, 16
+KILLS, BATCHES = 100, 16
 KILLS_ON_POSTGRES = 11
-
-
-def reports_of(collection, people, rng):
-    """Reports by their bytes, each with its messages."""
-    return dict(collection.report(rng.choice(["dark", "light", "system", "zebra", None])) for _ in range(people))
-
-
-def assert_exact(collection, reports):
-    """The analyzer's counts are those of the messages, and every batch is whole."""
-    batches = len(reports) // collection.task.users
-    wait_until(lambda: len(collection.tallies()) == batches, seconds=120, what="all batches to be counted")
-    messages = np.array([message for made in reports.values() for message in made])
-    tallies = collection.tallies()
-    total = reduce(add, tallies)
-    assert counts_of(collection.task, total) == counts_of(collection.task, collection.task.protocol.tally(messages))
-    assert sum(tally.messages for tally in tallies) == messages.size
 
 
 @pytest.mark.slow
 def test_after_a_hundred_kills_every_acknowledged_report_is_counted_once(tmp_path):
-    """Shuffler and analyzer on SQLite; people and the analyzer reach the shuffler over a bad network."""
-    rng, seed = random.Random(), random.randrange(10**6)
-    port = free_port()
-    with Proxy(port, seed=seed) as proxy:
-        collection = Collection(tmp_path, reached={0: proxy.port}, users=USERS, epsilon=8.0, delta=1e-2)
-        collection.servers[0] = collection.server(0, port=port)
-        reports = reports_of(collection, USERS * BATCHES, rng)
-        with collection, People(proxy.port, collection.task.name, reports, seed=seed, pause=0.3) as people:
-            for kill in range(KILLS):
-                if kill % 4 == 0:  # it goes on all the while, however slow the machine
-                    wait_until(
-                        partial(people.went_on, len(people.acknowledged)), seconds=60, what="a report to be taken"
-                    )
-                time.sleep(rng.random() * 0.4)
-                server = rng.choice(collection.servers)
-                server.kill()
-                server.start()
-            wait_until(lambda: people.done, seconds=120, what="everybody to be acknowledged")
-            assert people.acknowledged == set(reports)
-            assert_exact(collection, reports)
-            assert sum(server.kills for server in collection.servers) == KILLS
-            assert min(server.kills for server in collection.servers) >= 20
-            assert {"slow", "cut request", "cut answer"} <= set(proxy.happened)
-            status = httpx.get(f"http://127.0.0.1:{port}/v1/tasks/{collection.task.name}/status", trust_env=False)
-            assert status.json()["waiting"] == 0
+    """Two shufflers and an analyzer on SQLite; people and the second shuffler reach the first over a bad network."""
+    survived = after_kills(tmp_path, kills=KILLS, batches=BATCHES, shufflers=2)
+    assert sum(survived.kills.values()) == KILLS
+    assert min(survived.kills.values()) >= 10
+    assert len(survived.kills) == 3
+    assert USERS < survived.acknowledged_meanwhile <= survived.acknowledged == USERS * BATCHES
+    assert survived.messages >= survived.acknowledged
+    assert {"slow", "cut request", "cut answer"} <= set(survived.connections)
+    assert survived.answers[None] > 0  # requests without an answer were sent again
 
 
 @pytest.fixture
