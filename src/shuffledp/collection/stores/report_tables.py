@@ -1,9 +1,10 @@
 """The tables of a shuffler.
 
-Nothing says which onions came with which report id: `seen` remembers ids and digests, so that a report counts once,
+No table says which onions came with which report id: `seen` remembers ids and digests, so that a report counts once,
 and a report's onions are under a random place of the store's own choosing. Places also decide which reports make a
 batch, so that nobody has a say in it by choosing an id. Reports that were stored by one transaction have places near
-one another; that is all that is said of when they came (and what the database's own numbers of transactions say too).
+one another; that is all that is said of when they came. The database's own records of its transactions say more, which
+rows were written together and in which order: SQLite's log until it is emptied, PostgreSQL's number in every row.
 No table has a time or an address, and no token is beside a report.
 """
 
