@@ -51,6 +51,16 @@ def test_files_that_are_no_database_stay_as_they_are(tmp_path, content):
     assert (tmp_path / "store.db").read_bytes() == content
 
 
+def test_a_damaged_store_is_not_to_be_replaced_by_a_copy(tmp_path):
+    """Its reports may be in a batch by now: from a copy they would get into another one too."""
+    open_report_store(tmp_path / "store.db").close()
+    content = bytearray((tmp_path / "store.db").read_bytes())
+    content[100:4000] = b"x" * 3900
+    (tmp_path / "store.db").write_bytes(content)
+    with pytest.raises(DataError, match=r"damaged: make new tasks and a new store .* would be counted again"):
+        open_report_store(tmp_path / "store.db")
+
+
 def test_somebody_elses_database_stays_as_it_is(tmp_path):
     connection = sqlite3.connect(tmp_path / "store.db")
     connection.execute("CREATE TABLE birds (name TEXT)")

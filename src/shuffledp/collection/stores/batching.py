@@ -45,7 +45,7 @@ def close(transaction: Transaction, task: int, users: int, *, state: str = CLOSE
         "DELETE FROM waiting WHERE task = ? AND place IN (SELECT place FROM members WHERE batch_id = ?)", task, batch_id
     )
     if not chosen == moved == users:
-        raise DataError("the store has counted other reports than it holds: it is damaged; go back to a copy")
+        raise DataError("the store has counted other reports than it holds: it is damaged; make new tasks")
     count(transaction, task, waiting=-users)
     columns = ("batch_id", "task", "state", "people", "number", "pieces", "tidy")
     transaction.insert("batches", columns, [(batch_id, task, state, users, 0, 0, 0)])

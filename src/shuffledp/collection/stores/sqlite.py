@@ -174,7 +174,10 @@ class SQLiteDatabase:
         if code == sqlite3.SQLITE_NOTADB:
             return DataError(f"{self._path} is not a store, but another kind of file: give another file")
         if code == sqlite3.SQLITE_CORRUPT:
-            return DataError(f"the store {self._path} is damaged: go back to a copy, or give another file")
+            return DataError(
+                f"the store {self._path} is damaged: make new tasks and a new store for them. In an older copy, or an "
+                "empty store, reports that were in a batch already would be counted again"
+            )
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return DataError(
                 f"cannot write the store {self._path}: is the disk full? What was acknowledged is kept; try again"
