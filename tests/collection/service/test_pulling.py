@@ -1,13 +1,14 @@
 """The client of a hop upstream, against one that sends what it should not."""
 
 import json
+import math
 from contextlib import closing
 
 import httpx
 import pytest
 
 from shuffledp.collection.envelope.batch import BatchHead
-from shuffledp.collection.service.pulling import ATTEMPTS, Upstream, UpstreamError
+from shuffledp.collection.service.pulling import _MOST_BYTES, ATTEMPTS, Upstream, UpstreamError
 from tests.collection.tasks import small_task
 
 TASK = small_task(users=5, epsilon=8.0, delta=1e-2).task
@@ -137,7 +138,11 @@ def test_a_refusal_is_not_asked_again(status, words):
 @pytest.mark.parametrize(
     "content",
     [b"", b"[]", b"{}", b'{"batches": 1}', b'{"batches": [1]}', b'{"batches": [{"id": "00", "number": 1}]}', b"<html>"]
-    + [json.dumps({"batches": [{"id": BATCH.hex(), "number": number}]}).encode() for number in (-1, "x", None)],
+    + [
+        json.dumps({"batches": [{"id": BATCH.hex(), "number": number}]}).encode()
+        for number in (-1, "x", None, math.inf)
+    ]
+    + [b'{"batches":' + b"[" * 100_000],
 )
 def test_what_is_no_list_of_batches_is_noticed(content):
     with upstream(content) as hop, pytest.raises(UpstreamError, match="list of batches"):
@@ -148,3 +153,8 @@ def test_no_error_shows_the_token():
     with upstream(httpx.ConnectError("secret")) as hop, pytest.raises(UpstreamError) as error:
         hop.ready(TASK)
     assert "secret" not in str(error.value)
+
+
+def test_a_list_without_end_is_not_read_to_its_end():
+    with upstream(b" " * (_MOST_BYTES + 1)) as hop, pytest.raises(UpstreamError, match="without end"):
+        hop.ready(TASK)

@@ -6,6 +6,7 @@ follow. Asked again before it is acknowledged, a batch is the same bytes, so wha
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 """Seconds of silence: the store of a busy hop may let readers wait for some."""
 
 _BATCH_ID_BYTES = 16
+
+_MOST_BYTES = 1 << 24
+"""Of a list of batches: two hundred thousand of them."""
 
 
 class UpstreamError(DataError):
@@ -54,8 +58,8 @@ class Upstream:
         """The batches that wait to be pulled."""
         answer = self._trying(lambda: self._asked("GET", self._batches(task)))
         try:
-            return [_listed(each) for each in answer.json()["batches"]]
-        except (TypeError, KeyError, ValueError):
+            return [_listed(each) for each in json.loads(answer)["batches"]]
+        except (TypeError, KeyError, ValueError, OverflowError, RecursionError):
             raise UpstreamError("the hop upstream does not answer with a list of batches") from None
 
     @contextmanager
@@ -75,17 +79,21 @@ class Upstream:
     def _batches(self, task: Task) -> str:
         return f"{self._address}/v1/tasks/{task.name}/batches"
 
-    def _asked(self, method: str, address: str) -> httpx.Response:
-        with self._reaching():
-            answer = self._client.request(method, address, headers=self._headers)
-        _check(answer)
-        return answer
+    def _asked(self, method: str, address: str) -> bytes:
+        content = bytearray()
+        with self._reaching(), self._stream(address, method) as answer:
+            _check(answer)
+            for part in answer.iter_bytes():
+                content += part
+                if len(content) > _MOST_BYTES:
+                    raise UpstreamError("the hop upstream answers without end")
+        return bytes(content)
 
-    def _stream(self, address: str) -> Any:
+    def _stream(self, address: str, method: str = "GET") -> Any:
         # the bytes as they are: nothing on the way may compress what is checked by its length
-        return self._client.stream("GET", address, headers=self._headers | {"accept-encoding": "identity"})
+        return self._client.stream(method, address, headers=self._headers | {"accept-encoding": "identity"})
 
-    def _trying(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
+    def _trying(self, ask: Callable[[], bytes]) -> bytes:
         for attempt in range(1, ATTEMPTS):
             try:
                 return ask()
