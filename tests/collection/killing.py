@@ -4,7 +4,7 @@ import random
 import time
 from collections import Counter
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 
 import numpy as np
@@ -58,7 +58,10 @@ def after_kills(folder, *, kills, batches, shufflers):
         collection.servers[0] = collection.server(0, port=port)
         reports = reports_of(collection, USERS * batches, rng)
         with collection, People(proxy.port, collection.task.name, reports, seed=seed, pause=_PACE) as people:
-            for _ in range(kills):
+            for kill in range(kills):
+                if kill % 4 == 0:  # it goes on all the while, however slow the machine
+                    before = len(people.acknowledged)
+                    wait_until(partial(people.went_on, before), seconds=60, what="a report to be taken")
                 time.sleep(rng.random() * _LONGEST_PAUSE)
                 server = rng.choice(collection.servers)
                 server.kill()

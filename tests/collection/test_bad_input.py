@@ -60,7 +60,16 @@ def test_reports_to_another_key_or_of_another_task(collection):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("header", [None, "Bearer", f"Bearer {new_token()}", "Basic abc", "the token of somebody else"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "Bearer",
+        pytest.param(f"Bearer {new_token()}", id="a new token"),
+        "Basic abc",
+        "the token of somebody else",
+    ],
+)
 def test_without_the_token_nobody_gets_anything(collection, header):
     """Neither lists nor batches, and nobody can acknowledge one away."""
     at = f"http://127.0.0.1:{collection.ports[0]}/v1/tasks/{collection.task.name}/batches"

@@ -34,7 +34,7 @@ def test_after_a_hundred_kills_every_acknowledged_report_is_counted_once(tmp_pat
     assert sum(survived.kills.values()) == KILLS
     assert min(survived.kills.values()) >= 10
     assert len(survived.kills) == 3
-    assert USERS < survived.acknowledged_meanwhile <= survived.acknowledged == USERS * BATCHES
+    assert KILLS // 4 <= survived.acknowledged_meanwhile <= survived.acknowledged == USERS * BATCHES
     assert survived.messages >= survived.acknowledged
     assert {"slow", "cut request", "cut answer"} <= set(survived.connections)
     assert survived.answers[None] > 0  # requests without an answer were sent again

@@ -4,8 +4,9 @@ import random
 
 import pytest
 
+from shuffledp.collection.blocks import in_blocks
 from shuffledp.collection.envelope import opening
-from shuffledp.collection.envelope.opening import Opener, in_blocks
+from shuffledp.collection.envelope.opening import Opener
 from shuffledp.collection.envelope.report import seal_onion
 from tests.collection.tasks import small_task
 

@@ -16,6 +16,7 @@ from typing import Self
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from shuffledp.collection.blocks import in_blocks
 from shuffledp.collection.envelope.hpke import info, unseal
 
 AT_ONCE = 4096
@@ -82,16 +83,3 @@ class Opener:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-def in_blocks(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The same bytes cut anew into blocks of this size, of which the last may be shorter."""
-    rest = bytearray()
-    for chunk in chunks:
-        rest += chunk
-        whole = len(rest) - len(rest) % size
-        for at in range(0, whole, size):
-            yield bytes(rest[at : at + size])
-        del rest[:whole]
-    if rest:
-        yield bytes(rest)

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from shuffledp.collection.blocks import in_blocks
 from shuffledp.collection.envelope.hops import name_of
-from shuffledp.collection.envelope.opening import in_blocks
 from shuffledp.collection.files.reports import KIND as REPORTS
 from shuffledp.collection.files.tables import (
     about,

@@ -18,6 +18,7 @@ import httpx
 from shuffledp.collection.envelope.batch import HEAD_BYTES, BatchHead
 from shuffledp.collection.reasons import Refused
 from shuffledp.collection.stores import ReadyBatch
+from shuffledp.collection.stores.batching import BATCH_ID_BYTES
 from shuffledp.collection.task import Task
 from shuffledp.errors import DataError
 
@@ -26,8 +27,6 @@ ATTEMPTS = 3
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 """Seconds of silence: the store of a busy hop may let readers wait for some."""
-
-_BATCH_ID_BYTES = 16
 
 _MOST_BYTES = 1 << 24
 """Of a list of batches: two hundred thousand of them."""
@@ -128,7 +127,7 @@ def _check(answer: httpx.Response) -> None:
 
 def _listed(each: Any) -> ReadyBatch:
     batch_id, number = bytes.fromhex(each["id"]), int(each["number"])
-    if len(batch_id) != _BATCH_ID_BYTES or number < 0:
+    if len(batch_id) != BATCH_ID_BYTES or number < 0:
         raise ValueError
     return ReadyBatch(batch_id=batch_id, number=number)
 

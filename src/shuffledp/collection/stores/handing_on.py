@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
+from shuffledp.collection.blocks import in_blocks
 from shuffledp.collection.stores.batching import BATCH_ID_BYTES, BLOCK, CLOSED, MIXED
 from shuffledp.collection.stores.database import ConflictError, Database, Transaction
 from shuffledp.collection.stores.tidying import delete_abandoned_drafts, delete_draft
@@ -32,7 +33,7 @@ def write_draft(database: Database, batch_id: bytes, blocks: Iterable[bytes]) ->
             return None
         transaction.insert("drafts", ("batch_id", "draft"), [(batch_id, draft)])
     try:
-        for piece in _pieces(blocks):
+        for piece in in_blocks(blocks, BLOCK):
             with database.changing() as transaction:
                 transaction.lock(f"drafts {batch_id.hex()}")
                 if not _is_there(transaction, batch_id, draft):
@@ -87,18 +88,6 @@ def count_refusals(transaction: Transaction, task: int, reasons: Mapping[str, in
 
 def _is_there(transaction: Transaction, batch_id: bytes, draft: bytes) -> bool:
     return bool(transaction.rows("SELECT 1 FROM drafts WHERE batch_id = ? AND draft = ?", batch_id, draft))
-
-
-def _pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces of one size."""
-    rest = bytearray()
-    for block in blocks:
-        rest += block
-        while len(rest) >= BLOCK:
-            yield bytes(rest[:BLOCK])
-            del rest[:BLOCK]
-    if rest:
-        yield bytes(rest)
 
 
 def _read(database: Database, draft: bytes, pieces: int) -> Iterator[bytes]:
