@@ -82,7 +82,7 @@ _ONCE = (
         name="a-report-is-handed-out-before-it-is-durable",
         harm="After a loss of power a person answers twice.",
         file="collection/client/journal.py",
-        old="            _sync_folder(self.folder)  # whoever entered it: what is handed out here is durable\n",
+        old="            sync_folder(self.folder)  # whoever entered it: what is handed out here is durable\n",
         new="",
         tests=(f"{_JOURNAL}::test_a_report_is_durable_before_it_has_its_name_and_the_name_before_it_is_handed_out",),
     ),

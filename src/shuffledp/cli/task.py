@@ -228,8 +228,9 @@ def _place(name: str, text: str) -> Place:
 def _public_key(text: str) -> str:
     """64 hexadecimal digits as they are; otherwise those of a file, or of the private key in a file."""
     from shuffledp.collection.envelope.keys import read_key
+    from shuffledp.collection.task.exact import is_hexadecimal
 
-    if _is_public(text):
+    if is_hexadecimal(text.lower()):
         return text.lower()
     path = Path(text)
     try:
@@ -238,11 +239,7 @@ def _public_key(text: str) -> str:
         raise ParameterError(
             f"a public key has 64 hexadecimal digits, or is in a file that can be read; got {shortened(text)}"
         ) from None
-    return content.lower() if _is_public(content) else read_key(path).public
-
-
-def _is_public(text: str) -> bool:
-    return len(text) == 64 and not set(text.lower()) - set("0123456789abcdef")
+    return content.lower() if is_hexadecimal(content.lower()) else read_key(path).public
 
 
 def _admission(text: str) -> Admission:

@@ -34,6 +34,17 @@ def refuse_same(path: Path, others: Iterable[Path], what: str) -> None:
             raise ParameterError(f"{what} may not be the same file as an input: {path}")
 
 
+def sync_folder(folder: Path) -> None:
+    """Makes names that were given or taken away in a folder durable, where the platform can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file that is never seen half written."""
     check_folder(path)

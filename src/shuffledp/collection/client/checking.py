@@ -9,6 +9,7 @@ from pathlib import Path
 from shuffledp.collection.client.sending import SECONDS, fetch
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.task import AnswersElsewhere, Promise, Task, moment_in_text
+from shuffledp.collection.task.exact import is_hexadecimal
 from shuffledp.errors import ParameterError, RefusedError, TaskError, UnreachableError
 
 _MOST_LIST_BYTES = 1 << 28
@@ -40,7 +41,7 @@ def check_pin(task: Task, pin: str | bytes | None) -> None:
     if pin is None:
         return
     text = pin.hex() if isinstance(pin, bytes) else pin
-    if not isinstance(text, str) or len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
+    if not isinstance(text, str) or not is_hexadecimal(text.lower()):
         raise ParameterError("pin must be the id of a task: 64 hexadecimal digits, all of them")
     if text.lower() != task.name:
         raise TaskError(f"this is the task {task.name}, and not {text.lower()}, the one that is pinned: do not answer")

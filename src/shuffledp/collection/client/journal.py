@@ -21,6 +21,7 @@ import msgspec
 
 from shuffledp.collection.task import Task
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.report.whole_file import sync_folder
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -85,7 +86,7 @@ class Journal:
         with self._clear_errors(), self._written(task, entry) as whole:
             with suppress(FileExistsError, FileNotFoundError):  # somebody was faster, and may have sent it by now
                 os.link(whole, self.path(task))  # unlike a renaming, this never replaces a file
-            _sync_folder(self.folder)  # whoever entered it: what is handed out here is durable
+            sync_folder(self.folder)  # whoever entered it: what is handed out here is durable
         kept = self.read(task)
         if kept is None:
             raise DataError(f"the journal {self.path(task)} was removed while it was written")
@@ -101,7 +102,7 @@ class Journal:
                 whole.replace(self.path(task))
             for left in self.folder.glob(f".{task.name}.*"):  # of a process that was killed while it wrote
                 left.unlink(missing_ok=True)
-            _sync_folder(self.folder)
+            sync_folder(self.folder)
 
     @contextmanager
     def _written(self, task: Task, entry: Entry) -> Iterator[Path]:
@@ -130,7 +131,7 @@ class Journal:
             missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             for folder in reversed(missing):
                 folder.mkdir(mode=0o700, exist_ok=True)
-                _sync_folder(folder.parent)
+                sync_folder(folder.parent)
             others = self.folder.stat().st_mode & _OTHERS
         if os.name == "posix" and others:
             raise DataError(
@@ -148,14 +149,3 @@ def default_folder() -> Path:
     else:
         base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "shuffledp" / "reports"
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes new names in a folder durable, where the platform can."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,6 +11,7 @@ from shuffledp.collection.envelope.hops import name_of, position_of
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.task import Task
 from shuffledp.errors import DataError
+from shuffledp.report.whole_file import sync_folder
 
 
 def what_is_lost(task: Task, pair: KeyPair, *, now: datetime) -> list[str]:
@@ -37,10 +38,6 @@ def destroy(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         path.unlink()
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
     except OSError as error:
         raise DataError(f"{path} could not be destroyed: {error.strerror}") from None

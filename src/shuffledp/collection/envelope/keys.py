@@ -14,6 +14,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.report.whole_file import sync_folder
 
 _KIND = "shuffledp private key 1"
 
@@ -87,6 +88,7 @@ def write_secret(path: str | Path, text: str) -> Path:
             file.write(text + "\n")
             file.flush()
             os.fsync(file.fileno())
+        sync_folder(target.parent)
     except OSError as error:  # a half of a secret is none
         target.unlink(missing_ok=True)
         raise DataError(f"{target} cannot be written: {error.strerror}") from None

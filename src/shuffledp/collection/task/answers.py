@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from shuffledp.collection.task.addresses import check_address
+from shuffledp.collection.task.exact import is_hexadecimal
 from shuffledp.errors import TaskError
 from shuffledp.pipeline.domain import Domain
 
@@ -72,7 +73,7 @@ class AnswersElsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     def check(self) -> None:
         """Refuses an address or a fingerprint that is none."""
         check_address(self.address, "the list of answers")
-        if len(self.sha256) != 64 or set(self.sha256) - set("0123456789abcdef"):
+        if not is_hexadecimal(self.sha256):
             raise TaskError("the sha256 of a list of answers must be 64 hexadecimal digits, in small letters")
         if not 0 < self.size <= MOST_ANSWERS - 2:
             raise TaskError(f"the size of a list of answers must lie between 1 and 2^32 - 2, got {self.size}")

@@ -12,6 +12,11 @@ _WRITTEN = re.compile(r"(0|[1-9][0-9]{0,15})(?:/2\^([1-9][0-9]{0,3}))?")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,30})?(e-[1-9][0-9]{0,2})?")
 
 
+def is_hexadecimal(text: str, digits: int = 64) -> bool:
+    """Whether a text is so many hexadecimal digits in small letters: as many as a SHA-256 or a public key has."""
+    return len(text) == digits and not set(text) - set("0123456789abcdef")
+
+
 def written(number: float) -> str:
     """A number that is not negative as numerator/2^k, in lowest terms, or as a whole number."""
     exact = Fraction(number)

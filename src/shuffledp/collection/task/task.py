@@ -64,7 +64,7 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def check(self, name: str) -> None:
         """Refuses an address or a key that cannot be one."""
         check_address(self.address, name)
-        if len(self.key) != 64 or set(self.key) - set("0123456789abcdef"):
+        if not exact.is_hexadecimal(self.key):
             raise TaskError(f"the key of {name} must be 64 hexadecimal digits, in small letters")
         if not is_public_key(self.public_bytes):
             raise TaskError(f"the key of {name} is no public key: `shuffledp keys new` makes one")
