@@ -82,10 +82,15 @@ class Proxy:
 
 def attempt(port, name, sealed, *, token=None, timeout=5.0):
     """The status of one request, or None if there was no whole answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     headers = {"Content-Type": "application/octet-stream"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    return status_over(connection, "POST", f"/v1/tasks/{name}/reports", body=sealed, headers=headers)
+
+
+def status_over(connection, method, path, **request):
+    """The status of one request, or None if there was no whole answer; the connection ends."""
     try:
-        connection.request("POST", f"/v1/tasks/{name}/reports", body=sealed, headers=headers)
+        connection.request(method, path, **request)
         answer = connection.getresponse()
         answer.read()
         return answer.status

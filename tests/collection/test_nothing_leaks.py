@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from shuffledp.collection.service.tokens import hash_of, new_token
-from tests.collection.chaos import wait_until
+from tests.collection.chaos import status_over, wait_until
 from tests.collection.servers import Collection
 
 SENDER, FORWARDED = "127.0.0.77", "203.0.113.99"
@@ -30,15 +30,7 @@ def sent(port, path, body, *, token=None, method="POST"):
         "Forwarded": f"for={FORWARDED}",
         "Referer": f"http://{MARK}/",
     } | ({"Authorization": f"Bearer {token}"} if token else {})
-    try:
-        connection.request(method, path, body=body, headers=headers)
-        answer = connection.getresponse()
-        answer.read()
-        return answer.status
-    except (OSError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
+    return status_over(connection, method, path, body=body, headers=headers)
 
 
 def send_nonsense(port, name):

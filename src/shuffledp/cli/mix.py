@@ -79,7 +79,7 @@ def mix(
     if mixed.reports is not None and asked.admission != "anybody":
         print_note("note: this task admits not everybody; whoever wrote the files must have checked who may report")
     if json:
-        print_json(mixed.to_plain())
+        print_json({"task": asked.name, **mixed.to_plain()})
     else:
         for sentence in mixed.sentences(asked.users):
             print_sentence(sentence)

@@ -131,6 +131,7 @@ def check(
     privacy than it claims or than is allowed.
     """
     from shuffledp.collection.task import read_task
+    from shuffledp.collection.task.words import guarantee_about
     from shuffledp.words import share_at_most
 
     limit = None if at_most is None else parse_pair("--at-most", at_most)
@@ -139,7 +140,7 @@ def check(
         raise DataError(f"{file} is not the task that was pinned: its id is {task.name}")
     promise = task.check(at_most=limit)
     if json:
-        print_json({"task": task.name, "kept": True, "promise": promise})
+        print_json({"task": task.name, "guarantee": guarantee_about(task, promise)})
         return
     how = "exactly" if promise.exact else "as an upper bound"
     print_sentence(

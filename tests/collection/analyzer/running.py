@@ -3,12 +3,12 @@
 from contextlib import asynccontextmanager
 
 import anyio
-import httpx
 
 from shuffledp.collection.analyzer.app import make_app
 from shuffledp.collection.analyzer.settings import Served, Settings
 from shuffledp.collection.stores import open_tally_store
 from tests.collection.analyzer.batches import Waiting
+from tests.collection.in_process import client_in_process
 
 
 def settings_for(path, kept, upstream=None, **changes):
@@ -21,12 +21,7 @@ def settings_for(path, kept, upstream=None, **changes):
 @asynccontextmanager
 async def running(settings):
     """A client of the analyzer, from its start to its end."""
-    app = make_app(settings)
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://test") as client,
-    ):
+    async with client_in_process(make_app(settings)) as client:
         yield Asked(client, settings.served[0].task)
 
 

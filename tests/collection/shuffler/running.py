@@ -1,16 +1,15 @@
 """A shuffler in process, with a client that talks to it."""
 
 import secrets
-from contextlib import asynccontextmanager
 
 import anyio
-import httpx
 
 from shuffledp.collection.envelope.report import seal_report
 from shuffledp.collection.service.tokens import Accepted, hash_of, new_token
 from shuffledp.collection.shuffler.app import make_app
 from shuffledp.collection.shuffler.settings import Served, Settings
 from shuffledp.collection.stores import open_report_store
+from tests.collection.in_process import client_in_process
 from tests.collection.tasks import small_task
 
 NOW = 1_800_000_000
@@ -41,16 +40,9 @@ def settings_for(path, kept=None, *, position=0, store=None, **changes):
     return Settings(served=[served], store=store, **(defaults | changes))
 
 
-@asynccontextmanager
-async def running(settings):
+def running(settings):
     """A client of the shuffler, from its start to its end."""
-    app = make_app(settings)
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://test") as client,
-    ):
-        yield client
+    return client_in_process(make_app(settings))
 
 
 class Asked:

@@ -16,6 +16,8 @@ _MOST_LIST_BYTES = 1 << 28
 """Of a list of answers that is kept elsewhere: a person's machine holds it in memory."""
 
 _MOST_REMEMBERED = 1000
+"""Far more tasks than a process answers, and little memory."""
+
 _checked: dict[tuple[bytes, tuple[float, float] | None], Promise] = {}
 """Promises by the task's id, which stands for all that they are computed from: each is computed once in a process."""
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST_BUCKETS = 1 << 12
+"""As many as the first 12 bits of a key tell apart."""
 
 
 class Ordered(NamedTuple):

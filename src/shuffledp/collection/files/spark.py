@@ -39,6 +39,8 @@ _WRITTEN, _OPENED = 1 << 18, 1 << 14
 """Onions in a bucket that is only written, about, and in one that is opened: a task takes some seconds for either."""
 
 _MOST_PARTITIONS = 1 << 12
+"""More would cost Spark more than they gain: a partition takes several buckets."""
+
 _SUM = "sum(number)"
 """What Spark calls the column."""
 

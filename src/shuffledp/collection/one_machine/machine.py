@@ -39,6 +39,8 @@ THEMES: Mapping[str, float] = {
 
 QUESTION = "Which theme do you use?"
 MOST_PEOPLE = 1_000_000
+"""Whose reports one machine takes in an hour or two, and keeps on its disk meanwhile."""
+
 _SEED = 14
 """The people are always the same ones; their noise never is."""
 

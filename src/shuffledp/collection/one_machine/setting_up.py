@@ -14,6 +14,8 @@ from shuffledp.collection.task.making import new_task
 from shuffledp.ledger import Ledger
 
 EPSILON, DELTA = 1.0, 1e-6
+"""What the simulated people are promised: the figures of the tutorial, so that results can be compared."""
+
 TASK, LEDGER = "theme.task.json", "budget.ledger"
 
 

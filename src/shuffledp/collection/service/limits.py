@@ -21,6 +21,8 @@ MOST_AT_ONCE = 1_000
 """Requests under way in one process: several commits' worth."""
 
 _FEWEST_AT_ONCE = 8
+"""So that one slow sender of the longest reports does not keep all others out."""
+
 _MEMORY = 256 * 2**20
 """Bytes of reports under way in one process, where reports are so long that fewer must do."""
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.collection.task.answers import NONE, OTHER, AnswerRange, AnswersElsewhere
+from shuffledp.collection.task.promise import Promise
 from shuffledp.collection.task.task import BETA, Place, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.words import (
@@ -75,13 +76,7 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "protocol": task.protocol_used.name,
         "users": task.users,
         "honest_users": task.honest_users,
-        "guarantee": {
-            "epsilon": task.guarantee.epsilon,
-            "delta": task.guarantee.delta,
-            "kept": broken is None,
-            "reached_delta": promise,
-            "problem": broken,
-        },
+        "guarantee": guarantee_about(task, promise, broken),
         "admission": task.admission,
         "opens": task.opening,
         "closes": task.closing,
@@ -94,24 +89,36 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
     }
 
 
-def promise_of(task: Task) -> tuple[float | None, str | None]:
-    """The delta that is reached, or why the promise is not kept."""
+def guarantee_about(task: Task, promise: Promise | None, broken: str | None = None) -> dict[str, Any]:
+    """What a task claims and what is true of it, for machines; `promise` is None where it is broken."""
+    return {
+        "epsilon": task.guarantee.epsilon,
+        "delta": task.guarantee.delta,
+        "kept": promise is not None,
+        "reached_delta": promise and promise.reached,
+        "exact": promise and promise.exact,
+        "problem": broken,
+    }
+
+
+def promise_of(task: Task) -> tuple[Promise | None, str | None]:
+    """The promise as it is computed, or why it is not kept."""
     try:
-        return task.check().reached, None
+        return task.check(), None
     except BrokenPromiseError as error:
         return None, str(error)
 
 
 def guarantee_in_words(task: Task) -> str:
     """What is promised and what that means; or that it is not kept."""
-    promised, (reached, broken) = task.guarantee, promise_of(task)
-    if reached is None:
+    promised, (promise, broken) = task.guarantee, promise_of(task)
+    if promise is None:
         return f"NOT KEPT. The task claims {promised}, but {broken}."
     factor = share_at_most(math.exp(promised.epsilon), digits=3)
     return (
         f"{promised} for every single person, computed just now from the task's numbers (delta is at most "
-        f"{share_at_most(reached, digits=3)}). In words: whatever somebody answers, the chance of anything that could "
-        f"be published is at most {factor} times what it would be had they answered anything else, plus at most "
+        f"{share_at_most(promise.reached, digits=3)}). In words: whatever somebody answers, the chance of anything that "
+        f"could be published is at most {factor} times what it would be had they answered anything else, plus at most "
         f"{share_at_most(promised.delta)}. Not hidden: that somebody took part, and what is true of many people "
         "together."
     )
@@ -130,7 +137,8 @@ def _counted(task: Task) -> str:
         listed = f"each of the {readable(answers.size)} answers in the task ({first} and so on)"
     return (
         f"How many people answer {listed}; other answers together as {OTHER}, no answer as {NONE}. Counts are made for "
-        f"groups of exactly {readable(task.users)} people; what is sent by people who fill no group is deleted unread."
+        f"groups of exactly {readable(task.users)} people (batches); what is sent by people who fill no group is "
+        "deleted unread."
     )
 
 
