@@ -32,7 +32,7 @@ def small_task(
     users=200,
     shufflers=1,
     answers=THEMES,
-    protocol="sparse",
+    protocol="dummy-poisson",
     epsilon=1.0,
     delta=1e-6,
     addresses=None,

@@ -103,7 +103,7 @@ class _Messages:
         found = numbers_of(opened, self._task.symbol_bytes)
         messages = found[found < self._task.alphabet]
         self.number += found.size
-        self.strange += found.size - messages.size
+        self.strange += int(np.count_nonzero(found >= self._task.symbols))  # what is left counts for nothing
         if self._every is not None:
             self._every += np.bincount(messages.astype(np.int64), minlength=self._every.size)
             return

@@ -94,10 +94,13 @@ def _forged(task: Task, *, people: int, truncated: bool) -> str:
 
 def _limit(task: Task) -> str:
     most = counted(task.most_messages, "message")
+    holds = f"A report holds at most {most}"
+    if task.padded:
+        holds = f"Every report holds {most}, of which some count for nothing, so that its length tells nothing"
     again = chance_of_more(task.protocol, task.most_messages)
     if not again:
-        return f"A report holds at most {most}, and nobody makes more."
+        return f"{holds}. Nobody makes more."
     return (
-        f"A report holds at most {most}. Whoever makes more draws again, which happens to anybody of a batch with "
+        f"{holds}. Whoever makes more draws again, which happens to anybody of a batch with "
         f"probability at most {share_at_most(again)} and is counted in the promise."
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from dataclasses import dataclass
 
-from shuffledp.collection.envelope.report import ID_BYTES, seal_onion, seal_report
+from shuffledp.collection.envelope.report import seal_onion
 from shuffledp.collection.task import Task
 
 _TIMED = 16
@@ -26,7 +25,7 @@ class Cost:
 
 def cost(task: Task) -> Cost:
     """The cost of one report; a few messages are sealed to see how fast this machine is."""
-    expected = min(task.protocol.messages_per_user.expected, task.most_messages)
+    expected = task.most_messages if task.padded else min(task.protocol.messages_per_user.expected, task.most_messages)
     return Cost(
         messages=expected,
         most_messages=task.most_messages,
@@ -37,12 +36,11 @@ def cost(task: Task) -> Cost:
 
 
 def _milliseconds(task: Task, expected: float) -> float:
-    """Drawing the messages once and sealing a report of one, then as many onions more as are expected."""
+    """Drawing the messages once, then sealing as many onions as are expected, and the whole."""
     start = time.perf_counter()
     task.protocol.randomize(0)
-    seal_report(task, [0], report_id=secrets.token_bytes(ID_BYTES), time=0)
     once = time.perf_counter() - start
     start = time.perf_counter()
     for _ in range(_TIMED):
         seal_onion(task, 0)
-    return 1000 * (once + (time.perf_counter() - start) / _TIMED * (expected - 1))
+    return 1000 * (once + (time.perf_counter() - start) / _TIMED * (expected + 1))

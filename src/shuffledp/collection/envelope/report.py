@@ -53,6 +53,10 @@ class ReportForm(Protocol):
         """How many messages a report may hold."""
 
     @property
+    def padded(self) -> bool:
+        """Whether it holds exactly that many."""
+
+    @property
     def time_precision(self) -> int:
         """The steps of a report's time, in seconds."""
 
@@ -77,10 +81,11 @@ def seal_report(task: Task, symbols: Sequence[int], *, report_id: bytes, time: i
     """The bytes that a person sends; the messages stay in the given order."""
     if len(report_id) != ID_BYTES or time < 0 or time % task.time_precision:
         raise ParameterError("a report needs an id of 16 bytes, and a time that is a multiple of the task's precision")
-    if not 1 <= len(symbols) <= task.most_messages:
-        raise ParameterError(f"a report holds 1 to {task.most_messages} messages, got {len(symbols)}")
-    if not all(0 <= symbol < task.alphabet for symbol in symbols):
-        raise ParameterError(f"messages are whole numbers from 0 to {task.alphabet - 1}")
+    fewest = task.most_messages if task.padded else 1
+    if not fewest <= len(symbols) <= task.most_messages:
+        raise ParameterError(f"a report holds {fewest} to {task.most_messages} messages, got {len(symbols)}")
+    if not all(0 <= symbol < task.symbols for symbol in symbols):
+        raise ParameterError(f"messages are whole numbers from 0 to {task.symbols - 1}")
     onions = b"".join(seal_onion(task, symbol) for symbol in symbols)
     inside = report_id + time.to_bytes(_TIME_BYTES) + onions
     return seal(inside, public_key(task.shufflers[0].public_bytes), info(task.id, 0))
@@ -101,4 +106,7 @@ def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
     time = int.from_bytes(inside[ID_BYTES:REPORT_HEAD_BYTES])
     if time % task.time_precision:
         raise Refused(Reason.MALFORMED)
-    return OpenedReport(inside[:ID_BYTES], time, onions, len(onions) // each)
+    number = len(onions) // each
+    if task.padded and number != task.most_messages:
+        raise Refused(Reason.MALFORMED)
+    return OpenedReport(inside[:ID_BYTES], time, onions, number)

@@ -78,8 +78,8 @@ def write(batches: Batches, *, secret: bytes, target: Target, parts: int) -> Bat
         yield _rows(WRITTEN, [(batch_id, part, number, ordered.repeated, refused)])
 
 
-def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int) -> Batches:
-    """Opens the messages of buckets, as the analyzer, and counts them."""
+def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbols: int) -> Batches:
+    """Opens the messages of buckets, as the analyzer, and counts them; numbers from `alphabet` on count for nothing."""
     for batch_id, _, onions, _ in _buckets(batches):
         ordered = dealing.in_order(onions, secret=secret, width=layer.length)
         opened, closed = layer.open_block(ordered.onions.tobytes())
@@ -88,13 +88,13 @@ def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int) -> Ba
         reasons = {
             Reason.REPEATED: ordered.repeated,
             Reason.CANNOT_BE_OPENED: closed,
-            Reason.NOT_A_MESSAGE: found.size - tally.total,
+            Reason.NOT_A_MESSAGE: int(np.count_nonzero(found >= symbols)),
         }
-        symbols = zip(tally.symbols.tolist(), tally.counts.tolist(), strict=True)
+        counts = zip(tally.symbols.tolist(), tally.counts.tolist(), strict=True)
         yield _rows(
             COUNTED,
             [
-                *((batch_id, symbol, None, number) for symbol, number in symbols),
+                *((batch_id, symbol, None, number) for symbol, number in counts),
                 *((batch_id, None, str(reason), number) for reason, number in reasons.items() if number),
             ],
         )

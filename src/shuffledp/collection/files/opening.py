@@ -39,6 +39,7 @@ class ReportLayer:
 
     id: bytes
     most_messages: int
+    padded: bool
     time_precision: int
     longest_report: int
     onion_bytes: int
@@ -53,6 +54,7 @@ class ReportLayer:
         return cls(
             id=task.id,
             most_messages=task.most_messages,
+            padded=task.padded,
             time_precision=task.time_precision,
             longest_report=task.longest_report,
             onion_bytes=task.onion_length(0),

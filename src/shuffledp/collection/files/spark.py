@@ -109,7 +109,9 @@ class Spark:
         self._progress("opening messages", 0.0)
         layer, buckets = layer_of(task, key), buckets_for(max(batch.number for batch in batches), each=_OPENED)
         reading = partial(in_executors.read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
-        counting = partial(in_executors.count, secret=self._secret, layer=layer, alphabet=task.alphabet)
+        counting = partial(
+            in_executors.count, secret=self._secret, layer=layer, alphabet=task.alphabet, symbols=task.symbols
+        )
         with clear_errors():
             # [batch, bucket, onions, refused: one row for each group of rows and bucket]
             dealt = self._located(_places(batches)).mapInArrow(reading, in_executors.DEALT)

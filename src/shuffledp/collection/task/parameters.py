@@ -1,8 +1,18 @@
 """The parameters of the protocols that a task can name, exactly: whole numbers and dyadic fractions.
 
-A task can name protocols whose messages are single numbers, and whose number of messages has the same law whatever
-somebody holds: the first shuffler counts them. Only what the randomizer needs is written; people and values are the
-task's.
+A task can name protocols whose messages are single numbers. Only what the randomizer needs is written; people and
+values are the task's.
+
+The first shuffler, and whoever watches the network, sees how many messages a report holds, and reads the releases like
+everybody. That the number has the same law whatever somebody holds is not enough: who knows that one person made all
+possible dummies knows that much about the noise. So a report is padded to `most_messages` with messages that count for
+nothing, and its length tells nothing at all. One protocol needs no padding: Poisson dummies that come one at a time.
+Given everybody's numbers N_1, ..., N_n, their sum S falls on the values uniformly and independently, so
+
+    P_x(numbers, counts) = P_x(counts) P(numbers | S),
+
+where S is the sum of the counts less n, and the last factor knows nothing of x: whoever sees the counts alone could
+draw the numbers themselves.
 """
 
 from __future__ import annotations
@@ -14,6 +24,7 @@ from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.collection.task import exact
 from shuffledp.errors import ShuffledpError, TaskError
 from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.protocols.shuffled.sparse import SparseHistogram
@@ -43,11 +54,12 @@ class People(NamedTuple):
 
 
 class Codec(NamedTuple):
-    """How the noise of a protocol is written and read."""
+    """How the noise of a protocol is written and read, and whether its reports are padded."""
 
     fields: tuple[str, ...]
     write: Callable[[Any], Written]
     read: Callable[[Written, People], ShuffledHistogram]
+    padded: bool = True
 
 
 def _law(law: CompoundPoisson) -> Written:
@@ -64,6 +76,13 @@ def _law_of(written: Any, *, name: str) -> CompoundPoisson:
     if len(weights) > _MOST_SIZES or rate * len(weights) ** 2 > _MOST_WORK:
         raise TaskError(f"the sizes of {name} are so many that nobody could check the privacy of the task")
     return CompoundPoisson(rate=rate, size_weights=tuple(weights))
+
+
+def _one_at_a_time(written: Any) -> CompoundPoisson:
+    law = _law_of(written, name="dummies")
+    if law.size_weights != (SIZE_GRID,):
+        raise TaskError("dummies must come one at a time, size_weights=[2^40]: otherwise their numbers tell something")
+    return law
 
 
 def _histogram(*, truncated: bool) -> Codec:
@@ -107,10 +126,16 @@ CODECS: dict[str, Codec] = {
     "dummy-poisson": Codec(
         fields=("dummies",),
         write=lambda protocol: {"dummies": _law(protocol.noise)},
-        read=lambda written, people: people.make(DummyHistogram, noise=_law_of(written["dummies"], name="dummies")),
+        read=lambda written, people: people.make(DummyHistogram, noise=_one_at_a_time(written["dummies"])),
+        padded=False,
     ),
 }
 """Names of the catalogue that a task can have."""
+
+
+def is_padded(name: str) -> bool:
+    """Whether the reports of a protocol are padded."""
+    return _codec(name).padded
 
 
 def write(name: str, protocol: ShuffledHistogram) -> Written:

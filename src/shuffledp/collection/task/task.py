@@ -209,10 +209,25 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         """How many different messages there are."""
         return self.protocol.alphabet
 
+    @property
+    def padded(self) -> bool:
+        """Whether every report holds exactly `most_messages`, so that its length tells nothing (task/parameters.py)."""
+        return parameters.is_padded(self.protocol_used.name)
+
+    @property
+    def nothing(self) -> int:
+        """The number of a message that counts for nothing, in padded reports: the one after all others."""
+        return self.alphabet
+
+    @property
+    def symbols(self) -> int:
+        """How many different numbers messages can be, the one that counts for nothing included where there is one."""
+        return self.alphabet + self.padded
+
     @cached_property
     def symbol_bytes(self) -> int:
         """The width of a message."""
-        return max(1, ((self.alphabet - 1).bit_length() + 7) // 8)
+        return max(1, ((self.symbols - 1).bit_length() + 7) // 8)
 
     def onion_length(self, position: int) -> int:
         """Bytes of an onion as the hop at this position opens it; at 0 as the first shuffler finds it in a report.

@@ -202,8 +202,11 @@ def duration(seconds: int) -> str:
 
 
 def _cost(cost: Cost) -> str:
+    measured = f"about {magnitude(cost.milliseconds)} milliseconds, measured on this machine"
+    if cost.messages == cost.most_messages:
+        sent = f"{cost.most_messages:,} messages and {cost.most_bytes:,} bytes from everybody"
+        return f"{sent}, whatever they answer; {measured}."
     return (
         f"{magnitude(cost.messages)} messages on average, at most {cost.most_messages:,}; "
-        f"{math.ceil(cost.bytes):,} bytes on average, at most {cost.most_bytes:,}; about "
-        f"{magnitude(cost.milliseconds)} milliseconds, measured on this machine."
+        f"{math.ceil(cost.bytes):,} bytes on average, at most {cost.most_bytes:,}; {measured}."
     )
