@@ -117,9 +117,9 @@ def guarantee_in_words(task: Task) -> str:
     factor = share_at_most(math.exp(promised.epsilon), digits=3)
     return (
         f"{promised} for every single person, computed just now from the task's numbers (delta is at most "
-        f"{share_at_most(promise.reached, digits=3)}). In words: whatever somebody answers, the chance of anything that "
-        f"could be published is at most {factor} times what it would be had they answered anything else, plus at most "
-        f"{share_at_most(promised.delta)}. Not hidden: that somebody took part, and what is true of many people "
+        f"{share_at_most(promise.reached, digits=3)}). In words: whatever somebody answers, the chance of anything "
+        f"that could be published is at most {factor} times what it would be had they answered anything else, plus at "
+        f"most {share_at_most(promised.delta)}. Not hidden: that somebody took part, and what is true of many people "
         "together."
     )
 
