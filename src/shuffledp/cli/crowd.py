@@ -41,7 +41,12 @@ def crowd(
     ] = 64,
     processes: Annotated[
         int | None,
-        option("NUMBER", "Processes that make reports; one for each core unless given.", panel=_LOAD),
+        option(
+            "NUMBER",
+            "Processes that make reports; one for each core unless given.",
+            panel=_LOAD,
+            parser=whole_number,
+        ),
     ] = None,
     patience: Annotated[
         float, option("SECONDS", "For how long somebody who cannot send tries again.", panel=_LOAD)

@@ -87,7 +87,8 @@ def destroy(
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)],
     task: Annotated[list[Path], option("FILE", "Each task that names the key.")],
     store: Annotated[
-        str | None, option("URL", "The store of a shuffler, to say what waits in it: sqlite:///FILE or postgresql://.")
+        str | None,
+        option("URL", "The store of a shuffler, to say what waits in it: a file (SQLite), or postgresql://..."),
     ] = None,
     yes: Annotated[bool, flag("--yes", "Really destroy it.")] = False,
 ) -> None:

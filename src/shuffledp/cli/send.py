@@ -33,7 +33,7 @@ def send(
         Path | None, option("FILE", "The secret, or the one-time token, of a task that asks for one.")
     ] = None,
     journal: Annotated[
-        Path | None, option("DIR", "Where your reports are noted, so that you answer once; a folder of yours alone.")
+        Path | None, option("FOLDER", "Where your reports are noted, so that you answer once; a folder of yours alone.")
     ] = None,
     json: given.Json = False,
 ) -> None:

@@ -31,7 +31,9 @@ def up(
     folder: Annotated[
         Path | None,
         option(
-            "DIR", "An empty folder for keys, stores and logs, which stay; a temporary one unless given.", panel=PLACE
+            "FOLDER",
+            "An empty folder for keys, stores and logs, which stay; a temporary one unless given.",
+            panel=PLACE,
         ),
     ] = None,
     json: given.Json = False,
