@@ -168,8 +168,17 @@ FAULTS = (
         name="broken-batch-holds-up-all-others",
         harm="One batch that cannot be read stops every later one.",
         file="collection/analyzer/collecting.py",
-        old="            self._fails(batch_id, error, BATCH)\n            return False",
-        new="            self._fails(batch_id, error, BATCH)\n            raise",
+        old="            self._troubles.fails(batch_id, error, BATCH)\n            return False",
+        new="            self._troubles.fails(batch_id, error, BATCH)\n            raise",
         tests=(f"{_COLLECTING}::test_a_batch_that_cannot_be_read_is_left_where_it_is_and_holds_up_no_other",),
+    ),
+    Fault(
+        name="a-problem-is-forgotten-while-it-waits",
+        harm="A shuffler that is away or refuses is hardly ever told, and asked again every second.",
+        file="collection/analyzer/collecting.py",
+        old='        if not self._troubles.is_time("upstream"):\n            return False\n',
+        new='        if not self._troubles.is_time("upstream"):\n            self._troubles.works("upstream")\n'
+        "            return False\n",
+        tests=(f"{_COLLECTING}::test_an_upstream_that_is_away_is_told_until_it_is_back_and_asked_less_and_less_often",),
     ),
 )

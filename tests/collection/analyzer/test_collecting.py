@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from shuffledp import Ledger
-from shuffledp.collection.analyzer import collecting
 from shuffledp.collection.analyzer.collecting import BATCH, LIMIT, RELEASE, UPSTREAM, Collecting
 from shuffledp.collection.analyzer.tally_bytes import from_bytes
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.service.background import StoppedError
 from shuffledp.collection.service.pulling import UpstreamError
+from shuffledp.collection.service.troubles import LONGEST_PAUSE
 from shuffledp.errors import DataError
 from tests.collection.analyzer.batches import Waiting, batch_of, sealed, tiny_task
 from tests.collection.analyzer.running import settings_for
@@ -55,6 +55,11 @@ def started(tmp_path, kept):
 
 def step(work):
     return work.step(threading.Event())
+
+
+def told(words, error):
+    """What everybody reads: the sentence of an error only if it is about the hop upstream."""
+    return f"{words} What happened: {error}." if isinstance(error, UpstreamError) else words
 
 
 def tallies(store, kept):
@@ -168,7 +173,7 @@ def test_a_batch_that_cannot_be_read_is_left_where_it_is_and_holds_up_no_other(s
     assert step(work)
     assert set(tallies(store, kept)) == {B}
     assert upstream.acknowledged == [B]
-    assert work.problems == [BATCH]
+    assert work.problems == [told(BATCH, broken)]
     assert not step(work)
     assert upstream.pulled == [A, B]  # not before its time
     for pulled, moment in ((3, 1.0), (3, 2.9), (4, 3.0), (5, 7.0)):
@@ -186,22 +191,29 @@ def test_pauses_grow_up_to_a_limit(started, upstream):
     upstream.batches = {A: UpstreamError("broken")}
     work, _ = started(upstream)
     for _ in range(30):
-        started.now[0] += collecting._LONGEST_PAUSE
+        started.now[0] += LONGEST_PAUSE
         step(work)
     assert len(upstream.pulled) == 30
 
 
-def test_an_upstream_that_is_away_is_told(started, upstream, monkeypatch):
+def test_an_upstream_that_is_away_is_told_until_it_is_back_and_asked_less_and_less_often(
+    started, upstream, monkeypatch
+):
     work, _ = started(upstream)
+    asked = []
     with monkeypatch.context() as patch:
 
         def away(task):
+            asked.append(started.now[0])
             raise UpstreamError("cannot be reached", try_again=True)
 
         patch.setattr(upstream, "ready", away)
-        assert not step(work)
-        assert work.problems == [UPSTREAM]
-    started.now[0] = 5.0
+        for moment in range(40):
+            started.now[0] = moment / 2
+            assert not step(work)
+            assert work.problems == [f"{UPSTREAM} What happened: cannot be reached."]
+    assert asked == [0.0, 1.0, 3.0, 7.0, 15.0]
+    started.now[0] = 40.0
     assert step(work)
     assert work.problems == []
 
@@ -211,7 +223,7 @@ def test_an_acknowledgement_that_fails_is_made_up_for(started, upstream, kept):
     work, store = started(upstream)
     step(work)
     assert len(store.releases(kept.task.id)) == 2  # what is counted is safe
-    assert work.problems == [BATCH]
+    assert work.problems == [told(BATCH, UpstreamError("gone"))]
     upstream.broken.clear()
     started.now[0] = 5.0
     step(work)
@@ -258,7 +270,7 @@ def test_a_stop_leaves_everything_to_the_next_start(started, upstream, kept):
 
 
 def test_logs_have_nothing_but_numbers(started, upstream, kept, capsys):
-    upstream.batches[C] = UpstreamError("at http://somewhere cannot be reached")
+    upstream.batches[C] = DataError("somewhere there is data")
     work, _ = started(upstream)
     step(work)
     written = capsys.readouterr().err
@@ -266,3 +278,10 @@ def test_logs_have_nothing_but_numbers(started, upstream, kept, capsys):
     assert '"event": "released"' in written
     assert "somewhere" not in written
     assert "yes" not in written
+
+
+def test_what_the_hop_upstream_does_wrong_is_logged_in_words(started, upstream, capsys):
+    upstream.batches = {A: UpstreamError("a batch ended within its head")}
+    work, _ = started(upstream)
+    step(work)
+    assert '"why": "a batch ended within its head"' in capsys.readouterr().err

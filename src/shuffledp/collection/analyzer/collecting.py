@@ -19,11 +19,9 @@ from shuffledp.collection.analyzer.settings import Served, Settings
 from shuffledp.collection.analyzer.tally_bytes import to_bytes
 from shuffledp.collection.reasons import Refused
 from shuffledp.collection.service.background import StoppedError, until
-from shuffledp.collection.service.logs import log, log_error
+from shuffledp.collection.service.logs import log
+from shuffledp.collection.service.troubles import Troubles
 from shuffledp.errors import BudgetError, DataError, ShuffledpError
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 600.0
-"""Seconds before something that failed is tried again: twice as long each time."""
 
 UPSTREAM = "The last shuffler cannot be reached, or refuses: no further batches arrive."
 BATCH = "A batch could not be pulled, counted or acknowledged: it is left at the last shuffler, and tried again."
@@ -38,14 +36,13 @@ class Collecting:
         self._task, self._upstream, self._store = served.task, served.upstream, settings.store
         self._counting = Counting(served.task, served.key, processes=settings.processes)
         self._releasing = Releasing(served.task, settings.store, ledger=settings.ledger, joined=settings.joined)
-        self._clock, self._pauses = clock, dict[bytes | str, tuple[float, float]]()
-        self._told: dict[bytes | str, str] = {}
+        self._troubles = Troubles(served.task.id, clock=clock)
         self._news = True  # whoever was stopped before a release makes it now
 
     @property
     def problems(self) -> list[str]:
         """What does not work at the moment, for everybody to read."""
-        return sorted(set(self._told.values()))
+        return self._troubles.told
 
     def step(self, stopping: threading.Event) -> bool:
         """Takes all batches that wait upstream, and releases what is counted."""
@@ -54,14 +51,16 @@ class Collecting:
 
     def _pull(self, stopping: threading.Event) -> bool:
         worked = False
-        try:
-            ready = self._upstream.ready(self._task) if self._is_time("upstream") else ()
-            self._works("upstream")
-        except DataError as error:
-            self._fails("upstream", error, UPSTREAM)
+        if not self._troubles.is_time("upstream"):
             return False
+        try:
+            ready = self._upstream.ready(self._task)
+        except DataError as error:
+            self._troubles.fails("upstream", error, UPSTREAM)
+            return False
+        self._troubles.works("upstream")
         for batch in until(stopping, ready):
-            if self._is_time(batch.batch_id):
+            if self._troubles.is_time(batch.batch_id):
                 worked |= self._take(batch.batch_id, stopping)
         return worked
 
@@ -74,9 +73,9 @@ class Collecting:
         except StoppedError:
             raise
         except Exception as error:  # whatever it is, other batches must not wait for it
-            self._fails(batch_id, error, BATCH)
+            self._troubles.fails(batch_id, error, BATCH)
             return False
-        self._works(batch_id)
+        self._troubles.works(batch_id)
         return True
 
     def _count(self, batch_id: bytes, stopping: threading.Event) -> None:
@@ -95,31 +94,16 @@ class Collecting:
         self._news = self._news or problem is None
 
     def _release(self) -> bool:
-        if not self._news or not self._is_time("release"):
+        if not self._news or not self._troubles.is_time("release"):
             return False
         try:
             released = self._releasing.release()
         except BudgetError as error:
-            self._fails("release", error, LIMIT)
+            self._troubles.fails("release", error, LIMIT)
             return False
         except ShuffledpError as error:
-            self._fails("release", error, RELEASE)
+            self._troubles.fails("release", error, RELEASE)
             return False
-        self._works("release")
+        self._troubles.works("release")
         self._news = False
         return released > 0
-
-    def _is_time(self, what: bytes | str) -> bool:
-        """Whether something may be tried: at once unless it failed."""
-        return self._clock() >= self._pauses.get(what, (0.0, 0.0))[0]
-
-    def _works(self, what: bytes | str) -> None:
-        self._pauses.pop(what, None)
-        self._told.pop(what, None)
-
-    def _fails(self, what: bytes | str, error: Exception, words: str) -> None:
-        _, last = self._pauses.get(what, (0.0, _FIRST_PAUSE / 2))
-        pause = min(2 * last, _LONGEST_PAUSE)
-        self._pauses[what] = self._clock() + pause, pause
-        self._told[what] = words
-        log_error(words, error, task=self._task.id)

@@ -1,7 +1,8 @@
 """Logs of servers: lines of JSON on stderr that count events, and cannot say who sent what.
 
 A line has the name of an event, a task and whole numbers, and nothing else: there is no field that an address, a user
-agent, a token or a value would fit into. It has no time either, since whoever keeps logs adds one.
+agent, a token or a value would fit into. Only of what other servers do wrong there is a sentence of ours. It has no
+time either, since whoever keeps logs adds one.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ def log(event: str, *, task: bytes | None = None, **numbers: int) -> None:
     _write(line)
 
 
-def log_error(event: str, error: BaseException, *, task: bytes | None = None, **numbers: int) -> None:
-    """Writes one line about an error: its kind and the place in the program, not its message, which may hold data."""
+def log_error(
+    event: str, error: BaseException, *, task: bytes | None = None, why: str | None = None, **numbers: int
+) -> None:
+    """Writes one line about an error: its kind and the place in the program, not its message, which may hold data.
+
+    `why` is a sentence that is known to hold none.
+    """
     line: dict[str, str | int] = {"event": event, "error": type(error).__name__}
     if places := traceback.extract_tb(error.__traceback__):
         line["place"] = f"{PurePath(places[-1].filename).name}:{places[-1].lineno}"
+    if why is not None:
+        line["why"] = why
     if task is not None:
         line["task"] = task.hex()
     line.update(numbers)

@@ -33,7 +33,10 @@ _MOST_BYTES = 1 << 24
 
 
 class UpstreamError(DataError):
-    """The hop upstream cannot be reached, refuses, or sends something else than it should."""
+    """The hop upstream cannot be reached, refuses, or sends something else than it should.
+
+    Its sentence is public: it holds nothing of what was sent, and no address, which may be one inside of a network.
+    """
 
     def __init__(self, message: str, *, try_again: bool = False) -> None:
         super().__init__(message)
@@ -109,7 +112,9 @@ class Upstream:
         except httpx.HTTPError as error:
             kind = type(error).__name__
             raise UpstreamError(
-                f"the hop upstream at {self._address} cannot be reached ({kind})", try_again=True
+                f"the hop upstream cannot be reached ({kind}): is it running, at its address in the task or at "
+                "--upstream",
+                try_again=True,
             ) from None
 
     def _explained(self, blocks: Iterator[bytes]) -> Iterator[bytes]:

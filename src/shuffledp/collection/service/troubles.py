@@ -1,0 +1,44 @@
+"""What does not work at the moment: told until it works again, and tried again after longer and longer pauses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from shuffledp.collection.service.logs import log_error
+from shuffledp.collection.service.pulling import UpstreamError
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 600.0
+"""Seconds before something that failed is tried again: twice as long each time."""
+
+
+class Troubles:
+    """What failed of the work on one task, by a batch's id or a word; `clock` gives seconds."""
+
+    def __init__(self, task: bytes, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._task, self._clock = task, clock
+        self._pauses: dict[bytes | str, tuple[float, float]] = {}
+        self._told: dict[bytes | str, str] = {}
+
+    @property
+    def told(self) -> list[str]:
+        """What does not work, for everybody to read."""
+        return sorted(set(self._told.copy().values()))
+
+    def is_time(self, what: bytes | str) -> bool:
+        """Whether something may be tried: at once unless it failed."""
+        return self._clock() >= self._pauses.get(what, (0.0, 0.0))[0]
+
+    def works(self, what: bytes | str) -> None:
+        """It was tried, and did not fail."""
+        self._pauses.pop(what, None)
+        self._told.pop(what, None)
+
+    def fails(self, what: bytes | str, error: Exception, words: str) -> None:
+        """It was tried and failed. Only what a hop upstream did is told: other errors may hold data."""
+        _, last = self._pauses.get(what, (0.0, FIRST_PAUSE / 2))
+        pause = min(2 * last, LONGEST_PAUSE)
+        self._pauses[what] = self._clock() + pause, pause
+        why = str(error) if isinstance(error, UpstreamError) else None
+        self._told[what] = words if why is None else f"{words} What happened: {why}."
+        log_error(words, error, task=self._task, why=why)
