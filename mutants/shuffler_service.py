@@ -347,4 +347,28 @@ FAULTS = (
         new="            pass\n",
         tests=(_REPORTS,),
     ),
+    Fault(
+        name="a-later-shuffler-hands-on-what-lacks-noise",
+        harm="A batch with one honest person's messages among few others is opened by the analyzer.",
+        file="collection/shuffler/relay.py",
+        old="if most_people(task, mixed.number) < task.honest_users:",
+        new="if not mixed.number:",
+        tests=(f"{_CHAIN}::test_a_batch_with_too_few_messages_goes_no_further",),
+    ),
+    Fault(
+        name="padding-counts-as-noise",
+        harm="Messages that count for nothing let a short batch of padded reports pass.",
+        file="collection/shuffler/relay.py",
+        old="    if task.padded:\n        return number // task.most_messages\n",
+        new="",
+        tests=(f"{_CHAIN}::test_padded_reports_are_counted_by_their_one_length",),
+    ),
+    Fault(
+        name="a-broken-batch-stops-a-later-shuffler",
+        harm="One batch that cannot be read stops every later one.",
+        file="collection/shuffler/relay.py",
+        old="            self._troubles.fails(batch.batch_id, error, BATCH)\n            return False",
+        new="            self._troubles.fails(batch.batch_id, error, BATCH)\n            raise",
+        tests=(f"{_CHAIN}::test_a_batch_that_fails_holds_up_no_other",),
+    ),
 )

@@ -197,7 +197,7 @@ def families_of_servers():
         refused={"closed": 1},
     )
     counted = TallyStanding(batches=0, problems=0, people=0, releases=0, refused={"repeated": 1})
-    of_shuffler = shuffler_counters.families({"task": standing}, of_no_task=0)
+    of_shuffler = shuffler_counters.families({"task": standing}, {"task": []}, of_no_task=0)
     of_analyzer = analyzer_counters.families({"task": counted}, {"task": []})
     return [
         [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", server, family.documentation]

@@ -12,9 +12,11 @@ from shuffledp.collection.envelope.hpke import info, public_key, seal
 from shuffledp.collection.service.background import StoppedError
 from shuffledp.collection.service.pulling import Upstream, UpstreamError
 from shuffledp.collection.service.serving import served
+from shuffledp.collection.shuffler.amiss import problems_of
 from shuffledp.collection.shuffler.app import make_app
 from shuffledp.collection.shuffler.closing import Closing
-from shuffledp.collection.shuffler.relay import Relay
+from shuffledp.collection.shuffler.relay import BATCH, UPSTREAM, Relay, most_people
+from shuffledp.collection.stores import ReadyBatch, open_report_store
 from shuffledp.errors import DataError
 from tests.collection.shuffler.running import NEXT_HOP, NOW, TOKEN, sealed, settings_for
 from tests.collection.shuffler.test_batches import Stopping
@@ -29,13 +31,18 @@ class Chain:
     """A first shuffler at an address, and the parts of a second one."""
 
     def __init__(self, path, address):
-        self.address = address
+        self.path, self.address = path, address
         self.first = httpx.Client(base_url=f"{address}/v1/tasks/{TASK.name}", headers=NEXT_HOP)
         self.upstream = Upstream(address, TOKEN, pause=0.0)
         self.settings = settings_for(path, KEPT, position=1, upstream=self.upstream)
         self.store = self.settings.store
         self.store.prepare(TASK)
-        self.relay = Relay(self.settings.served[0], self.upstream, self.store, processes=1)
+        self.now = 0.0
+        self.relay = self.relay_from(self.upstream)
+
+    def relay_from(self, upstream):
+        """A second shuffler that has just started; its clock stands still until it is told to go on."""
+        return Relay(self.settings.served[0], upstream, self.store, processes=1, clock=lambda: self.now)
 
     def fill(self, *people):
         """A batch of these people at the first shuffler."""
@@ -111,11 +118,13 @@ def test_what_is_not_on_the_disk_is_not_acknowledged(chain):
         raise DataError("is the disk full?")
 
     chain.store.keep_mixed = full
-    with pytest.raises(DataError):
-        chain.relay.step(NEVER)
+    assert not chain.relay.step(NEVER)
     assert chain.waiting() == [listed]
+    assert chain.relay.problems == [BATCH]
     chain.store.keep_mixed = keep
-    chain.relay.step(NEVER)
+    chain.now = 1.0
+    assert chain.relay.step(NEVER)
+    assert chain.relay.problems == []
     assert Counter(chain.symbols()) == SENT
 
 
@@ -126,7 +135,7 @@ def test_after_a_stop_on_the_way_nothing_is_lost_or_doubled(chain, looks):
         chain.relay.step(Stopping(looks))
     except StoppedError:
         assert chain.waiting() == [listed]
-    Relay(chain.settings.served[0], chain.upstream, chain.store, processes=1).step(NEVER)
+    chain.relay_from(chain.upstream).step(NEVER)
     assert Counter(chain.symbols()) == SENT
     assert chain.waiting() == []
 
@@ -158,19 +167,111 @@ def test_what_cannot_be_opened_or_repeats_is_left_out_and_counted(chain):
         inside = bytes([at]) * 16 + NOW.to_bytes(8) + onion
         body = seal(inside, public_key(TASK.shufflers[0].public_bytes), info(TASK.id, 0))
         assert chain.first.post("/reports", content=body).status_code == 201
-    chain.fill([1])
+    chain.fill([1] * 5)
     chain.relay.step(NEVER)
-    assert sorted(chain.symbols()) == [1, 3]
+    assert sorted(chain.symbols()) == [1] * 5 + [3]
     assert chain.store.standing(TASK.id).refused == {"cannot-be-opened": 2, "repeated": 1}
 
 
-def test_with_another_token_the_second_shuffler_gets_nothing(chain):
+def test_with_another_token_the_second_shuffler_gets_nothing_and_says_so_until_it_works(chain, capsys):
     chain.fill(*PEOPLE)
+    asked = []
     with closing(Upstream(chain.address, "another", pause=0.0)) as stranger:
-        relay = Relay(chain.settings.served[0], stranger, chain.store, processes=1)
-        with pytest.raises(UpstreamError, match="does not know this token"):
-            relay.step(NEVER)
+        relay, ready = chain.relay_from(stranger), stranger.ready
+        stranger.ready = lambda task: asked.append(chain.now) or ready(task)
+        for moment in range(10):
+            chain.now = float(moment)
+            assert not relay.step(NEVER)
+            (told,) = relay.problems
+            assert told.startswith(UPSTREAM)
+            assert "does not know this token: give it its hash with --next" in told
+        assert asked == [0.0, 1.0, 3.0, 7.0]  # less and less often
+        assert "does not know this token" in capsys.readouterr().err
+        assert chain.store.ready(TASK.id) == []
+        stranger.ready = chain.upstream.ready
+        chain.now = 15.0
+        relay.step(NEVER)
+        assert not any(told.startswith(UPSTREAM) for told in relay.problems)
+
+
+def test_everybody_sees_what_does_not_work(tmp_path):
+    with closing(Upstream("http://127.0.0.1:9", TOKEN, pause=0.0)) as nobody:
+        settings = settings_for(tmp_path, KEPT, position=1, upstream=nobody)
+        with served(make_app(settings)) as address, httpx.Client(base_url=address) as client:
+            while not (told := client.get(f"/v1/tasks/{TASK.name}/status").json()["problems"]):
+                pass
+            assert told[0].startswith(f"{UPSTREAM} What happened: the hop upstream cannot be reached")
+            assert "127.0.0.1" not in told[0]
+            assert f'shuffledp_problems{{task="{TASK.name}"}} 1.0' in client.get("/metrics").text
+
+
+def test_a_batch_with_too_few_messages_goes_no_further(chain):
+    """Five messages are too few for five people, each of whom sends one and some noise."""
+    chain.fill([1], [1], [1], [1], [1])
+    assert chain.relay.step(NEVER)
     assert chain.store.ready(TASK.id) == []
+    assert chain.waiting() == []  # and it is not kept upstream either
+    standing = chain.store.standing(TASK.id)
+    assert standing.refused == {"too-few-messages": 1}
+    (told,) = problems_of(chain.settings.served[0], standing, chain.store, chain.relay)
+    assert told.startswith("1 batch had too few messages")
+    with closing(open_report_store(chain.path / "shuffler-1.db")) as again:
+        assert again.standing(TASK.id).refused == {"too-few-messages": 1}  # also after a new start
+
+
+def test_a_refused_batch_whose_acknowledgement_was_lost_counts_once(chain):
+    (listed,) = chain.fill([1], [1], [1], [1], [1])
+    acknowledge = chain.upstream.acknowledge
+    chain.upstream.acknowledge = lambda task, batch_id: None
+    chain.relay.step(NEVER)
+    chain.store.refuse_batch(TASK.id, bytes.fromhex(listed["id"]), {"too-few-messages": 1})
+    chain.upstream.acknowledge = acknowledge
+    chain.upstream.batch = None  # is not even asked
+    chain.relay.step(NEVER)
+    assert chain.waiting() == []
+    assert chain.store.standing(TASK.id).refused == {"too-few-messages": 1}
+
+
+def test_padded_reports_are_counted_by_their_one_length():
+    padded = small_task(users=5, epsilon=8.0, delta=1e-2, shufflers=2, protocol="sparse").task
+    assert most_people(padded, 5 * padded.most_messages) == 5
+    assert most_people(padded, 5 * padded.most_messages - 1) == 4
+
+
+class Several:
+    """An upstream with batches of its own, of which one cannot be read."""
+
+    def __init__(self, batches):
+        self.batches, self.pulled = batches, []
+
+    def ready(self, task):
+        return [ReadyBatch(batch_id=each, number=0) for each in self.batches]
+
+    @contextmanager
+    def batch(self, task, batch_id, *, position):
+        self.pulled.append(batch_id)
+        if self.batches[batch_id] is None:
+            raise UpstreamError("a batch ended within its head")
+        yield iter([self.batches[batch_id]])
+
+    def acknowledge(self, task, batch_id):
+        del self.batches[batch_id]
+
+
+def test_a_batch_that_fails_holds_up_no_other(chain):
+    inside = [seal(bytes([1]), public_key(TASK.analyzer.public_bytes), info(TASK.id, 2)) for _ in range(8)]
+    whole = b"".join(seal(each, public_key(TASK.shufflers[1].public_bytes), info(TASK.id, 1)) for each in inside)
+    broken, good = b"\x01" * 16, b"\x02" * 16
+    upstream = Several({broken: None, good: whole})
+    relay = chain.relay_from(upstream)
+    assert relay.step(NEVER)
+    assert [batch.batch_id for batch in chain.store.ready(TASK.id)] == [good]
+    assert relay.problems == [f"{BATCH} What happened: a batch ended within its head."]
+    assert not relay.step(NEVER)
+    assert upstream.pulled == [broken, good]  # not before its time
+    del upstream.batches[broken]
+    relay.step(NEVER)
+    assert relay.problems == []  # it does not wait any longer
 
 
 def test_the_order_changes_at_the_second_shuffler_too(chain):

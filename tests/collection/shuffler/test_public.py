@@ -55,6 +55,7 @@ def test_the_status_is_public_and_only_counts(tmp_path):
         "batches_acknowledged": 0,
         "short_by": None,
         "refused": {"cannot-be-opened": 1},
+        "problems": [],
     }
 
 

@@ -59,6 +59,7 @@ class Collecting:
             self._troubles.fails("upstream", error, UPSTREAM)
             return False
         self._troubles.works("upstream")
+        self._troubles.keep_of(batch.batch_id for batch in ready)
         for batch in until(stopping, ready):
             if self._troubles.is_time(batch.batch_id):
                 worked |= self._take(batch.batch_id, stopping)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from shuffledp.collection.service.logs import log_error
 from shuffledp.collection.service.pulling import UpstreamError
@@ -33,6 +33,12 @@ class Troubles:
         """It was tried, and did not fail."""
         self._pauses.pop(what, None)
         self._told.pop(what, None)
+
+    def keep_of(self, batches: Iterable[bytes]) -> None:
+        """Forgets all other batches: those that do not wait any longer cannot fail."""
+        waiting = set(batches)
+        for what in [each for each in self._told if isinstance(each, bytes) and each not in waiting]:
+            self.works(what)
 
     def fails(self, what: bytes | str, error: Exception, words: str) -> None:
         """It was tried and failed. Only what a hop upstream did is told: other errors may hold data."""

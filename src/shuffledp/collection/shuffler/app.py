@@ -15,7 +15,8 @@ from starlette.routing import Route
 
 from shuffledp.collection.service.application import application, asking_the_store, healthy, starting
 from shuffledp.collection.service.background import Background, Work
-from shuffledp.collection.service.logs import log_error
+from shuffledp.collection.service.logs import log, log_error
+from shuffledp.collection.shuffler.amiss import no_tokens
 from shuffledp.collection.shuffler.closing import Closing
 from shuffledp.collection.shuffler.endpoints import Endpoints
 from shuffledp.collection.shuffler.group_commit import GroupCommit
@@ -27,7 +28,7 @@ from shuffledp.collection.shuffler.settings import Served, Settings
 def make_app(settings: Settings) -> Starlette:
     """The application; its background work runs from its start to its end, and its end writes all that is left."""
     beside = _Beside(settings)
-    endpoints = Endpoints(settings, beside.commits, beside.refusals)
+    endpoints = Endpoints(settings, beside.commits, beside.refusals, beside.relays)
     of_task, task = endpoints.of_task, "/v1/tasks/{name}"
     return application(
         [
@@ -50,6 +51,7 @@ class _Beside:
 
     settings: Settings
     threads: list[Background] = field(default_factory=list)
+    relays: dict[str, Relay] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.commits = GroupCommit(self.settings.store.add)
@@ -77,6 +79,8 @@ class _Beside:
         settings = self.settings
         for served in settings.served:
             settings.store.prepare(served.task)
+            if settings.background and (words := no_tokens(served, settings.store)):
+                log(words, task=served.task.id)
         thread = partial(Background, every=settings.every)
         self.threads = [thread(self.refusals)]
         if settings.background:
@@ -89,7 +93,8 @@ class _Beside:
         store, clock, processes = self.settings.store, self.settings.clock, self.settings.processes
         if served.upstream is None:
             return Closing(served.task, store, clock=clock)
-        return Relay(served, served.upstream, store, processes=processes)
+        relay = self.relays[served.task.name] = Relay(served, served.upstream, store, processes=processes)
+        return relay
 
     def _stop(self) -> None:
         for thread in self.threads:

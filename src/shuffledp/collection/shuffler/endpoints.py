@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import chain
 
 from starlette.concurrency import run_in_threadpool
@@ -16,12 +16,14 @@ from shuffledp.collection.service import metrics
 from shuffledp.collection.service.application import asking_the_store
 from shuffledp.collection.service.limits import Rate, UnderWay, at_once, body_of
 from shuffledp.collection.service.tokens import bearer
+from shuffledp.collection.shuffler.amiss import problems_of
 from shuffledp.collection.shuffler.counters import families, status_of
 from shuffledp.collection.shuffler.group_commit import GroupCommit
 from shuffledp.collection.shuffler.ingestion import Ingestion
 from shuffledp.collection.shuffler.refusals import Refusals
+from shuffledp.collection.shuffler.relay import Relay
 from shuffledp.collection.shuffler.settings import Served, Settings
-from shuffledp.collection.stores import ReadyBatch
+from shuffledp.collection.stores import ReadyBatch, Standing
 
 Answering = Callable[[Served, Request], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -30,8 +32,11 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Endpoints:
     """Everything that a shuffler can be asked; `commits` and `refusals` are ended by whoever made them."""
 
-    def __init__(self, settings: Settings, commits: GroupCommit, refusals: Refusals) -> None:
+    def __init__(
+        self, settings: Settings, commits: GroupCommit, refusals: Refusals, relays: Mapping[str, Relay]
+    ) -> None:
         self._store, self._next_hops, self._refusals = settings.store, settings.next_hops, refusals
+        self._relays = relays
         self._served = {served.task.name: served for served in settings.served}
         self._ingestion = Ingestion(commits, clock=settings.clock)
         self._rate = Rate(settings.most_per_second)
@@ -69,7 +74,7 @@ class Endpoints:
     async def show_status(self, served: Served, request: Request) -> Response:
         """Public counters."""
         standing = await run_in_threadpool(self._refusals.standing, served.task.id)
-        return JSONResponse(status_of(served, standing))
+        return JSONResponse(status_of(served, standing, await self._problems(served, standing)))
 
     async def list_batches(self, served: Served, request: Request) -> Response:
         """The batches that are complete and mixed, for the next hop."""
@@ -108,8 +113,13 @@ class Endpoints:
                 name: await run_in_threadpool(self._store.standing, served.task.id)
                 for name, served in self._served.items()
             }
-        text = metrics.text_of(families(standings, of_no_task=self._refusals.of_no_task))
+            problems = {name: await self._problems(served, standings[name]) for name, served in self._served.items()}
+        text = metrics.text_of(families(standings, problems, of_no_task=self._refusals.of_no_task))
         return Response(text, media_type=metrics.CONTENT_TYPE)
+
+    async def _problems(self, served: Served, standing: Standing) -> list[str]:
+        relay = self._relays.get(served.task.name)
+        return await run_in_threadpool(problems_of, served, standing, self._store, relay)
 
     async def _ready(self, served: Served, batch_id: bytes) -> ReadyBatch | None:
         ready = await run_in_threadpool(self._store.ready, served.task.id)

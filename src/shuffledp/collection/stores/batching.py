@@ -13,8 +13,11 @@ from shuffledp.collection.stores.arriving import count
 from shuffledp.collection.stores.database import Database, Transaction
 from shuffledp.errors import DataError
 
-CLOSED, MIXED, ACKNOWLEDGED, DROPPED = "closed", "mixed", "acknowledged", "dropped"
-"""States of a batch; a dropped one holds what was in no batch when the task expired, until that is deleted."""
+CLOSED, MIXED, ACKNOWLEDGED, DROPPED, REFUSED = "closed", "mixed", "acknowledged", "dropped", "refused"
+"""States of a batch; a dropped one holds what was in no batch when the task expired, until that is deleted.
+
+Of a refused one, which a later shuffler did not hand on, there is nothing but its id.
+"""
 
 BATCH_ID_BYTES = 16
 

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from shuffledp.collection.stores import batching, handing_on
 from shuffledp.collection.stores.arriving import take_in
-from shuffledp.collection.stores.batching import ACKNOWLEDGED, CLOSED, DROPPED, MIXED
+from shuffledp.collection.stores.batching import ACKNOWLEDGED, CLOSED, DROPPED, MIXED, REFUSED
 from shuffledp.collection.stores.database import ConflictError, Database, Transaction
 from shuffledp.collection.stores.records import Arrival, Collected, Outcome, ReadyBatch, Standing
 from shuffledp.collection.stores.report_tables import SCHEMA
@@ -69,6 +69,13 @@ class ReportStore:
             rows = [(task, key, 0) for key in sorted(set(hashes))]
             return transaction.insert("admissions", ("task", "hash", "spent"), rows)
 
+    def has_unspent(self, task_id: bytes) -> bool:
+        """Whether there is a one-time token with which somebody can still report."""
+        with self._database.reading() as transaction:
+            return bool(
+                transaction.rows("SELECT 1 FROM admissions WHERE task = ? AND spent = 0 LIMIT 1", self._task(task_id))
+            )
+
     def waiting(self, task_id: bytes) -> int:
         """Reports in no batch."""
         with self._database.reading() as transaction:
@@ -109,16 +116,26 @@ class ReportStore:
                     handing_on.count_refusals(transaction, task, refused)
         tidy(self._database, batch_id)
 
+    def refuse_batch(self, task_id: bytes, batch_id: bytes, reasons: Mapping[str, int]) -> None:
+        """Remembers that a batch from a shuffler before this one is not handed on, and counts why; twice is once."""
+        task = self._task(task_id)
+        columns = ("batch_id", "task", "state", "people", "number", "pieces", "tidy")
+        with self._database.changing() as transaction:
+            if transaction.insert("batches", columns, [(batch_id, task, REFUSED, 0, 0, 0, 0)]):
+                handing_on.count_refusals(transaction, task, reasons)
+        tidy(self._database, batch_id)
+
     def ready(self, task_id: bytes) -> list[ReadyBatch]:
         """Batches that are mixed and not acknowledged, in no particular order."""
         return [ReadyBatch(batch_id=batch_id, number=number) for batch_id, number in self._batches(task_id, MIXED)]
 
     def has_batch(self, batch_id: bytes, task_id: bytes | None = None) -> bool:
-        """Whether a batch (of this task) was ever kept, also when it is acknowledged."""
+        """Whether a batch (of this task) was ever kept, also when it is acknowledged, or was refused."""
         with self._database.reading() as transaction:
             rows = transaction.rows("SELECT task, state FROM batches WHERE batch_id = ?", batch_id)
         return any(
-            state in (MIXED, ACKNOWLEDGED) and (task_id is None or task == self._task(task_id)) for task, state in rows
+            state in (MIXED, ACKNOWLEDGED, REFUSED) and (task_id is None or task == self._task(task_id))
+            for task, state in rows
         )
 
     def mixed(self, batch_id: bytes) -> Iterator[bytes]:
