@@ -127,3 +127,19 @@ def test_another_list_than_the_named_one_is_refused(content):
 def test_ranges_that_are_none(start, stop):
     with pytest.raises(TaskError):
         AnswerRange(start, stop).check()
+
+
+class Stubborn(str):
+    """A text that cannot be looked at."""
+
+    __slots__ = ()
+
+    def __bool__(self):
+        raise RuntimeError
+
+    __len__ = __str__ = __hash__ = __bool__
+
+
+@pytest.mark.parametrize("values", [["dark", "light"], range(5)])
+def test_a_text_that_cannot_be_looked_at_is_another_answer(values):
+    assert AnswerNumbers(values).bin_of(Stubborn("dark")) == len(values)

@@ -119,9 +119,9 @@ class AnswerNumbers:
 
     def bin_of(self, answer: Any) -> int:
         """The place of an answer: no answer or an empty text is (none), an unknown one (other). It never fails."""
-        if answer is None or (isinstance(answer, str) and not answer):
-            return self.size - 1
         try:
+            if answer is None or (isinstance(answer, str) and not answer):
+                return self.size - 1
             return self._known(answer)
         except Exception:  # whatever an object does when it is asked for its text: not to report would tell something
             return self.size - 2
