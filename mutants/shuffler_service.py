@@ -311,7 +311,7 @@ FAULTS = (
         name="a-broken-promise-is-served",
         harm="A shuffler takes part in a collection that gives less privacy than it claims.",
         file="collection/shuffler/starting.py",
-        old="                served.task.check()\n",
+        old="                check_served(served.task)\n",
         new="",
         tests=(_STARTING,),
     ),

@@ -187,7 +187,8 @@ def test_a_broken_promise_is_shown_as_one(folder):
     path = changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})
     shown = command("task", "show", path)
     assert shown.returncode == 4
-    assert "Guarantee: NOT KEPT. The task claims (0.1, 1e-06)-differential privacy, but" in shown.stdout
+    assert "Guarantee: NOT KEPT: the task claims delta=1e-06 at epsilon=0.1, but its parameters give" in shown.stdout
+    assert (shown.stdout + shown.stderr).count("the task claims delta") == 1
     answer = command("task", "show", path, "--json")
     assert answer.returncode == 4
     assert json.loads(answer.stdout)["guarantee"]["kept"] is False

@@ -165,7 +165,7 @@ def _show(task: Task, *, json: bool) -> None:
         print_paragraphs(parts)
     _, broken = promise_of(task)
     if broken is not None:
-        raise BrokenPromiseError(broken)
+        raise BrokenPromiseError("the task does not keep what it promises, as said under its guarantee")
 
 
 def _answers(domain: Path | None, at: str | None, numbers: str | None) -> Answers:

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from shuffledp.collection.analyzer.app import make_app
 from shuffledp.collection.analyzer.settings import Served, Settings
 from shuffledp.collection.envelope.keys import KeyPair, read_key
-from shuffledp.collection.service.options import read_tasks, upstream_at
+from shuffledp.collection.service.options import check_served, read_tasks, upstream_at
 from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.stores import open_tally_store
 from shuffledp.collection.task import AnswersElsewhere, Task
@@ -44,7 +44,7 @@ class Options:
         settings = self.settings()
         try:
             for task in settings.tasks:
-                task.check()
+                check_served(task)
                 settings.store.prepare(task)
         finally:
             settings.store.close()

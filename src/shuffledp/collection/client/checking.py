@@ -10,7 +10,7 @@ from shuffledp.collection.client.sending import SECONDS, fetch
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.task import AnswersElsewhere, Promise, Task, moment_in_text
 from shuffledp.collection.task.exact import is_hexadecimal
-from shuffledp.errors import ParameterError, RefusedError, TaskError, UnreachableError
+from shuffledp.errors import BrokenPromiseError, ParameterError, RefusedError, TaskError, UnreachableError
 
 _MOST_LIST_BYTES = 1 << 28
 """Of a list of answers that is kept elsewhere: a person's machine holds it in memory."""
@@ -34,7 +34,10 @@ def checked(task: Task, at_most: tuple[float, float] | None = None) -> Promise:
     if known is None:
         if len(_checked) >= _MOST_REMEMBERED:
             _checked.clear()
-        known = _checked[task.id, at_most] = task.check(at_most)
+        try:
+            known = _checked[task.id, at_most] = task.check(at_most)
+        except BrokenPromiseError as error:
+            raise BrokenPromiseError(f"{error}: do not answer") from None
     return known
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from shuffledp.collection.envelope.keys import read_word
 from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.task import Task, read_task
-from shuffledp.errors import ParameterError
+from shuffledp.errors import BrokenPromiseError, ParameterError
 
 
 def read_tasks(paths: Sequence[Path]) -> list[Task]:
@@ -20,6 +20,14 @@ def read_tasks(paths: Sequence[Path]) -> list[Task]:
     if len({task.id for task in tasks}) < len(tasks):
         raise ParameterError("--task names the same task twice: give each task once")
     return tasks
+
+
+def check_served(task: Task) -> None:
+    """Refuses a task that gives less privacy than it claims, in words for whoever runs a server."""
+    try:
+        task.check()
+    except BrokenPromiseError as error:
+        raise BrokenPromiseError(f"the task {task.name[:16]} cannot be served: {error}; make it anew") from None
 
 
 def upstream_at(address: str, token: Path) -> Upstream:

@@ -9,7 +9,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 
 from shuffledp.collection.envelope.keys import KeyPair, read_key, read_word
-from shuffledp.collection.service.options import read_tasks, upstream_at
+from shuffledp.collection.service.options import check_served, read_tasks, upstream_at
 from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.service.tokens import Accepted, hash_of, read_hash
 from shuffledp.collection.shuffler.admission import Admission, Anybody, OneTimeTokens, SharedSecret
@@ -49,7 +49,7 @@ class Options:
         settings = self.settings(0)
         try:
             for served in settings.served:
-                served.task.check()
+                check_served(served.task)
                 settings.store.prepare(served.task)
                 self._add_admissions(served, settings.store)
         finally:

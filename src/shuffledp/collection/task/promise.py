@@ -43,8 +43,8 @@ def check_promise(
     reached = _delta(protocol, claimed.epsilon, redrawn)
     if reached > claimed.delta * (1 + PROMISED_DELTA):
         raise BrokenPromiseError(
-            f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, and its parameters give only "
-            f"{share_at_most(reached)}: do not answer"
+            f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, but its parameters give "
+            f"{share_at_most(reached)}, which is weaker"
         )
     if at_most is not None:
         epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])

@@ -113,7 +113,7 @@ def guarantee_in_words(task: Task) -> str:
     """What is promised and what that means; or that it is not kept."""
     promised, (promise, broken) = task.guarantee, promise_of(task)
     if promise is None:
-        return f"NOT KEPT. The task claims {promised}, but {broken}."
+        return f"NOT KEPT: {broken}."
     factor = share_at_most(math.exp(promised.epsilon), digits=3)
     return (
         f"{promised} for every single person, computed just now from the task's numbers (delta is at most "
