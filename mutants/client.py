@@ -21,9 +21,17 @@ _CHECKED = (
         name="a-client-forgets-what-its-person-allows",
         harm="People answer tasks that promise less than they allow.",
         file="collection/client/client.py",
-        old="checked(self.task, at_most)",
-        new="checked(self.task)",
+        old="allowed(self.task, at_most)",
+        new="allowed(self.task, None)",
         tests=(f"{_CLIENT}::test_a_person_may_allow_less_than_the_task_claims",),
+    ),
+    Fault(
+        name="a-client-allows-anything-unless-told",
+        harm="People answer tasks whose promise says next to nothing, and are not asked.",
+        file="collection/client/checking.py",
+        old="return checked(task, AT_MOST)",
+        new="return checked(task)",
+        tests=(f"{_CLIENT}::test_who_says_nothing_does_not_allow_everything",),
     ),
     Fault(
         name="a-promise-of-others-counts-for-everybody",
@@ -64,10 +72,10 @@ _ONCE = (
         name="the-journal-is-written-after-sending",
         harm="Whoever is interrupted while sending answers twice.",
         file="collection/client/client.py",
-        old="        entry = self._entered(answer)\n        if",
+        old="        entry, made_before = self._entered(answer)\n        if",
         new="        if self.journal.read(self.task) is None:\n            report = new_report(self.task, answer)\n"
         "            post(self.task, report, admission=self._admission, timeout=self._timeout)\n"
-        "            self.journal.keep(self.task, report)\n        entry = self._entered(answer)\n        if",
+        "            self.journal.keep(self.task, report)\n        entry, made_before = self._entered(answer)\n        if",
         tests=(f"{_CLIENT}::test_the_journal_is_written_before_the_first_byte_is_sent",),
     ),
     Fault(
@@ -142,10 +150,10 @@ _SENT = (
         name="an-answer-outside-the-list-is-refused",
         harm="That somebody does not report tells that they hold something else.",
         file="collection/client/client.py",
-        old="            entry = self.journal.keep(self.task, new_report(self.task, answer))\n",
-        new="            if self.task.bin_of(answer) == self.task.answers.size:\n"
-        "                raise DataError('no such answer')\n"
-        "            entry = self.journal.keep(self.task, new_report(self.task, answer))\n",
+        old="        report = new_report(self.task, answer)\n",
+        new="        if self.task.bin_of(answer) == self.task.answers.size:\n"
+        "            raise DataError('no such answer')\n"
+        "        report = new_report(self.task, answer)\n",
         tests=(f"{_CLIENT}::test_every_answer_has_a_place",),
     ),
     Fault(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import flag, option, parse_pair
-from shuffledp.cli.output import print_json, print_sentence
+from shuffledp.cli.output import print_json, print_note, print_sentence
 from shuffledp.errors import ParameterError
 from shuffledp.plain import plain
 
@@ -26,7 +26,8 @@ def send(
     ] = None,
     none: Annotated[bool, flag("--none", "You have no answer, which is counted as such.")] = False,
     at_most: Annotated[
-        str | None, option("EPSILON,DELTA", "The privacy loss that you allow; a task with more is refused.")
+        str | None,
+        option("EPSILON,DELTA", "The privacy loss that you allow, 10,0.01 unless given; a task with more is refused."),
     ] = None,
     pin: Annotated[str | None, option("ID", "The id of the task that you were told of; another is refused.")] = None,
     admission: Annotated[
@@ -42,8 +43,8 @@ def send(
     What the task promises is computed from its parameters first,
     and a task that gives less than it says is refused.
     A report that could not be sent is kept: the same command sends
-    the same bytes again. An answer that the task does not list is
-    counted as (other).
+    the same bytes again, whatever the answer then. An answer that the
+    task does not list is counted as (other).
 
     Exit codes: 0 sent, also if it was before; 3 refused, for good;
     4 the task promises too little; 5 the server cannot be reached,
@@ -51,6 +52,7 @@ def send(
     """
     from shuffledp.collection import Client
     from shuffledp.collection.envelope.keys import read_word
+    from shuffledp.collection.task.words import what_it_means
 
     answer = _answer(value, none=none)
     client = Client(
@@ -60,6 +62,9 @@ def send(
         journal=journal,
         admission=None if admission is None else read_word(admission),
     )
+    if client.journal.read(client.task) is None and client.counts_as_other(answer):
+        print_note("Your answer is not in the list of the task, letter by letter, and counts as (other).")
+    print_note(f"What the task promises, as computed here: {what_it_means(client.promise)}.")
     receipt = client.send(answer)
     if json:
         print_json({"task": client.task.name, **plain(receipt)})
@@ -68,7 +73,9 @@ def send(
 
 
 def _answer(value: str | None, *, none: bool) -> str | None:
-    if none == (value is not None):
+    if none and value is not None:
+        raise ParameterError("both --value and --none were given: give your answer with --value, or --none")
+    if not none and value is None:
         raise ParameterError("give your answer with --value, or --none if you have none")
     if value != "-":
         return value
@@ -77,11 +84,13 @@ def _answer(value: str | None, *, none: bool) -> str | None:
 
 def _show(client: Client, receipt: Receipt) -> None:
     if receipt.state == "already sent":
-        print_sentence("You have answered this task before: nothing was sent.")
+        print_sentence("You have answered this task before: nothing was sent, and this answer was not used.")
         return
-    print_sentence(f"Your report was taken: {receipt.bytes:,} bytes, in {receipt.milliseconds:,.0f} ms.")
+    whose = "The report that you made before" if receipt.made_before else "Your report"
+    print_sentence(f"{whose} was taken: {receipt.bytes:,} bytes, in {receipt.milliseconds:,.0f} ms.")
+    if receipt.made_before:
+        print_sentence("The answer that you gave now was not used: a second draw would tell more about you.")
     promise = client.promise
     print_sentence(
-        f"What is published will hardly depend on it: epsilon {promise.epsilon:g}, delta {promise.delta:g}, as "
-        "computed here from the task."
+        f"It is protected with epsilon {promise.epsilon:g} and delta {promise.delta:g}, as computed here from the task."
     )

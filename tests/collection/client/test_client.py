@@ -57,6 +57,20 @@ def test_a_person_may_allow_less_than_the_task_claims(kept):
         Client(kept.task, at_most=(1, 1e-9))
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(10.5, 0.011), (1.0, 0.9), (50.0, 0.5)])
+def test_who_says_nothing_does_not_allow_everything(epsilon, delta):
+    task = small_task(users=20, epsilon=epsilon, delta=delta).task
+    with pytest.raises(BrokenPromiseError, match=f"--at-most {epsilon:g},{delta:g} "):
+        Client(task)
+    assert Client(task, at_most=(epsilon, delta)).promise.epsilon == epsilon
+    assert Client(small_task(users=20, epsilon=10.0, delta=0.01).task).promise.delta == 0.01
+
+
+def test_a_task_may_give_more_than_it_claims():
+    """It claims epsilon 50, and its noise gives epsilon 10 with the same delta: the parameters decide."""
+    assert Client(small_task(users=20, epsilon=50.0, delta=1e-6).task).promise.epsilon == 50
+
+
 @pytest.mark.parametrize("at_most", [1, (1,), (1, 2, 3), ("one", 1e-6), (0, 1e-6), (1, 1), (float("nan"), 1e-6)])
 def test_limits_that_are_none_are_refused(kept, at_most):
     with pytest.raises(ParameterError):
@@ -195,10 +209,12 @@ def test_what_was_sent_is_not_sent_again(kept, shuffler, tmp_path):
 
 def test_a_retry_sends_the_same_bytes(kept, shuffler, tmp_path):
     shuffler.script.extend([problem(Reason.UNAVAILABLE, 503), problem(Reason.TOO_MANY_REQUESTS, 429)])
-    for answer in ("dark", "light"):
-        with pytest.raises(UnreachableError):
+    for answer, notes in (("dark", []), ("light", [module.NOT_USED])):
+        with pytest.raises(UnreachableError) as caught:
             Client(kept.task, journal=tmp_path).send(answer)
-    assert Client(kept.task, journal=tmp_path).send("system").state == "sent"
+        assert getattr(caught.value, "__notes__", []) == notes
+    receipt = Client(kept.task, journal=tmp_path).send("system")
+    assert (receipt.state, receipt.made_before) == ("sent", True)
     assert len(shuffler.bodies) == 3
     assert len(set(shuffler.bodies)) == 1
     assert open_report(kept.task, shuffler.bodies[0], kept.keys[0]).number

@@ -12,6 +12,10 @@ from shuffledp.collection.task import AnswersElsewhere, Promise, Task, moment_in
 from shuffledp.collection.task.exact import is_hexadecimal
 from shuffledp.errors import BrokenPromiseError, ParameterError, RefusedError, TaskError, UnreachableError
 
+AT_MOST = (10.0, 0.01)
+"""The (epsilon, delta) that a person allows who says nothing else: beyond it a promise says next to nothing, since what
+is published may be 22,000 times as likely because of one answer, or tell it outright to one of a hundred."""
+
 _MOST_LIST_BYTES = 1 << 28
 """Of a list of answers that is kept elsewhere: a person's machine holds it in memory."""
 
@@ -39,6 +43,21 @@ def checked(task: Task, at_most: tuple[float, float] | None = None) -> Promise:
         except BrokenPromiseError as error:
             raise BrokenPromiseError(f"{error}: do not answer") from None
     return known
+
+
+def allowed(task: Task, at_most: tuple[float, float] | None) -> Promise:
+    """The promise of a task if it is within what a person allows; who says nothing allows `AT_MOST`."""
+    if at_most is not None:
+        return checked(task, at_most)
+    try:
+        return checked(task, AT_MOST)
+    except BrokenPromiseError:
+        claimed = checked(task)  # where not even that is kept, it says so
+    raise BrokenPromiseError(
+        f"the task promises epsilon {claimed.epsilon:g} and delta {claimed.delta:g}, and unless you allow more, nobody "
+        f"answers with less privacy than epsilon {AT_MOST[0]:g} and delta {AT_MOST[1]:g}: if you want to answer all the "
+        f"same, allow it with  --at-most {claimed.epsilon:g},{claimed.delta:g}  (in Python at_most)"
+    )
 
 
 def check_pin(task: Task, pin: str | bytes | None) -> None:

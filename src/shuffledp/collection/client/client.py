@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shuffledp.collection.client.checking import check_open, check_pin, checked, fetch_answers
+from shuffledp.collection.client.checking import allowed, check_open, check_pin, fetch_answers
 from shuffledp.collection.client.journal import Entry, Journal
 from shuffledp.collection.client.randomized import messages_of
 from shuffledp.collection.client.sending import (
@@ -20,7 +20,7 @@ from shuffledp.collection.client.sending import (
 from shuffledp.collection.envelope.report import ID_BYTES, seal_report
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.task import Task, read_task
-from shuffledp.errors import DataError, ParameterError, RefusedError
+from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 
 _ENDS_A_REPORT = frozenset(
     {
@@ -36,12 +36,16 @@ _ENDS_A_REPORT = frozenset(
 that does not know the task, they are kept: somebody may put that right."""
 
 
+NOT_USED = "the report that was made before was used, and the answer that was given now was not"
+"""Whoever sends again may have given another answer; what the report holds nobody can see any more."""
+
+
 class Client:
     """Answers a task for one person, once.
 
     `task` is a task, its file or its bytes; `pin` the id that it must have, as 64 hexadecimal digits. The privacy is
     computed from the task's parameters here, and a task that gives less than it claims, or than `at_most`, the
-    (epsilon, delta) that this person allows, is refused. `journal` is a folder of this person's, `admission` what the
+    (epsilon, delta) that this person allows (`checking.AT_MOST` unless given), is refused. `journal` is a folder of this person's, `admission` what the
     task asks of people whom it admits, `timeout` the seconds that a server may take to answer.
     """
 
@@ -58,7 +62,7 @@ class Client:
         self.task = task if isinstance(task, Task) else read_task(_source(task))
         self._beside = Path(task).parent if isinstance(task, (str, Path)) else None
         check_pin(self.task, pin)
-        self.promise = checked(self.task, at_most)
+        self.promise = allowed(self.task, at_most)
         check_open(self.task)
         self.journal = Journal(journal)
         self._admission = check_admission(self.task, admission)
@@ -70,7 +74,7 @@ class Client:
         Once there is one, it is always the same, whatever the answer: randomizing again would tell more. None is no
         answer, and an answer that the task does not list is counted as other.
         """
-        return _ready(self._entered(answer))
+        return _ready(self._entered(answer)[0])
 
     def send(self, answer: Any) -> Receipt:
         """Hands the report to the shuffler; what failed before is sent again as the same bytes.
@@ -78,31 +82,45 @@ class Client:
         Raises UnreachableError where it should be sent again later, and RefusedError where that does not help.
         """
         started = time.perf_counter()
-        entry = self._entered(answer)
+        entry, made_before = self._entered(answer)
         if entry.state == "sent":
-            return Receipt(state="already sent", milliseconds=_milliseconds_since(started), bytes=0)
+            return Receipt(state="already sent", milliseconds=_milliseconds_since(started), bytes=0, made_before=True)
         report = _ready(entry)
         try:
             post(self.task, report, admission=self._admission, timeout=self._timeout)
-        except RefusedError as error:
+        except (RefusedError, UnreachableError) as error:
             if error.reason in _ENDS_A_REPORT:
                 self.journal.settle(self.task, "refused", error.reason)
+            if made_before:
+                error.add_note(NOT_USED)
             raise
         try:
             self.journal.settle(self.task, "sent")
         except DataError as error:
             error.add_note("the report was taken; if it is sent again, then as the same bytes, which count once")
             raise
-        return Receipt(state="sent", milliseconds=_milliseconds_since(started), bytes=len(report))
+        return Receipt(
+            state="sent",
+            milliseconds=_milliseconds_since(started),
+            bytes=len(report),
+            made_before=made_before,
+        )
 
-    def _entered(self, answer: Any) -> Entry:
-        """What the journal has of this task, which is a new report if it had nothing."""
+    def counts_as_other(self, answer: Any) -> bool:
+        """Whether an answer is not in the task's list; found out on this machine, for whoever may have mistyped it."""
+        fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
+        return self.task.bin_of(answer) == self.task.answers.size
+
+    def _entered(self, answer: Any) -> tuple[Entry, bool]:
+        """What the journal has of this task, a new report if it had nothing; and whether it was made before."""
         entry = self.journal.read(self.task)
-        if entry is None:
-            check_open(self.task)
-            fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
-            entry = self.journal.keep(self.task, new_report(self.task, answer))
-        return entry
+        if entry is not None:
+            return entry, True
+        check_open(self.task)
+        fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
+        report = new_report(self.task, answer)
+        entry = self.journal.keep(self.task, report)
+        return entry, entry.report != report  # another program of this person may have been faster
 
     def __repr__(self) -> str:
         return f"<Client of task {self.task.name}>"

@@ -46,11 +46,16 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{1,1000}=*")
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """The report is with the shuffler, durably: taken now, or already before, when nothing was sent."""
+    """The report is with the shuffler, durably: taken now, or already before, when nothing was sent.
+
+    `made_before` says that it was made when this task was first answered: the answer that was given now was not used,
+    and nobody knows whether it is the same.
+    """
 
     state: Literal["sent", "already sent"]
     milliseconds: float
     bytes: int
+    made_before: bool = False
 
 
 def check_seconds(name: str, seconds: float) -> float:

@@ -114,13 +114,19 @@ def guarantee_in_words(task: Task) -> str:
     promised, (promise, broken) = task.guarantee, promise_of(task)
     if promise is None:
         return f"NOT KEPT: {broken}."
-    factor = share_at_most(math.exp(promised.epsilon), digits=3)
     return (
         f"{promised} for every single person, computed just now from the task's numbers (delta is at most "
-        f"{share_at_most(promise.reached, digits=3)}). In words: whatever somebody answers, the chance of anything "
-        f"that could be published is at most {factor} times what it would be had they answered anything else, plus at "
-        f"most {share_at_most(promised.delta)}. Not hidden: that somebody took part, and what is true of many people "
-        "together."
+        f"{share_at_most(promise.reached, digits=3)}). In words: {what_it_means(promise)}. Not hidden: that somebody "
+        "took part, and what is true of many people together."
+    )
+
+
+def what_it_means(promise: Promise) -> str:
+    """An epsilon and a delta in words that are true whatever they are."""
+    factor = share_at_most(math.exp(promise.epsilon), digits=3)
+    return (
+        "whatever somebody answers, the chance of anything that could be published is at most "
+        f"{factor} times what it would be had they answered anything else, plus at most {share_at_most(promise.delta)}"
     )
 
 
