@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shuffledp.cli.times import length_of, moment_of
+from shuffledp.collection.client.cost import Cost
 from shuffledp.collection.envelope.keys import KeyPair, write_key
 from shuffledp.collection.task import AnswerRange, AnswersElsewhere, read_task
+from shuffledp.collection.task.words import in_words
 from shuffledp.errors import ParameterError
 from tests.cli.commands import GUARANTEE, command
 from tests.collection.tasks import small_task
@@ -89,6 +91,27 @@ def test_a_task_in_json(folder):
     assert made["cost"]["messages"] == task.protocol.messages_per_user.expected
     checked = json.loads(command("task", "check", "t.json", "--json", cwd=folder).stdout)
     assert checked["guarantee"] == made["guarantee"]
+
+
+def test_a_task_of_little_use_is_said_to_be_one(folder):
+    asked = ["--users", "20", "--epsilon", "1", "--delta", "0.5", "--protocol", "sparse"]
+    made = new(folder, *asked)
+    assert "Warning: delta=0.5 is larger than 1 / people" in made.stdout
+    assert "Warning" in command("task", "show", "t.json", cwd=folder).stdout
+    said, *_ = json.loads(command("task", "show", "t.json", "--json", cwd=folder).stdout)["warnings"]
+    assert said.startswith("delta=0.5 is larger than 1 / people")
+    few = json.loads(new(folder, "--force", "--json", "--users", "50", "--protocol", "sparse").stdout)["warnings"]
+    assert few[0].endswith("of 50 people says little: more people are needed")
+    assert json.loads(new(folder, "--force", "--json").stdout)["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "said"), [(0.4, "1 millisecond,"), (1.3, "1 millisecond,"), (2.0, "2 milliseconds,")]
+)
+def test_what_a_report_costs(milliseconds, said):
+    cost = Cost(messages=1.1, most_messages=8, bytes=134.09, most_bytes=464, milliseconds=milliseconds)
+    words = in_words(small_task().task, cost=cost)["Cost for each person"]
+    assert f"about 134 bytes on average, at most 464; about {said} measured" in words
 
 
 def test_numbers_from_one_to_the_other_both_included(folder):

@@ -107,7 +107,8 @@ def _figures(result: CrowdResult) -> dict[str, Any]:
 
 def _show(result: CrowdResult) -> None:
     everybody = counted(result.people, "simulated person", things="simulated people")
-    print_title(f"{everybody} answered")
+    some = "" if result.acknowledged == result.people else f"{result.acknowledged:,} of "
+    print_title(f"{some}{everybody} answered")
     table = new_table(show_header=False)
     table.add_column("")
     table.add_column("", justify="right")

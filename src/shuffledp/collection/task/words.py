@@ -10,6 +10,7 @@ from shuffledp.collection.task.answers import NONE, OTHER, AnswerRange, AnswersE
 from shuffledp.collection.task.promise import Promise
 from shuffledp.collection.task.task import BETA, Place, Task
 from shuffledp.errors import BrokenPromiseError
+from shuffledp.jobs.advice import warnings
 from shuffledp.words import (
     counted,
     magnitude,
@@ -55,6 +56,7 @@ def in_words(task: Task, *, cost: Cost | None = None, now: datetime | None = Non
         "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
         "What leaves the device": _leaves(task),
         "How sure": _accuracy(task),
+        **({"Warning": ". Also, ".join(said) + "."} if (said := warnings_of(task)) else {}),
         "How long": _times(task, now or datetime.now(UTC)),
     }
     if cost is not None:
@@ -86,7 +88,14 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
         "most_messages": task.most_messages,
         "error": {"beta": BETA, "people": task.protocol.error(BETA).simultaneous},
         "cost": cost,
+        "warnings": warnings_of(task),
     }
+
+
+def warnings_of(task: Task) -> list[str]:
+    """What is amiss with a task: a delta that promises little, or an error that leaves little to see."""
+    error = task.protocol.error(BETA).simultaneous
+    return list(warnings(users=task.users, delta=task.guarantee.delta, error=error))
 
 
 def guarantee_about(task: Task, promise: Promise | None, broken: str | None = None) -> dict[str, Any]:
@@ -208,11 +217,11 @@ def duration(seconds: int) -> str:
 
 
 def _cost(cost: Cost) -> str:
-    measured = f"about {magnitude(cost.milliseconds)} milliseconds, measured on this machine"
+    measured = f"about {counted(max(1, round(cost.milliseconds)), 'millisecond')}, measured on this machine"
     if cost.messages == cost.most_messages:
         sent = f"{cost.most_messages:,} messages and {cost.most_bytes:,} bytes from everybody"
         return f"{sent}, whatever they answer; {measured}."
     return (
-        f"{magnitude(cost.messages)} messages on average, at most {cost.most_messages:,}; "
-        f"{math.ceil(cost.bytes):,} bytes on average, at most {cost.most_bytes:,}; {measured}."
+        f"{magnitude(cost.messages)} messages on average, at most {cost.most_messages:,}; about "
+        f"{round(cost.bytes):,} bytes on average, at most {cost.most_bytes:,}; {measured}."
     )
