@@ -75,7 +75,8 @@ _ONCE = (
         old="        entry, made_before = self._entered(answer)\n        if",
         new="        if self.journal.read(self.task) is None:\n            report = new_report(self.task, answer)\n"
         "            post(self.task, report, admission=self._admission, timeout=self._timeout)\n"
-        "            self.journal.keep(self.task, report)\n        entry, made_before = self._entered(answer)\n        if",
+        "            self.journal.keep(self.task, report)\n"
+        "        entry, made_before = self._entered(answer)\n        if",
         tests=(f"{_CLIENT}::test_the_journal_is_written_before_the_first_byte_is_sent",),
     ),
     Fault(

@@ -45,8 +45,9 @@ class Client:
 
     `task` is a task, its file or its bytes; `pin` the id that it must have, as 64 hexadecimal digits. The privacy is
     computed from the task's parameters here, and a task that gives less than it claims, or than `at_most`, the
-    (epsilon, delta) that this person allows (`checking.AT_MOST` unless given), is refused. `journal` is a folder of this person's, `admission` what the
-    task asks of people whom it admits, `timeout` the seconds that a server may take to answer.
+    (epsilon, delta) that this person allows (`checking.AT_MOST` unless given), is refused. `journal` is a folder of
+    this person's, `admission` what the task asks of people whom it admits, `timeout` the seconds that a server may take
+    to answer.
     """
 
     def __init__(
