@@ -55,8 +55,8 @@ def allowed(task: Task, at_most: tuple[float, float] | None) -> Promise:
         claimed = checked(task)  # where not even that is kept, it says so
     raise BrokenPromiseError(
         f"the task promises only epsilon {claimed.epsilon:g} and delta {claimed.delta:g}, and without your word "
-        f"nothing weaker than epsilon {AT_MOST[0]:g} and delta {AT_MOST[1]:g} is answered: if you want to all the same, "
-        f"allow it with  --at-most {claimed.epsilon:g},{claimed.delta:g}  (in Python at_most)"
+        f"nothing weaker than epsilon {AT_MOST[0]:g} and delta {AT_MOST[1]:g} is answered: if you want to, allow it "
+        f"with  --at-most {claimed.epsilon:g},{claimed.delta:g}  (in Python at_most)"
     )
 
 

@@ -18,7 +18,7 @@ import msgspec
 from shuffledp.accounting.guarantee import Guarantee
 from shuffledp.checks import MOST_USERS, target_delta, target_epsilon
 from shuffledp.collection.envelope.hpke import is_public_key
-from shuffledp.collection.task import exact, parameters
+from shuffledp.collection.task import exact, parameters, schema_words
 from shuffledp.collection.task.addresses import check_address
 from shuffledp.collection.task.answers import AnswerList, AnswerNumbers, AnswerRange, Answers, AnswersElsewhere
 from shuffledp.collection.task.promise import Promise, check_promise
@@ -274,6 +274,8 @@ def task_of(content: bytes) -> Task:
     """The task that some bytes hold."""
     if len(content) > _MOST_BYTES:
         raise TaskError(f"it is longer than {_MOST_BYTES:,} bytes")
+    if not content.strip():
+        raise TaskError("it is empty")
     try:
         plain = json.loads(
             content.decode(), object_pairs_hook=_without_repeats, parse_float=_no_float, parse_constant=_no_float
@@ -282,7 +284,7 @@ def task_of(content: bytes) -> Task:
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, TaskError):
             raise error.__cause__ from None
-        raise TaskError(str(error)[:200]) from None
+        raise TaskError(schema_words.in_words(str(error))) from None
     except TaskError:
         raise
     except (ValueError, RecursionError) as error:  # also what is not UTF-8, and numbers of thousands of digits
