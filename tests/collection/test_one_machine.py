@@ -3,7 +3,10 @@
 import contextlib
 import json
 import os
+import re
+import shlex
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -12,14 +15,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from shuffledp import private_histogram
+from shuffledp.cli import up as words
 from shuffledp.cli.app import app
 from shuffledp.collection.one_machine import machine as whole
 from shuffledp.collection.one_machine import processes
-from shuffledp.collection.one_machine.machine import OneMachine
+from shuffledp.collection.one_machine.machine import OneMachine, Outcome
 from shuffledp.collection.one_machine.processes import Processes, free_ports
 from shuffledp.collection.one_machine.setting_up import Command, SettingUp
 from shuffledp.errors import DataError, ParameterError
 from tests.collection.chaos import wait_until
+
+README = Path(__file__).parents[2] / "README.md"
+SHELL = re.compile(r"^```sh\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
 def up(*arguments, **more):
@@ -49,13 +57,14 @@ def of_session(leader):
 
 @pytest.mark.slow
 def test_once_prints_the_release_and_leaves_nothing(tmp_path):
-    """Two shufflers, two batches: everybody is acknowledged, and the release counts all of them."""
+    """Two shufflers, two batches: everybody is acknowledged; the release counts those in batches, and says how many."""
     environment = os.environ | {"TMPDIR": str(tmp_path), "SHUFFLEDP_TEST": str(tmp_path)}
-    process = up("--people", "240", "--users", "120", "--shufflers", "2", "--once", "--json", env=environment)
+    process = up("--people", "250", "--users", "120", "--shufflers", "2", "--once", "--json", env=environment)
     printed, notes = process.communicate(timeout=240)
     assert process.returncode == 0, notes
     result = json.loads(printed)
-    assert (result["people"], result["acknowledged"], result["refused"]) == (240, 240, {})
+    assert (result["people"], result["acknowledged"], result["refused"]) == (250, 250, {})
+    assert (result["people_in_release"], result["batches"], result["waiting"]) == (240, 2, 10)
     assert (result["guarantee"]["epsilon"], result["guarantee"]["delta"]) == (1.0, 1e-6)
     counts = {row["label"]: row["count"] for row in result["estimate"]}
     assert counts["dark"] == pytest.approx(0.38 * 240, abs=80)  # the people are always the same, the noise is not
@@ -63,6 +72,62 @@ def test_once_prints_the_release_and_leaves_nothing(tmp_path):
     assert notes.startswith("results will be at http://127.0.0.1:")
     assert list(tmp_path.iterdir()) == []
     wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=20, what="every process to be gone")
+
+
+@pytest.mark.slow
+def test_whoever_reads_the_front_page_can_answer_as_well(tmp_path):
+    """Its two commands, the first in the background, with fewer people; nobody's answer is in the folder afterwards."""
+    (block,) = (text for text in SHELL.findall(README.read_text()) if "shuffledp up" in text)
+    start, answer = (shlex.split(line)[1:] for line in block.splitlines())
+    assert start[:3] == ["up", "--people", "2000"]
+    environment = os.environ | {"HOME": str(tmp_path / "home"), "XDG_STATE_HOME": "", "XDG_DATA_HOME": ""}
+    process = up("--people", "200", *start[3:], cwd=tmp_path, env=environment)
+    try:
+        notes = [process.stderr.readline() for _ in range(4)]
+        assert "200 more answers would make another batch" in notes[1]
+        assert shlex.split(notes[2])[1:] == [*answer[:2], str(tmp_path / answer[2]), *answer[3:]]
+        sent = subprocess.run(
+            [sys.executable, "-m", "shuffledp", *answer], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert sent.returncode == 0, sent.stderr
+        assert "Your report was taken" in sent.stdout
+        assert not list(tmp_path.rglob("people.csv"))
+    finally:
+        process.send_signal(signal.SIGINT)
+        printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "This release counts 200 of them, in 1 batch" in " ".join(printed.split())
+
+
+def test_people_who_wait_for_a_batch_are_told_of(capsys):
+    told = Outcome(people=250, acknowledged=250, refused={}, batches=2, release=release_of(200), seconds=1.0)
+    words._show(OneMachine(people=250, users=100), told, as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "250 of 250 simulated people reported. This release counts 200 of them, in 2 batches" in printed
+    assert "50 wait until there are 100 for one more batch." in printed
+    assert "made up here" in printed
+
+
+def release_of(people):
+    return private_histogram(["dark"] * people, epsilon=1, delta=1e-6)
+
+
+def test_simulated_answers_are_for_their_owner_only_and_do_not_stay(tmp_path, monkeypatch):
+    """Also if reporting fails."""
+    seen = []
+
+    def failing(machine, *_):
+        seen.append(stat.S_IMODE((machine.folder / "people.csv").stat().st_mode))
+        raise DataError("too busy")
+
+    monkeypatch.setattr(processes.sys, "executable", "/bin/sleep")
+    monkeypatch.setattr(processes, "_COMMAND", ("60",))
+    monkeypatch.setattr(SettingUp, "commands", lambda *_: [])
+    monkeypatch.setattr(OneMachine, "_wait", failing)
+    with OneMachine(people=200, folder=tmp_path / "kept") as machine, pytest.raises(DataError, match="too busy"):
+        machine.run()
+    assert seen == [0o600]
+    assert not (tmp_path / "kept" / "people.csv").exists()
 
 
 @pytest.mark.slow
@@ -131,9 +196,9 @@ def _runs(pid):
 
 def test_ports_are_different_and_free():
     assert len(set(free_ports([0] * 8))) == 8
-    with pytest.raises(ParameterError, match="port=70000 cannot be used"):
+    with pytest.raises(ParameterError, match="port 70000 cannot be used"):
         free_ports([70_000])
-    with pytest.raises(ParameterError, match="port=1"):
+    with pytest.raises(ParameterError, match="port 1 "):
         free_ports([1, 1])
 
 
@@ -146,7 +211,7 @@ def test_ports_are_different_and_free():
         (["--people", "2e7"], "at most 1,000,000"),
         (["--people", "500", "--shufflers", "9"], "from 1 to 8"),
         (["--people", "500", "--shufflers", "0"], "from 1 to 8"),
-        (["--people", "500", "--port", "70000"], "port=70000"),
+        (["--people", "500", "--port", "70000"], "port 70000"),
         (["--people", "500", "--folder", "/proc"], "new or empty"),
         (["--people", "500", "--folder", "/dev/null/x"], "cannot be used"),
     ],

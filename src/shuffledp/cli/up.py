@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, flag, option, whole_number
 from shuffledp.cli.output import print_json, print_note, print_sentence
+from shuffledp.words import counted
 
 if TYPE_CHECKING:
     from shuffledp.collection.one_machine.machine import OneMachine, Outcome
@@ -53,9 +55,18 @@ def up(
             outcome = machine.run(progress)
         _show(machine, outcome, as_json=json)
         if not once:
-            print_note("the servers are still running: Ctrl-C ends all of it")
+            _invite(machine, outcome)
             with suppress(KeyboardInterrupt):
                 machine.watch()
+
+
+def _invite(machine: OneMachine, outcome: Outcome) -> None:
+    """How anybody else can answer, while there are servers."""
+    answer = machine.an_answer
+    missing = counted(machine.users - outcome.waiting, "more answer")
+    print_note(f"the servers are still running; {missing} would make another batch. To answer from another terminal:")
+    print_note(f"shuffledp send --task {shlex.quote(str(machine.task_file.resolve()))} --value {answer}")
+    print_note("Ctrl-C ends all of it")
 
 
 def _show(machine: OneMachine, outcome: Outcome, *, as_json: bool) -> None:
@@ -67,9 +78,20 @@ def _show(machine: OneMachine, outcome: Outcome, *, as_json: bool) -> None:
     publish(outcome.release, out=[], top=15, as_json=False)
     print_sentence("")
     print_sentence(
-        f"{outcome.acknowledged:,} of {outcome.people:,} simulated people reported; {outcome.seconds:.1f} seconds from "
-        "the first report to this release. Nobody held their answers."
+        f"{outcome.acknowledged:,} of {outcome.people:,} simulated people reported. This release counts "
+        f"{outcome.people_in_release:,} of them, in {counted(outcome.batches, 'batch', things='batches')}, "
+        f"{outcome.seconds:.1f} seconds after the first report.{_who_waits(machine, outcome)}"
     )
+    print_sentence(
+        "Their answers were made up here and are deleted; the servers never held them, only sealed messages with noise."
+    )
+
+
+def _who_waits(machine: OneMachine, outcome: Outcome) -> str:
+    if not outcome.waiting:
+        return ""
+    wait = "waits" if outcome.waiting == 1 else "wait"
+    return f" {outcome.waiting:,} {wait} until there are {machine.users:,} for one more batch."
 
 
 def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
@@ -80,6 +102,9 @@ def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:
         "task": machine.task.name,
         "people": outcome.people,
         "acknowledged": outcome.acknowledged,
+        "people_in_release": outcome.people_in_release,
+        "batches": outcome.batches,
+        "waiting": outcome.waiting,
         "refused": dict(outcome.refused),
         "guarantee": release["guarantee"],
         "estimate": release["histogram"],

@@ -20,6 +20,7 @@ import httpx
 import numpy as np
 
 from shuffledp.checks import whole
+from shuffledp.collection.envelope.keys import write_secret
 from shuffledp.collection.one_machine.processes import Processes, free_ports
 from shuffledp.collection.one_machine.setting_up import TASK, SettingUp
 from shuffledp.collection.task.task import MOST_SHUFFLERS
@@ -61,13 +62,27 @@ class _Crowd(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of it: people who reported and how, the release, and the seconds from the first report to it."""
+    """What came of it: people who reported and how, the release, and the seconds from the first report to it.
+
+    The release counts `people_in_release` people in `batches` batches; `waiting` people wait for one more.
+    """
 
     people: int
     acknowledged: int
     refused: Mapping[str, int]
+    batches: int
     release: Release
     seconds: float
+
+    @property
+    def people_in_release(self) -> int:
+        """Whom the release counts."""
+        return self.release.estimate.people
+
+    @property
+    def waiting(self) -> int:
+        """Whose reports were taken and are in no batch yet."""
+        return max(0, self.acknowledged - self.people_in_release)
 
 
 class OneMachine:
@@ -90,7 +105,9 @@ class OneMachine:
         if self.people > MOST_PEOPLE:
             raise ParameterError(f"people must be at most {MOST_PEOPLE:,} on one machine, got {self.people:,}")
         if self.users > self.people:
-            raise ParameterError(f"users={self.users} make a batch, and there are only {self.people} people")
+            raise ParameterError(
+                f"{self.users} users make a batch, and there are only {self.people} people: take fewer users, or more people"
+            )
         if not 1 <= shufflers <= MOST_SHUFFLERS:
             raise ParameterError(f"shufflers must be from 1 to {MOST_SHUFFLERS}, got {shufflers}")
         ports = free_ports([0] * shufflers + [port or 0])
@@ -115,6 +132,16 @@ class OneMachine:
         self.close()
 
     @property
+    def task_file(self) -> Path:
+        """With which anybody on this machine can answer while the servers run."""
+        return self.folder / TASK
+
+    @property
+    def an_answer(self) -> str:
+        """One of those that the task lists, for an example."""
+        return next(iter(THEMES))
+
+    @property
     def address(self) -> str:
         """Where results are to be seen."""
         return f"{self.task.analyzer.address}/v1/tasks/{self.task.name}"
@@ -129,6 +156,7 @@ class OneMachine:
             people=crowd.people,
             acknowledged=crowd.acknowledged,
             refused=crowd.refused,
+            batches=release.estimate.people // self.users,
             release=release,
             seconds=time.monotonic() - started,
         )
@@ -157,15 +185,19 @@ class OneMachine:
     def _everybody_reports(self, progress: Progress) -> _Crowd:
         rng = np.random.default_rng(_SEED)
         answers = rng.choice(list(THEMES), size=self.people, p=list(THEMES.values()))
-        (self.folder / "people.csv").write_text("\n".join(["theme", *answers, ""]), encoding="utf-8")
-        files = ["--task", str(self.folder / TASK), "--data", str(self.folder / "people.csv")]
+        people = self.folder / "people.csv"
+        write_secret(people, "\n".join(["theme", *answers]))
+        files = ["--task", str(self.task_file), "--data", str(people)]
         crowd = self._processes.start("crowd", ["crowd", *files, "--column", "theme", "--json"], ends=True)
 
         def done() -> bool:
             progress("people report", min(1.0, self._reports() / self.people))
             return crowd.done
 
-        self._wait(done, "people could not report", _PATIENCE + self.people * _SECONDS_EACH)
+        try:
+            self._wait(done, "people could not report", _PATIENCE + self.people * _SECONDS_EACH)
+        finally:  # nobody but the people themselves would hold their answers
+            people.unlink(missing_ok=True)
         progress("people report", 1.0)
         try:
             told = json.loads(crowd.result.read_bytes())
@@ -219,7 +251,7 @@ def _new_folder(given: Path | None) -> Path:
     try:
         given.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(given.iterdir()):
-            raise ParameterError(f"folder={given} must be new or empty: everything in it is made anew")
+            raise ParameterError(f"the folder {given} must be new or empty: everything in it is made anew")
     except OSError as error:
-        raise ParameterError(f"folder={given} cannot be used: {error.strerror}") from None
+        raise ParameterError(f"the folder {given} cannot be used: {error.strerror}") from None
     return given

@@ -128,6 +128,6 @@ def _bound(probe: socket.socket, wanted: int) -> int:
         probe.bind(("127.0.0.1", wanted))
     except (OSError, OverflowError) as error:
         why = error.strerror if isinstance(error, OSError) else "ports go from 1 to 65535"
-        raise ParameterError(f"port={wanted} cannot be used: {why}. Choose another") from None
+        raise ParameterError(f"port {wanted} cannot be used: {why}. Choose another") from None
     port: int = probe.getsockname()[1]
     return port
