@@ -58,6 +58,14 @@ FAULTS = (
         tests=(f"{_MIXING}::test_whole_batches_are_written_and_the_rest_waits_as_it_was",),
     ),
     Fault(
+        name="files-memory-travels",
+        harm="What the first shuffler remembers of reports lies among the batches, and goes to the analyzer with them.",
+        file="collection/files/mixing.py",
+        old="write_taken(kept / TAKEN_FILE,",
+        new="write_taken(folder / TAKEN_FILE,",
+        tests=(f"{_MIXING}::test_whole_batches_are_written_and_the_rest_waits_as_it_was",),
+    ),
+    Fault(
         name="files-any-time",
         harm="Reports that were recorded before the task opened, or are made for later, are taken.",
         file="collection/files/opening.py",

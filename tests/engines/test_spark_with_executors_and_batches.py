@@ -97,7 +97,7 @@ def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, t
     assert (one.reports, one.known, one.rest) == (calm.reports, calm.known, calm.rest) == (132, 30, 20)
     assert one.refused == calm.refused == {Reason.CANNOT_BE_OPENED: 1, Reason.OTHER_BYTES: 1}
     left = [
-        sorted(pyarrow.parquet.read_table(tmp_path / run / "rest.parquet")["report"].to_pylist())
+        sorted(pyarrow.parquet.read_table(tmp_path / f"{run}.kept" / "rest.parquet")["report"].to_pylist())
         for run in ("one", "calm")
     ]
     assert left[0] == left[1]

@@ -35,7 +35,7 @@ def mix(
     out: Annotated[Path, option("FOLDER", "A new folder for the batches.")],
     before: Annotated[
         list[Path] | None,
-        option("FOLDER", "What an earlier run wrote: nobody is mixed twice, and what was left is taken up."),
+        option("FOLDER", "--out of an earlier run: nobody is mixed twice, and what was left is taken up."),
     ] = None,
     force: given.Force = False,
     json: given.Json = False,
@@ -46,8 +46,10 @@ def mix(
 
     FILE is a Parquet file of reports, a folder of them or a pattern.
     A later shuffler of the chain gives the batches of the one before.
-    Batches have exactly as many reports as the task says, chosen by lot;
-    reports that are too few for one more wait in rest.parquet.
+    Batches have exactly as many reports as the task says, chosen by lot.
+    Only the folder of --out is for the next hop. Reports that are too
+    few for one more batch, and which ones are in one, stay with you in
+    the folder FOLDER.kept beside it.
 
     Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
     3 data that cannot be read or written, 5 too few reports for a

@@ -1,6 +1,7 @@
 """Files of reports become batches of exactly as many reports as the task says, in process."""
 
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -40,8 +41,9 @@ def test_whole_batches_are_written_and_the_rest_waits_as_it_was(tmp_path):
     )
     names = [batch.batch_id.hex() for batch in done.batches]
     assert len(names) == 2
-    assert files_of(tmp_path / "batches") == {*(f"{name}.parquet" for name in names), REST_FILE, TAKEN_FILE}
-    left = pyarrow.parquet.read_table(tmp_path / "batches" / REST_FILE).column("report").to_pylist()
+    assert files_of(tmp_path / "batches") == {f"{name}.parquet" for name in names}  # nothing but what may travel
+    assert files_of(tmp_path / "batches.kept") == {REST_FILE, TAKEN_FILE}
+    left = pyarrow.parquet.read_table(tmp_path / "batches.kept" / REST_FILE).column("report").to_pylist()
     assert done.rest == len(left) == 20
     waiting = [crowd.sealed.index(report) for report in left]
     chosen = set(range(100)) - set(waiting)
@@ -210,7 +212,7 @@ def test_keys_and_files_that_do_not_belong_here_are_refused_by_name(tmp_path):
     other = small(1)
     with pytest.raises(DataError, match="is of another task"):
         mix_files([path], task=other.task, key=other.keys[0], out=tmp_path / "two", before=[tmp_path / "one"])
-    with pytest.raises(DataError, match="no folder of an earlier run"):
+    with pytest.raises(DataError, match="folder of batches of an earlier run"):
         mixed(tmp_path, path, out="two", shufflers=2, before=[tmp_path])
     assert not (tmp_path / "two").exists()
 
@@ -230,7 +232,46 @@ def test_what_is_there_is_kept(tmp_path):
         mixed(tmp_path, path, force=True)
     with pytest.raises(ParameterError, match="no folder of batches alone"):
         mixed(tmp_path, path, out="a.parquet", force=True)
-    assert files_of(tmp_path) == {"a.parquet", "batches", *(f"batches/{name}" for name in before), "batches/diary.txt"}
+    assert files_of(tmp_path) == {
+        "a.parquet",
+        "batches",
+        *(f"batches/{name}" for name in before),
+        "batches/diary.txt",
+    } | {
+        "batches.kept",
+        f"batches.kept/{TAKEN_FILE}",
+    }
+
+
+def test_the_next_run_needs_only_what_was_kept(tmp_path):
+    """The batches themselves have travelled; without --force no memory of who is taken is replaced either."""
+    crowd = reports(70)
+    path = write(tmp_path, "a.parquet", crowd.sealed[:50])
+    mixed(tmp_path, path, out="one")
+    shutil.rmtree(tmp_path / "one")
+    with pytest.raises(ParameterError, match=r"one\.kept already exists"):
+        mixed(tmp_path, path, out="one")
+    with pytest.raises(TooFewReportsError, match="30 reports can be taken"):
+        mixed(tmp_path, write(tmp_path, "b.parquet", crowd.sealed), out="two", before=[tmp_path / "one"])
+
+
+def test_what_may_travel_and_what_stays_is_said(tmp_path):
+    one = mixed(tmp_path, write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed), out="one", shufflers=2)
+    *_, first, second = one.sentences(USERS)
+    assert first == f"For the next hop: {tmp_path / 'one'}, and nothing else."
+    assert second.startswith(f"{tmp_path / 'one.kept'} stays with you.")
+    assert f"again without --before {tmp_path / 'one'}" in second
+    two = mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2)
+    assert not (tmp_path / "two.kept").exists()
+    assert two.to_plain()["kept"] is None
+    assert two.sentences(USERS)[-1].startswith("For the next hop")
+
+
+def test_a_file_of_another_kind_is_refused_without_advice_that_helps_nobody(tmp_path):
+    for name in ("d.txt", "d", "d.csv", "d.parquet.gz"):
+        (tmp_path / name).write_text("theme")
+        with pytest.raises(DataError, match=r"must be Parquet, with a name that ends in \.parquet$"):
+            mixed(tmp_path, tmp_path / name)
 
 
 def test_a_folder_that_is_read_is_not_replaced(tmp_path):

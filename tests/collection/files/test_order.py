@@ -112,11 +112,11 @@ def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
     done = mix_files(
         [tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1
     )
-    written = {path.name: path.read_bytes() for path in (tmp_path / "b").iterdir()}
+    written = {path.name: path.read_bytes() for folder in ("b", "b.kept") for path in (tmp_path / folder).iterdir()}
     assert len(written) == 4
     for name in crowd.ids:
         assert not any(name in content or name.hex().encode() in content for content in written.values())
-    taken = pyarrow.parquet.read_table(tmp_path / "b" / "taken.parquet").to_pylist()
+    taken = pyarrow.parquet.read_table(tmp_path / "b.kept" / "taken.parquet").to_pylist()
     batches = {name: content for name, content in written.items() if name not in ("taken.parquet", "rest.parquet")}
     for row in taken:
         assert not any(row["lot"] in content or row["digest"] in content for content in batches.values())

@@ -104,7 +104,7 @@ def write_part(path: Path, head: PartHead, blocks: Iterable[bytes], *, width: in
 def find_batches(given: Sequence[str | os.PathLike[str]], task: Task, *, position: int) -> FoundBatches:
     """The batches for the hop at this position; a file of another task or for another hop is refused by its name.
 
-    Files of reports, which the folder of a first shuffler has beside its batches, are passed over.
+    Files that a first shuffler keeps, of reports that wait and of those that are taken, are passed over.
     """
     parts: dict[str, dict[str, dict[int, tuple[PartHead, tuple[OnionGroup, ...]]]]]
     parts, copies = defaultdict(lambda: defaultdict(dict)), 0

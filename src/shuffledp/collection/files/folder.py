@@ -16,6 +16,11 @@ _OURS = re.compile(r"[0-9a-f]{32}(\.parquet)?|(rest|taken)\.parquet")
 """Names of what we write in such a folder: with anything else in it, it is not ours to replace."""
 
 
+def kept_folder(out: Path) -> Path:
+    """The folder beside that of the batches, for what never travels: reports that wait, and which ones are taken."""
+    return out.with_name(f"{out.name}.kept")
+
+
 def check_free(out: Path, *, inputs: Iterable[Path], force: bool) -> None:
     """Refuses a folder that cannot be made, or that would take away what is read or what is somebody else's."""
     if not out.parent.is_dir():

@@ -24,10 +24,12 @@ class MixedFiles:
     """Batches in a folder; of the first shuffler also the reports that were read, and those that are too few for more.
 
     `known` reports were there more than once with the same bytes and count once. `refused` says how many reports or
-    onions were refused, by reason. `copies` of batches were given more than once.
+    onions were refused, by reason. `copies` of batches were given more than once. Only `out` is for the next hop; what
+    the first shuffler must keep is in `kept`.
     """
 
     out: Path
+    kept: Path | None = None
     position: int
     batches: tuple[MixedBatch, ...]
     reports: int | None = None
@@ -40,6 +42,7 @@ class MixedFiles:
         """For JSON."""
         return {
             "out": str(self.out),
+            "kept": None if self.kept is None else str(self.kept),
             "position": self.position,
             "batches": [{"id": batch.batch_id.hex(), "messages": batch.number} for batch in self.batches],
             "reports": self.reports,
@@ -67,6 +70,12 @@ class MixedFiles:
         if self.copies:
             said.append(f"{counted(self.copies, 'file')} of a batch that is there already: taken once.")
         said += [f"Refused, {reason}: {counted(number, 'time')}." for reason, number in sorted(self.refused.items())]
+        said.append(f"For the next hop: {self.out}, and nothing else.")
+        if self.kept is not None:
+            said.append(
+                f"{self.kept} stays with you. Never mix these reports again without --before {self.out}: nobody may be "
+                "in two batches."
+            )
         return said
 
     def _messages(self) -> str:

@@ -14,7 +14,7 @@ from shuffledp.collection.envelope.hops import layer_of, position_of
 from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.files.batches import find_batches
 from shuffledp.collection.files.engine import Engine, Target, open_engine
-from shuffledp.collection.files.folder import check_free, whole_folder
+from shuffledp.collection.files.folder import check_free, kept_folder, whole_folder
 from shuffledp.collection.files.lots import Drawn, Entries, draw, lot_key
 from shuffledp.collection.files.mixed import MixedBatch, MixedFiles
 from shuffledp.collection.files.opening import ReportLayer
@@ -50,17 +50,20 @@ def mix_files(
 ) -> MixedFiles:
     """Mixes files of reports, or of batches of the hop before, to batches in a new folder, as the owner of the key.
 
-    `before` are the folders of earlier runs over the same task's reports: what is left there is taken up, and reports
-    that are in a batch already are left out. `now` is for tests.
+    Only that folder is for the next hop. The first shuffler keeps what never travels beside it, in the folder of the
+    same name with `.kept`: the reports that wait, and which ones are in a batch. `before` are the folders of earlier
+    runs over the same task's reports: what was left then is taken up, and reports that are in a batch already are left
+    out. `now` is for tests.
     """
     position, target = position_of(task, key), Path(out)
-    folders = [Path(name) for name in before]
+    folders = [kept_folder(Path(name)) for name in before]
     if position == len(task.shufflers):
         raise ParameterError("this is the key of the analyzer, which counts batches and mixes none: use count")
     if position and folders:
         raise ParameterError("before is for the first shuffler: later ones have no reports, only whole batches")
     names = [*given, *(folder / REST_FILE for folder in folders if (folder / REST_FILE).exists())]
-    check_free(target, inputs=[*map(Path, names), *folders], force=force)
+    for made in (target,) if position else (target, kept_folder(target)):
+        check_free(made, inputs=[*map(Path, names), *folders], force=force)
     with closing(open_engine(engine, master=master, processes=processes, progress=progress)) as machine:
         if position:
             return _mix_batches(machine, names, task, key, position, target)
@@ -76,13 +79,15 @@ def _mix_reports(
     refused = found.refused + Counter({Reason.OTHER_BYTES: drawn.other_bytes})
     if not drawn.batches:
         raise _too_few(drawn, task, refused)
-    with whole_folder(out) as folder:
+    # what is taken gets its name first: batches without it could be mixed once more
+    with whole_folder(out) as folder, whole_folder(kept_folder(out)) as kept:
         mixed = list(machine.mix_reports(drawn.batches, _target(folder, task, 1)))
         if drawn.rest.size:
-            write_reports(folder / REST_FILE, machine.sealed(drawn.rest))
-        write_taken(folder / TAKEN_FILE, task, _remembered(taken, found.entries, drawn))
+            write_reports(kept / REST_FILE, machine.sealed(drawn.rest))
+        write_taken(kept / TAKEN_FILE, task, _remembered(taken, found.entries, drawn))
     return MixedFiles(
         out=out,
+        kept=kept_folder(out),
         position=0,
         batches=tuple(mixed),
         reports=sum(group.rows for group in groups),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.engines import find_files
-from shuffledp.engines.sources.files import is_remote
+from shuffledp.engines.sources.files import FORMATS, is_remote
 from shuffledp.errors import DataError, MissingExtraError
 
 ABOUT = b"shuffledp"
@@ -40,6 +40,8 @@ def find_tables(given: Sequence[str | os.PathLike[str]]) -> list[Path]:
             raise DataError(f"{name} is not on a file system of this machine: mount it, or copy the files first")
     tables: dict[Path, Path] = {}
     for each in given:
+        if _is_other_file(Path(each)):
+            raise DataError(f"{each} must be Parquet, with a name that ends in .parquet")
         found = find_files([each])
         if found.format != "parquet":
             raise DataError(f"{found.shown} must be Parquet, with a name that ends in .parquet")
@@ -49,6 +51,10 @@ def find_tables(given: Sequence[str | os.PathLike[str]]) -> list[Path]:
     if not tables:
         raise DataError("no finished Parquet file is given")
     return list(tables.values())
+
+
+def _is_other_file(path: Path) -> bool:
+    return path.is_file() and FORMATS.get(path.suffix.lower()) != "parquet"
 
 
 def _unfinished(part: str) -> bool:

@@ -43,7 +43,10 @@ def read_taken(folders: Iterable[Path], task: Task) -> Entries:
     for folder in folders:
         path = folder / TAKEN_FILE
         if not path.exists():
-            raise DataError(f"{folder} is no folder of an earlier run of the first shuffler: it has no {TAKEN_FILE}")
+            raise DataError(
+                f"there is no {path}, which a run of the first shuffler leaves beside its batches: before must be the "
+                "folder of batches of an earlier run"
+            )
         with opened_table(path) as file:
             said, table = about(file, path), file.read()
         if said != {"kind": KIND, "task": task.name}:

@@ -106,7 +106,7 @@ class OneMachine:
             raise ParameterError(f"people must be at most {MOST_PEOPLE:,} on one machine, got {self.people:,}")
         if self.users > self.people:
             raise ParameterError(
-                f"{self.users} users make a batch, and there are only {self.people} people: take fewer users, or more people"
+                f"{self.users} users make a batch, and there are only {self.people} people: take fewer users"
             )
         if not 1 <= shufflers <= MOST_SHUFFLERS:
             raise ParameterError(f"shufflers must be from 1 to {MOST_SHUFFLERS}, got {shufflers}")
