@@ -371,4 +371,20 @@ FAULTS = (
         new="            self._troubles.fails(batch.batch_id, error, BATCH)\n            raise",
         tests=(f"{_CHAIN}::test_a_batch_that_fails_holds_up_no_other",),
     ),
+    Fault(
+        name="a-next-hop-of-one-task-opens-another",
+        harm="Whoever counts one task can fetch and delete the batches of another that the same shuffler serves.",
+        file="collection/shuffler/settings.py",
+        old="if len({each.next_hop for each in served}) > 1:",
+        new="if not served:",
+        tests=(f"{_STARTING}::test_a_next_hop_gets_no_batches_of_tasks_that_are_not_its_own",),
+    ),
+    Fault(
+        name="one-token-for-several-hops-upstream",
+        harm="A shuffler learns the token with which the batches of another are fetched.",
+        file="collection/service/options.py",
+        old="if len(set(addresses)) > 1:",
+        new="if not addresses:",
+        tests=(f"{_STARTING}::test_a_token_is_not_shown_to_two_hops_upstream",),
+    ),
 )

@@ -10,7 +10,7 @@ import typer
 
 from shuffledp.cli import options as given
 from shuffledp.cli.options import option, parse_pair, shortened, whole_number
-from shuffledp.cli.output import note_written, print_json, print_paragraphs, print_sentence, print_title
+from shuffledp.cli.output import note_written, print_json, print_note, print_paragraphs, print_sentence, print_title
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def new(
     """Make a task: a public file with the question, the noise, and the servers with their keys.
 
     KEY is what `shuffledp keys new` prints, or a file with it. The task's id is the SHA-256 of its content.
+    Keys belong to one task: make new ones for each.
     """
     from datetime import UTC, datetime
 
@@ -104,6 +105,7 @@ def new(
         )
     write_whole(out, made.to_json().encode())
     note_written(out)
+    print_note("note: its keys are for this task alone, and are destroyed when it is over: make new ones for the next")
     _show(made, json=json)
 
 

@@ -4,12 +4,15 @@ import json
 import socket
 from dataclasses import replace
 
+import httpx
 import pytest
 
 from shuffledp.collection.envelope.keys import KeyPair, write_key, write_secret
 from shuffledp.collection.service.serving import Certificate, listening, serve
-from shuffledp.collection.service.tokens import hash_of, new_token
+from shuffledp.collection.service.serving import served as running
+from shuffledp.collection.service.tokens import Accepted, hash_of, new_token
 from shuffledp.collection.shuffler.admission import Anybody, OneTimeTokens, SharedSecret
+from shuffledp.collection.shuffler.settings import Settings
 from shuffledp.collection.shuffler.starting import Options
 from shuffledp.collection.stores import Arrival, Outcome, open_report_store
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, TaskError
@@ -241,3 +244,71 @@ def test_a_certificate_that_is_none_is_refused(tmp_path):
     certificate = Certificate(certificate=tmp_path / "certificate", key=tmp_path / "missing")
     with pytest.raises(DataError, match="are no certificate and its key"):
         serve(print, port=0, certificate=certificate)
+
+
+def two_tasks(tmp_path, *addresses, **task):
+    """The options of a shuffler of two tasks of which each is at some addresses, with keys of their own."""
+    files, keys = [], []
+    for at, places in enumerate(addresses):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        one = Folder(folder, addresses=places, shufflers=len(places) - 1, **task)
+        files += one.options().tasks
+        keys.append(one.options().keys[0])
+    return Options(tasks=files, keys=keys, store=str(tmp_path / "both.db"), next_hashes=[HASH])
+
+
+MIX, COUNT, OTHER = "http://127.0.0.1:9", "http://127.0.0.1:10", "http://127.0.0.1:11"
+
+
+def test_a_next_hop_gets_no_batches_of_tasks_that_are_not_its_own(tmp_path):
+    options = two_tasks(tmp_path, (MIX, COUNT), (MIX, OTHER))
+    with pytest.raises(ParameterError, match="run one shuffler for each next hop"):
+        options.check()
+    with pytest.raises(ParameterError, match="different next hops"):
+        Settings(
+            served=[served(replace(options, tasks=[each])) for each in options.tasks],
+            store=None,
+            next_hops=Accepted(()),
+        )
+
+
+def test_several_tasks_of_the_same_next_hop_are_served(tmp_path, capsys):
+    two_tasks(tmp_path, (MIX, COUNT), (OTHER, COUNT)).check()
+    assert "one key is used by several tasks" not in capsys.readouterr().err
+
+
+def test_a_token_is_not_shown_to_two_hops_upstream(tmp_path):
+    options = two_tasks(tmp_path, (MIX, MIX, COUNT), (OTHER, MIX, COUNT))
+    keys = [path.parent / "1.key" for path in options.keys]
+    options = replace(options, keys=keys, token=write_secret(tmp_path / "token", new_token()))
+    with pytest.raises(ParameterError, match="each of them would learn the one --token"):
+        options.check()
+    replace(options, upstream=MIX).check()
+
+
+def test_a_later_shuffler_has_one_process(tmp_path):
+    folder = Folder(tmp_path, shufflers=2)
+    with pytest.raises(ParameterError, match="--workers are for the first shuffler"):
+        folder.options(1, token=folder.secret("token", "t"), workers=2).check()
+
+
+def test_a_key_of_two_tasks_is_told_in_the_log(tmp_path, capsys):
+    folder = Folder(tmp_path)
+    other = json.loads(folder.task.to_json())
+    other["question"] = "Another?"
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    folder.options(tasks=[tmp_path / "task.json", tmp_path / "other.json"]).check()
+    assert "one key is used by several tasks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tokens", [(), ("one",)])
+def test_that_nobody_has_a_token_is_told_at_the_start_and_in_public(tmp_path, tokens, capsys):
+    folder = Folder(tmp_path, admission="tokens")
+    (tmp_path / "hashes").write_text("".join(f"{hash_of(token).hex()}\n" for token in tokens))
+    options = folder.options(admission_hashes=tmp_path / "hashes")
+    options.check()
+    with running(options.app(0)) as address:
+        told = httpx.get(f"{address}/v1/tasks/{folder.task.name}/status").json()["problems"]
+    assert len(told) == (0 if tokens else 1)
+    assert ("No one-time token is left" in capsys.readouterr().err) == (not tokens)

@@ -11,7 +11,13 @@ from starlette.applications import Starlette
 from shuffledp.collection.analyzer.app import make_app
 from shuffledp.collection.analyzer.settings import Served, Settings
 from shuffledp.collection.envelope.keys import KeyPair, read_key
-from shuffledp.collection.service.options import check_served, read_tasks, upstream_at
+from shuffledp.collection.service.options import (
+    check_one_upstream,
+    check_served,
+    read_tasks,
+    upstream_at,
+    warn_of_shared_keys,
+)
 from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.stores import open_tally_store
 from shuffledp.collection.task import AnswersElsewhere, Task
@@ -42,6 +48,7 @@ class Options:
             raise ParameterError(f"--processes must be from 1 to {_MOST_PROCESSES}, got {self.processes}")
         Ledger(self.ledger)
         settings = self.settings()
+        warn_of_shared_keys(each.key for each in settings.served)
         try:
             for task in settings.tasks:
                 check_served(task)
@@ -56,7 +63,9 @@ class Options:
     def settings(self) -> Settings:
         """All files read and checked."""
         keys = [read_key(path) for path in self.keys]
-        served = [self._served(task, keys) for task in self._read_tasks()]
+        tasks = self._read_tasks()
+        check_one_upstream([self.upstream or task.shufflers[-1].address for task in tasks])
+        served = [self._served(task, keys) for task in tasks]
         store = open_tally_store(self.store)
         return Settings(
             served=served,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from shuffledp.collection.envelope.keys import read_word
+from shuffledp.collection.envelope.keys import KeyPair, read_word
+from shuffledp.collection.service.logs import log
 from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.task import Task, read_task
 from shuffledp.errors import BrokenPromiseError, ParameterError
@@ -36,3 +37,19 @@ def upstream_at(address: str, token: Path) -> Upstream:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ParameterError(f"--upstream must be an address such as https://host:port, got {address!r:.80}")
     return Upstream(address, read_word(token))
+
+
+def check_one_upstream(addresses: Iterable[str]) -> None:
+    """Refuses hops of which each would learn the token that opens the batches of the others."""
+    if len(set(addresses)) > 1:
+        raise ParameterError(
+            "the tasks come from different shufflers, and each of them would learn the one --token: run one server for "
+            "each, with a token of its own"
+        )
+
+
+def warn_of_shared_keys(keys: Iterable[KeyPair]) -> None:
+    """Logs that a key is used by more than one task: destroyed with the first, it is missing for the other."""
+    public = [key.public for key in keys]
+    if len(set(public)) < len(public):
+        log("one key is used by several tasks: keys belong to one task, and are destroyed with it; make new ones")

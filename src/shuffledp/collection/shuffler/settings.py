@@ -32,6 +32,11 @@ class Served:
     admission: Admission = field(default_factory=Anybody)
     upstream: Upstream | None = None
 
+    @property
+    def next_hop(self) -> str:
+        """The address, in the task, of whoever fetches its batches here."""
+        return (*self.task.shufflers, self.task.analyzer)[self.position + 1].address
+
     def __post_init__(self) -> None:
         if (self.position > 0) != (self.upstream is not None):
             raise ParameterError("a later shuffler needs the one before it as upstream, and the first has none")
@@ -41,6 +46,7 @@ class Served:
 class Settings:
     """The tasks of a shuffler, its store, and the tokens of those who pull batches from it.
 
+    Whoever has such a token gets the batches of all tasks, so these must have the same next hop.
     `most_per_second` is of this process. `background` is off in all but one of the processes of a server. `processes`
     open layers; `clock` gives seconds since 1970. All upstreams, and a store that it owns, are closed at the end of the
     application.
@@ -55,3 +61,15 @@ class Settings:
     processes: int | None = None
     every: float = LOOKS_EVERY
     clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        check_next_hops(self.served)
+
+
+def check_next_hops(served: Sequence[Served]) -> None:
+    """Refuses tasks with different next hops, each of which could fetch and delete the batches of the others."""
+    if len({each.next_hop for each in served}) > 1:
+        raise ParameterError(
+            "the tasks have different next hops, and a token given with --next opens the batches of all of them: run "
+            "one shuffler for each next hop, with a store of its own"
+        )

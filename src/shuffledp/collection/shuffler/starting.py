@@ -9,12 +9,18 @@ from pathlib import Path
 from starlette.applications import Starlette
 
 from shuffledp.collection.envelope.keys import KeyPair, read_key, read_word
-from shuffledp.collection.service.options import check_served, read_tasks, upstream_at
+from shuffledp.collection.service.options import (
+    check_one_upstream,
+    check_served,
+    read_tasks,
+    upstream_at,
+    warn_of_shared_keys,
+)
 from shuffledp.collection.service.pulling import Upstream
 from shuffledp.collection.service.tokens import Accepted, hash_of, read_hash
 from shuffledp.collection.shuffler.admission import Admission, Anybody, OneTimeTokens, SharedSecret
 from shuffledp.collection.shuffler.app import make_app
-from shuffledp.collection.shuffler.settings import Served, Settings
+from shuffledp.collection.shuffler.settings import Served, Settings, check_next_hops
 from shuffledp.collection.stores import ReportStore, open_report_store
 from shuffledp.collection.task import Task
 from shuffledp.errors import DataError, ParameterError
@@ -47,6 +53,7 @@ class Options:
         if self.most_per_second is not None and not self.most_per_second > 0:
             raise ParameterError(f"--most-per-second must be above 0, got {self.most_per_second:g}")
         settings = self.settings(0)
+        warn_of_shared_keys(each.key for each in settings.served)
         try:
             for served in settings.served:
                 check_served(served.task)
@@ -106,6 +113,14 @@ class Options:
             raise ParameterError("--admission-hashes is given, but no task of this shuffler asks for one-time tokens")
         if (self.upstream is not None or self.token is not None) and not any(each.position for each in served):
             raise ParameterError("--upstream and --token are for later shufflers: this one is the first of its tasks")
+        if self.workers > 1 and any(each.position for each in served):
+            raise ParameterError(
+                "--workers are for the first shuffler, which takes reports: a later one has nothing to share"
+            )
+        check_next_hops(served)
+        check_one_upstream(
+            [self.upstream or each.task.shufflers[each.position - 1].address for each in served if each.position]
+        )
 
     def _add_admissions(self, served: Served, store: ReportStore) -> None:
         if self.admission_hashes is not None and not served.position and served.task.admission == "tokens":
