@@ -5,7 +5,7 @@ import pytest
 from starlette.requests import Request
 
 from shuffledp.collection.reasons import Reason, Refused
-from shuffledp.collection.service.limits import MOST_AT_ONCE, Rate, UnderWay, at_once, body_of
+from shuffledp.collection.service.limits import MOST_AT_ONCE, SLOWEST_BYTES_PER_SECOND, Rate, UnderWay, at_once, body_of
 
 
 def asked(*parts, length=None, stuck=False):
@@ -55,6 +55,23 @@ def test_a_body_that_is_too_long_is_not_read_to_its_end_whatever_it_says(length)
 def test_a_body_that_does_not_end_is_given_up():
     request, _ = asked(b"abc", stuck=True)
     assert reason_of(request, 5, seconds=0.01) is Reason.UNAVAILABLE
+
+
+def test_what_arrives_gives_more_time_and_only_that():
+    """Parts that each bring the time for the next one, and as many that do not."""
+
+    def slowly(part):
+        parts = [part] * 4
+
+        async def receive():
+            await asyncio.sleep(0.06)
+            return {"type": "http.request", "body": parts.pop(), "more_body": bool(parts)}
+
+        return Request({"type": "http", "method": "POST", "headers": []}, receive)
+
+    enough = bytes(SLOWEST_BYTES_PER_SECOND)  # a second for each
+    assert len(asyncio.run(body_of(slowly(enough), 10**9, seconds=0.2))) == 4 * len(enough)
+    assert reason_of(slowly(b"x"), 10**9, seconds=0.2) is Reason.UNAVAILABLE
 
 
 def test_a_connection_that_ends_is_no_report():

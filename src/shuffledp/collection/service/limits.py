@@ -14,8 +14,11 @@ from starlette.requests import ClientDisconnect, Request
 
 from shuffledp.collection.reasons import Reason, Refused
 
-SLOWEST_SECONDS = 60.0
-"""A report of megabytes over a slow telephone takes less; whoever takes longer holds a place that others need."""
+FIRST_SECONDS = 5.0
+"""For the first bytes of a report, and for pauses: whoever takes longer holds a place that others need."""
+
+SLOWEST_BYTES_PER_SECOND = 16_000
+"""What arrives gives its sender more time: a slow telephone has four times this speed."""
 
 MOST_AT_ONCE = 1_000
 """Requests under way in one process: several commits' worth."""
@@ -32,16 +35,21 @@ def at_once(longest: int) -> int:
     return max(_FEWEST_AT_ONCE, min(MOST_AT_ONCE, _MEMORY // max(1, longest)))
 
 
-async def body_of(request: Request, most: int, *, seconds: float = SLOWEST_SECONDS) -> bytes:
-    """The body of a request, which is not read beyond `most` bytes."""
+async def body_of(request: Request, most: int, *, seconds: float = FIRST_SECONDS) -> bytes:
+    """The body of a request, which is not read beyond `most` bytes.
+
+    At every moment it must have brought SLOWEST_BYTES_PER_SECOND on average, but for the first `seconds`.
+    """
     said = request.headers.get("content-length", "")
     if said.isdecimal() and len(said) <= 18 and int(said) > most:
         raise Refused(Reason.TOO_LARGE)
     parts, size = [], 0
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds) as limit:
+            begun = asyncio.get_running_loop().time()
             async for part in request.stream():
                 size += len(part)
+                limit.reschedule(begun + seconds + size / SLOWEST_BYTES_PER_SECOND)
                 if size > most:
                     raise Refused(Reason.TOO_LARGE)
                 parts.append(part)
