@@ -56,6 +56,13 @@ def test_whole_batches_are_written_and_the_rest_waits_as_it_was(tmp_path):
     assert done.refused == {}
 
 
+def test_what_is_written_is_for_its_owner_only(tmp_path):
+    mixed(tmp_path, write(tmp_path, "a.parquet", reports(100).sealed))
+    for folder in (tmp_path / "batches", tmp_path / "batches.kept"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.parquet")} == {0o600}
+
+
 def test_every_batch_has_the_messages_of_exactly_so_many_reports(tmp_path):
     """By the ciphertexts: those of a report are all in one batch, and of no batch with more or fewer reports."""
     crowd, kept = reports(100), small()

@@ -1,6 +1,7 @@
 """Stores that cannot be used: a sentence that says what to do, and no password in it."""
 
 import builtins
+import re
 import sqlite3
 import sys
 
@@ -211,3 +212,16 @@ def test_what_postgres_refuses_is_told_without_what_it_was(postgres_url):
         with pytest.raises(DataError, match="SQLSTATE 22012") as raised, store._database.changing() as transaction:
             transaction.rows("SELECT 1 / (? - 1)", 1)
         assert raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("mode", [0o666, 0o640, 0o602])
+def test_a_store_that_others_may_read_or_write_is_refused(tmp_path, ending, mode):
+    open_report_store(tmp_path / "store.db").close()
+    file = tmp_path / f"store.db{ending}"
+    file.touch()
+    file.chmod(mode)
+    with pytest.raises(DataError, match=re.escape(f"chmod 600 {file}")):
+        open_report_store(tmp_path / "store.db")
+    file.chmod(0o600)
+    open_report_store(tmp_path / "store.db").close()

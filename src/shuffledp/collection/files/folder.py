@@ -40,7 +40,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
     """A new folder under another name, which it loses when all is well; it is gone when anything goes wrong."""
     partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}{PARTIAL}")
     try:
-        partial.mkdir()
+        partial.mkdir(mode=0o700)  # for its owner: whoever sees files come and go learns more than the next hop
         yield partial
         _take_the_place(partial, out)
     except OSError as error:

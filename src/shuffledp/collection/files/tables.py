@@ -105,7 +105,7 @@ def new_table(path: Path, schema: Any, *, said: Mapping[str, Any]) -> Iterator[W
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     options = {"compression": "none", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
     try:
-        with partial.open("wb") as file:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             with pyarrow.parquet.ParquetWriter(file, schema, **options) as writer:
                 yield lambda table: writer.write_table(table.cast(schema), row_group_size=max(1, table.num_rows))
             file.flush()

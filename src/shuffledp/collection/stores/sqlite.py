@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -120,6 +121,7 @@ class SQLiteDatabase:
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             raise DataError(f"cannot make or write the store {self._path}: {error.strerror}") from None
+        _check_owner_only(*(self._path.with_name(self._path.name + end) for end in ("-wal", "-shm")))
         with self.changing() as transaction:
             if not self._is_ours(transaction):
                 # in both the order of rows is that of their keys; without the second word it would be that of arrival
@@ -127,6 +129,7 @@ class SQLiteDatabase:
                     transaction.run(table.replace("BIGINT", "INTEGER"))
                 transaction.run(f"PRAGMA application_id = {self._schema.application}")
                 transaction.run(f"PRAGMA user_version = {self._schema.version}")
+        _check_owner_only(self._path)  # after the look at whose it is: nobody should change the mode of another file
         self._keep_a_log()
 
     def _keep_a_log(self) -> None:
@@ -215,6 +218,17 @@ class _SQLiteTransaction:
 
     def lock(self, name: str, *, shared: bool = False) -> None:
         """Nothing to do: a transaction that changes the file is alone with it."""
+
+
+def _check_owner_only(*paths: Path) -> None:
+    """Refuses files that others could read reports from, or write their own into."""
+    for path in paths:
+        try:
+            others = path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        except FileNotFoundError:  # SQLite makes those of its log with the mode of the store
+            continue
+        if os.name == "posix" and others:
+            raise DataError(f"others may read or write the store {path}: forbid it with  chmod 600 {path}")
 
 
 def _portions(keys: Sequence[Value]) -> Iterator[Sequence[Value]]:
