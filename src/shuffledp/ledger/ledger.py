@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -92,13 +92,8 @@ class Ledger:
         same kind for the same people, as the `entry` of the catalogue makes it if it is given. With `once`, an entry of
         the same words and the same curve is this one, which was entered before: `what` must name it beyond doubt.
         """
-        parameters = parameters_of(protocol)
-        curve, (epsilon, delta) = remade(parameters).privacy, promised(protocol)
-        if curve.neighbours != REPLACE_ONE:
-            raise ParameterError(
-                f"a ledger is for {REPLACE_ONE}, and this protocol protects {curve.neighbours}: the two do not add up"
-            )
-        what = described(what)
+        parameters, (epsilon, delta) = parameters_of(protocol), promised(protocol)
+        curve, what = _curve_of(protocol), described(what)
         with store.changing(self._path, patience=self._patience) as change:
             if change.budget != self._budget:
                 raise DataError(f"the ledger {self._path} is another file than when it was opened: open it anew")
@@ -115,6 +110,23 @@ class Ledger:
                     parameters=parameters,
                 )
         raise self._refusal(before, curve, partial(_same_curve, protocol, entry), delta=delta)
+
+    def check_fits(self, protocols: Mapping[str, HistogramProtocol], *, entries: Mapping[str, Entry]) -> None:
+        """Refuses, as `spend` would with `once`, releases that do not fit beside each other, and enters nothing.
+
+        Each is under the words of its entry; those that are entered already fit.
+        """
+        known = self.entries
+        before = _composed(known)
+        for what, protocol in protocols.items():
+            curve = _curve_of(protocol)
+            if _entered(known, described(what), curve) is not None:
+                continue
+            together = composed([before, curve])
+            if not self._budget.allows(together):
+                _, delta = promised(protocol)
+                raise self._refusal(before, curve, partial(_same_curve, protocol, entries.get(what)), delta=delta)
+            before = together
 
     def spend_elsewhere(self, *, epsilon: float, delta: float, what: str) -> int:
         """Enters what another program has released or is about to: it counts as the worst release of this guarantee.
@@ -154,6 +166,16 @@ class Ledger:
             f"{would}",
             fits=fits,
         )
+
+
+def _curve_of(protocol: HistogramProtocol) -> Curve:
+    """The curve that is added up, from the parameters that are kept."""
+    curve = remade(parameters_of(protocol)).privacy
+    if curve.neighbours != REPLACE_ONE:
+        raise ParameterError(
+            f"a ledger is for {REPLACE_ONE}, and this protocol protects {curve.neighbours}: the two do not add up"
+        )
+    return curve
 
 
 def _entered(entries: Iterable[LedgerEntry], what: str, curve: Curve) -> int | None:
