@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from shuffledp import Ledger
 from shuffledp.cli.app import app
 from shuffledp.collection.analyzer.app import make_app
+from shuffledp.collection.analyzer.releasing import entered_as
 from shuffledp.collection.analyzer.starting import Options
 from shuffledp.collection.envelope.keys import write_key, write_secret
 from shuffledp.collection.envelope.report import seal_report
@@ -28,7 +29,7 @@ from shuffledp.collection.shuffler.settings import Settings as OfShuffler
 from shuffledp.collection.stores import open_report_store
 from shuffledp.collection.task import AnswersElsewhere
 from shuffledp.collection.task.making import new_task
-from shuffledp.errors import DataError, ParameterError, ShuffledpError
+from shuffledp.errors import BudgetError, DataError, ParameterError, ShuffledpError
 from shuffledp.jobs.release import Release
 from tests.collection.analyzer.batches import answers_of, symbols_of, tiny_task
 from tests.collection.tasks import CLOSES, OPENS
@@ -77,6 +78,32 @@ def test_what_was_given_is_checked(tmp_path, given):
         with pytest.raises(ShuffledpError, match=re.escape(words)) as error:
             replace(given, **change).check()
         assert isinstance(error.value, kind)
+
+
+def test_a_task_that_can_never_be_published_is_refused_before_anybody_answers(tmp_path, given, kept):
+    small = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
+    with pytest.raises(BudgetError, match="over the limit of the ledger of people"):
+        replace(given, ledger=tmp_path / "small.ledger").check()
+    assert small.entries == ()
+
+
+def test_a_task_that_is_entered_already_is_served_although_nothing_is_left(tmp_path, given, kept):
+    ledger = Ledger(given.ledger)
+    ledger.spend(kept.task.protocol, what=entered_as(kept.task), once=True)
+    ledger.spend_elsewhere(epsilon=20.0, delta=0.1, what="too much")
+    given.check()
+    assert len(ledger.entries) == 2
+
+
+def test_tasks_that_do_not_fit_together_are_refused(tmp_path, given, kept):
+    Ledger.create(tmp_path / "one.ledger", epsilon=4.0, delta=0.05, population="people")
+    one = replace(given, ledger=tmp_path / "one.ledger")
+    one.check()
+    other = json.loads(kept.task.to_json())
+    other["question"] = "Another?"
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    with pytest.raises(BudgetError):
+        replace(one, tasks=[*given.tasks, tmp_path / "other.json"]).check()
 
 
 def test_a_list_of_answers_that_is_kept_elsewhere_must_be_given(tmp_path, given, kept):

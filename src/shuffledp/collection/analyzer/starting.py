@@ -9,6 +9,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 
 from shuffledp.collection.analyzer.app import make_app
+from shuffledp.collection.analyzer.releasing import entered_as
 from shuffledp.collection.analyzer.settings import Served, Settings
 from shuffledp.collection.envelope.keys import KeyPair, read_key
 from shuffledp.collection.service.options import (
@@ -23,6 +24,7 @@ from shuffledp.collection.stores import open_tally_store
 from shuffledp.collection.task import AnswersElsewhere, Task
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
+from shuffledp.protocols.catalogue import CATALOGUE
 
 _MOST_PROCESSES = 1024
 """More than any machine has cores."""
@@ -46,13 +48,18 @@ class Options:
         """Refuses what cannot work: tasks, keys, the token, the store, the ledger; also a promise that is not kept."""
         if self.processes is not None and not 1 <= self.processes <= _MOST_PROCESSES:
             raise ParameterError(f"--processes must be from 1 to {_MOST_PROCESSES}, got {self.processes}")
-        Ledger(self.ledger)
+        ledger = Ledger(self.ledger)
         settings = self.settings()
         warn_of_shared_keys(each.key for each in settings.served)
         try:
             for task in settings.tasks:
                 check_served(task)
                 settings.store.prepare(task)
+            # now, before anybody answers a question whose result could never be published
+            ledger.check_fits(
+                {entered_as(task): task.protocol for task in settings.tasks},
+                entries={entered_as(task): CATALOGUE[task.protocol_used.name] for task in settings.tasks},
+            )
         finally:
             settings.store.close()
 
