@@ -70,6 +70,7 @@ def test_releases_in_every_format(tmp_path, kept, upstream):
             missing = await asked.get(f"/releases/{which}")
             assert missing.status_code == 404
             assert missing.headers["content-type"] == "application/problem+json"
+        assert (await asked.get("/releases/3")).json()["detail"] == "No such release yet: there are 2, counted from 1."
         warned = [each["warnings"] for each in listed]
         assert sum("1 message was refused" in " ".join(each) for each in warned) == 1
 
@@ -118,7 +119,10 @@ def test_nothing_of_a_batch_is_visible_before_it_is_released(tmp_path, kept, ups
         assert status["releases"] == 0
         assert (await asked.get("/releases")).json() == {"releases": []}
         for which in ("1", "latest", "latest.csv"):
-            assert (await asked.get(f"/releases/{which}")).status_code == 404
+            answer = await asked.get(f"/releases/{which}")
+            assert answer.status_code == 404
+            assert answer.json()["reason"] == "no-release"
+            assert answer.json()["detail"].startswith("No release yet: 40 of 20 people so far in batches")
         assert f'shuffledp_problems{{task="{kept.task.name}"}} 1.0' in (await asked.client.get("/metrics")).text
 
     ask(settings_for(tmp_path, kept, upstream, ledger=ledger), test)

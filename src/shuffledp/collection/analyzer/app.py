@@ -108,7 +108,8 @@ class _Analyzer:
         number = None if asked[1] == "latest" else int(asked[1])
         found = await _from_the_store(partial(self._store.release, task.id, number))
         if found is None:
-            raise HTTPException(404)
+            standing = await _from_the_store(partial(self._store.standing, task.id))
+            raise Refused(Reason.NO_RELEASE, counters.no_release(task, standing))
         kind, content = await run_in_threadpool(in_format, found.release, asked[2] or "json")
         return Response(content, media_type=kind)
 

@@ -11,6 +11,7 @@ from prometheus_client.core import Metric
 from shuffledp.collection.service import metrics
 from shuffledp.collection.stores import KeptRelease, TallyStanding
 from shuffledp.collection.task import Task
+from shuffledp.words import readable
 
 
 def task_in_brief(task: Task) -> dict[str, Any]:
@@ -36,6 +37,16 @@ def status_of(task: Task, standing: TallyStanding, problems: Sequence[str]) -> d
         "releases": standing.releases,
         "problems": list(problems),
     }
+
+
+def no_release(task: Task, standing: TallyStanding) -> str:
+    """Why a release is not there."""
+    if standing.releases:
+        return f"No such release yet: there are {standing.releases}, counted from 1."
+    return (
+        f"No release yet: {readable(standing.people)} of {readable(task.users)} people so far in batches that were "
+        f"counted. How many reports wait for a batch is at {task.shufflers[0].address}/v1/tasks/{task.name}/status"
+    )
 
 
 def release_in_brief(kept: KeptRelease) -> dict[str, Any]:
