@@ -7,7 +7,7 @@ ShuffledpError
 |-- DataError (ValueError)           values, messages or counts that do not fit the protocol
 |   |-- TaskError                    a file that is no task, or one that contradicts itself
 |   |-- BrokenPromiseError           a task whose parameters give less privacy than it claims, or than somebody allows
-|   `-- RefusedError                 a report that no server will take, and why; sending it again does not help
+|   `-- RefusedError                 a report that is not taken, and why; sending it again alone does not help
 |-- UnreachableError                 a report could not be handed over now; nothing is lost, send it again later
 `-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
 
@@ -54,7 +54,7 @@ class BrokenPromiseError(DataError):
 
 
 class RefusedError(DataError):
-    """A report is refused for good; `reason` is a word of collection/reasons.py."""
+    """A report is refused, for good or until something is put right; `reason` is a word of collection/reasons.py."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)

@@ -60,10 +60,7 @@ def test_what_honest_people_cost_and_forged_reports_move_is_computed():
 
 def test_the_table_of_reasons_is_that_of_the_code():
     said = table(ROOT / "docs" / "reference" / "endpoints.md", "reasons")
-    assert said == [
-        [f"`{reason}`", str(int(reason.status)), "yes" if reason.try_again else "no", reason.meaning]
-        for reason in Reason
-    ]
+    assert said == [[f"`{reason}`", str(int(reason.status)), str(reason.again), reason.meaning] for reason in Reason]
 
 
 def command_of(words):

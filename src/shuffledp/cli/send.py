@@ -46,9 +46,11 @@ def send(
     the same bytes again, whatever the answer then. An answer that the
     task does not list is counted as (other).
 
-    Exit codes: 0 sent, also if it was before; 3 refused, for good;
-    4 the task promises too little; 5 the server cannot be reached,
-    or asks to try again later.
+    Exit codes: 0 sent, also if it was before; 2 a wrong option;
+    3 refused, for good or until something is put right (another token),
+    or a file cannot be used: the task, which may not be the pinned one,
+    the journal, the admission; 4 the task promises too little;
+    5 the server cannot be reached, or asks to try again later.
     """
     from shuffledp.collection import Client
     from shuffledp.collection.envelope.keys import read_word

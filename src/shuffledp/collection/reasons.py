@@ -9,6 +9,14 @@ from typing import NamedTuple
 from shuffledp.errors import DataError
 
 
+class Again(StrEnum):
+    """Whether the same bytes may be taken later: a client keeps them unless it is NO."""
+
+    YES = "yes"
+    ONCE_PUT_RIGHT = "once put right"
+    NO = "no"
+
+
 class Reason(StrEnum):
     """Why a report, a batch, a message or a request was refused."""
 
@@ -43,22 +51,27 @@ class Reason(StrEnum):
 
     @property
     def try_again(self) -> bool:
-        """Whether the same bytes may be taken later."""
-        return _MEANINGS[self].try_again
+        """Whether the same bytes may be taken later, though nobody does anything."""
+        return self.again is Again.YES
+
+    @property
+    def again(self) -> Again:
+        """Whether, and when, the same bytes may be taken after all."""
+        return _MEANINGS[self].again
 
 
 class _Meaning(NamedTuple):
     status: HTTPStatus
     words: str
-    try_again: bool = False
+    again: Again = Again.NO
 
 
 _MEANINGS = {
-    Reason.UNKNOWN_TASK: _Meaning(HTTPStatus.NOT_FOUND, "This server does not serve that task."),
-    Reason.NOT_YET_OPEN: _Meaning(HTTPStatus.FORBIDDEN, "The task is not open yet.", True),
+    Reason.UNKNOWN_TASK: _Meaning(HTTPStatus.NOT_FOUND, "This server does not serve that task.", Again.ONCE_PUT_RIGHT),
+    Reason.NOT_YET_OPEN: _Meaning(HTTPStatus.FORBIDDEN, "The task is not open yet.", Again.YES),
     Reason.CLOSED: _Meaning(HTTPStatus.GONE, "The task is closed."),
     Reason.WRONG_TIME: _Meaning(
-        HTTPStatus.UNPROCESSABLE_ENTITY, "The report's time is outside the task's or ahead of now.", True
+        HTTPStatus.UNPROCESSABLE_ENTITY, "The report's time is outside the task's or ahead of now.", Again.YES
     ),
     Reason.CANNOT_BE_OPENED: _Meaning(
         HTTPStatus.BAD_REQUEST, "It was not sealed to this server's key for this task, or was changed on its way."
@@ -69,14 +82,16 @@ _MEANINGS = {
     ),
     Reason.OTHER_BYTES: _Meaning(HTTPStatus.CONFLICT, "Another report of the same id was taken before."),
     Reason.NOT_ADMITTED: _Meaning(
-        HTTPStatus.FORBIDDEN, "The task takes reports only with its secret, or with a token that is not spent."
+        HTTPStatus.FORBIDDEN,
+        "The task takes reports only with its secret, or with a token that is not spent.",
+        Again.ONCE_PUT_RIGHT,
     ),
     Reason.TOO_LARGE: _Meaning(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "It is longer than any report of the task can be."),
     Reason.TOO_MANY_REQUESTS: _Meaning(
-        HTTPStatus.TOO_MANY_REQUESTS, "More reports arrive than this server takes: try again later.", True
+        HTTPStatus.TOO_MANY_REQUESTS, "More reports arrive than this server takes: try again later.", Again.YES
     ),
     Reason.UNAVAILABLE: _Meaning(
-        HTTPStatus.SERVICE_UNAVAILABLE, "The report could not be stored: try again later.", True
+        HTTPStatus.SERVICE_UNAVAILABLE, "The report could not be stored: try again later.", Again.YES
     ),
     Reason.NO_TOKEN: _Meaning(HTTPStatus.UNAUTHORIZED, "This is only for the next hop, with its token."),
     Reason.UNKNOWN_BATCH: _Meaning(HTTPStatus.NOT_FOUND, "There is no such batch here, or no longer."),

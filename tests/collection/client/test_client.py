@@ -284,11 +284,18 @@ def test_a_refusal_is_final(kept, shuffler, tmp_path, reason):
     assert client.journal.read(kept.task).report == b""
 
 
+def test_a_report_is_dropped_where_the_same_bytes_are_never_taken():
+    """As the table of reasons says; those that follow are no answers to reports."""
+    of_batches = {"no-token", "unknown-batch", "not-a-message", "repeated", "too-few-messages"}
+    never = {str(reason) for reason in Reason if reason.again == "no"}
+    assert never - of_batches == set(FINAL) == {str(reason) for reason in module._ENDS_A_REPORT}
+
+
 @pytest.mark.parametrize("reason", ["not-admitted", "unknown-task"])
 def test_what_somebody_may_put_right_is_kept(kept, shuffler, tmp_path, reason):
     shuffler.script.append(problem(reason, Reason(reason).status))
     client = Client(kept.task, journal=tmp_path)
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RefusedError, match="The report is kept: send it again once that is put right") as caught:
         client.send("dark")
     assert caught.value.reason == reason
     assert client.send("dark").state == "sent"

@@ -1,8 +1,8 @@
 """Handing a report to the first shuffler over HTTP, and what its answer means.
 
 Only 201 says that a report is taken: anything between that answers for the server, such as a page to log in to a
-network, says something else. A refusal is final if the server gives a reason for which trying again does not help;
-whatever else happens, nothing is lost and the same bytes can be sent later.
+network, says something else. A refusal is one that trying again alone does not help against, by the server's
+reason; whatever else happens, nothing is lost and the same bytes can be sent later.
 
 A request says nothing about whoever sends it: the same few headers for everybody, no cookies, no redirects.
 """
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
 
-from shuffledp.collection.reasons import Reason
+from shuffledp.collection.reasons import Again, Reason
 from shuffledp.collection.task import Task
 from shuffledp.errors import ParameterError, RefusedError, UnreachableError
 
@@ -144,7 +144,8 @@ def failure(reason: Reason, place: str) -> RefusedError | UnreachableError:
     """The error for a reason, which says whether to try again; in our words, not in the server's."""
     if reason.try_again:
         return UnreachableError(f"{place}: {reason.meaning} Nothing is lost, send it again later", reason=reason)
-    return RefusedError(f"{place} refused the report ({reason}): {reason.meaning}", reason=reason)
+    kept = " The report is kept: send it again once that is put right" if reason.again is Again.ONCE_PUT_RIGHT else ""
+    return RefusedError(f"{place} refused the report ({reason}): {reason.meaning}{kept}", reason=reason)
 
 
 def _reason(content: bytes) -> Reason | None:
