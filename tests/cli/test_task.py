@@ -208,6 +208,24 @@ def test_exit_codes_of_a_check(folder):
     assert command("task", "check", changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})).returncode == 4
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason", "code"),
+    [
+        (["--at-most", "0.5,1e-6"], "broken-promise", 4),
+        (["--at-most", "0.5"], "wrong-parameter", 2),
+        (["--pin", "0" * 64], "wrong-data", 3),
+    ],
+)
+def test_a_failed_check_for_machines(folder, arguments, reason, code):
+    result = command("task", "check", changed(folder), *arguments, "--json")
+    said = json.loads(result.stdout)
+    assert (said["kept"], said["reason"], result.returncode) == (False, reason, code)
+    assert result.stderr == f"shuffledp task check: {said['detail']}\n"
+    none = command("task", "check", folder / "none.json", "--json")
+    assert json.loads(none.stdout)["reason"] == "wrong-task"
+    assert json.loads(command("task", "check", changed(folder), "--json").stdout)["kept"] is True
+
+
 def test_a_broken_promise_is_shown_as_one(folder):
     path = changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})
     shown = command("task", "show", path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from shuffledp.cli import options as given
+from shuffledp.cli.failures import failures_in_json
 from shuffledp.cli.options import flag, option, parse_pair
 from shuffledp.cli.output import print_json, print_note, print_sentence
 from shuffledp.errors import ParameterError
@@ -56,18 +57,19 @@ def send(
     from shuffledp.collection.envelope.keys import read_word
     from shuffledp.collection.task.words import what_it_means
 
-    answer = _answer(value, none=none)
-    client = Client(
-        task,
-        at_most=None if at_most is None else parse_pair("--at-most", at_most),
-        pin=pin,
-        journal=journal,
-        admission=None if admission is None else read_word(admission),
-    )
-    if client.journal.read(client.task) is None and client.counts_as_other(answer):
-        print_note("Your answer is not in the list of the task, letter by letter, and counts as (other).")
-    print_note(f"What the task promises, as computed here: {what_it_means(client.promise)}.")
-    receipt = client.send(answer)
+    with failures_in_json(json, state="failed"):
+        answer = _answer(value, none=none)
+        client = Client(
+            task,
+            at_most=None if at_most is None else parse_pair("--at-most", at_most),
+            pin=pin,
+            journal=journal,
+            admission=None if admission is None else read_word(admission),
+        )
+        if client.journal.read(client.task) is None and client.counts_as_other(answer):
+            print_note("Your answer is not in the list of the task, letter by letter, and counts as (other).")
+        print_note(f"What the task promises, as computed here: {what_it_means(client.promise)}.")
+        receipt = client.send(answer)
     if json:
         print_json({"task": client.task.name, **plain(receipt)})
     else:

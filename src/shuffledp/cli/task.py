@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
+from shuffledp.cli.failures import failures_in_json
 from shuffledp.cli.options import option, parse_pair, shortened, whole_number
 from shuffledp.cli.output import note_written, print_json, print_note, print_paragraphs, print_sentence, print_title
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
@@ -136,13 +137,14 @@ def check(
     from shuffledp.collection.task.words import guarantee_about
     from shuffledp.words import share_at_most
 
-    limit = None if at_most is None else parse_pair("--at-most", at_most)
-    task = read_task(file)
-    if pin is not None and pin.strip().lower() != task.name:
-        raise DataError(f"{file} is not the task that was pinned: its id is {task.name}")
-    promise = task.check(at_most=limit)
+    with failures_in_json(json, kept=False):
+        limit = None if at_most is None else parse_pair("--at-most", at_most)
+        task = read_task(file)
+        if pin is not None and pin.strip().lower() != task.name:
+            raise DataError(f"{file} is not the task that was pinned: its id is {task.name}")
+        promise = task.check(at_most=limit)
     if json:
-        print_json({"task": task.name, "guarantee": guarantee_about(task, promise)})
+        print_json({"task": task.name, "kept": True, "guarantee": guarantee_about(task, promise)})
         return
     how = "exactly" if promise.exact else "as an upper bound"
     print_sentence(

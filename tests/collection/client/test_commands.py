@@ -52,6 +52,25 @@ def test_the_result_for_machines(folder, kept):
     assert json.loads(sent(folder, "--none", "--json").stdout)["state"] == "already sent"
 
 
+def test_failures_for_machines(folder, shuffler):
+    shuffler.script.extend([problem(Reason.UNAVAILABLE, 503), problem(Reason.TOO_MANY_REQUESTS, 429)])
+    shuffler.script.append(problem(Reason.CLOSED, 410))
+    cases = [
+        (["--value", "dark"], "unavailable", 5),
+        (["--value", "light"], "too-many-requests", 5),
+        (["--value", "dark"], "closed", 3),
+        (["--value", "dark", "--at-most", "0.5,1e-6"], "broken-promise", 4),
+        (["--value", "dark", "--pin", "0" * 64], "wrong-task", 3),
+        (["--value", "dark", "--none"], "wrong-parameter", 2),
+    ]
+    for arguments, reason, code in cases:
+        result = sent(folder, *arguments, "--json")
+        said = json.loads(result.stdout)
+        assert (said["state"], said["reason"], result.exit_code) == ("failed", reason, code)
+        assert f"shuffledp send: {said['detail']}\n" in result.stderr
+        assert "light" not in result.output
+
+
 @pytest.mark.parametrize("text", ["dark\n", "dark\r\n", "dark"])
 def test_an_answer_can_be_read_from_standard_input(folder, monkeypatch, text):
     answers = []
