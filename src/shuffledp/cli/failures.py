@@ -1,7 +1,8 @@
-"""What goes wrong, as JSON on stdout for whoever asked for JSON; the line on stderr and the exit code stay the same."""
+"""What goes wrong, as whoever calls a command sees it: JSON where it was asked for, options instead of our names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +29,10 @@ _REASONS: dict[type[ShuffledpError], str] = {
 
 @contextmanager
 def failures_in_json(asked: bool, **fields: Any) -> Iterator[None]:
-    """Prints an error with some fields that say what became of the command, if JSON was asked for."""
+    """Prints an error with some fields that say what became of the command, if JSON was asked for.
+
+    The line on stderr and the exit code stay the same.
+    """
     try:
         yield
     except ShuffledpError as error:
@@ -37,3 +41,24 @@ def failures_in_json(asked: bool, **fields: Any) -> Iterator[None]:
             detail = "; ".join([str(error), *getattr(error, "__notes__", [])])
             print_json({**fields, "reason": str(getattr(error, "reason", None) or kind), "detail": detail})
         raise
+
+
+@contextmanager
+def options_named(*names: str) -> Iterator[None]:
+    """An error about one of these parameters names the option that it was given with."""
+    try:
+        yield
+    except ParameterError as error:
+        for name in names:
+            if re.match(rf"{name}\b", str(error)):
+                error.args = (f"--{name.replace('_', '-')}{str(error).removeprefix(name)}", *error.args[1:])
+        raise
+
+
+@contextmanager
+def tasks_from_options() -> Iterator[None]:
+    """What no task can have was given as an option here, and is a wrong parameter rather than a wrong file."""
+    try:
+        yield
+    except TaskError as error:
+        raise ParameterError(str(error)) from None

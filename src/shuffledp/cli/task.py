@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.failures import failures_in_json
+from shuffledp.cli.failures import failures_in_json, options_named, tasks_from_options
 from shuffledp.cli.options import option, parse_pair, shortened, whole_number
 from shuffledp.cli.output import note_written, print_json, print_note, print_paragraphs, print_sentence, print_title
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
@@ -87,10 +87,13 @@ def new(
     check_folder(out)
     now = datetime.now(UTC).replace(microsecond=0)
     opening = now if opens == "now" else moment_of(opens, name="--opens", after=now)
-    with ProgressBar() as progress:
+    answers = _answers(domain, domain_at, range_)
+    answers.check()
+    named = options_named("question", "users", "honest_users", "epsilon", "delta", "admission")
+    with ProgressBar() as progress, named, tasks_from_options():
         made = new_task(
             question=question,
-            answers=_answers(domain, domain_at, range_),
+            answers=answers,
             users=users,
             honest_users=honest_users,
             epsilon=epsilon,
@@ -182,7 +185,10 @@ def _answers(domain: Path | None, at: str | None, numbers: str | None) -> Answer
         if at is not None:
             raise ParameterError("--domain-at is for a list of answers: give its file with --domain, or leave it out")
         start, stop = _range(numbers)
-        return AnswerRange(start, stop + 1)
+        answers = AnswerRange(start, stop + 1)
+        with tasks_from_options():
+            answers.check()
+        return answers
     assert domain is not None
     if at is not None:
         return _answers_at(at, domain)
@@ -201,6 +207,8 @@ def _answers_at(address: str, file: Path) -> Answers:
         raise DataError(f"cannot read the list of answers {file}: {error.strerror}") from None
     size = len(content.removesuffix(b"\n").split(b"\n"))
     answers = AnswersElsewhere(address=address, sha256=hashlib.sha256(content).hexdigest(), size=size)
+    with tasks_from_options():
+        answers.check()
     answers.read(content)
     return answers
 
