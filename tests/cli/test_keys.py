@@ -76,6 +76,21 @@ def test_tokens_that_are_not_made_leave_nothing_behind(tmp_path, arguments, reas
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"here": "mine"}
 
 
+def test_force_is_advised_only_where_it_helps(tmp_path):
+    made = ["tokens", "--number", "5", "--out", "t", "--hashes", "h"]
+    assert keys(tmp_path, *made).returncode == 0
+    for arguments in (made, [*made, "--force"]):
+        again = keys(tmp_path, *arguments)
+        assert "t exists, and a secret is never overwritten: choose another name" in again.stderr
+        assert "--force" not in again.stderr
+    others = ["tokens", "--number", "5", "--out", "t2", "--hashes", "h"]
+    assert "--force" in keys(tmp_path, *others).stderr
+    assert keys(tmp_path, *others, "--force").returncode == 0
+    assert (tmp_path / "h").read_text().split() == sorted(
+        hash_of(token).hex() for token in (tmp_path / "t2").read_text().split()
+    )
+
+
 @pytest.fixture
 def over(tmp_path):
     return _kept(tmp_path, closes=OPENS.replace(year=2021))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
+from shuffledp.cli.failures import options_named
 from shuffledp.cli.options import option, whole_number
 from shuffledp.cli.output import new_table, print_json, print_title, print_whole
 from shuffledp.plain import plain
@@ -76,7 +77,7 @@ def crowd(
     asked = read_task(task)
     shown = None if admission is None else read_secret(admission).split()
     files = find_files(data, delimiter=delimiter, encoding=encoding, format=format)
-    with ProgressBar() as progress:
+    with ProgressBar() as progress, options_named("people", "rate", "connections", "processes", "patience"):
         result = send_crowd(
             asked,
             simulated_answers(files, column=column, people=people, progress=progress),

@@ -59,20 +59,21 @@ def tokens(
     number: Annotated[int, option("NUMBER", "How many.", parser=whole_number)],
     out: Annotated[Path, option("FILE", "The tokens, one in each line, to be handed out; never overwritten.")],
     hashes: Annotated[Path, option("FILE", "Their SHA-256, one in each line, for the shuffler.")],
-    force: given.Force = False,
+    force: Annotated[bool, flag("--force", "Overwrite the hashes if they exist; tokens never are.")] = False,
 ) -> None:
     """Make one-time tokens for a task that admits people with tokens.
 
     Each lets one person send one report. The shuffler is given the hashes; nobody should keep who was handed which.
     """
     from shuffledp.cli.overwriting import keep_existing, refuse_repeated
-    from shuffledp.collection.envelope.keys import write_secret
+    from shuffledp.collection.envelope.keys import refuse_existing_secret, write_secret
     from shuffledp.collection.service.tokens import hash_of, new_token
     from shuffledp.report.whole_file import check_folder, write_whole
 
     if not 1 <= number <= _MOST_TOKENS:
         raise ParameterError(f"--number must be from 1 to {_MOST_TOKENS:,}, got {number}")
     refuse_repeated([out, hashes])
+    refuse_existing_secret(out)
     keep_existing([hashes], force=force)
     check_folder(hashes)
     made = [new_token() for _ in range(number)]

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from shuffledp.collection.envelope.keys import KeyPair, read_key, read_secret, write_key, write_secret
+from shuffledp.collection.envelope.keys import KeyPair, read_key, read_secret, read_word, write_key, write_secret
 from shuffledp.errors import DataError, ParameterError
 
 PAIR = KeyPair.generate()
@@ -98,3 +98,21 @@ def test_a_full_disk_leaves_no_half_of_a_key(tmp_path, monkeypatch):
 def test_no_private_key_is_shown():
     assert PAIR.private_bytes.hex() not in repr(PAIR)
     assert PAIR.public in repr(PAIR)
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "what"),
+    [
+        (read_key, "dark\nlight\n", "is no private key of shuffledp"),
+        (read_word, "dark\nlight\n", "holds no token or secret: it has more than one line"),
+        (read_word, "\n", "holds no token or secret: it is empty"),
+    ],
+)
+def test_a_file_without_a_secret_need_not_be_hidden(tmp_path, read, content, what):
+    path = tmp_path / "themes.txt"
+    path.write_text(content)
+    path.chmod(0o644)
+    with pytest.raises(DataError, match=what) as caught:
+        read(path)
+    assert "chmod" not in str(caught.value)
+    assert "dark" not in str(caught.value)

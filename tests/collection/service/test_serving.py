@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from shuffledp.collection.service.serving import Certificate, served
+from shuffledp.errors import DataError
 
 
 class Application:
@@ -109,3 +110,13 @@ def _answers(place):
             return True
     except OSError:
         return False
+
+
+def test_a_certificate_and_a_key_that_do_not_fit(tmp_path):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    one, other = self_signed(tmp_path / "one"), self_signed(tmp_path / "other")
+    with pytest.raises(DataError, match=r"they do not fit, the private key is that of another certificate$"):
+        Certificate(certificate=one.certificate, key=other.key).check()
+    with pytest.raises(DataError, match=r"not in the form PEM, or they are the wrong way round$"):
+        Certificate(certificate=one.key, key=one.certificate).check()

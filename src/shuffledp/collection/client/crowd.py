@@ -214,5 +214,8 @@ def _admissions(task: Task, admission: str | Sequence[str] | None, people: int) 
         return [check_admission(task, one)] * people
     tokens = [] if admission is None else [admission] if isinstance(admission, str) else list(admission)
     if len(tokens) < people:
-        raise ParameterError(f"the task asks for a token of each person: {len(tokens):,} for {people:,} people")
+        raise ParameterError(
+            f"the task asks for a token of each person: {len(tokens):,} for {people:,} people; give a file with one "
+            "in each line with --admission FILE (in Python a list as admission)"
+        )
     return [check_admission(task, token) for token in tokens[:people]]

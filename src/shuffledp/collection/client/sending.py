@@ -71,7 +71,10 @@ def check_admission(task: Task, admission: str | None) -> str | None:
         return None
     wanted = {"secret": "its secret", "tokens": "a one-time token"}[task.admission]
     if admission is None:
-        raise ParameterError(f"the task takes a report only with {wanted}: give it as admission")
+        raise ParameterError(
+            f"the task takes a report only with {wanted}: give its file with --admission FILE (in Python the text "
+            "as admission)"
+        )
     if not isinstance(admission, str) or not _TOKEN.fullmatch(admission):
         raise ParameterError("admission must be text of letters, digits and the characters . _ ~ + / - =")
     return admission

@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar, overload
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.report.whole_file import sync_folder
+
+T = TypeVar("T")
 
 _KIND = "shuffledp private key 1"
 
@@ -61,7 +65,10 @@ def write_key(pair: KeyPair, path: str | Path) -> Path:
 
 def read_key(path: str | Path) -> KeyPair:
     """The pair in a file of `write_key`; refused if anybody but its owner may read it."""
-    content = read_secret(path)
+    return read_secret(path, _key_of)
+
+
+def _key_of(path: Path, content: str) -> KeyPair:
     try:
         found = json.loads(content)
         if found["kind"] != _KIND:
@@ -77,10 +84,11 @@ def read_key(path: str | Path) -> KeyPair:
 def write_secret(path: str | Path, text: str) -> Path:
     """Writes a new file with a secret, durably, for its owner only."""
     target = Path(path)
+    refuse_existing_secret(target)
     try:
         handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise ParameterError(f"{target} exists, and a secret is never overwritten: choose another name") from None
+    except FileExistsError:  # made meanwhile
+        raise _existing(target) from None
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error.strerror}") from None
     try:
@@ -95,23 +103,50 @@ def write_secret(path: str | Path, text: str) -> Path:
     return target
 
 
+def refuse_existing_secret(path: Path) -> None:
+    """Refuses a name where something is, also a link to nowhere: whatever is there may be somebody's only copy."""
+    if os.path.lexists(path):
+        raise _existing(path)
+
+
+def _existing(path: Path) -> ParameterError:
+    return ParameterError(f"{path} exists, and a secret is never overwritten: choose another name")
+
+
 def read_word(path: str | Path) -> str:
     """The one token or secret in a file that only its owner may read."""
-    text = read_secret(path).strip()
-    if not text:
-        raise DataError(f"{path} holds no token or secret: it is empty")
+    return read_secret(path, _word_of)
+
+
+def _word_of(path: Path, content: str) -> str:
+    text = content.strip()
+    if not text or "\n" in text:
+        found = "it has more than one line" if text else "it is empty"
+        raise DataError(f"{path} holds no token or secret: {found}")
     return text
 
 
-def read_secret(path: str | Path) -> str:
-    """The content of a file with a secret, which nobody but its owner may read."""
+def _text_of(path: Path, content: str) -> str:
+    return content
+
+
+@overload
+def read_secret(path: str | Path) -> str: ...
+@overload
+def read_secret(path: str | Path, read: Callable[[Path, str], T]) -> T: ...
+def read_secret(path: str | Path, read: Callable[[Path, str], Any] = _text_of) -> Any:
+    """What `read` makes of a file with a secret, which nobody but its owner may read.
+
+    What the file is comes first: nobody needs to hide one that holds no secret.
+    """
     source = Path(path)
     try:
         with source.open() as file:
             others = os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-            if os.name == "posix" and others:
-                raise DataError(f"others may read {source}, which holds a secret: forbid it with  chmod 600 {source}")
-            return file.read()
+            found = read(source, file.read())
+        if os.name == "posix" and others:
+            raise DataError(f"others may read {source}, which holds a secret: forbid it with  chmod 600 {source}")
+        return found
     except OSError as error:
         raise DataError(f"{source} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

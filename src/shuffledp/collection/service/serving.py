@@ -52,9 +52,19 @@ class Certificate:
         """Refuses files that are none, or do not belong together."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
-        except (OSError, ssl.SSLError) as error:
-            reason = error.strerror or type(error).__name__
-            raise DataError(f"{self.certificate} and {self.key} are no certificate and its key: {reason}") from None
+        except OSError as error:
+            raise DataError(
+                f"{self.certificate} and {self.key} are no certificate and its key: {_why(error)}"
+            ) from None
+
+
+def _why(error: OSError) -> str:
+    """Why a certificate cannot be used; the library of TLS says it in its own words."""
+    if not isinstance(error, ssl.SSLError):
+        return error.strerror or type(error).__name__
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return "they do not fit, the private key is that of another certificate"
+    return "one of them is not in the form PEM, or they are the wrong way round"
 
 
 def serve(
@@ -62,7 +72,7 @@ def serve(
 ) -> None:
     """Serves until a signal; port 0 is one that the system chooses, and is told in the line that says `ready`."""
     if not 1 <= workers <= MOST_WORKERS:
-        raise ParameterError(f"workers must be from 1 to {MOST_WORKERS}, got {workers}")
+        raise ParameterError(f"--workers must be from 1 to {MOST_WORKERS}, got {workers}")
     if certificate is not None:
         certificate.check()
     with listening(host, port) as listener:
@@ -99,13 +109,13 @@ def served(app: ASGIApp, *, host: str = "127.0.0.1", certificate: Certificate | 
 def listening(host: str, port: int) -> Iterator[socket.socket]:
     """A listening socket; refused if the port is taken or the host is not of this machine."""
     if not 0 <= port < 2**16:
-        raise ParameterError(f"port {port} is none: cannot listen there; choose one up to 65535, or 0 for any")
+        raise ParameterError(f"--port must be from 0 to 65535, got {port}: cannot listen there; 0 is any")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ParameterError(
-            f"cannot listen at port {port} of {host}: {error.strerror}; choose another, or 0 for any"
+            f"cannot listen at port {port} of {host}: {error.strerror}; choose another with --port, or 0 for any"
         ) from None
     with listener:
         yield listener
