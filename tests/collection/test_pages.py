@@ -19,6 +19,7 @@ from shuffledp.collection.reasons import Reason
 from shuffledp.collection.service.tokens import Accepted
 from shuffledp.collection.shuffler import counters as shuffler_counters
 from shuffledp.collection.shuffler.app import make_app as shuffler_app
+from shuffledp.collection.shuffler.settings import LOOKS_EVERY
 from shuffledp.collection.shuffler.settings import Served as ShufflerServed
 from shuffledp.collection.shuffler.settings import Settings as ShufflerSettings
 from shuffledp.collection.stores import Standing, TallyStanding
@@ -205,6 +206,12 @@ def families_of_servers():
 
 def test_the_table_of_metrics_is_that_of_the_code():
     assert table(ROOT / "docs" / "reference" / "endpoints.md", "metrics") == families_of_servers()
+
+
+def test_how_late_counters_are_is_said():
+    page = " ".join((ROOT / "docs" / "reference" / "endpoints.md").read_text().split())
+    assert LOOKS_EVERY == 0.5
+    assert "counts what another of them has refused up to half a second later" in page
 
 
 def test_every_address_on_the_page_is_one_of_the_servers():

@@ -82,9 +82,25 @@ def test_a_release_says_that_nobody_held_the_data():
 def test_joined_batches_say_so():
     task = small_task(honest_users=160).task
     release = release_of(task, [tally_of(task) for _ in range(4)], refused={})
-    assert "4 batches, together 800, of 200 people each." in " ".join(release.notes)
+    assert "It counts 800 people, in 4 batches of 200 people each." in " ".join(release.notes)
     assert "the promise is that of one batch" in " ".join(release.notes)
     assert "at least 160 of the 200 people of every batch follow the protocol" in release.explain()
+
+
+@pytest.mark.parametrize(("protocol", "told"), [("dummy-poisson", True), ("hist-unbiased", True), ("sparse", False)])
+def test_why_a_number_can_be_below_zero_is_said_where_it_can(protocol, told):
+    """A batch in which nobody gave three of the five answers."""
+    task = small_task(protocol=protocol).task
+    release = release_of(task, [tally_of(task, ["dark"] * 200)] * 3, refused={})
+    assert ("the true number cannot, so read that as 0" in release.explain()) == told
+    if not told:
+        assert all(row.count >= 0 and row.low >= 0 for row in release.estimate.top(5))
+
+
+@pytest.mark.parametrize(("admission", "said"), [("anybody", "as many as they liked"), ("tokens", "good for one")])
+def test_who_could_send_reports_is_said(admission, said):
+    task = small_task(admission=admission).task
+    assert said in release_of(task, [tally_of(task)], refused={}).explain()
 
 
 @pytest.mark.parametrize(("batches", "several"), [(1, 2), (3, 6)])

@@ -21,7 +21,7 @@ _REFUSED = {
 }
 
 _ADMISSION = {
-    "anybody": "Anybody could send reports, so nothing but their number limits forged ones.",
+    "anybody": "Anybody could send reports, as many as they liked: nobody checked that each came from another person.",
     "secret": "Only whoever knew a shared secret could send a report; they could send several.",
     "tokens": "Only whoever had been given a token could send a report, and each token was good for one.",
 }
@@ -35,9 +35,7 @@ def notes(task: Task, *, batches: int, refused: Mapping[str, int]) -> Iterator[s
         f"It was collected from people by the task {task.name}: nobody held the data. Everybody's own device made "
         "and sealed their messages, and the analyzer has seen only mixed messages of whole batches."
     )
-    people = counted(task.users, "person", things="people")
-    together = "1 batch" if batches == 1 else f"{readable(batches)} batches, together {readable(batches * task.users)},"
-    yield f"It counts {together} of {people}{'' if batches == 1 else ' each'}."
+    yield _counts(task, batches)
     yield _trust(task)
     if batches > 1:
         yield (
@@ -49,6 +47,11 @@ def notes(task: Task, *, batches: int, refused: Mapping[str, int]) -> Iterator[s
     yield _ADMISSION[task.admission]
     yield _limit(task)
     yield f"The list of the {counted(task.answers.size, 'possible answer')} is public."
+    if entry.phantoms:
+        yield (
+            "An estimate is what was counted less the noise that was to be expected. Where hardly anybody gave an answer, "
+            "it can be below zero, and so can an end of its interval: the true number cannot, so read that as 0."
+        )
 
 
 def warnings(task: Task, *, surplus: bool, short: bool, refused: Mapping[str, int]) -> Iterator[str]:
@@ -66,6 +69,17 @@ def warnings(task: Task, *, surplus: bool, short: bool, refused: Mapping[str, in
     if number := sum(refused.values()):
         were = "was" if number == 1 else "were"
         yield f"{counted(number, 'message')} {were} refused and not counted, so that counts may be off"
+
+
+def _counts(task: Task, batches: int) -> str:
+    people = _people(task.users)
+    if batches == 1:
+        return f"It counts 1 batch of {people}."
+    return f"It counts {_people(batches * task.users)}, in {readable(batches)} batches of {people} each."
+
+
+def _people(number: int) -> str:
+    return counted(number, "person", things="people")
 
 
 def _trust(task: Task) -> str:
