@@ -166,6 +166,21 @@ def test_make_targets_and_links_exist(document):
         assert (document.parent / link).exists(), link
 
 
+def anchors(document):
+    """What the site calls the headings of a page."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    plain = (re.sub(r"\]\([^)]*\)|[^\w\s-]", "", title).strip().lower() for title in titles)
+    return {re.sub(r"[-\s]+", "-", title) for title in plain}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_links_into_pages_lead_to_a_heading(document):
+    for page, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", document.read_text()):
+        target = document.parent / page if page else document
+        assert anchor in anchors(target), f"{page}#{anchor}"
+
+
 def test_every_page_named_in_the_code_exists():
     for source in (*(ROOT / "src").rglob("*.py"), *(ROOT / "scripts").glob("*.py")):
         for page in re.findall(r"docs/[\w/-]+\.md", source.read_text()):
