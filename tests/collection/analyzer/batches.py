@@ -35,20 +35,31 @@ def answers_of(task, seed=None):
     return [possible[at] for at in rng.integers(0, len(possible), task.users)]
 
 
-def symbols_of(task, answers, *, rng=None):
-    """All messages of people with these answers."""
+def sent_by(task, answers, *, rng=None):
+    """All messages that people with these answers send, those that count for nothing included."""
     return [symbol for answer in answers for symbol in messages_of(task, answer, rng=rng)]
+
+
+def symbols_of(task, answers, *, rng=None):
+    """Those that count."""
+    return [symbol for symbol in sent_by(task, answers, rng=rng) if symbol < task.alphabet]
 
 
 _MADE = {}
 
 
-def batch_of(kept, seed=0):
-    """The messages and the onions of a batch; the same for the same seed."""
+def padded_batch_of(kept, seed=0):
+    """All messages of a batch and its onions, in the same order; the same for the same seed."""
     if (kept.task.id, seed) not in _MADE:
-        symbols = symbols_of(kept.task, answers_of(kept.task, seed), rng=np.random.default_rng(seed))
+        symbols = sent_by(kept.task, answers_of(kept.task, seed), rng=np.random.default_rng(seed))
         _MADE[kept.task.id, seed] = symbols, sealed(kept, symbols)
     return _MADE[kept.task.id, seed]
+
+
+def batch_of(kept, seed=0):
+    """The messages of a batch that count, and all of its onions; the same for the same seed."""
+    symbols, onions = padded_batch_of(kept, seed)
+    return [symbol for symbol in symbols if symbol < kept.task.alphabet], onions
 
 
 class Waiting:

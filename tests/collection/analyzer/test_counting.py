@@ -12,7 +12,7 @@ from shuffledp.collection.envelope.keys import KeyPair
 from shuffledp.collection.reasons import Reason, Refused
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.tally import Tally
-from tests.collection.analyzer.batches import batch_of, sealed, symbols_of, tiny_task
+from tests.collection.analyzer.batches import batch_of, padded_batch_of, sealed, symbols_of, tiny_task
 from tests.collection.tasks import small_task
 
 CASES = [("sparse", 1), ("hist", 2), ("dummy-poisson", 1)]
@@ -28,8 +28,9 @@ def same(one, other):
 
 @pytest.mark.parametrize(("protocol", "shufflers"), CASES)
 def test_a_tally_is_that_of_the_messages(protocol, shufflers):
-    kept = small_task(protocol=protocol, shufflers=shufflers)
+    kept = small_task(users=20, epsilon=4.0, delta=1e-3, protocol=protocol, shufflers=shufflers)
     symbols, onions = batch_of(kept)
+    assert (len(symbols) < len(onions)) == kept.task.padded
     found = counted(kept, onions)
     assert same(found.tally, kept.task.protocol.tally(np.array(symbols)))
     assert found.tally.messages == len(symbols)
@@ -70,10 +71,27 @@ def test_every_reason_is_counted_and_nothing_refused_is():
         *sealed(kept, [0], key=kept.keys[0]),  # to the shuffler's key
         *sealed(other, [0]),  # of another task
     ]
-    strange = sealed(kept, [task.alphabet, 255])
+    strange = sealed(kept, [task.symbols, 255])
     found = counted(kept, [*unreadable, *onions, *strange, onions[3], onions[3], unreadable[0]])
     assert same(found.tally, task.protocol.tally(np.array(symbols)))
     assert found.refused == {Reason.CANNOT_BE_OPENED: 5, Reason.NOT_A_MESSAGE: 2, Reason.REPEATED: 3}
+
+
+@pytest.mark.parametrize("most_listed", [counting.MOST_LISTED, 0])
+def test_messages_that_fill_reports_up_count_for_nothing_and_are_not_refused(monkeypatch, most_listed):
+    monkeypatch.setattr(counting, "MOST_LISTED", most_listed)
+    kept = tiny_task()
+    found = counted(kept, sealed(kept, [kept.task.nothing, 1, kept.task.nothing, 2, 1]))
+    assert found.tally.messages == 3
+    assert {symbol: number for symbol, number in found.tally.as_dict().items() if number} == {1: 2, 2: 1}
+    assert found.refused == {}
+
+
+def test_where_reports_are_not_filled_up_there_is_no_such_message():
+    kept = small_task()
+    found = counted(kept, sealed(kept, [kept.task.alphabet, 1]))
+    assert found.tally.messages == 1
+    assert found.refused == {Reason.NOT_A_MESSAGE: 1}
 
 
 def test_equal_messages_are_no_copies():
@@ -104,7 +122,8 @@ def test_a_key_that_could_open_nothing_is_noticed_before_anything_is_pulled():
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_is_changed_is_counted_or_refused_by_a_reason(changes, cut, seed):
     kept = tiny_task()
-    _, onions = batch_of(kept, seed)
+    symbols, onions = padded_batch_of(kept, seed)
+    for_nothing = {onion for symbol, onion in zip(symbols, onions, strict=True) if symbol == kept.task.nothing}
     content = bytearray(b"".join(onions))
     for at, noise in changes:
         start = at % len(content)
@@ -116,8 +135,9 @@ def test_whatever_is_changed_is_counted_or_refused_by_a_reason(changes, cut, see
             counted(kept, [content])
         return
     found = counted(kept, [content])
-    assert found.tally.messages + sum(found.refused.values()) == len(content) // width
-    assert found.tally.messages <= len(onions)
+    left = {content[at : at + width] for at in range(0, len(content), width)} & for_nothing
+    assert found.tally.messages + len(left) + sum(found.refused.values()) == len(content) // width
+    assert found.tally.messages <= len(onions) - len(for_nothing)
 
 
 # Missing noise ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from shuffledp.collection.task import AnswersElsewhere
 from shuffledp.collection.task.making import new_task
 from shuffledp.errors import BudgetError, DataError, ParameterError, ShuffledpError
 from shuffledp.jobs.release import Release
-from tests.collection.analyzer.batches import answers_of, symbols_of, tiny_task
+from tests.collection.analyzer.batches import answers_of, sent_by, tiny_task
 from tests.collection.tasks import CLOSES, OPENS
 
 
@@ -152,7 +152,7 @@ def reports_of(task, *, seed):
     return [
         seal_report(
             task,
-            symbols_of(task, [answer]),
+            sent_by(task, [answer]),
             report_id=secrets.token_bytes(16),
             time=now - now % task.time_precision,
         )

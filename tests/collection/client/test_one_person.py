@@ -17,12 +17,14 @@ from shuffledp.collection.client.randomized import messages_of
 from shuffledp.collection.envelope.report import open_report
 from shuffledp.errors import ShuffledpError
 from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.protocols.shuffled.histogram import Histogram
 from tests.collection.tasks import small_task
 
 ANSWERS = ["dark"] * 10 + ["light"] * 4 + ["system"] * 3 + ["purple"] * 2 + [None]
 COUNTS = np.array([10, 4, 3, 2, 1])
-BATCHES = 25
-"""Noise of 30 % more or less moves the sums over so many batches by 4 standard deviations in each of ten numbers."""
+BATCHES = 50
+"""Noise of 30 % more or less moves the sums over so many batches by 4.8 standard deviations in each of five numbers."""
 
 DRAWS = 2_000
 """Of the law, whose mean and covariance are then known far better than a sum over BATCHES varies."""
@@ -49,18 +51,23 @@ def distance(total, protocol):
 
 
 def with_noise(protocol, factor):
-    def scaled(law):
-        return CompoundPoisson(rate=factor * law.rate, size_weights=law.size_weights)
-
-    return replace(protocol, pairs=scaled(protocol.pairs), lone=scaled(protocol.lone), guarantee=None)
+    if isinstance(protocol, Histogram):
+        missing = round_up_to_grid(factor * protocol.missing_probability)
+        return replace(protocol, missing_probability=missing, guarantee=None)
+    noise = CompoundPoisson(rate=factor * protocol.noise.rate, size_weights=protocol.noise.size_weights)
+    return replace(protocol, noise=noise, guarantee=None)
 
 
 @pytest.mark.slow
-def test_reports_of_single_people_follow_the_law_of_the_tally():
-    kept = small_task(users=len(ANSWERS), epsilon=4.0, delta=1e-3)
+@pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
+def test_reports_of_single_people_follow_the_law_of_the_tally(name):
+    kept = small_task(users=len(ANSWERS), epsilon=4.0, delta=1e-3, protocol=name)
     protocol = kept.task.protocol
-    symbols = [opened(kept, new_report(kept.task, answer)) for _ in range(BATCHES) for answer in ANSWERS]
-    total = protocol.tally(np.concatenate(symbols)).counts.ravel()
+    reports = [opened(kept, new_report(kept.task, answer)) for _ in range(BATCHES) for answer in ANSWERS]
+    assert ({len(symbols) for symbols in reports} == {kept.task.most_messages}) == kept.task.padded
+    symbols = np.concatenate(reports)
+    assert symbols.max() < kept.task.symbols
+    total = protocol.tally(symbols[symbols < kept.task.alphabet]).counts.ravel()
     found, bound = distance(total, protocol)
     assert found < bound
     for factor in (0.7, 1.3):  # the negative controls
@@ -68,9 +75,10 @@ def test_reports_of_single_people_follow_the_law_of_the_tally():
         assert found > bound
 
 
-def test_messages_are_in_no_telling_order():
+@pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
+def test_messages_are_in_no_telling_order(name):
     """Where somebody's own message is among theirs is uniform: the mean of many ranks lies within 5.5 deviations."""
-    task = small_task().task
+    task = small_task(protocol=name).task
     (own,) = set(range(task.alphabet)).intersection(*({*messages_of(task, "dark")} for _ in range(200)))
     ranks = []
     while len(ranks) < 400:
@@ -99,6 +107,17 @@ def test_who_draws_too_many_messages_draws_again():
     assert max(numbers) > usual
     capped = msgspec.structs.replace(task, most_messages=usual)
     assert {len(messages_of(capped, "dark")) <= usual for _ in range(100)} == {True}
+
+
+def test_reports_are_filled_up_with_what_counts_for_nothing():
+    task = small_task(protocol="hist").task
+    for answer in ANSWERS:
+        messages = messages_of(task, answer)
+        assert len(messages) == task.most_messages
+        assert {symbol for symbol in messages if symbol >= task.alphabet} <= {task.nothing}
+        assert task.bin_of(answer) in messages
+    whole = msgspec.structs.replace(task, most_messages=1000)
+    assert messages_of(whole, "dark").count(task.nothing) >= 1000 - task.most_messages
 
 
 def test_a_limit_that_everybody_exceeds_is_an_error():
