@@ -32,9 +32,9 @@ class Reports:
 
 
 @cache
-def reports(people, *, shufflers=1, time=HOUR, different=0):
+def reports(people, *, shufflers=1, time=HOUR, different=0, protocol="dummy-poisson"):
     """Reports of people for the task of `small`; the same ones again in one run of tests, but for `different`."""
-    kept = small(shufflers)
+    kept = small(shufflers, protocol=protocol)
     messages = [tuple(messages_of(kept.task, THEMES[person % 3])) for person in range(people)]
     ids = [secrets.token_bytes(16) for _ in range(people)]
     sealed = [
@@ -43,9 +43,9 @@ def reports(people, *, shufflers=1, time=HOUR, different=0):
     return Reports(tuple(sealed), tuple(ids), tuple(messages))
 
 
-def small(shufflers=1, users=40):
+def small(shufflers=1, users=40, protocol="dummy-poisson"):
     """A task with batches of a few people, whose guarantee is weak so that they send few messages."""
-    return small_task(users=users, shufflers=shufflers, epsilon=4.0, delta=1e-3)
+    return small_task(users=users, shufflers=shufflers, epsilon=4.0, delta=1e-3, protocol=protocol)
 
 
 def onions_in(*paths):

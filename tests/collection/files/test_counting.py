@@ -20,33 +20,41 @@ from tests.collection.files.crowd import HOUR, NOW, onions_in, reports, small
 from tests.collection.tasks import small_task
 
 
-def batches(folder, people=80):
+def batches(folder, people=80, protocol="dummy-poisson"):
     """A folder with the batches of so many people, and their reports."""
-    kept, crowd = small(), reports(people)
+    kept, crowd = small(protocol=protocol), reports(people, protocol=protocol)
     write_reports(folder / "reports.parquet", crowd.sealed)
     mix_files([folder / "reports.parquet"], task=kept.task, key=kept.keys[0], out=folder / "b", now=NOW, processes=1)
     return folder / "b", crowd
 
 
-def count(*given, **more):
-    kept = small()
+def count(*given, protocol="dummy-poisson", **more):
+    kept = small(protocol=protocol)
     return count_files(given, task=kept.task, key=kept.keys[1], processes=1, **more)
 
 
-def expected(crowd):
+def that_count(crowd, task):
+    """How often each message was sent, but for what fills reports up."""
+    return {symbol: number for symbol, number in crowd.tally().items() if symbol < task.alphabet}
+
+
+def expected(crowd, protocol="dummy-poisson"):
     """The estimates of the analyzer that were given the messages as they were sent."""
-    task = small().task
-    tally = task.protocol.tally(Tally.from_mapping(crowd.tally()))
+    task = small(protocol=protocol).task
+    tally = task.protocol.tally(Tally.from_mapping(that_count(crowd, task)))
     protocol = task.protocol.joined(len(crowd.sealed) // task.users)
     return protocol.estimate(tally, beta=0.05, reports=protocol.users, domain=task.labels, forged=True)
 
 
-def test_the_release_is_that_of_the_messages_that_were_sent(tmp_path):
-    folder, crowd = batches(tmp_path)
-    found = count(folder)
+@pytest.mark.parametrize("protocol", ["dummy-poisson", "hist"])
+def test_the_release_is_that_of_the_messages_that_were_sent(tmp_path, protocol):
+    folder, crowd = batches(tmp_path, protocol=protocol)
+    found, task = count(folder, protocol=protocol), small(protocol=protocol).task
     assert isinstance(found, CountedFiles)
-    assert found.release.estimate.to_dict() == expected(crowd).to_dict()
-    assert found.release.messages == sum(crowd.tally().values())
+    assert found.release.estimate.to_dict() == expected(crowd, protocol).to_dict()
+    assert found.release.messages == sum(that_count(crowd, task).values())
+    assert (task.nothing in crowd.tally()) == task.padded
+    assert "No message was refused." in found.release.notes
     assert found.release.protocol.users == 80
     assert (found.copies, found.refused_batches) == (0, ())
     assert sorted(path.stem for path in folder.glob("?" * 32 + ".parquet")) == [name.hex() for name in found.batches]

@@ -107,7 +107,7 @@ def test_buckets_are_a_power_of_two_and_small_enough(onions, expected):
 
 
 def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
-    kept, crowd = small(), reports(100)
+    kept, crowd = small(protocol="hist"), reports(100, protocol="hist")
     write_reports(tmp_path / "a.parquet", crowd.sealed)
     done = mix_files(
         [tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1
@@ -127,9 +127,9 @@ def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
     for batch in done.batches:
         onions = onions_in(tmp_path / "b" / f"{batch.batch_id.hex()}.parquet")
         together += sum(one + other in neighbours for one, other in itertools.pairwise(onions))
-    # of about 190 in a batch one stays beside the other with probability below 1/100: more than 30 is impossible
+    # of 200 in a batch one stays beside the other with probability below 1/100: more than 30 is impossible
     assert together <= 30
-    assert len(neighbours) > 150
+    assert len(neighbours) == 100 * (kept.task.most_messages - 1)
 
 
 def test_files_of_batches_say_what_they_are_and_nothing_else(tmp_path):

@@ -142,6 +142,18 @@ def test_the_longest_report_is_taken(tmp_path):
     assert answers[0].status_code == 201
 
 
+@pytest.mark.parametrize("fewer", [1, 2, 5])
+def test_a_padded_report_with_fewer_messages_is_refused(fewer, tmp_path):
+    kept = small_task(users=20, epsilon=8.0, delta=1e-2, protocol="hist")
+    number = kept.task.most_messages
+    assert number == 6
+    short = opened_with(NOW, kept.task, number=number - fewer)
+    refused(settings_for(tmp_path, kept), short, Reason.MALFORMED, task=kept.task)
+    whole = opened_with(NOW, kept.task, number=number)
+    answers, _ = answered(settings_for(tmp_path, kept), whole, task=kept.task)
+    assert answers[0].status_code == 201
+
+
 def test_a_task_that_is_not_served_is_unknown(tmp_path):
     async def run():
         async with running(settings_for(tmp_path)) as client:
