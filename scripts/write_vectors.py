@@ -58,6 +58,8 @@ TASKS: dict[str, tuple[str, int, Answers]] = {
 """Protocol, shufflers and answers of each task."""
 
 EPSILONS = ("0.25", "0.5", "1", "2", "4")
+LONG = 20
+"""Messages of a padded report from which on one of them is enough: the vectors of all tasks stay below 300 kB."""
 TIME = 1_798_761_600
 """2027-01-01T00:00:00Z."""
 
@@ -115,6 +117,12 @@ class Sealer:
         """What a report holds."""
         return self.report_id(label) + time.to_bytes(8) + b"".join(self.onion(symbol) for symbol in symbols)
 
+    def padded(self, symbols: Sequence[int]) -> list[int]:
+        """As many messages as a report of the task holds, those that count for nothing in between."""
+        missing = self.task.most_messages - len(symbols) if self.task.padded else 0
+        mixed = enumerate([*symbols, *[self.task.nothing] * missing])
+        return [symbol for _, symbol in sorted(mixed, key=lambda one: hashlib.sha256(f"{one[0]}".encode()).digest())]
+
     def report_id(self, label: str) -> bytes:
         """16 bytes that follow from the label."""
         return hashlib.sha256(f"{self.name} {label} id".encode()).digest()[:16]
@@ -131,6 +139,7 @@ def tasks_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
             "id": task.name,
             "values": protocol.bins,
             "alphabet": task.alphabet,
+            "padded": task.padded,
             "symbol_bytes": task.symbol_bytes,
             "onion_bytes": [task.onion_length(at) for at in range(len(task.shufflers) + 1)],
             "longest_report": task.longest_report,
@@ -171,10 +180,12 @@ def numbers_vectors() -> dict[str, Any]:
 
 
 def reports_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
-    """Reports, what is inside them, and what every later hop finds."""
+    """Reports, what is inside them, and what every later hop finds; one of each task whose reports are long."""
     for name, task in tasks.items():
         sealer = Sealer(name, task, "valid")
-        for symbols in ([0], [1, 0, 1, task.alphabet - 1]):
+        long = task.padded and task.most_messages > LONG
+        for messages in [[1, 0, 1, task.alphabet - 1], *([] if long else [[0]])]:
+            symbols = sealer.padded(messages)
             inside = sealer.inside(symbols)
             yield {
                 "task": name,
@@ -189,13 +200,13 @@ def reports_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
 
 def corrupted_reports(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
     """Reports that the first shuffler refuses, each with its reason."""
-    name = "sparse-two-shufflers"
-    task, other = tasks[name], tasks["sparse-three-shufflers"]
+    name = "hist-unbiased"  # padded, two shufflers, short reports
+    task, other = tasks[name], tasks["hist"]
     sealer = Sealer(name, task, "corrupted")
-    inside = sealer.inside([1, 2])
+    inside = sealer.inside(sealer.padded([1, 2]))
     good = sealer.seal(inside, 0)
     head, onion = inside[:24], inside[24 : 24 + task.onion_length(0)]
-    many = task.most_messages + 1
+    most, symbol = task.most_messages, b"\1"
     wrong, bad, long = Reason.CANNOT_BE_OPENED, Reason.MALFORMED, Reason.TOO_LARGE
     flips = {"the-sealing-key": 0, "the-top-bit-of-the-sealing-key": 31, "the-text": 40, "the-tag": len(good) - 1}
     cases: dict[str, tuple[bytes, Reason]] = {
@@ -208,35 +219,57 @@ def corrupted_reports(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "empty": (b"", wrong),
         "only-a-sealing-key": (good[:32], wrong),
         "truncated-by-one-byte": (good[:-1], wrong),
-        "prolonged-by-one-byte": (good + b"\0", wrong),
+        "prolonged-by-one-byte": (good + b"\0", long),
         "a-sealing-key-of-zeros": (bytes(32) + good[32:], wrong),
         "longer-than-any-report": (good + bytes(task.longest_report), long),
-        "one-message-too-many": (sealer.seal(head + onion * many, 0), Reason.TOO_MANY_MESSAGES),
+        "one-message-too-many": (sealer.seal(head + onion * (most + 1), 0), Reason.TOO_MANY_MESSAGES),
+        "one-message-too-few": (sealer.seal(inside[: -len(onion)], 0), bad),
+        "only-the-messages-that-count": (sealer.seal(sealer.inside([1, 2]), 0), bad),
+        "one-message": (sealer.seal(head + onion, 0), bad),
         "nothing-inside": (sealer.seal(b"", 0), bad),
         "half-a-head": (sealer.seal(head[:16], 0), bad),
         "no-messages": (sealer.seal(head, 0), bad),
         "half-an-onion-at-the-end": (sealer.seal(inside[:-1], 0), bad),
-        "onions-that-are-one-byte-longer": (sealer.seal(inside + b"\0", 0), bad),
-        "onions-of-a-task-with-one-shuffler": (sealer.seal(head + sealer.seal(b"\1", 2), 0), bad),
-        "a-time-between-two-steps": (sealer.seal(sealer.inside([1], time=TIME + 1), 0), bad),
+        "onions-that-are-one-byte-longer": (sealer.seal(inside + b"\0", 0), long),
+        "onions-of-a-task-with-one-shuffler": (sealer.seal(head + sealer.seal(symbol, 2) * most, 0), bad),
+        "a-time-between-two-steps": (sealer.seal(sealer.inside(sealer.padded([1]), time=TIME + 1), 0), bad),
     } | {
         f"flipped-in-{where}": (good[:at] + bytes([good[at] ^ 0x80]) + good[at + 1 :], wrong)
         for where, at in flips.items()
     }
     for case, (sealed, reason) in cases.items():
         yield {"name": case, "task": name, "sealed": sealed.hex(), "reason": reason.value}
+    yield from _corrupted_unpadded(Sealer("dummy-poisson", tasks["dummy-poisson"], "corrupted"))
+
+
+def _corrupted_unpadded(sealer: Sealer) -> Iterator[dict[str, Any]]:
+    """What depends on the length of a report, in a task where reports have several."""
+    inside = sealer.inside([1, 2])
+    good, onion = sealer.seal(inside, 0), inside[24 : 24 + sealer.task.onion_length(0)]
+    many = inside[:24] + onion * (sealer.task.most_messages + 1)
+    cases = {
+        "prolonged-by-one-byte": (good + b"\0", Reason.CANNOT_BE_OPENED),
+        "one-message-too-many": (sealer.seal(many, 0), Reason.TOO_MANY_MESSAGES),
+        "one-message-and-one-byte-too-many": (sealer.seal(many + b"\0", 0), Reason.TOO_LARGE),
+        "no-messages": (sealer.seal(inside[:24], 0), Reason.MALFORMED),
+        "half-an-onion-at-the-end": (sealer.seal(inside[:-1], 0), Reason.MALFORMED),
+        "onions-that-are-one-byte-longer": (sealer.seal(inside + b"\0", 0), Reason.MALFORMED),
+    }
+    for case, (sealed, reason) in cases.items():
+        name = f"not-padded-{case}"
+        yield {"name": name, "task": sealer.name, "sealed": sealed.hex(), "reason": reason.value}
 
 
 def batches_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
     """Batches as hops receive them: what they find, and what they refuse."""
-    for name in ("sparse-one-shuffler", "sparse-three-shufflers"):
+    for name in ("sparse-one-shuffler", "sparse-three-shufflers", "dummy-poisson"):
         task = tasks[name]
         sealer = Sealer(name, task, "batch")
-        last = len(task.shufflers)
+        last, nothing = len(task.shufflers), [task.nothing] * 2 if task.padded else []
         for position in range(1, last + 1):
-            onions = [_from(sealer, symbol, position) for symbol in (1, 4, 0, 4)]
+            onions = [_from(sealer, symbol, position) for symbol in (1, 4, 0, 4, *nothing)]
             flipped = onions[1][:-1] + bytes([onions[1][-1] ^ 1])
-            strange = [_from(sealer, task.alphabet, position)] if position == last else []
+            strange = [_from(sealer, task.symbols, position)] if position == last else []
             sent = [
                 *onions,
                 flipped,
@@ -253,6 +286,7 @@ def batches_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
                 "number": head.number,
                 "batch": (head.to_bytes() + b"".join(sent)).hex(),
                 "messages_at_the_end": [0, 1, 4, 4],
+                "nothing_at_the_end": len(nothing),
                 "refused": {reason.value: number for reason, number in refused.items()},
             }
 
@@ -273,6 +307,8 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
     missing = hist["protocol"]["parameters"]["missing_probability"]
     numerator, _, power = missing.partition("/2^")
     lone = plain["protocol"]["parameters"]["lone"]
+    poisson = json.loads(tasks["dummy-poisson"].canonical)
+    dummies = poisson["protocol"]["parameters"]["dummies"]
     first, analyzer = plain["shufflers"][0], plain["analyzer"]
 
     def other(base: dict[str, Any] = plain, /, **fields: Any) -> str:
@@ -299,6 +335,12 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "a-fraction-as-a-quotient": (noise(lone={**lone, "rate": "3/8"}), "fraction such as"),
         "a-fraction-as-a-decimal": (noise(lone={**lone, "rate": "0.375"}), "fraction such as"),
         "weights-of-another-sum": (noise(lone={**lone, "size_weights": [1]}), "add up to"),
+        "dummies-of-two-at-a-time": (
+            other(poisson, protocol={"name": "dummy-poisson", "parameters": {
+                "dummies": {**dummies, "size_weights": [0, 2**40]}}}), "must come one at a time"),
+        "dummies-of-one-or-two-at-a-time": (
+            other(poisson, protocol={"name": "dummy-poisson", "parameters": {
+                "dummies": {**dummies, "size_weights": [2**40 - 1, 1]}}}), "must come one at a time"),
         "a-parameter-too-many": (noise(more="1"), "and nothing else"),
         "a-protocol-of-no-task": (other(protocol={"name": "blanket", "parameters": {}}), "protocol must be one"),
         "the-same-key-twice": (other(analyzer={**analyzer, "key": first["key"]}), "the same key"),
@@ -321,12 +363,12 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "reports-that-nobody-could-send": (other(most_messages=2**32 - 1), "nobody should have to send"),
     }  # fmt: skip
     broken = {
-        "an-epsilon-that-is-not-reached": (other(guarantee={"epsilon": "0.9", "delta": "1e-6"}), "give only"),
-        "a-delta-that-is-not-reached": (other(guarantee={"epsilon": "1", "delta": "9e-7"}), "give only"),
-        "fewer-honest-people": (other(honest_users=150), "give only"),
+        "an-epsilon-that-is-not-reached": (other(guarantee={"epsilon": "0.9", "delta": "1e-6"}), "which is weaker"),
+        "a-delta-that-is-not-reached": (other(guarantee={"epsilon": "1", "delta": "9e-7"}), "which is weaker"),
+        "fewer-honest-people": (other(honest_users=150), "which is weaker"),
         "less-noise": (
             other(hist, protocol={"name": "hist", "parameters": {
-                "missing_probability": f"{int(numerator) * 9 // 10 | 1}/2^{power}"}}), "give only"),
+                "missing_probability": f"{int(numerator) * 9 // 10 | 1}/2^{power}"}}), "which is weaker"),
         "too-few-messages-allowed": (other(most_messages=5), "is too small"),
     }  # fmt: skip
     for reason, cases in (("no-task", no_task), ("broken-promise", broken)):

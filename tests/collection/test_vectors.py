@@ -53,8 +53,8 @@ def test_tasks(vector):
     assert found.canonical == canonical
     assert found.name == vector["id"] == hashlib.sha256(canonical).hexdigest()
     assert task_of(canonical) == found
-    assert (found.protocol.bins, found.alphabet, found.symbol_bytes) == tuple(
-        vector[field] for field in ("values", "alphabet", "symbol_bytes")
+    assert (found.protocol.bins, found.alphabet, found.padded, found.symbol_bytes) == tuple(
+        vector[field] for field in ("values", "alphabet", "padded", "symbol_bytes")
     )
     assert [found.onion_length(at) for at in range(len(found.shufflers) + 1)] == vector["onion_bytes"]
     assert found.longest_report == vector["longest_report"]
@@ -166,9 +166,25 @@ def test_batches(vector):
         block, lost = layer.open_block(block)
         refused["cannot-be-opened"] += lost
     messages = [int.from_bytes(message) for message in split(block, found.symbol_bytes)]
-    refused["not-a-message"] = sum(message >= found.alphabet for message in messages)
+    refused["not-a-message"] = sum(message >= found.symbols for message in messages)
+    nothing = sum(message == found.alphabet for message in messages) if found.padded else 0
+    assert nothing == vector["nothing_at_the_end"]
     assert sorted(message for message in messages if message < found.alphabet) == vector["messages_at_the_end"]
     assert +refused == Counter(vector["refused"])
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_reports_of_padded_tasks_all_have_the_same_length(name):
+    sent = [vector["messages"] for vector in read("reports.json") if vector["task"] == name]
+    most, nothing = task(name).most_messages, TASKS[name]["alphabet"]
+    if TASKS[name]["padded"]:
+        assert {len(messages) for messages in sent} == {most}
+        for messages in sent:
+            ends = messages.index(nothing), most - 1 - messages[::-1].index(nothing)
+            assert any(message != nothing for message in messages[ends[0] : ends[1]])  # mixed in, not only at one end
+    else:
+        assert {len(messages) for messages in sent} == {1, 4}
+        assert not any(nothing in messages for messages in sent)
 
 
 def test_there_are_enough_of_them():
