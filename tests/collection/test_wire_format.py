@@ -15,6 +15,7 @@ from scipy.stats import binom
 from shuffledp.collection.envelope.opening import Layer
 from shuffledp.collection.envelope.report import open_report
 from shuffledp.collection.reasons import Reason
+from shuffledp.collection.task import task_of
 from tests.collection.task.test_most_messages import number_law
 from tests.collection.test_vectors import FOLDER, ROOT, TASKS, key, split, task
 from tests.oracles.goodness import assert_law, assert_not_law
@@ -55,17 +56,36 @@ def test_what_the_client_of_the_page_sends_is_opened_and_counted(client, name):
             assert lost == 0
         symbols = [int.from_bytes(message) for message in split(block, found.symbol_bytes)]
         assert found.protocol.kinds * place in symbols
-        assert found.protocol.tally(np.array(symbols)).total == report.number
+        counted = [symbol for symbol in symbols if symbol != TASKS[name]["alphabet"]]
+        assert found.protocol.tally(np.array(counted)).total == len(counted)
+        if TASKS[name]["padded"]:
+            assert report.number == found.most_messages
+        else:
+            assert len(counted) == report.number
+
+
+@pytest.mark.parametrize(("answers", "one_byte"), [(253, True), (254, False), (255, False)])
+def test_the_client_of_the_page_makes_messages_as_wide_as_the_padding_needs(client, answers, one_byte):
+    """256 values fit into one byte, but not what counts for nothing beside them."""
+    other = plain("hist") | {"answers": {"kind": "range", "start": 0, "stop": answers}, "most_messages": answers + 3}
+    found = task_of(json.dumps(other).encode())
+    report = open_report(found, client["report"](other, 0, answers + 2, NOW), key("hist", 0))
+    assert report.number == answers + 3
+    assert (len(report.onions) == report.number * 49) is one_byte
 
 
 def drawn(client, name, place, calls):
-    return [client["messages"](plain(name), place, TASKS[name]["values"]) for _ in range(calls)]
+    """What is sent, and what counts of it."""
+    sent = [client["messages"](plain(name), place, TASKS[name]["values"]) for _ in range(calls)]
+    return sent, [[message for message in one if message != TASKS[name]["alphabet"]] for one in sent]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hist", "dummy", "dummy-poisson", "sparse-one-shuffler", "sparse-best"])
 def test_the_client_of_the_page_draws_the_law(client, name):
-    sent = drawn(client, name, 0, 200)
+    everything_sent, sent = drawn(client, name, 0, 200)
+    lengths = {len(messages) for messages in everything_sent}
+    assert lengths == {task(name).most_messages} if task(name).padded else everything_sent == sent
     law = number_law(task(name).protocol)
     numbers = np.array([len(messages) for messages in sent])
     assert_law(numbers, 0, law)
@@ -77,6 +97,25 @@ def test_the_client_of_the_page_draws_the_law(client, name):
     assert noise.min() >= 0
     if task(name).protocol.kinds == 2:
         assert (noise[1::2] >= noise[::2]).all()  # every +j of the noise has its -j
+
+
+def own_places(reports, calls=1200):
+    return np.array([one.index(min(one)) for one in (next(reports) for _ in range(calls))])
+
+
+def test_the_client_of_the_page_mixes_the_padding_in(client):
+    """Of nine messages that are one's own and eight of padding, one's own may be anywhere; control: padding is last."""
+    other = plain("dummy") | {"most_messages": 9}
+    other["protocol"] = {"name": "dummy", "parameters": {"dummy_probability": "1/2^1000"}}
+
+    def reports(mixed):
+        while True:
+            sent = client["messages"](other, 0, 5)
+            yield sent if mixed else sorted(sent)
+
+    uniform = np.full(9, 1 / 9)
+    assert_law(own_places(reports(True)), 0, uniform)
+    assert_not_law(own_places(reports(False)), 0, uniform)
 
 
 def hockey_stick(law, epsilon):
