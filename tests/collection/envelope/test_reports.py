@@ -48,7 +48,7 @@ def refused(kept, content, *, key=None):
 @every_chain
 def test_a_report_goes_through_the_whole_chain(shufflers):
     kept = small_task(shufflers=shufflers)
-    symbols = [3, 1, 4, 1, 5, 9]
+    symbols = [3, 1, 4, 1, 0, 2]
     report = open_report(kept.task, sealed(kept, symbols), kept.keys[0])
     assert (report.report_id, report.time, report.number) == (ID, TIME, len(symbols))
     block = report.onions
@@ -145,6 +145,48 @@ def test_truncated_and_prolonged_reports_are_refused():
     assert refused(KEPT, content + bytes(KEPT.task.longest_report)) is Reason.TOO_LARGE
 
 
+PADDED = small_task(protocol="hist", shufflers=2)
+
+
+def test_a_padded_report_holds_exactly_as_many_messages_as_the_task_says():
+    """However few of them count; and what counts for nothing is a message like every other until the last layer."""
+    most, nothing = PADDED.task.most_messages, PADDED.task.nothing
+    symbols = [nothing, 1, *[nothing] * (most - 3), 4]
+    report = open_report(PADDED.task, sealed(PADDED, symbols), PADDED.keys[0])
+    assert report.number == most
+    block = report.onions
+    for position in (1, 2):
+        block, lost = PADDED.layer(position).open_block(block)
+        assert lost == 0
+    assert list(block) == symbols
+    assert len({len(seal_onion(PADDED.task, symbol)) for symbol in (0, nothing)}) == 1
+
+
+@pytest.mark.parametrize("fewer", range(1, PADDED.task.most_messages))
+def test_fewer_messages_than_a_padded_report_holds_are_refused(fewer):
+    """The number would tell something: no client sends it, and no shuffler takes it."""
+    number = PADDED.task.most_messages - fewer
+    with pytest.raises(ParameterError, match=f"{PADDED.task.most_messages} messages, got {number}"):
+        sealed(PADDED, [0] * number)
+    inside = ID + TIME.to_bytes(8) + b"".join(seal_onion(PADDED.task, 0) for _ in range(number))
+    assert refused(PADDED, sealed_by_hand(PADDED, inside)) is Reason.MALFORMED
+
+
+def test_more_messages_than_a_padded_report_holds_are_refused():
+    inside = ID + TIME.to_bytes(8) + seal_onion(PADDED.task, 0) * (PADDED.task.most_messages + 1)
+    assert refused(PADDED, sealed_by_hand(PADDED, inside)) is Reason.TOO_MANY_MESSAGES
+    with pytest.raises(ParameterError):
+        sealed(PADDED, [0] * (PADDED.task.most_messages + 1))
+
+
+def test_what_counts_for_nothing_is_a_message_only_where_reports_are_padded():
+    sealed(PADDED, [PADDED.task.nothing] * PADDED.task.most_messages)
+    with pytest.raises(ParameterError, match="whole numbers from 0 to 5"):
+        sealed(PADDED, [PADDED.task.nothing + 1] * PADDED.task.most_messages)
+    with pytest.raises(ParameterError, match="whole numbers from 0 to 4"):
+        sealed(KEPT, [KEPT.task.nothing])
+
+
 ONION = seal_onion(KEPT.task, 0)
 
 
@@ -177,7 +219,7 @@ def test_one_message_too_many():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"symbols": []}, {"symbols": [10]}, {"symbols": [-1]}, {"symbols": [0] * 200}, {"report_id": b"x"},
+    [{"symbols": []}, {"symbols": [5]}, {"symbols": [-1]}, {"symbols": [0] * 200}, {"report_id": b"x"},
      {"time": TIME + 1}, {"time": -3600}],
 )  # fmt: skip
 def test_a_client_that_makes_no_report_is_told(changes):

@@ -1,5 +1,8 @@
 """How many messages a report holds says nothing about the answer: the first shuffler counts them.
 
+Padded reports all hold the same number. What counts in them, and what reports of Poisson dummies hold, has one law for
+every answer; why that law alone would not be enough is in test_numbers_and_counts.py.
+
 Statistical assertions fail on a correct randomizer with a probability of at most 1e-6 each, under fixed seeds.
 """
 
@@ -9,10 +12,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from shuffledp import Histogram
+from shuffledp import DummyHistogram, Histogram
 from shuffledp.collection.client.randomized import messages_of
 from shuffledp.collection.task.parameters import CODECS
 from shuffledp.errors import ShuffledpError
+from shuffledp.noise import Binomial
 from tests.collection.task.test_most_messages import number_law
 from tests.collection.tasks import small_task
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, assert_not_law, same_law_p_value
@@ -28,9 +32,30 @@ def noisy_task(name):
     return small_task(protocol=name, users=140, delta=1e-3, epsilon=0.6).task
 
 
-def numbers(task, answer, seed, calls=CALLS):
+def sent_by(task, answer, seed, calls=CALLS):
     rng = np.random.default_rng(seed)
-    return np.array([len(messages_of(task, answer, rng=rng)) for _ in range(calls)])
+    return [messages_of(task, answer, rng=rng) for _ in range(calls)]
+
+
+def numbers(task, answer, seed, calls=CALLS):
+    """Of the messages that count."""
+    return np.array([sum(message < task.alphabet for message in sent) for sent in sent_by(task, answer, seed, calls)])
+
+
+def test_which_protocols_are_padded():
+    assert {name for name in CODECS if not noisy_task(name).padded} == {"dummy-poisson"}
+
+
+@every
+def test_the_first_shuffler_sees_the_same_number_or_the_same_law(name):
+    task = noisy_task(name)
+    for seed, answer in enumerate(ANSWERS):
+        seen = np.array([len(sent) for sent in sent_by(task, answer, seed, calls=50 if task.padded else CALLS)])
+        if task.padded:
+            assert set(seen) == {task.most_messages}
+        else:
+            assert_law(seen, 0, number_law(task.protocol))
+            assert len(set(seen)) > 1
 
 
 @every
@@ -84,15 +109,19 @@ def test_what_is_sent_is_a_message_of_the_protocol(name):
     for answer in ANSWERS:
         for _ in range(20):
             sent = messages_of(task, answer, rng=rng)
-            assert all(type(message) is int and 0 <= message < task.alphabet for message in sent)
-            assert task.bin_of(answer) in {message // task.protocol.kinds for message in sent}
+            assert all(type(message) is int and 0 <= message < task.symbols for message in sent)
+            counted = [message for message in sent if not (task.padded and message == task.nothing)]
+            assert all(message < task.alphabet for message in counted)
+            assert task.protocol.kinds * task.bin_of(answer) in counted
+            assert task.protocol.tally(np.array(counted)).total == len(counted)
 
 
 def test_who_draws_too_many_draws_again():
-    """The number then has its law given that it is at most the limit, and not the law cut off at the limit."""
+    """What counts then has the law given that it is at most the limit, and not the law that is cut off at the limit."""
     task = msgspec.structs.replace(noisy_task("hist"), most_messages=4)
     law = number_law(task.protocol)
     assert law[5:].sum() > 0.05
+    assert {len(sent) for sent in sent_by(task, "dark", 3)} == {4}
     drawn = numbers(task, "dark", 3, calls=800)
     assert drawn.max() <= 4
     assert_law(drawn, 0, law[:5])
@@ -121,6 +150,22 @@ def test_messages_are_in_random_order():
     assert_law(first_messages(lambda task, rng: messages_of(task, "light", rng=rng), 1200), 0, law)
     made = first_messages(lambda task, rng: task.protocol.randomize(1, rng=rng), 1200)
     assert_not_law(made, 0, law)
+
+
+def own_places(order):
+    """Where one's own message is, of one and eight that count for nothing."""
+    task = msgspec.structs.replace(noisy_task("dummy"), most_messages=9)
+    seldom = Binomial(trials=140, probability=2.0**-53)
+    task.__dict__["protocol"] = DummyHistogram(users=140, bins=5, noise=seldom)
+    rng = np.random.default_rng(9)
+    return np.array([order(messages_of(task, "dark", rng=rng)).index(0) for _ in range(1200)])
+
+
+def test_padding_is_mixed_in():
+    """Were it last, the place of a message would tell whether it counts; the control sorts what is sent."""
+    uniform = np.full(9, 1 / 9)
+    assert_law(own_places(list), 0, uniform)
+    assert_not_law(own_places(sorted), 0, uniform)
 
 
 def test_without_a_generator_messages_come_from_the_operating_system(monkeypatch):

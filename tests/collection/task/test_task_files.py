@@ -294,12 +294,33 @@ def test_lengths(shufflers):
     assert task.longest_report == 48 + 24 + task.most_messages * (1 + 48 * shufflers)
 
 
-@pytest.mark.parametrize(("answers", "width"), [(2**7 - 2, 1), (2**7 - 1, 2), (2**15 - 2, 2), (2**15 - 1, 3)])
+@pytest.mark.parametrize(("answers", "width"), [(2**7 - 3, 1), (2**7 - 2, 2), (2**15 - 3, 2), (2**15 - 2, 3)])
 def test_the_width_of_a_message_is_what_the_largest_needs(answers, width):
+    """With 2^8 different messages, the one that counts for nothing needs a second byte, and so do all others."""
     plain = changed(("answers",), {"kind": "range", "start": 0, "stop": answers})
     task = task_of(as_bytes(plain))
-    assert task.alphabet == 2 * (answers + 2)
+    assert task.padded
+    assert task.nothing == task.alphabet == 2 * (answers + 2) == task.symbols - 1
     assert task.symbol_bytes == width
+
+
+@pytest.mark.parametrize(("answers", "width"), [(2**8 - 2, 1), (2**8 - 1, 2), (2**16 - 2, 2), (2**16 - 1, 3)])
+def test_where_reports_are_not_padded_the_largest_message_is_below_the_alphabet(answers, width):
+    plain = json.loads(small_task(protocol="dummy-poisson").task.to_json())
+    task = task_of(as_bytes(plain | {"answers": {"kind": "range", "start": 0, "stop": answers}}))
+    assert not task.padded
+    assert task.symbols == task.alphabet == answers + 2
+    assert task.symbol_bytes == width
+
+
+@pytest.mark.parametrize("weights", [[0, 2**40], [2**40 - 1, 1], [1, 0, 2**40 - 1]])
+def test_dummies_must_come_one_at_a_time(weights):
+    """Otherwise everybody's numbers of messages tell more about the noise than the counts do."""
+    plain = json.loads(small_task(protocol="dummy-poisson").task.to_json())
+    assert plain["protocol"]["parameters"]["dummies"]["size_weights"] == [2**40]
+    plain["protocol"]["parameters"]["dummies"]["size_weights"] = weights
+    with pytest.raises(TaskError, match="dummies must come one at a time"):
+        task_of(as_bytes(plain))
 
 
 def test_a_list_elsewhere_is_needed_to_count_answers_and_not_to_know_the_task():
