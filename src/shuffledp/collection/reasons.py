@@ -95,7 +95,7 @@ _MEANINGS = {
     ),
     Reason.NO_TOKEN: _Meaning(HTTPStatus.UNAUTHORIZED, "This is only for the next hop, with its token."),
     Reason.UNKNOWN_BATCH: _Meaning(HTTPStatus.NOT_FOUND, "There is no such batch here, or no longer."),
-    Reason.NO_RELEASE: _Meaning(HTTPStatus.NOT_FOUND, "There is no such release yet.", True),
+    Reason.NO_RELEASE: _Meaning(HTTPStatus.NOT_FOUND, "There is no such release yet.", Again.YES),
     Reason.NOT_A_MESSAGE: _Meaning(HTTPStatus.UNPROCESSABLE_ENTITY, "The number is no message of the protocol."),
     Reason.REPEATED: _Meaning(HTTPStatus.CONFLICT, "The same ciphertext was there before."),
     Reason.TOO_FEW_MESSAGES: _Meaning(
