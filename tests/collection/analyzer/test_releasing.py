@@ -91,7 +91,8 @@ def test_joined_batches_say_so():
 def test_why_a_number_can_be_below_zero_is_said_where_it_can(protocol, told):
     """A batch in which nobody gave three of the five answers."""
     task = small_task(protocol=protocol).task
-    release = release_of(task, [tally_of(task, ["dark"] * 200)] * 3, refused={})
+    everybody = [task.protocol.randomize(task.bin_of("dark")) for _ in range(task.users)]
+    release = release_of(task, [task.protocol.tally(np.concatenate(everybody))] * 3, refused={})
     assert ("the true number cannot, so read that as 0" in release.explain()) == told
     if not told:
         assert all(row.count >= 0 and row.low >= 0 for row in release.estimate.top(5))

@@ -189,7 +189,7 @@ def test_both_commands(place):
         ("mix many.parquet --task task.json --key shuffler.key --out no/b", 3, "there is no folder no"),
         ("mix many.parquet --task task.json --key shuffler.key --out few.parquet", 2, "already exists"),
         ("mix many.parquet --task task.json --key shuffler.key --out b --engine quick", 2, "local or spark"),
-        ("mix many.parquet --task task.json --key shuffler.key --out b --master x", 2, "needs engine=spark"),
+        ("mix many.parquet --task task.json --key shuffler.key --out b --master x", 2, "--engine spark"),
         ("count many.parquet --task task.json --key analyzer.key --out r.json", 3, "only files of reports"),
         ("count many.parquet --task task.json --key analyzer.key --out r.txt", 2, "must end in"),
         ("count many.parquet --task task.json --key analyzer.key --out task.json", 2, "same file as an input"),

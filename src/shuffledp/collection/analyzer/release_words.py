@@ -50,7 +50,8 @@ def notes(task: Task, *, batches: int, refused: Mapping[str, int]) -> Iterator[s
     if entry.phantoms:
         yield (
             "An estimate is what was counted less the noise that was to be expected. Where hardly anybody gave an "
-            "answer, it can be below zero, and so can an end of its interval: the true number cannot, so read that as 0."
+            "answer, it can be below zero, and so can an end of its interval; the true number cannot, so read that "
+            "as 0."
         )
 
 

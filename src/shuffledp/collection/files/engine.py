@@ -99,7 +99,7 @@ def open_engine(
 
         return Spark(master=master, progress=progress)
     if master is not None:
-        raise ParameterError("a master needs engine=spark")
+        raise ParameterError("a master says where Spark runs, so it needs the engine spark (--engine spark)")
     from shuffledp.collection.files.in_process import InProcess
 
     return InProcess(processes=processes, progress=progress)
