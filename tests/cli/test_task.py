@@ -51,6 +51,11 @@ def test_a_task_is_made_shown_and_checked(folder):
     assert checked.returncode == 0
     assert checked.stdout.startswith("Kept: at epsilon 1 delta is at most 1e-06, computed as an upper bound;")
     assert task.name in checked.stdout
+    for words in (
+        f"{task.most_messages} messages and {task.longest_report:,} bytes from everybody, whatever they answer; about",
+        "how many messages came (the same number from everybody), and the time",
+    ):
+        assert words in made.stdout
 
 
 def test_what_people_are_told(folder):
@@ -71,6 +76,7 @@ def test_what_people_are_told(folder):
         "within layers for the shufflers",
         "in steps of 1 hour",
         "messages on average, at most",
+        "how many messages came (a random number that is as likely for any answer), and the time",
         "(open now)",
     ):
         assert words in said

@@ -184,12 +184,12 @@ def _host(place: Place) -> str:
 
 
 def _leaves(task: Task) -> str:
-    later = len(task.shufflers) > 1
+    layers = ", within layers for the shufflers" if len(task.shufflers) > 1 else ""
+    number = "the same number from everybody" if task.padded else "a random number that is as likely for any answer"
     return (
-        "Randomized messages, each encrypted so that only the analyzer can read it"
-        + (", within layers for the shufflers" if later else "")
-        + ". The first shuffler sees a network address, how many messages came (a random number that is as likely for "
-        f"any answer), and the time in steps of {duration(task.time_precision)}; the analyzer sees the messages of a "
+        f"Randomized messages, each encrypted so that only the analyzer can read it{layers}. The first shuffler sees a "
+        f"network address, how many messages came ({number}), and the time in steps of "
+        f"{duration(task.time_precision)}; the analyzer sees the messages of a "
         "whole group in random order. An answer is randomized once: sending again sends the same bytes."
     )
 
