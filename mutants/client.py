@@ -69,6 +69,14 @@ _ONCE = (
         tests=(f"{_CLIENT}::test_a_retry_sends_the_same_bytes",),
     ),
     Fault(
+        name="nobody-is-told-that-an-answer-was-not-used",
+        harm="Whoever corrects an answer believes that the correction was sent.",
+        file="collection/client/client.py",
+        old="            return entry, True\n",
+        new="            return entry, False\n",
+        tests=(f"{_CLIENT}::test_a_retry_sends_the_same_bytes",),
+    ),
+    Fault(
         name="the-journal-is-written-after-sending",
         harm="Whoever is interrupted while sending answers twice.",
         file="collection/client/client.py",

@@ -139,8 +139,8 @@ FAULTS = (
         name="open-keys-are-used",
         harm="A key that others may have copied is used as if it were secret.",
         file="collection/envelope/keys.py",
-        old='            if os.name == "posix" and others:',
-        new='            if os.name != "posix" and others:',
+        old='        if os.name == "posix" and others:',
+        new='        if os.name != "posix" and others:',
         tests=(f"{_KEYS}::test_a_key_that_others_may_use_is_refused",),
     ),
     Fault(
