@@ -67,7 +67,7 @@ def test_what_was_given_is_checked(tmp_path, given):
         ({"tasks": [*given.tasks, *given.tasks]}, ParameterError, "twice"),
         ({"tasks": [tmp_path / "none.json"]}, DataError, "cannot be read"),
         ({"keys": [tmp_path / "shuffler.key"]}, ParameterError, "no --key belongs to the analyzer"),
-        ({"keys": [tmp_path / "task.json"]}, DataError, "chmod 600"),
+        ({"keys": [tmp_path / "task.json"]}, DataError, "is no private key of shuffledp"),
         ({"token": tmp_path / "open"}, DataError, "chmod 600"),
         ({"token": tmp_path / "empty"}, DataError, "holds no token"),
         ({"ledger": tmp_path / "none.ledger"}, DataError, "there is no ledger"),
