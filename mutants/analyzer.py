@@ -5,6 +5,7 @@ from mutants.fault import Fault
 _COUNTING = "tests/collection/analyzer/test_counting.py"
 _COLLECTING = "tests/collection/analyzer/test_collecting.py"
 _RELEASING = "tests/collection/analyzer/test_releasing.py"
+_REPORTS = "tests/collection/shuffler/test_reports.py"
 _JOINED = "tests/protocols/test_joined_batches.py"
 _KEEP = (
     "        number = self._store.keep_release(self._task.id, release=text, batches=[kept.batch_id for kept in "
@@ -80,6 +81,22 @@ FAULTS = (
         old="messages = found[found < self._task.alphabet]",
         new="messages = found[found <= self._task.alphabet]",
         tests=(f"{_COUNTING}::test_every_reason_is_counted_and_nothing_refused_is",),
+    ),
+    Fault(
+        name="what-fills-reports-up-is-called-forged",
+        harm="Every release of padded reports warns of messages that were refused.",
+        file="collection/analyzer/counting.py",
+        old="np.count_nonzero(found >= self._task.symbols)",
+        new="np.count_nonzero(found >= self._task.alphabet)",
+        tests=(f"{_COUNTING}::test_messages_that_fill_reports_up_count_for_nothing_and_are_not_refused",),
+    ),
+    Fault(
+        name="padded-reports-may-be-shorter",
+        harm="Clients that do not pad are taken, and how much noise they made is seen by whoever watches the network.",
+        file="collection/envelope/report.py",
+        old="    if task.padded and number != task.most_messages:\n        raise Refused(Reason.MALFORMED)\n",
+        new="",
+        tests=(f"{_REPORTS}::test_a_padded_report_with_fewer_messages_is_refused",),
     ),
     Fault(
         name="ledger-after-publishing",

@@ -72,8 +72,8 @@ FAULTS = (
         name="messages-in-the-order-they-were-made",
         harm="The first message of every report is the answer: whoever opens reports can read it.",
         file="collection/client/randomized.py",
-        old="for message in shuffle(messages, rng=source)]",
-        new="for message in messages]",
+        old="for message in shuffle(_padded(task, messages), rng=source)]",
+        new="for message in _padded(task, messages)]",
         tests=(f"{_NUMBER}::test_messages_are_in_random_order",),
     ),
     Fault(

@@ -120,6 +120,17 @@ def test_reports_are_filled_up_with_what_counts_for_nothing():
     assert messages_of(whole, "dark").count(task.nothing) >= 1000 - task.most_messages
 
 
+def test_what_counts_for_nothing_is_anywhere_in_a_report():
+    """The mean of many ranks lies within 5.5 deviations of the middle."""
+    task, ranks = small_task(protocol="hist").task, []
+    while len(ranks) < 400:
+        messages = messages_of(task, "dark")
+        if messages.count(task.nothing) == 1:
+            ranks.append(messages.index(task.nothing) / (len(messages) - 1))
+    deviation = np.sqrt(1 / 4)  # at most, of numbers between 0 and 1
+    assert abs(np.mean(ranks) - 0.5) < 5.5 * deviation / np.sqrt(len(ranks))
+
+
 def test_a_limit_that_everybody_exceeds_is_an_error():
     """Of 42 places, in each of which somebody makes noise with a probability of a half or more."""
     task = small_task(protocol="hist", answers=tuple(map(str, range(40)))).task
