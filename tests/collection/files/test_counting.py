@@ -12,7 +12,7 @@ from shuffledp.cli.app import app
 from shuffledp.collection.envelope.hpke import info, public_key, seal
 from shuffledp.collection.envelope.keys import write_key
 from shuffledp.collection.envelope.report import seal_report
-from shuffledp.collection.files import count_files, mix_files, write_reports
+from shuffledp.collection.files import count_files, in_executors, mix_files, write_reports
 from shuffledp.collection.files.counting import CountedFiles
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.pipeline.tally import Tally
@@ -234,3 +234,17 @@ def test_keys_are_in_no_output(place):
     for key in small().keys:
         for secret in (key.private_bytes, key.private_bytes.hex().encode()):
             assert not any(secret in content for content in written)
+
+
+def test_executors_count_what_fills_reports_up_for_nothing():
+    """What Spark does with the messages of a bucket, here without it."""
+    kept = small(protocol="hist")
+    task, public = kept.task, public_key(kept.task.analyzer.public_bytes)
+    sent = [0, task.nothing, 1, 0, task.nothing, task.symbols]
+    onions = b"".join(seal(symbol.to_bytes(task.symbol_bytes), public, info(task.id, 1)) for symbol in sent)
+    bucket = pyarrow.RecordBatch.from_pydict({"batch": [bytes(16)], "bucket": [0], "onions": [onions], "refused": [0]})
+    (counted,) = in_executors.count(
+        iter([bucket]), secret=bytes(32), layer=kept.layer(1), alphabet=task.alphabet, symbols=task.symbols
+    )
+    rows = {(row["symbol"], row["reason"]): row["number"] for row in counted.to_pylist()}
+    assert rows == {(0, None): 2, (1, None): 1, (None, "not-a-message"): 1}
