@@ -7,8 +7,10 @@ import struct
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from shuffledp.collection.analyzer.counting import Counting
 from shuffledp.collection.envelope.batch import HEAD_BYTES, BatchHead
 from shuffledp.collection.envelope.hpke import info
 from shuffledp.collection.envelope.keys import KeyPair
@@ -171,6 +173,17 @@ def test_batches(vector):
     assert nothing == vector["nothing_at_the_end"]
     assert sorted(message for message in messages if message < found.alphabet) == vector["messages_at_the_end"]
     assert +refused == Counter(vector["refused"])
+
+
+@pytest.mark.parametrize("name", ["sparse-one-shuffler", "sparse-three-shufflers", "dummy-poisson"])
+def test_the_analyzer_counts_what_counts(name):
+    """Padding is neither a message nor refused."""
+    found, last = task(name), len(task(name).shufflers)
+    (vector,) = (one for one in read("batches.json") if (one["task"], one["position"]) == (name, last))
+    counted = Counting(found, key(name, last)).count([bytes.fromhex(vector["batch"])[HEAD_BYTES:]])
+    expected = found.protocol.tally(np.array(vector["messages_at_the_end"]))
+    assert (counted.tally.as_dict(), counted.tally.messages) == (expected.as_dict(), expected.messages)
+    assert {reason.value: number for reason, number in counted.refused.items()} == vector["refused"]
 
 
 @pytest.mark.parametrize("name", TASKS)
