@@ -268,5 +268,5 @@ def test_every_reason_has_a_status_and_a_meaning():
         assert 400 <= reason.status <= 503
         assert reason.meaning.endswith(".")
     assert {reason for reason in Reason if reason.try_again} == {
-        Reason.NOT_YET_OPEN, Reason.WRONG_TIME, Reason.TOO_MANY_REQUESTS, Reason.UNAVAILABLE
+        Reason.NOT_YET_OPEN, Reason.WRONG_TIME, Reason.TOO_MANY_REQUESTS, Reason.UNAVAILABLE, Reason.NO_RELEASE
     }  # fmt: skip
