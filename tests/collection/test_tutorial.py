@@ -34,7 +34,7 @@ def blocks(language):
 
 def normal(line):
     """A line without what differs from run to run: figures, spaces, the lines of tables."""
-    return " ".join(re.sub(r"\d[\d,.]*(e-\d+)?", "0", line).split())
+    return " ".join(re.sub(r"\d[\d,.]*(e-\d+)?", "0", line).replace("milliseconds", "millisecond").split())
 
 
 def programs(folder):
