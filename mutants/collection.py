@@ -72,6 +72,14 @@ _ONE_MACHINE = (
         tests=(f"{_UP}::test_whoever_does_not_end_when_asked_is_ended",),
     ),
     Fault(
+        name="servers-go-on-when-up-is-killed",
+        harm="Processes that hold keys go on for ever, and nobody knows of them.",
+        file="collection/one_machine/processes.py",
+        old='preexec_fn=_end_with_parent() if sys.platform == "linux" else None,',
+        new="preexec_fn=None,",
+        tests=(f"{_UP}::test_servers_end_when_up_is_killed",),
+    ),
+    Fault(
         name="up-leaves-its-keys-on-the-disk",
         harm="Private keys and stores stay in a folder for temporary files.",
         file="collection/one_machine/machine.py",

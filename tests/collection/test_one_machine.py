@@ -144,6 +144,23 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
     wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=20, what="every process to be gone")
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
+def test_servers_end_when_up_is_killed(tmp_path):
+    """It cannot remove its folder then, but nobody goes on with the keys in it."""
+    environment = os.environ | {"TMPDIR": str(tmp_path), "SHUFFLEDP_TEST": str(tmp_path)}
+    process = up("--people", "100000", env=environment)
+    wait_until(lambda: len(of_session(f"SHUFFLEDP_TEST={tmp_path}")) >= 3, what="servers to start")
+    process.kill()
+    process.communicate(timeout=60)
+    try:
+        wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=30, what="every process to be gone")
+    finally:
+        for left in of_session(f"SHUFFLEDP_TEST={tmp_path}"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)
+
+
 def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
     """Servers that only wait, since starting is not what this is about."""
     monkeypatch.setattr(whole, "_PATIENCE", 10.0)

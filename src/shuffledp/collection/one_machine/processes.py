@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -17,6 +18,9 @@ from typing import Self
 from shuffledp.errors import DataError, ParameterError
 
 _COMMAND = ("-m", "shuffledp")
+
+_PARENT_IS_GONE = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
 
 _LAST_WORDS = 2_000
 """Characters of what a process said last: enough for an error, little enough for a terminal."""
@@ -85,6 +89,7 @@ class Processes:
                 stderr=notes,
                 # a Ctrl-C of the terminal is for whoever started all this, who then ends everything in order
                 start_new_session=True,
+                preexec_fn=_end_with_parent() if sys.platform == "linux" else None,
             )
         started = Watched(name, process, result, said, ends)
         self.watched.append(started)
@@ -115,6 +120,12 @@ class Processes:
         for each in self.watched:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 each.process.wait(max(0.0, deadline - time.monotonic()))
+
+
+def _end_with_parent() -> Callable[[], None]:
+    """What a new process does first on Linux: it asks to be ended when this one is gone, killed without a word."""
+    library, asked = ctypes.CDLL(None), int(signal.SIGTERM)  # loaded here: after the fork nothing may be waited for
+    return lambda: library.prctl(_PARENT_IS_GONE, asked)
 
 
 def free_ports(wanted: Sequence[int]) -> list[int]:
