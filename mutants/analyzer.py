@@ -192,10 +192,9 @@ FAULTS = (
     Fault(
         name="a-problem-is-forgotten-while-it-waits",
         harm="A shuffler that is away or refuses is hardly ever told, and asked again every second.",
-        file="collection/analyzer/collecting.py",
-        old='        if not self._troubles.is_time("upstream"):\n            return False\n',
-        new='        if not self._troubles.is_time("upstream"):\n            self._troubles.works("upstream")\n'
-        "            return False\n",
+        file="collection/service/troubles.py",
+        old='        if not self.is_time("upstream"):\n            return []\n',
+        new='        if not self.is_time("upstream"):\n            self.works("upstream")\n            return []\n',
         tests=(f"{_COLLECTING}::test_an_upstream_that_is_away_is_told_until_it_is_back_and_asked_less_and_less_often",),
     ),
 )

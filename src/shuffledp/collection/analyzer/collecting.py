@@ -21,7 +21,7 @@ from shuffledp.collection.reasons import Refused
 from shuffledp.collection.service.background import StoppedError, until
 from shuffledp.collection.service.logs import log
 from shuffledp.collection.service.troubles import Troubles
-from shuffledp.errors import BudgetError, DataError, ShuffledpError
+from shuffledp.errors import BudgetError, ShuffledpError
 
 UPSTREAM = "The last shuffler cannot be reached, or refuses: no further batches arrive."
 BATCH = "A batch could not be pulled, counted or acknowledged: it is left at the last shuffler, and tried again."
@@ -51,18 +51,8 @@ class Collecting:
 
     def _pull(self, stopping: threading.Event) -> bool:
         worked = False
-        if not self._troubles.is_time("upstream"):
-            return False
-        try:
-            ready = self._upstream.ready(self._task)
-        except DataError as error:
-            self._troubles.fails("upstream", error, UPSTREAM)
-            return False
-        self._troubles.works("upstream")
-        self._troubles.keep_of(batch.batch_id for batch in ready)
-        for batch in until(stopping, ready):
-            if self._troubles.is_time(batch.batch_id):
-                worked |= self._take(batch.batch_id, stopping)
+        for batch in until(stopping, self._troubles.ready_now(self._upstream, self._task, otherwise=UPSTREAM)):
+            worked |= self._take(batch.batch_id, stopping)
         return worked
 
     def _take(self, batch_id: bytes, stopping: threading.Event) -> bool:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from shuffledp.collection.service.logs import log_error
 from shuffledp.collection.service.pulling import UpstreamError
+from shuffledp.collection.stores import ReadyBatch
+from shuffledp.collection.task import Task
+from shuffledp.errors import DataError
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 600.0
 """Seconds before something that failed is tried again: twice as long each time."""
+
+
+class HasBatches(Protocol):
+    """Whoever is asked for batches."""
+
+    def ready(self, task: Task, /) -> Sequence[ReadyBatch]:
+        """The batches of a task that wait."""
 
 
 class Troubles:
@@ -19,6 +30,19 @@ class Troubles:
         self._task, self._clock = task, clock
         self._pauses: dict[bytes | str, tuple[float, float]] = {}
         self._told: dict[bytes | str, str] = {}
+
+    def ready_now(self, upstream: HasBatches, task: Task, *, otherwise: str) -> list[ReadyBatch]:
+        """The batches that wait upstream and are to be tried now; none while it fails, which is told as `otherwise`."""
+        if not self.is_time("upstream"):
+            return []
+        try:
+            ready = upstream.ready(task)
+        except DataError as error:
+            self.fails("upstream", error, otherwise)
+            return []
+        self.works("upstream")
+        self.keep_of(batch.batch_id for batch in ready)
+        return [batch for batch in ready if self.is_time(batch.batch_id)]
 
     @property
     def told(self) -> list[str]:

@@ -24,7 +24,6 @@ from shuffledp.collection.service.troubles import Troubles
 from shuffledp.collection.shuffler.settings import Served
 from shuffledp.collection.stores import ReadyBatch, ReportStore
 from shuffledp.collection.task import Task
-from shuffledp.errors import DataError
 from shuffledp.pipeline.tally import Tally
 
 UPSTREAM = "The shuffler before this one cannot be reached, or refuses: no further batches arrive."
@@ -55,19 +54,9 @@ class Relay:
 
     def step(self, stopping: threading.Event) -> bool:
         """Takes all batches that wait upstream; whether there was one that could be taken."""
-        if not self._troubles.is_time("upstream"):
-            return False
-        try:
-            ready = self._upstream.ready(self._task)
-        except DataError as error:
-            self._troubles.fails("upstream", error, UPSTREAM)
-            return False
-        self._troubles.works("upstream")
-        self._troubles.keep_of(batch.batch_id for batch in ready)
         worked = False
-        for batch in until(stopping, ready):
-            if self._troubles.is_time(batch.batch_id):
-                worked |= self._taken_over(batch, stopping)
+        for batch in until(stopping, self._troubles.ready_now(self._upstream, self._task, otherwise=UPSTREAM)):
+            worked |= self._taken_over(batch, stopping)
         return worked
 
     def _taken_over(self, batch: ReadyBatch, stopping: threading.Event) -> bool:
