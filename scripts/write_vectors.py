@@ -2,8 +2,9 @@
 
 Usage: python scripts/write_vectors.py vectors
 
-The tasks in vectors/tasks are inputs and stay as they are; one that is missing is made anew. All else follows from them
-and from the private keys below, which are in this file and so are no secrets: never use them.
+The tasks in vectors/tasks, and the noise in vectors/promises.json (promise_vectors.py), are inputs and stay as they
+are; what is missing is made anew. All else follows from them and from the private keys below, which are in this file
+and so are no secrets: never use them.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.promise_vectors import promises  # noqa: E402
 from tests.collection.envelope.hpke_by_hand import sealed_by_hand  # noqa: E402
 
 from shuffledp.collection.envelope.batch import BatchHead  # noqa: E402
@@ -350,6 +352,8 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "no-shuffler": (other(shufflers=[]), "1 to 8 shufflers"),
         "an-address-with-a-password": (other(analyzer={**analyzer, "address": "https://a:b@h"}), "name or a password"),
         "an-address-that-is-none": (other(analyzer={**analyzer, "address": "nowhere"}), "must be such as"),
+        "a-host-with-escapes": (other(analyzer={**analyzer, "address": "https://%41"}), "the host in the address"),
+        "a-host-that-is-a-number": (other(analyzer={**analyzer, "address": "https://0x7f.1"}), "the host in the"),
         "an-answer-twice": (other(answers={"kind": "list", "values": ["a", "a"]}), "there twice"),
         "an-answer-of-every-task": (other(answers={"kind": "list", "values": ["(none)"]}), "answers of every task"),
         "an-empty-answer": (other(answers={"kind": "list", "values": ["a", ""]}), "must not be empty"),
@@ -397,6 +401,7 @@ def vectors(folder: Path) -> dict[str, Any]:
     return {
         "tasks.json": list(tasks_vectors(tasks)),
         "corrupted-tasks.json": list(corrupted_tasks(tasks)),
+        "promises.json": promises(folder),
         "numbers.json": numbers_vectors(),
         "answers.json": list(answers_vectors(tasks)),
         "lists.json": lists_vectors(),

@@ -175,6 +175,7 @@ def test_batches(vector):
     assert +refused == Counter(vector["refused"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sparse-one-shuffler", "sparse-three-shufflers", "dummy-poisson"])
 def test_the_analyzer_counts_what_counts(name):
     """Padding is neither a message nor refused."""
@@ -222,6 +223,7 @@ def without_floats(value):
     return None if isinstance(value, float) else value
 
 
+@pytest.mark.slow
 def test_the_vectors_are_what_the_script_writes():
     """But for floats, whose last digits may differ between machines."""
     written = script().vectors(FOLDER)

@@ -87,6 +87,14 @@ class Comparison:
         return cls(frozenset(Counter(shifts).items()))
 
     @property
+    def in_order(self) -> list[tuple[Shift, int]]:
+        """The shifts in an order that any other program can follow: of the larger noise first, and down before up.
+
+        Composing shortens after every step, so the order moves an upper bound, by up to a thousandth.
+        """
+        return sorted(self.shifts, key=lambda one: (-one[0].law.mean, -one[0].law.variance, one[0].by))
+
+    @property
     def each(self) -> list[Shift]:
         """Every shift, as often as it occurs."""
         return [shift for shift, count in self.shifts for _ in range(count)]
@@ -124,7 +132,8 @@ class Comparison:
     def on_grid(self, step: float, *, cut: float) -> GridLoss:
         """The loss of all shifts together, on a grid; where the ways round differ, one that is as bad as either."""
         ways = [
-            sum_of([shift.loss.on_grid(step, cut=cut).times(count) for shift, count in way.shifts]) for way in self.ways
+            sum_of([shift.loss.on_grid(step, cut=cut).times(count) for shift, count in way.in_order])
+            for way in self.ways
         ]
         return ways[0] if len(ways) == 1 else ways[0].or_worse(ways[1])
 

@@ -173,6 +173,6 @@ def trusted_in_the_shuffled_model(protocol: Promising, *, drawn: bool, batches: 
     honest = protocol.honest_users
     who = f"all {people}" if honest in (None, together) else f"at least {honest:,} of the {people}"
     return (
-        "The shuffler, and other people. The promise holds if the shuffler mixes all messages before anyone else sees "
-        f"them and tells nobody who sent what, and if {who} follow the protocol: the noise is theirs."
+        "A shuffler, and other people. The promise holds if a shuffler mixes all messages before anyone else sees them "
+        f"and tells nobody who sent what, and if {who} follow the protocol: the noise is theirs."
     )

@@ -59,6 +59,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(ANYTHING)
 def test_every_answer_has_a_place(answer):
     assert 0 <= LISTED.bin_of(answer) < LISTED.size

@@ -116,6 +116,7 @@ def test_what_is_sent_is_a_message_of_the_protocol(name):
             assert task.protocol.tally(np.array(counted)).total == len(counted)
 
 
+@pytest.mark.slow
 def test_who_draws_too_many_draws_again():
     """What counts then has the law given that it is at most the limit, and not the law that is cut off at the limit."""
     task = msgspec.structs.replace(noisy_task("hist"), most_messages=4)

@@ -61,6 +61,7 @@ def shuffled(value, rng):
     return {name: shuffled(value[name], rng) for name in names}
 
 
+@pytest.mark.slow
 @given(
     st.randoms(use_true_random=False), st.integers(0, 7), st.booleans(), st.sampled_from([(",", ":"), (" ,\n", "\t: ")])
 )
@@ -182,6 +183,9 @@ def test_texts_keep_their_own_code_points():
         (("shufflers", 1, "address"), "http://h\u0000", "the address of shuffler 2 must be such as"),
         (("shufflers", 1, "address"), "http://me:secret@h", "must not hold a name or a password"),
         (("shufflers", 1, "address"), "http://h /x", "must not have spaces"),
+        (("shufflers", 1, "address"), "http://%41", "the host in the address of shuffler 2 must be a name of letters"),
+        (("shufflers", 1, "address"), "http://0x7f.1", "or an IP address in its usual spelling"),
+        (("shufflers", 1, "address"), "http://[v1.a]", "or an IP address in its usual spelling"),
         (("analyzer", "key"), "ab", "the key of the analyzer must be 64 hexadecimal digits"),
         (("analyzer", "key"), "AB" * 32, "in small letters"),
         (("analyzer", "key"), "0" * 64, "the key of the analyzer is no public key"),
@@ -252,6 +256,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(places_in(PLAIN))), JSON)
 @settings(max_examples=150)
 def test_a_task_with_anything_anywhere_is_refused_in_words_or_used(path, value):
@@ -261,6 +266,7 @@ def test_a_task_with_anything_anywhere_is_refused_in_words_or_used(path, value):
         assert task.longest_report <= LONGEST_REPORT
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=40) | JSON.map(as_bytes))
 def test_other_files_are_refused_in_words(content):
     with pytest.raises(TaskError):

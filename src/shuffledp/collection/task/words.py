@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from shuffledp.collection.task.answers import NONE, OTHER, AnswerRange, AnswersElsewhere
 from shuffledp.collection.task.promise import Promise
-from shuffledp.collection.task.task import BETA, Place, Task
+from shuffledp.collection.task.task import BETA, LONGEST_QUESTION, Place, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.jobs.advice import warnings
 from shuffledp.words import (
     counted,
     magnitude,
+    moment,
     people_at_most,
     percent_at_most,
     readable,
@@ -49,7 +51,7 @@ _ADMITTED = {
 def in_words(task: Task, *, cost: Cost | None = None, now: datetime | None = None) -> dict[str, str]:
     """Paragraphs by title; `cost` is what a report costs here."""
     parts = {
-        "Question": shown(task.question, width=1000),
+        "Question": shown(task.question, width=LONGEST_QUESTION),
         "What is counted": _counted(task),
         "Guarantee": guarantee_in_words(task),
         "Who must be trusted": _trust(task),
@@ -93,9 +95,19 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
 
 
 def warnings_of(task: Task) -> list[str]:
-    """What is amiss with a task: a delta that promises little, or an error that leaves little to see."""
+    """What is amiss with a task: servers in one hand, a delta that promises little, an error that hides everything."""
     error = task.protocol.error(BETA).simultaneous
-    return list(warnings(users=task.users, delta=task.guarantee.delta, error=error))
+    return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *_in_one_hand(task)]
+
+
+def _in_one_hand(task: Task) -> list[str]:
+    hosts = {urlsplit(place.address).hostname for place in (*task.shufflers, task.analyzer)}
+    if len(hosts) > 1:
+        return []
+    return [
+        f"all servers of this task are at one host, {shown(str(hosts.pop()), width=80)}: whoever runs it has all keys "
+        "and could read everybody's answers, which is good for a try only"
+    ]
 
 
 def guarantee_about(task: Task, promise: Promise | None, broken: str | None = None) -> dict[str, Any]:
@@ -203,7 +215,7 @@ def _accuracy(task: Task) -> str:
 
 
 def _times(task: Task, now: datetime) -> str:
-    opens, closes = (f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (task.opens, task.closes))
+    opens, closes = moment(task.opens), moment(task.closes)
     state = "not open yet" if now < task.opens else "open now" if now < task.closes else "closed"
     return f"From {opens} to {closes} ({state})."
 

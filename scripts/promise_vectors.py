@@ -1,0 +1,169 @@
+"""Promises as test vectors: what the parameters of tasks give, and which claims of theirs are refused.
+
+The noise, the people and the claims in vectors/promises.json are inputs and stay as they are; where the file is
+missing, they are made anew. What follows from them is computed every time.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.collection.task import exact, parameters
+from shuffledp.collection.task.parameters import People
+from shuffledp.collection.task.promise import check_promise
+from shuffledp.errors import BrokenPromiseError
+from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.protocols.catalogue import named
+from shuffledp.protocols.most_messages import chance_of_more, most_messages
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.protocols.target import Target
+
+EPSILONS = ("0", "0.01", "0.1", "0.5", "1", "2", "4", "10")
+CLOSE = 1e-7
+"""How far from the border between kept and broken the claims on either side of it are."""
+
+SIX = ("hist", "hist-unbiased", "dummy", "dummy-poisson", "sparse", "sparse-best")
+CALIBRATED: dict[str, tuple[tuple[str, ...], int, int, int, float, float]] = {
+    "a few hundred people": (SIX, 300, 240, 6, 1.0, 1e-6),
+    "little privacy": (SIX, 10**5, 50_000, 1000, 10.0, 1e-9),
+    "much privacy": (("hist", "dummy-poisson"), 10**6, 10**6, 20, 0.1, 1e-9),
+    "much privacy by clusters": (("sparse",), 10**6, 700_000, 20, 0.2, 1e-9),
+    "very much privacy": (("dummy",), 10**8, 10**8 - 1, 20, 0.03, 1e-10),
+    "very many people": (("hist", "dummy", "sparse"), 10**9, 5 * 10**8, 10**6, 0.3, 1e-10),
+    "a very small delta": (("hist", "dummy-poisson", "sparse"), 10**6, 10**6, 50, 2.0, 1e-20),
+    "a large delta": (("dummy", "dummy-poisson", "sparse-best"), 1000, 10, 4, 2.0, 0.3),
+}
+"""Protocols, people, honest ones, values and the guarantee that the noise is made for."""
+
+
+def law(rate: float, *sizes: int) -> dict[str, Any]:
+    """Clusters with these weights, of which the last one is what is missing from all."""
+    return {"rate": exact.written(rate), "size_weights": [*sizes, SIZE_GRID - sum(sizes)]}
+
+
+def sparse(pairs: dict[str, Any], lone: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The protocol with two laws."""
+    return "sparse", {"pairs": pairs, "lone": lone}
+
+
+def coin(name: str, probability: str) -> tuple[str, dict[str, Any]]:
+    """A protocol with coins."""
+    return name, {"dummy_probability" if name == "dummy" else "missing_probability": probability}
+
+
+HALF, FEW = SIZE_GRID // 2, SIZE_GRID // 1000
+BY_HAND: dict[str, tuple[tuple[str, dict[str, Any]], int, int, int, str, str]] = {
+    "two people": (coin("hist", "1/2^1"), 2, 2, 3, "1", "0.5"),
+    "one honest person of two": (coin("dummy", "1/2^2"), 2, 1, 3, "2", "0.6"),
+    "a coin that hardly ever comes up": (coin("dummy", "1/2^53"), 10**12, 10**12, 9, "1", "0.9"),
+    "fair coins of very many": (coin("hist", "1/2^1"), 10**7, 10**7, 3, "0.01", "1e-20"),
+    "hardly any dummies": (("dummy-poisson", {"dummies": law(2.0**-60)}), 100, 90, 5, "1", "0.9"),
+    "very many dummies": (("dummy-poisson", {"dummies": law(3600.0)}), 10**6, 900_000, 5, "0.1", "1e-8"),
+    "clusters of even sizes only": (sparse(law(20.0, 0), law(30.0, 0, HALF, 0)), 500, 400, 5, "1", "0.9"),
+    "clusters without some sizes": (sparse(law(30.0, HALF, 0, 0), law(25.0, HALF, 0)), 500, 400, 5, "1", "1e-4"),
+    "rare clusters": (sparse(law(2.0**-60, HALF), law(2.0**-50)), 500, 400, 5, "1", "0.9"),
+    "very rare clusters": (sparse(law(2.0**-70), law(2.0**-70)), 500, 400, 5, "1", "0.9"),
+    "single messages in clusters": (sparse(law(60.0), law(40.0)), 500, 400, 5, "2", "1e-6"),
+    "many clusters": (sparse(law(4000.0, HALF, FEW), law(700.0, HALF)), 10**5, 80_000, 5, "0.1", "1e-4"),
+    "the same clusters twice": (sparse(law(30.0, HALF), law(30.0, HALF)), 500, 500, 5, "1", "1e-5"),
+    "mostly lone clusters": (sparse(law(18.0, HALF, FEW), law(80.0, HALF // 2, HALF)), 10**4, 9000, 9, "1", "1e-5"),
+}
+"""Protocol with its noise, people, honest ones, values and what is claimed: what no calibration would choose."""
+
+
+def protocol_of(vector: dict[str, Any], claim: dict[str, str]) -> ShuffledHistogram:
+    """The protocol with the noise of a vector, for what a task of it claims."""
+    guarantee = Guarantee(epsilon=float(claim["epsilon"]), delta=float(claim["delta"]), basis="claimed")
+    people = People(vector["users"], vector["honest_users"], vector["values"], guarantee)
+    return parameters.read(vector["protocol"]["name"], vector["protocol"]["parameters"], people)
+
+
+def refusal(vector: dict[str, Any], verdict: dict[str, Any]) -> str | None:
+    """What is said of a claim that is not kept, or that is weaker than somebody allows; None if it is neither."""
+    at_most = verdict["at_most"] and (float(verdict["at_most"][0]), float(verdict["at_most"][1]))
+    protocol = protocol_of(vector, verdict["guarantee"])
+    try:
+        check_promise(protocol, most_messages=verdict["most_messages"], at_most=at_most)
+    except BrokenPromiseError as error:
+        return str(error)
+    return None
+
+
+def computed(inputs: dict[str, Any]) -> dict[str, Any]:
+    """A vector with all that follows from its inputs."""
+    protocol = protocol_of(inputs, inputs["guarantee"])
+    return {
+        **{name: inputs[name] for name in ("name", "protocol", "users", "honest_users", "values", "guarantee")},
+        "exact": protocol.privacy.exact,
+        "delta_at": {epsilon: protocol.privacy.delta(float(epsilon)) for epsilon in EPSILONS},
+        "chance_of_more": {most: chance_of_more(protocol, int(most)) for most in inputs["chance_of_more"]},
+        "verdicts": [{**verdict, "refused": refusal(inputs, verdict)} for verdict in inputs["verdicts"]],
+    }
+
+
+def promises(folder: Path) -> list[dict[str, Any]]:
+    """All vectors, from the inputs that are there."""
+    path = folder / "promises.json"
+    inputs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else list(made())
+    return [computed(vector) for vector in inputs]
+
+
+def made() -> Iterator[dict[str, Any]]:
+    """Inputs, from the lists above."""
+    for name, (protocols, users, honest, values, epsilon, delta) in CALIBRATED.items():
+        target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, fillers=0)
+        for protocol in protocols:
+            noise = parameters.write(protocol, named(protocol).make(target))  # type: ignore[arg-type]
+            claim = {"epsilon": exact.stated(epsilon), "delta": exact.stated(delta)}
+            yield _asked(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
+    for name, ((protocol, noise), users, honest, values, at, claimed) in BY_HAND.items():
+        claim = {"epsilon": at, "delta": claimed}
+        yield _asked(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
+
+
+def _asked(
+    name: str, protocol: str, noise: dict[str, Any], users: int, honest: int, values: int, claim: dict[str, str]
+) -> dict[str, Any]:
+    """A vector with claims that are just kept and just not kept, and limits that are just large enough and just not."""
+    vector = {
+        "name": name,
+        "protocol": {"name": protocol, "parameters": noise},
+        "users": users,
+        "honest_users": honest,
+        "values": values,
+        "guarantee": claim,
+    }
+    made_protocol = protocol_of(vector, claim)
+    most = most_messages(made_protocol, delta=float(claim["delta"]))
+    limits = sorted({1, most - 1, most, values + 1} - {0})
+    # for claims of their own, a limit that is large enough for the smallest delta
+    plenty = most_messages(made_protocol, delta=1e-20)
+    claims = [claim, *_around(vector, claim["epsilon"], plenty)]
+    epsilon = exact.stated(2 * float(claim["epsilon"])) if float(claim["epsilon"]) <= 25 else "50"
+    gives = made_protocol.privacy.delta(float(epsilon))
+    allowed = [["10", "0.01"], [claim["epsilon"], "1e-20"]]
+    allowed += [[epsilon, exact.stated(gives * factor)] for factor in _FACTORS if 1e-20 <= gives * factor < 1]
+    verdicts: list[dict[str, Any]] = [{"guarantee": one, "most_messages": plenty, "at_most": None} for one in claims]
+    verdicts += [{"guarantee": claim, "most_messages": limit, "at_most": None} for limit in limits]
+    verdicts += [{"guarantee": claim, "most_messages": plenty, "at_most": one} for one in allowed]
+    return {**vector, "chance_of_more": [str(limit) for limit in limits], "verdicts": verdicts}
+
+
+_FACTORS = (1 - CLOSE, 1 + CLOSE)
+
+
+def _around(vector: dict[str, Any], epsilon: str, most: int) -> Iterator[dict[str, str]]:
+    """Claims at an epsilon around the smallest delta that is kept, which is sought: the curve may depend on it."""
+    low, high = math.log(1e-20), 0.0
+    while high - low > CLOSE / 10:
+        middle = (low + high) / 2
+        claim = {"epsilon": epsilon, "delta": exact.stated(math.exp(middle))}
+        kept = refusal(vector, {"guarantee": claim, "most_messages": most, "at_most": None}) is None
+        low, high = (low, middle) if kept else (middle, high)
+    for factor in _FACTORS:
+        delta = math.exp(high) * factor
+        if 1e-20 <= delta < 1:
+            yield {"epsilon": epsilon, "delta": exact.stated(delta)}
