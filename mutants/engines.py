@@ -137,4 +137,14 @@ FAULTS = (
         new='f"{values.to_pylist()} is not in the domain: list every possible value, "',
         tests=(f"{_ENGINES}::test_codebook_refuses_other_values_without_showing_or_counting_them",),
     ),
+    Fault(
+        name="a-temporary-folder-outlives-an-early-interrupt",
+        harm="A copy of people's data stays on a disk after the program that was interrupted.",
+        file="engines/scratch.py",
+        old="        self.close = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)\n"
+        "        self.folder.mkdir(mode=0o700)\n",
+        new="        self.folder.mkdir(mode=0o700)\n"
+        "        self.close = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)\n",
+        tests=("tests/engines/test_scratch.py",),
+    ),
 )

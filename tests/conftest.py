@@ -1,12 +1,23 @@
 """Hypothesis without time limits: a slow machine is not a failing test. Groups of tests that share a worker."""
 
 import os
+import signal
+from functools import cache
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import settings
 
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
+
+# a runner would read the options of all commands anew for each one that it calls, which takes longer than most of them
+typer.testing._get_command = cache(typer.main.get_command)
+
+# a shell that starts the tests in the background has Ctrl-C ignored, and every command that they start would too
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # of the terminal that the tests are started from, which is not that of the commands they run
 for _size in ("COLUMNS", "LINES"):

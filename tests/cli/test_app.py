@@ -172,6 +172,7 @@ def test_without_typer_the_install_command_is_named():
     assert "pip install 'shuffledp[cli]'" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_missing_library_has_an_exit_code(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = command("plan", "--users", "1000", "--bins", "5", *GUARANTEE, "--figure", tmp_path / "plan.svg")
@@ -185,3 +186,31 @@ def test_an_interrupt_has_an_exit_code(monkeypatch):
 
     monkeypatch.setattr("shuffledp.jobs.plan.plan", interrupted)
     assert command("plan", "--users", "1000", "--bins", "5", *GUARANTEE) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "typer.core.TyperGroup.make_context = interrupt",  # outside of any command, which typer passes over in silence
+        "shuffledp.jobs.plan.plan = lambda *_, **__: exec('raise KeyboardInterrupt')",  # as in dataclasses
+        "shuffledp.jobs.plan.plan = swallow",
+    ],
+)
+def test_an_interrupt_has_an_exit_code_wherever_it_comes(where, tmp_path):
+    program = f"""
+import contextlib, sys, time, typer.core, shuffledp.cli.app, shuffledp.jobs.plan
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+def swallow(*_, **__):  # as libraries do while they are loaded
+    with contextlib.suppress(BaseException):
+        import interrupted
+    time.sleep(60)
+{where}
+sys.argv = ["shuffledp", "plan", "--users", "1000", "--bins", "5", *{GUARANTEE}]
+shuffledp.cli.main()
+"""
+    (tmp_path / "interrupted.py").write_text("import signal; signal.raise_signal(signal.SIGTERM)")
+    (tmp_path / "program.py").write_text(program)  # as a module, as the real command is: Python ends otherwise with -c
+    words = [sys.executable, "-m", "program"]
+    result = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "interrupted\n")

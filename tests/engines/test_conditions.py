@@ -193,6 +193,7 @@ def on_duckdb(condition, table):
     return [one for (one,) in CONNECTION.execute(f"SELECT {condition.to_duckdb(types=types)} FROM rows").fetchall()]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(TREE, st.lists(ROW, min_size=1, max_size=20))
 def test_duckdb_answers_as_the_oracle_whatever_the_data(tree, rows):
@@ -316,6 +317,7 @@ def test_any_text_is_read_or_refused(text):
         assert "where cannot be read at character" in str(refused)  # noqa: PT017
 
 
+@pytest.mark.slow
 def test_a_long_list_and_many_comparisons():
     numbers = pa.table({"a": [5, 20_000], "t": ["5", "x"]})
     among = ", ".join(map(str, range(4998)))

@@ -109,6 +109,7 @@ def test_text_is_read_strictly_few_or_many(monkeypatch, few, by):
     assert bins(pa.array([*TEXTS, None], pa.string()), periods) == expected([*TEXTS.values(), None], periods)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(LENGTHS),
     st.lists(st.datetimes(timezones=st.none() | st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(
@@ -122,6 +123,7 @@ def test_text_with_any_offset(by, moments, between):
     assert bins(pa.array([at.isoformat(between) for at in moments], pa.string()), periods) == expected(utc, periods)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=12) | st.none()))
 def test_no_text_is_an_error(texts):
     assert len(bins(pa.array(texts, pa.string()))) == len(texts)

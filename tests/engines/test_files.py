@@ -154,6 +154,7 @@ def test_addresses_say_what_to_do():
         count(find_files(["s3://bucket/c.csv"]))
 
 
+@pytest.mark.slow
 def test_standard_input(tmp_path, monkeypatch):
     def given(content):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -304,6 +305,7 @@ def test_nested_values_in_json_are_refused_as_in_parquet(tmp_path, nested):
     assert count(find_files([path])) == {"x": 1, "y": 1}
 
 
+@pytest.mark.slow
 def test_numbers_in_json_are_spelled_by_their_own_line(tmp_path):
     path = tmp_path / "people.jsonl"
     values = {"1": "1", "1.0": "1.0", "1.50": "1.5", "1e3": "1000.0", "-0": "0"}
@@ -320,6 +322,7 @@ def test_a_key_is_taken_as_it_is(tmp_path):
         assert count(find_files([path]), key) == {value: 1}
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monkeypatch):
     def slowly(*arguments, **options):
         for block in read_blocks(*arguments, **options):

@@ -70,6 +70,7 @@ def test_natural_inputs(data, column):
     assert published(data, column=column) == spelling({"a": 2, "b": 1})
 
 
+@pytest.mark.slow
 def test_a_relation_of_duckdb_with_wide_numbers():
     with duckdb.connect() as connection:
         wide = connection.sql("select (2::hugeint * 4611686018427387904) as v union all select 1 union all select null")
@@ -171,6 +172,7 @@ class Colour(Enum):
     BLUE = "blue"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [["a"], ["a", None], ["a", "z"]], ids=str)
 @pytest.mark.parametrize("make", [list, pd.Series, lambda values: pa.table({"v": values})])
 def test_the_bins_of_missing_and_other_values_are_there_whether_or_not_anybody_needs_them(data, make):
@@ -331,6 +333,7 @@ def test_the_categories_of_a_column_are_no_domain(make):
         private_histogram(column, domain=column, epsilon=1, delta=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [lambda name: pd.Series(["a"] * 1000, name=name), lambda name: pl.Series(name, ["a"] * 1000)]
 )

@@ -236,6 +236,7 @@ def test_python_drops_or_merges_such_lines():
 # the grammar by itself ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     rows=st.lists(st.tuples(texts(), texts()), min_size=1, max_size=6),
@@ -336,6 +337,7 @@ def in_executor(lines, format):
     return [value for batch in made for value in batch.column(0).to_pylist()]
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(line=raw_lines)
 @example(line=b'"open,1')

@@ -142,6 +142,7 @@ def test_one_row_moves_one_value_of_its_person_and_nothing_else(name, data, tmp_
     assert first[1] == (4 if name == "CSV" else 3)  # where a quoted empty text names somebody
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ["x", 2.5, None, True])
 def test_one_odd_value_does_not_change_how_others_are_compared(odd):
     """Where a column has no type of its own, one value would make text, fractions or nothing of all others."""

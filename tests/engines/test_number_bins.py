@@ -126,6 +126,7 @@ def test_text_is_read_strictly_and_exactly_few_or_many(monkeypatch, few, kind):
     assert bins(values.cast(kind), kind=pa.string()) == expected([*TEXTS.values(), None])
 
 
+@pytest.mark.slow
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False) | st.floats(allow_nan=False, allow_infinity=False)))
 def test_numbers_written_in_any_way_are_compared_exactly_with_edges_among_them(numbers):
     texts = [str(one) for one in numbers]

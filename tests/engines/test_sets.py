@@ -141,6 +141,7 @@ def test_several_columns_are_counted_together_in_every_format(data):
         assert opened.holdings() == sizes
 
 
+@pytest.mark.slow
 def test_no_moment_makes_a_condition_fail(tmp_path):
     """DuckDB keeps moments that it cannot write; whoever holds one is a person like all others."""
     for unit in ("s", "ms", "us", "ns"):
@@ -198,6 +199,7 @@ def test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones():
     assert p_value(control, law) <= FALSE_FAILURE_RATE
 
 
+@pytest.mark.slow
 def test_the_choice_is_another_each_time_and_the_same_under_a_seed():
     def once(rng=None):
         column = Column(data=subsets(200), names=("value",), user="person", values_per_person=CHOSEN)
@@ -208,6 +210,7 @@ def test_the_choice_is_another_each_time_and_the_same_under_a_seed():
     assert once(np.random.default_rng(1)) == once(np.random.default_rng(1)) != once(np.random.default_rng(2))
 
 
+@pytest.mark.slow
 def test_many_people_in_little_memory(monkeypatch):
     """Twelve times the memory that DuckDB may take, in rows of different texts; the rest is in temporary files."""
     monkeypatch.setattr("shuffledp.engines.in_process._MEMORY", "64MB")
@@ -429,6 +432,7 @@ def test_the_columns_of_a_lazy_query_belong_together():
     assert len(runs) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"where": "u = 17"}, {"values_per_person": 2, "user": "u"}])
 @pytest.mark.parametrize("domain", [["healthy"], Edges([50])])
 def test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about(options, domain):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from shuffledp.engines import Encode
 from shuffledp.engines.bounded_sets import bounded, in_rows, sizes_of
 from shuffledp.engines.column import Column, check_spelling
 from shuffledp.engines.row_sql import select_rows
+from shuffledp.engines.scratch import Scratch
 from shuffledp.engines.sources.arrow_files import ArrowScan
 from shuffledp.engines.sources.files import Files, is_remote, named
 from shuffledp.engines.sources.json_lines import has_key, values_of_lines, wrong_line
@@ -69,10 +69,10 @@ class InProcess:
             raise MissingExtraError("duckdb and pyarrow", extra="files") from None
         self._column, self._progress, self._rng = column, progress, rng
         self._no_space, self._unreadable = duckdb.OutOfMemoryException, (duckdb.Error, pyarrow.ArrowException)
-        self._scratch = tempfile.TemporaryDirectory(prefix="shuffledp-")
+        self._scratch = Scratch()
         self._connection = duckdb.connect(
             config={
-                "temp_directory": self._scratch.name,
+                "temp_directory": str(self._scratch.folder),
                 "memory_limit": _MEMORY,
                 # a simulation reads rows in order, so that its generator chooses the same ones again
                 "preserve_insertion_order": rng is not None,
@@ -163,7 +163,7 @@ class InProcess:
         """Forgets what was counted and removes temporary files."""
         self._scan = self._scanned = None  # a connection of DuckDB that lent its data is free again
         self._connection.close()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     def _bins(self, encode: Encode, at_once: int) -> Iterator[NDArray[np.int64]]:
         """Everybody's bin, or a row of theirs, in batches of at most this many people."""

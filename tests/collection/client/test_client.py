@@ -284,6 +284,18 @@ def test_a_refusal_is_final(kept, shuffler, tmp_path, reason):
     assert client.journal.read(kept.task).report == b""
 
 
+def test_a_server_in_trouble_ends_no_report(kept, shuffler, tmp_path):
+    """Whatever reason stands in its answer: the status says that the report may have been taken."""
+    client = Client(kept.task, journal=tmp_path)
+    shuffler.script.extend([problem("closed", 500), problem("malformed", 502)])
+    for _ in range(2):
+        with pytest.raises(UnreachableError):
+            client.send("dark")
+    assert client.send("dark").state == "sent"
+    assert len(shuffler.bodies) == 3
+    assert len(set(shuffler.bodies)) == 1
+
+
 def test_a_report_is_dropped_where_the_same_bytes_are_never_taken():
     """As the table of reasons says; those that follow are no answers to reports."""
     of_batches = {"no-token", "unknown-batch", "not-a-message", "repeated", "too-few-messages"}

@@ -191,6 +191,7 @@ def test_a_crowd_for_machines(folder, kept):
     assert {"reports_per_second", "milliseconds_per_report", "bytes_per_report"} < set(result)
 
 
+@pytest.mark.slow
 def test_a_crowd_that_cannot_be_sent(folder, shuffler):
     shuffler.script.extend([problem(Reason.UNAVAILABLE, 503)] * 100)
     result = crowded(folder, "--people", "2", "--patience", "0.1")

@@ -1,19 +1,31 @@
 """Crowds: everybody's report arrives once, retries are the same bytes, and what became of each is counted."""
 
 import asyncio
+import contextlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from starlette.responses import Response
 
 from shuffledp.collection import Client, Reason, send_crowd
+from shuffledp.collection.client.interrupts import interrupts_held
+from shuffledp.collection.client.making import makers
 from shuffledp.collection.client.simulated import simulated_answers
 from shuffledp.collection.envelope.report import open_report
 from shuffledp.engines import find_files
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, RefusedError
+from tests.cli.commands import REAL
+from tests.collection.chaos import wait_until
 from tests.collection.client.conftest import task_at
 from tests.collection.client.servers import breaking_server, problem
 from tests.collection.client.test_client import THEMES, listed_at, weaker
@@ -45,6 +57,7 @@ def test_everybody_reports_once(kept, shuffler):
     assert shares == pytest.approx(np.arange(1, 41) / 40)
 
 
+@pytest.mark.slow
 def test_retries_are_the_same_bytes(kept, shuffler):
     again = [Response(status_code=503), problem(Reason.TOO_MANY_REQUESTS, 429), Response(status_code=200), None]
     shuffler.script.extend(again)
@@ -54,6 +67,7 @@ def test_retries_are_the_same_bytes(kept, shuffler):
     assert len(set(shuffler.bodies)) == 3
 
 
+@pytest.mark.slow
 def test_a_connection_that_breaks_off_is_opened_again():
     taken = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
     with breaking_server(b"", taken[:-1], b"nonsense\r\n\r\n", taken, taken) as address:
@@ -95,6 +109,7 @@ def test_who_is_not_patient_gives_up(kept, shuffler):
     assert len(set(shuffler.bodies)) == 3 < len(shuffler.bodies)
 
 
+@pytest.mark.slow
 def test_no_more_connections_than_are_allowed_and_no_faster_than_the_rate(kept, monkeypatch):
     open_now, most, starts = 0, 0, []
 
@@ -131,6 +146,69 @@ def test_an_interrupt_ends_the_crowd(kept, shuffler):
         send_crowd(kept.task, ANSWERS, told=interrupt, connections=2)
     assert caught.value.__notes__ == ["1 of 40 reports were acknowledged"]
     assert len(shuffler.bodies) < len(ANSWERS)
+
+
+@pytest.mark.slow
+def test_a_process_that_is_gone_ends_the_crowd_with_an_error(kept, shuffler):
+    """Nobody waits for reports that nobody makes; the other processes end as well."""
+
+    def kill(report, became):
+        for each in multiprocessing.active_children():
+            each.kill()
+
+    with pytest.raises(DataError, match="a process that makes reports has ended"):
+        send_crowd(kept.task, ["dark"] * 2_000, told=kill, processes=2)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.slow
+def test_a_failure_in_a_process_that_makes_reports_is_told_of(kept):
+    with makers(kept.task, None, processes=2, people=1_000) as made, pytest.raises(TypeError):
+        made.make(None)  # nobody's answers
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_processes_of_a_crowd_that_is_killed_end(tmp_path):
+    task = small_task(addresses=("http://127.0.0.1:9",) * 2).task
+    (tmp_path / "t.json").write_text(task.to_json())
+    (tmp_path / "people.csv").write_text("theme\n" + "dark\n" * 2_000)
+    words = ["crowd", "--task", "t.json", "--data", "people.csv", "--column", "theme", "--processes", "2"]
+    process = subprocess.Popen([*REAL, *words], cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: len(_of_group(process.pid)) >= 4, what="its processes to start")
+        process.kill()
+        process.wait()
+        wait_until(lambda: _of_group(process.pid) == [], seconds=20, what="every process to be gone")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _of_group(group):
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of = path.read_text().rpartition(")")[2].split()[:3]
+            found += [path.parent.name] if int(of) == group and state != "Z" else []
+    return found
+
+
+def test_an_interrupt_waits_while_processes_start(request):
+    # Spark leaves a handler of its own in whichever process ran it
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    happened = []
+
+    def start():
+        with interrupts_held():
+            signal.raise_signal(signal.SIGINT)
+            happened.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert happened == ["started"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # Who may take part ------------------------------------------------------------------------------------------------

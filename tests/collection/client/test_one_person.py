@@ -75,6 +75,7 @@ def test_reports_of_single_people_follow_the_law_of_the_tally(name):
         assert found > bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
 def test_messages_are_in_no_telling_order(name):
     """Where somebody's own message is among theirs is uniform: the mean of many ranks lies within 5.5 deviations."""

@@ -84,6 +84,7 @@ def test_redirects_are_not_followed(kept, shuffler, status):
     assert len(shuffler.paths) == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_in_time_can_be_tried_again(kept, shuffler, tmp_path):
     shuffler.script.append(None)
     with pytest.raises(UnreachableError, match="in time"):
@@ -216,6 +217,7 @@ def test_where_everybody_is_admitted_nothing_is_shown(kept, shuffler, tmp_path):
     assert "authorization" not in shuffler.headers[0]
 
 
+@pytest.mark.slow
 def test_errors_show_neither_answer_nor_admission(shuffler, tmp_path):
     asked = task_at(shuffler.address, admission="secret").task
     shuffler.script.extend([problem(Reason.NOT_ADMITTED, 403), problem(Reason.UNAVAILABLE, 503), None])

@@ -90,7 +90,7 @@ class Client:
         try:
             post(self.task, report, admission=self._admission, timeout=self._timeout)
         except (RefusedError, UnreachableError) as error:
-            if error.reason in _ENDS_A_REPORT:
+            if isinstance(error, RefusedError) and error.reason in _ENDS_A_REPORT:
                 self.journal.settle(self.task, "refused", error.reason)
             if made_before:
                 error.add_note(NOT_USED)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from shuffledp.checks import whole
 from shuffledp.collection.client.checking import check_open, checked
 from shuffledp.collection.client.connection import Connection
+from shuffledp.collection.client.interrupts import tasks_cancelled_by_interrupts
 from shuffledp.collection.client.making import Made, makers
 from shuffledp.collection.client.sending import SECONDS, check_admission, check_seconds, post_over
 from shuffledp.collection.task import Task
@@ -107,7 +108,8 @@ def send_crowd(
     shown = _admissions(task, admission, len(answers))
     with makers(task, listed, processes=processes, people=len(answers)) as made:
         try:
-            return asyncio.run(sending.run(made.reports(answers), shown))
+            with tasks_cancelled_by_interrupts():
+                return asyncio.run(sending.run(made.reports(answers), shown))
         except KeyboardInterrupt as error:
             error.add_note(f"{sending.became[ACKNOWLEDGED]:,} of {len(answers):,} reports were acknowledged")
             raise

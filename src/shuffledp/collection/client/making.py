@@ -8,16 +8,21 @@ import signal
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from shuffledp.checks import whole
 from shuffledp.collection.client.client import new_report
+from shuffledp.collection.client.interrupts import interrupts_held
 from shuffledp.collection.task import Task, task_of
+from shuffledp.errors import DataError
 
 _AT_ONCE = 32
 """People whose reports a process makes before it hands them over: a few milliseconds each."""
@@ -35,7 +40,7 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True)
 class Makers:
-    """Processes that make reports, or a thread."""
+    """Threads that make reports, or each have a process that does."""
 
     pool: Executor
     make: Callable[[list[Any]], Made]
@@ -44,13 +49,17 @@ class Makers:
     async def reports(self, answers: Sequence[Any]) -> AsyncIterator[Made]:
         """Everybody's reports in parts, made a little ahead of whoever takes them, so that memory stays bounded."""
         loop, waiting = asyncio.get_running_loop(), deque[asyncio.Future[Made]]()
-        for start in range(0, len(answers), _AT_ONCE):
-            part = list(answers[start : start + _AT_ONCE])
-            waiting.append(loop.run_in_executor(self.pool, self.make, part))
-            if len(waiting) > 2 * self.number:
+        try:
+            for start in range(0, len(answers), _AT_ONCE):
+                part = list(answers[start : start + _AT_ONCE])
+                waiting.append(loop.run_in_executor(self.pool, self.make, part))
+                if len(waiting) > 2 * self.number:
+                    yield await waiting.popleft()
+            while waiting:
                 yield await waiting.popleft()
-        while waiting:
-            yield await waiting.popleft()
+        finally:
+            for each in waiting:  # of nobody's interest any more, and neither is what went wrong with it
+                each.cancel()
 
 
 @contextmanager
@@ -59,35 +68,89 @@ def makers(task: Task, listed: bytes | None, *, processes: int | None, people: i
     number = whole("processes", os.cpu_count() or 1 if processes is None else processes)
     if number == 1 or people < _WORTH_PROCESSES:
         task = task if listed is None else task.with_answers(listed)
-        made = Makers(ThreadPoolExecutor(1), partial(_make, task), 1)
+        made, started = Makers(ThreadPoolExecutor(1), partial(_make, task), 1), None
     else:
-        pool = ProcessPoolExecutor(
-            number,
-            mp_context=get_context("forkserver"),  # not forked: this process may have threads
-            initializer=_begin,
-            initargs=(task.canonical, listed),
-        )
-        made = Makers(pool, _make_of_process, number)
+        started = _Processes()
+        made = Makers(ThreadPoolExecutor(number), started.make, number)
     try:
+        if started is not None:
+            started.start(number, task.canonical, listed)
         yield made
     finally:
+        if started is not None:
+            started.close()  # first: then no thread waits for a process any more
         made.pool.shutdown(cancel_futures=True)
 
 
-_task: Task
-"""Of a process that makes reports, and has no other."""
+class _Processes:
+    """Processes that make reports, each with a pipe of its own.
+
+    They have nothing in common that one could hold while it is ended, as the queues of a ProcessPoolExecutor are: so
+    they are ended at any moment, and each ends by itself when whoever holds the other end of its pipe is gone.
+    """
+
+    def __init__(self) -> None:
+        self._all: list[BaseProcess] = []
+        self._idle = SimpleQueue[Connection]()
+
+    def start(self, number: int, content: bytes, listed: bytes | None) -> None:
+        """Starts so many for a task."""
+        context = get_context("forkserver")  # not forked: this process may have threads
+        with interrupts_held(), _deaf_to_the_terminal():
+            for _ in range(number):
+                ours, theirs = context.Pipe()
+                with theirs:
+                    process = context.Process(target=_work, args=(theirs, content, listed), daemon=True)
+                    process.start()
+                self._all.append(process)
+                self._idle.put(ours)
+
+    def make(self, answers: list[Any]) -> Made:
+        """Has one make reports, and waits for them; called by as many threads as there are processes."""
+        pipe = self._idle.get()
+        try:
+            pipe.send(answers)
+            made: Made | Exception = pipe.recv()
+        except (EOFError, OSError):
+            raise DataError("a process that makes reports has ended: the machine may be out of memory") from None
+        finally:
+            self._idle.put(pipe)
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+    def close(self) -> None:
+        """Ends all of them at once: they have nothing to finish."""
+        for each in self._all:
+            each.kill()
+        for each in self._all:
+            each.join()
 
 
-def _begin(content: bytes, listed: bytes | None) -> None:
-    global _task
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that began this one and ends it
-    _task = task_of(content)
+@contextmanager
+def _deaf_to_the_terminal() -> Iterator[None]:
+    """Processes that start meanwhile are not interrupted by a Ctrl-C, which is for whoever starts and ends them."""
+    resource_tracker.ensure_running()  # would let signals through again if it had to be started with the first process
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(pipe: Connection, content: bytes, listed: bytes | None) -> None:
+    """What a process does until the other end of its pipe is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # also where the server that forks was started by others, and hears it
+    task = task_of(content)
     if listed is not None:
-        _task.with_answers(listed)
-
-
-def _make_of_process(answers: list[Any]) -> Made:
-    return _make(_task, answers)
+        task = task.with_answers(listed)
+    with suppress(EOFError, OSError):
+        while True:
+            answers = pipe.recv()
+            try:
+                pipe.send(_make(task, answers))
+            except Exception as error:  # raised where the reports were asked for
+                pipe.send(error)
 
 
 def _make(task: Task, answers: list[Any]) -> Made:

@@ -47,7 +47,8 @@ class Settings:
     """The tasks of a shuffler, its store, and the tokens of those who pull batches from it.
 
     Whoever has such a token gets the batches of all tasks, so these must have the same next hop.
-    `most_per_second` is of this process. `background` is off in all but one of the processes of a server. `processes`
+    `page` serves the page that asks, for the tasks of which this is the first shuffler. `most_per_second` is of this
+    process. `background` is off in all but one of the processes of a server. `processes`
     open layers; `clock` gives seconds since 1970. All upstreams, and a store that it owns, are closed at the end of the
     application.
     """
@@ -55,6 +56,7 @@ class Settings:
     served: Sequence[Served]
     store: ReportStore
     next_hops: Accepted
+    page: bool = False
     most_per_second: float | None = None
     background: bool = True
     owns_store: bool = False

@@ -6,14 +6,13 @@ import codecs
 import os
 import shutil
 import sys
-import tempfile
-import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, Literal
 
+from shuffledp.engines.scratch import PREFIX, Scratch
 from shuffledp.errors import DataError, ParameterError
 
 FORMATS = {
@@ -147,7 +146,7 @@ def _checked_encoding(encoding: str | None, format: str) -> str | None:
     return "utf-8" if found.name == "utf-8-sig" else found.name
 
 
-_FOLDER, _SPOOLED = "shuffledp-", "standard-input"
+_SPOOLED = "standard-input"
 _SIGNS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 """How compressed files begin, and how their names end; no text in UTF-8 begins like that."""
 
@@ -161,11 +160,10 @@ class Spool:
     def __init__(self) -> None:
         if sys.stdin is None:
             raise DataError("there is no standard input")
-        folder = tempfile.mkdtemp(prefix=_FOLDER)
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._scratch = Scratch()
         first = sys.stdin.buffer.read(max(map(len, _SIGNS)))
         ending = next((ending for sign, ending in _SIGNS.items() if first.startswith(sign)), "")
-        self.path = str(Path(folder, _SPOOLED + ending))
+        self.path = str(self._scratch.folder / (_SPOOLED + ending))
         with Path(self.path).open("wb") as file:
             file.write(first)
             shutil.copyfileobj(sys.stdin.buffer, file)
@@ -173,7 +171,7 @@ class Spool:
 
 def named(path: str) -> str:
     """A file as messages name it: standard input is not called like its copy."""
-    copied = Path(path).parent.name.startswith(_FOLDER) and Path(path).name.split(".")[0] == _SPOOLED
+    copied = Path(path).parent.name.startswith(PREFIX) and Path(path).name.split(".")[0] == _SPOOLED
     return "standard input" if copied else path
 
 
