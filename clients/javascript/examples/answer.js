@@ -1,0 +1,26 @@
+// The page answer.html: shows the question of the task that its address names, as answer.html?task=ADDRESS#ID, and
+// sends the answer. Nothing is built or loaded from elsewhere: the folders src and vendor are beside this one.
+import { Client } from "../src/index.js";
+
+const find = (name) => document.getElementById(name);
+const say = (text) => (find("said").textContent = text);
+
+try {
+  const address = new URL(new URLSearchParams(location.search).get("task") ?? "", location.href);
+  const client = await Client.open(address, { pin: location.hash.slice(1) });
+  await client.loadAnswers();
+  const { task } = client;
+  find("question").textContent = task.question;
+  for (let place = 0; place < task.values - 2; place += 1) find("answer").append(new Option(task.labelOf(place)));
+  find("form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    say("It is on its way.");
+    await client.send(find("answer").value).then(
+      ({ state }) => say(state === "sent" ? "Sent, once and for all." : "You have answered before."),
+      (error) => say(error.message),
+    );
+  });
+  if ((await client.state()) === "sent") say("You have answered before.");
+} catch (error) {
+  say(error.message);
+}

@@ -1,0 +1,108 @@
+// What a person checks before they answer: the promise, whether it is the task they were told of, its time.
+import { isHexadecimal } from "./bytes.js";
+import { BrokenPromiseError, ParameterError, RefusedError, TaskError, UnreachableError } from "./errors.js";
+import { checkPromise } from "./promise.js";
+
+/** @typedef {import("./task.js").Task} Task */
+/** @typedef {import("./promise.js").CheckedPromise} CheckedPromise */
+
+/**
+ * The epsilon and delta that a person allows who says nothing else: beyond it a promise says next to nothing, since
+ * what is published may be 22,000 times as likely because of one answer, or tell it outright to one of a hundred.
+ * @type {readonly [number, number]}
+ */
+export const AT_MOST = Object.freeze(/** @type {[number, number]} */ ([10, 0.01]));
+
+/** Far more tasks than a page answers, and little memory. */
+const MOST_REMEMBERED = 1000;
+
+/**
+ * Promises by the task's id, which stands for all that they are computed from: each is computed once.
+ * @type {Map<string, CheckedPromise>}
+ */
+const checked = new Map();
+
+/**
+ * The promise of a task if it is within what a person allows; who says nothing allows `AT_MOST`.
+ * @param {Task} task
+ * @param {readonly [number, number] | undefined} atMost
+ * @returns {CheckedPromise}
+ */
+export function allowed(task, atMost) {
+  if (atMost !== undefined) return computed(task, atMost);
+  try {
+    return computed(task, AT_MOST);
+  } catch (error) {
+    if (!(error instanceof BrokenPromiseError)) throw error;
+  }
+  const { epsilon, delta } = computed(task, undefined); // where not even that is kept, it says so
+  throw new BrokenPromiseError(
+    `the task promises only epsilon ${epsilon} and delta ${delta}, and without your word nothing weaker than epsilon ` +
+      `${AT_MOST[0]} and delta ${AT_MOST[1]} is answered: if you want to, allow it with  atMost: ` +
+      `[${epsilon}, ${delta}]`,
+  );
+}
+
+/**
+ * @param {Task} task
+ * @param {readonly [number, number] | undefined} atMost
+ * @returns {CheckedPromise}
+ */
+function computed(task, atMost) {
+  const key = `${task.name} ${atMost}`;
+  let known = checked.get(key);
+  if (known === undefined) {
+    if (checked.size >= MOST_REMEMBERED) checked.clear();
+    try {
+      known = checkPromise(task, atMost);
+    } catch (error) {
+      throw error instanceof BrokenPromiseError ? new BrokenPromiseError(`${error.message}: do not answer`) : error;
+    }
+    checked.set(key, known);
+  }
+  return known;
+}
+
+/**
+ * A pin in its one spelling.
+ * @param {unknown} pin
+ * @returns {string | undefined}
+ */
+export function checkPin(pin) {
+  if (pin === undefined) return undefined;
+  const text = typeof pin === "string" ? pin.toLowerCase() : "";
+  if (!isHexadecimal(text)) {
+    throw new ParameterError("pin must be the id of a task: 64 hexadecimal digits, all of them");
+  }
+  return text;
+}
+
+/**
+ * Refuses a task that is another than somebody was told of.
+ * @param {Task} task
+ * @param {string | undefined} pin
+ */
+export function checkPinned(task, pin) {
+  if (pin !== undefined && pin !== task.name) {
+    throw new TaskError(`this is the task ${task.name}, and not ${pin}, the one that is pinned: do not answer`);
+  }
+}
+
+/**
+ * Refuses a task that is not open by the clock of this device.
+ * @param {Task} task
+ */
+export function checkOpen(task) {
+  const now = Date.now();
+  if (now < task.opens.getTime()) {
+    throw new UnreachableError(`the task opens at ${moment(task.opens)}`, "not-yet-open");
+  }
+  if (now >= task.closes.getTime()) {
+    throw new RefusedError(`the task was closed at ${moment(task.closes)}`, "closed");
+  }
+}
+
+/** @param {Date} time */
+function moment(time) {
+  return time.toISOString().replace(".000Z", "Z");
+}

@@ -1,0 +1,179 @@
+// One person's side of a task: they check what it promises, and answer it once.
+import { equal } from "./bytes.js";
+import { checkOpen } from "./checking.js";
+import { DataError, ParameterError, RefusedError, noted } from "./errors.js";
+import { newReport } from "./making.js";
+import { opened } from "./opening.js";
+import { endsReport } from "./reasons.js";
+import { fetchAnswers, post } from "./sending.js";
+
+/** @typedef {import("./journal.js").Entry} Entry */
+/** @typedef {import("./task.js").Task} Task */
+/** @typedef {{state: "sent" | "already sent", bytes: number, milliseconds: number, madeBefore: boolean}} Receipt */
+
+/** Whoever sends again may have given another answer; what the report holds nobody can see any more. */
+const NOT_USED = "; the report that was made before was used, and the answer that was given now was not";
+
+/** The shuffler has the report, and the journal could not note it. */
+const COUNTS_ONCE = "; the report was taken: if it is sent again, then as the same bytes, which count once";
+
+/** Answers a task for one person, once. */
+export class Client {
+  #admission;
+  #timeout;
+  /** @type {Promise<unknown>} */
+  #last = Promise.resolve();
+
+  /** @param {Awaited<ReturnType<typeof opened>>} checked by `Client.open`, which makes clients */
+  constructor({ task, promise, journal, admission, timeout }) {
+    this.task = task;
+    this.promise = promise;
+    this.journal = journal;
+    this.#admission = admission;
+    this.#timeout = timeout;
+  }
+
+  /**
+   * Checks everything that a person checks before they answer. Nothing is sent.
+   * @param {Task | string | Uint8Array | URL} task
+   * @param {import("./opening.js").Options} [options]
+   */
+  static async open(task, options = {}) {
+    return new Client(await opened(task, options));
+  }
+
+  /** What became of this person's report: there is none, it is ready, it was taken, or refused for good. */
+  async state() {
+    return (await this.journal.read(this.task.name))?.state ?? "new";
+  }
+
+  /** Fetches the list of answers where the task keeps it elsewhere, and checks it. */
+  async loadAnswers() {
+    await fetchAnswers(this.task, this.#timeout);
+  }
+
+  /**
+   * Makes the report, durably in the journal before it is handed out, and shows this one time what is inside. Once
+   * there is one, it is always the same, whatever the answer, and nobody can see what is inside: `messages` is null.
+   * @param {unknown} value
+   * @returns {Promise<{messages: number[] | null, report: Uint8Array, time: number | null, madeBefore: boolean}>}
+   */
+  async prepare(value) {
+    checkGiven(arguments);
+    return this.#inTurn(async () => {
+      const { entry, ...made } = await this.#entered(value);
+      return { ...made, report: ready(entry) };
+    });
+  }
+
+  /**
+   * The report to send, durably in the journal before it is handed out.
+   * @param {unknown} value
+   */
+  async report(value) {
+    checkGiven(arguments); // handed on, a missing value would be undefined, which is an answer
+    return (await this.prepare(value)).report;
+  }
+
+  /**
+   * Hands the report to the shuffler; what failed before is sent again as the same bytes. Throws UnreachableError
+   * where it should be sent again later, and RefusedError where that does not help.
+   * @param {unknown} value
+   */
+  async send(value) {
+    checkGiven(arguments);
+    return this.#inTurn(async () => {
+      const started = performance.now();
+      const { entry, madeBefore } = await this.#entered(value);
+      return this.#handedOver(entry, { madeBefore, started, note: madeBefore ? NOT_USED : "" });
+    });
+  }
+
+  /** Sends what the journal holds, without a value. */
+  async sendKept() {
+    return this.#inTurn(async () => {
+      const started = performance.now();
+      const entry = await this.journal.read(this.task.name);
+      if (entry === null) throw new DataError("the journal has no report for this task: answer with send(value)");
+      return this.#handedOver(entry, { madeBefore: true, started, note: "" });
+    });
+  }
+
+  /**
+   * What the journal has of this task, a new report if it had nothing; and whether it was made before.
+   * @param {unknown} value
+   */
+  async #entered(value) {
+    const before = await this.journal.read(this.task.name);
+    if (before !== null) return { entry: before, messages: null, time: null, madeBefore: true };
+    checkOpen(this.task);
+    await this.loadAnswers();
+    const { report, messages, time } = await newReport(this.task, value);
+    const entry = await this.journal.keep(this.task.name, report);
+    if (equal(entry.report, report)) return { entry, messages, time, madeBefore: false };
+    return { entry, messages: null, time: null, madeBefore: true }; // another page or program was faster
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {{madeBefore: boolean, started: number, note: string}} how
+   * @returns {Promise<Receipt>}
+   */
+  async #handedOver(entry, { madeBefore, started, note }) {
+    const milliseconds = () => performance.now() - started;
+    if (entry.state === "sent") {
+      return { state: "already sent", bytes: 0, milliseconds: milliseconds(), madeBefore: true };
+    }
+    const report = ready(entry);
+    try {
+      await post(this.task, report, { admission: this.#admission, timeout: this.#timeout });
+    } catch (error) {
+      if (error instanceof RefusedError && endsReport(error.reason)) {
+        await this.journal.settle(this.task.name, "refused", error.reason);
+      }
+      throw noted(error, note);
+    }
+    try {
+      await this.journal.settle(this.task.name, "sent");
+    } catch (error) {
+      throw noted(error, COUNTS_ONCE);
+    }
+    return { state: "sent", bytes: report.length, milliseconds: milliseconds(), madeBefore };
+  }
+
+  /**
+   * One after another: of two calls at once the second finds what the first has made.
+   * @template Result
+   * @param {() => Promise<Result>} work
+   * @returns {Promise<Result>}
+   */
+  #inTurn(work) {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+}
+
+/**
+ * No answer is null, and undefined too: not to report because of it would tell something. A call without any is a
+ * mistake, whatever the answer.
+ * @param {IArguments} given
+ */
+function checkGiven(given) {
+  if (given.length !== 1) throw new ParameterError("give one answer, or null for none");
+}
+
+/**
+ * A report that can be sent.
+ * @param {Entry} entry
+ */
+function ready({ state, reason, report }) {
+  if (state === "sent") {
+    throw new DataError("the report for this task was sent already, and only that is kept of it");
+  }
+  if (state === "refused") {
+    const why = reason ?? "refused";
+    throw new RefusedError(`the report for this task was refused before (${why})`, why);
+  }
+  return report;
+}

@@ -1,0 +1,105 @@
+/** Losses of more than two independent shifts, composed on a grid that errs on the safe side. */
+
+import { PrivacyLoss } from "./loss.js";
+import { PRIVACY_LOSS } from "./rounding.js";
+import { convolved } from "./sums.js";
+
+/** Of the grid: finer ones move delta by less than one part in a thousand. */
+const STEPS_PER_DEVIATION = 60;
+
+/** Of one shift's losses on the grid, so that a composition takes milliseconds. */
+const MOST_STEPS = 2 ** 13;
+
+/** Losses whose sizes differ by less, relative to them, are one on the grid; what differs is split. */
+const SAME_SIZE = 1e-9;
+
+/** Masses of the losses first * step, (first + 1) * step, ..., and the mass at infinity. */
+class GridLoss {
+  /** @param {number} step @param {number} first @param {Float64Array} masses @param {number} infinity */
+  constructor(step, first, masses, infinity) {
+    this.step = step;
+    this.first = first;
+    this.masses = masses;
+    this.infinity = infinity;
+  }
+
+  /**
+   * The loss of two independent releases, shortened; only positive terms are added, so small masses keep their digits.
+   *
+   * @param {GridLoss} other @param {number} cut
+   */
+  plus(other, cut) {
+    const infinity = this.infinity + other.infinity - this.infinity * other.infinity;
+    const masses = convolved(this.masses, other.masses);
+    const kept = new GridLoss(this.step, this.first + other.first, masses, infinity).#finite().shortened(cut);
+    if (!kept.losses.length) return new GridLoss(this.step, 0, new Float64Array(1), kept.infinity);
+    return new GridLoss(this.step, Math.round(kept.losses[0] / this.step), kept.masses, kept.infinity);
+  }
+
+  /** As losses and masses, with the rounding of the convolutions paid for. */
+  get loss() {
+    const masses = this.masses.map((mass) => mass * (1 + PRIVACY_LOSS));
+    return new GridLoss(this.step, this.first, masses, this.infinity * (1 + PRIVACY_LOSS)).#finite();
+  }
+
+  #finite() {
+    const losses = this.masses.map((_, at) => this.step * (this.first + at));
+    return new PrivacyLoss(losses, this.masses, this.infinity);
+  }
+}
+
+/**
+ * Moves losses to multiples of a step without ever weakening the adversary: an outcome between two of them is split
+ * into two outcomes that lie on them and together keep its mass under P and under Q. Forgetting which of the two
+ * occurred gives the old pair back, so the new one reveals at least as much.
+ *
+ * @param {PrivacyLoss} loss @param {number} step @param {number} cut
+ */
+function onGrid(loss, step, cut) {
+  const kept = loss.shortened(cut);
+  const size = kept.losses.length;
+  if (!size) return new GridLoss(step, 0, new Float64Array(1), kept.infinity);
+  const first = Math.floor(kept.losses[0] / step);
+  const masses = new Float64Array(Math.floor(kept.losses[size - 1] / step) - first + 2);
+  for (let at = 0; at < size; at += 1) {
+    const lower = Math.floor(kept.losses[at] / step);
+    // with a loss at a + u, u in [0, step): the upper part is (1 - e^-u) / (1 - e^-step) of the mass
+    const share = Math.expm1(lower * step - kept.losses[at]) / Math.expm1(-step);
+    const up = kept.masses[at] * Math.min(Math.max(share * (1 + PRIVACY_LOSS), 0), 1);
+    masses[lower - first] += kept.masses[at] - up;
+    masses[lower - first + 1] += up;
+  }
+  return new GridLoss(step, first, masses, kept.infinity);
+}
+
+/**
+ * The loss of independent shifts together, each as often as it is counted. Their order matters a little, since every
+ * step shortens: it is that of the Python package (docs/reference/wire-format.md).
+ *
+ * @param {{loss: PrivacyLoss, count: number}[]} shifts @param {number} cut
+ */
+export function composed(shifts, cut) {
+  const step = stepFor(shifts, cut);
+  const parts = shifts.map(({ loss, count }) => {
+    const one = onGrid(loss, step, cut);
+    let sum = one;
+    for (let times = 1; times < count; times += 1) sum = sum.plus(one, cut);
+    return sum;
+  });
+  return parts.reduce((sum, part) => sum.plus(part, cut)).loss;
+}
+
+/** @param {{loss: PrivacyLoss, count: number}[]} shifts @param {number} cut */
+function stepFor(shifts, cut) {
+  let [variance, number, span, largest] = [0, 0, 0, 0];
+  for (const { loss, count } of shifts) {
+    variance += count * loss.variance;
+    number += count;
+    span = Math.max(span, loss.shortened(cut).span);
+    largest = loss.losses.reduce((most, one) => Math.max(most, Math.abs(one)), largest);
+  }
+  // where every shift has one single loss, but for its sign, that loss is the grid
+  const same = shifts.every(({ loss }) => loss.losses.every((one) => Math.abs(one) >= (1 - SAME_SIZE) * largest));
+  const fine = Math.sqrt(variance / number) / STEPS_PER_DEVIATION;
+  return (same && largest) || Math.max(fine, span / MOST_STEPS) || 1;
+}

@@ -1,0 +1,67 @@
+/**
+ * Every error of the client, with the meanings that they have in Python (shuffledp.errors). No message holds a
+ * person's value. Names are written out, since a bundle shortens those of classes.
+ *
+ *     ShuffledpError
+ *     |-- ParameterError           a parameter is out of range; the message says what would work
+ *     |-- DataError                something that was read cannot be used, such as a journal
+ *     |   |-- TaskError            a file that is no task, or one that contradicts itself
+ *     |   |-- BrokenPromiseError   a task that gives less privacy than it claims, or than somebody allows
+ *     |   `-- RefusedError         a report that is not taken, and why; sending it again alone does not help
+ *     `-- UnreachableError         a report could not be handed over now; nothing is lost, send it again later
+ */
+export class ShuffledpError extends Error {
+  name = "ShuffledpError";
+}
+
+export class ParameterError extends ShuffledpError {
+  name = "ParameterError";
+}
+
+export class DataError extends ShuffledpError {
+  name = "DataError";
+}
+
+export class TaskError extends DataError {
+  name = "TaskError";
+}
+
+export class BrokenPromiseError extends DataError {
+  name = "BrokenPromiseError";
+}
+
+export class RefusedError extends DataError {
+  name = "RefusedError";
+
+  /**
+   * @param {string} message
+   * @param {string} reason a word of the servers' refusals, such as "closed"
+   */
+  constructor(message, reason) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export class UnreachableError extends ShuffledpError {
+  name = "UnreachableError";
+
+  /**
+   * @param {string} message
+   * @param {string | null} [reason] a word of the servers' refusals, where the server said one
+   */
+  constructor(message, reason = null) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/**
+ * An error of ours with one more thing to know; any other as it is.
+ * @param {unknown} error
+ * @param {string} note
+ */
+export function noted(error, note) {
+  if (error instanceof DataError || error instanceof UnreachableError) error.message += note;
+  return error;
+}

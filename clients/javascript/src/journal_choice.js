@@ -1,0 +1,31 @@
+// Which journal a client uses. There is always one that lasts: without it, somebody would answer twice.
+import { ParameterError } from "./errors.js";
+import { IndexedDBJournal } from "./journal_browser.js";
+import { inNode } from "./requests.js";
+
+/** @typedef {import("./journal.js").Journal} Journal */
+
+/**
+ * @param {unknown} journal a journal, in Node the name of a folder, or undefined for the usual one
+ * @returns {Promise<Journal>}
+ */
+export async function chosenJournal(journal) {
+  if (isJournal(journal)) return journal;
+  if (inNode() && (journal === undefined || typeof journal === "string")) {
+    const { FolderJournal } = await import("./journal_node.js");
+    return journal === undefined ? FolderJournal.default() : new FolderJournal(journal);
+  }
+  if (journal === undefined) return new IndexedDBJournal();
+  throw new ParameterError(
+    "journal must have read, keep and settle, as IndexedDBJournal has them; in Node it may be the name of a folder",
+  );
+}
+
+/**
+ * @param {unknown} journal
+ * @returns {journal is Journal}
+ */
+function isJournal(journal) {
+  const has = /** @type {Record<string, unknown>} */ (Object(journal));
+  return ["read", "keep", "settle"].every((name) => typeof has[name] === "function");
+}

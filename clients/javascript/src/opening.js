@@ -1,0 +1,73 @@
+// Everything that a person checks before they answer, in its order. Nothing is sent meanwhile.
+import { allowed, checkOpen, checkPin, checkPinned } from "./checking.js";
+import { ParameterError } from "./errors.js";
+import { checkAtMost } from "./guarantee.js";
+import { chosenJournal } from "./journal_choice.js";
+import { SECONDS, checkAdmission, checkTimeout, fetchTask } from "./sending.js";
+import { readTask, Task } from "./task.js";
+
+/**
+ * @typedef {object} Options
+ * @property {string} [pin] the id that the task must have, as 64 hexadecimal digits; required with an address
+ * @property {readonly [number, number]} [atMost] the epsilon and delta that this person allows
+ * @property {import("./journal.js").Journal | string} [journal] where reports are kept; in Node also a folder's name
+ * @property {string} [admission] what the task asks of people whom it admits
+ * @property {number} [timeout] seconds that a server may take to answer
+ */
+
+const OPTIONS = ["pin", "atMost", "journal", "admission", "timeout"];
+
+/**
+ * A task that was checked, and with what it is answered.
+ * @param {Task | string | Uint8Array | URL} task
+ * @param {Options} options
+ */
+export async function opened(task, options) {
+  checkNames(options);
+  if (globalThis.crypto?.subtle === undefined) {
+    throw new ParameterError("this page cannot encrypt: browsers allow it only on pages that come over https");
+  }
+  const pin = checkPin(options.pin);
+  const atMost = checkAtMost(options.atMost);
+  const timeout = checkTimeout(options.timeout ?? SECONDS);
+  const read = await taskOf(task, pin, timeout);
+  checkPinned(read, pin);
+  const promise = allowed(read, atMost);
+  checkOpen(read);
+  const admission = checkAdmission(read, options.admission);
+  return { task: read, promise, journal: await chosenJournal(options.journal), admission, timeout };
+}
+
+/**
+ * Refuses names that are none: a pin that is misspelt would not be looked at.
+ * @param {unknown} options
+ */
+function checkNames(options) {
+  const unknown = Object.keys(Object(options)).filter((name) => !OPTIONS.includes(name));
+  if (unknown.length || typeof options !== "object" || options === null) {
+    const got = unknown.length ? unknown.join(", ") : typeof options;
+    throw new ParameterError(`the options of a client are ${OPTIONS.join(", ")}; got ${got}`);
+  }
+}
+
+/**
+ * @param {unknown} task
+ * @param {string | undefined} pin
+ * @param {number} timeout
+ * @returns {Promise<Task>}
+ */
+async function taskOf(task, pin, timeout) {
+  if (task instanceof Task) return task;
+  if (task instanceof URL) {
+    if (pin === undefined) {
+      throw new ParameterError(
+        "a task at an address needs a pin, its id: whoever answers there could show each person another task",
+      );
+    }
+    return readTask(await fetchTask(task, timeout));
+  }
+  if (typeof task !== "string" && !(task instanceof Uint8Array)) {
+    throw new ParameterError("task must be a Task, the text or bytes of its file, or a URL to fetch it from");
+  }
+  return readTask(task);
+}

@@ -1,0 +1,113 @@
+import { TaskError } from "./errors.js";
+import { shown } from "./exact.js";
+
+/**
+ * What a part of a task must be, in a function that refuses everything else.
+ * @typedef {(part: any, path: string) => void} Form
+ */
+
+/** @param {any} part */
+function kindOf(part) {
+  if (part === null) return "nothing (null)";
+  if (Array.isArray(part)) return "a list";
+  const kinds = { string: "text", number: "a whole number", boolean: "true or false" };
+  return kinds[/** @type {keyof typeof kinds} */ (typeof part)] ?? "an object with named fields";
+}
+
+/**
+ * @param {string} wanted
+ * @returns {Form}
+ */
+function plain(wanted) {
+  return (part, path) => {
+    if (kindOf(part) === wanted) return;
+    if (path === "") throw new TaskError(`this is no task: a task is ${wanted}, got ${kindOf(part)}`);
+    throw new TaskError(`\`${path}\` must be ${wanted}, got ${kindOf(part)}`);
+  };
+}
+
+const text = plain("text");
+const whole = plain("a whole number");
+const object = plain("an object with named fields");
+const list = plain("a list");
+
+/**
+ * A list of parts of one form.
+ * @param {Form} form
+ * @returns {Form}
+ */
+function listOf(form) {
+  return (part, path) => {
+    list(part, path);
+    part.forEach((/** @type {any} */ each, /** @type {number} */ at) => form(each, `${path}[${at}]`));
+  };
+}
+
+/**
+ * An object with exactly these fields.
+ * @param {Record<string, Form>} fields
+ * @returns {Form}
+ */
+function fieldsOf(fields) {
+  return (part, path) => {
+    object(part, path);
+    const place = path === "" ? "a task" : `\`${path}\``;
+    for (const name of Object.keys(part)) {
+      if (!Object.hasOwn(fields, name)) throw new TaskError(`\`${name.slice(0, 60)}\` is no field of ${place}`);
+    }
+    for (const [name, form] of Object.entries(fields)) {
+      if (!Object.hasOwn(part, name)) throw new TaskError(`the field \`${name}\` of ${place} is missing`);
+      form(part[name], path === "" ? name : `${path}.${name}`);
+    }
+  };
+}
+
+/**
+ * One of a few words.
+ * @param {string} words as a sentence has them
+ * @param {readonly string[]} values
+ * @returns {Form}
+ */
+function oneOf(words, values) {
+  return (part, path) => {
+    text(part, path);
+    if (!values.includes(part)) throw new TaskError(`\`${path}\` must be ${words}; got ${shown(part)}`);
+  };
+}
+
+const KINDS = /** @type {Record<string, Record<string, Form>>} */ ({
+  list: { values: listOf(text) },
+  range: { start: whole, stop: whole },
+  "listed-at": { address: text, sha256: text, size: whole },
+});
+const kind = oneOf("list, range or listed-at", Object.keys(KINDS));
+const server = fieldsOf({ address: text, key: text });
+
+/** @type {Form} */
+function answers(part, path) {
+  object(part, path);
+  if (!Object.hasOwn(part, "kind")) throw new TaskError(`the field \`kind\` of \`${path}\` is missing`);
+  kind(part.kind, `${path}.kind`);
+  fieldsOf({ kind, ...KINDS[part.kind] })(part, path);
+}
+
+/**
+ * Refuses a task with an unknown or a missing field, or one that is of another kind. The parameters of its protocol
+ * are for parameters.js.
+ */
+export const checkForm = fieldsOf({
+  version: whole,
+  question: text,
+  answers,
+  protocol: fieldsOf({ name: text, parameters: object }),
+  guarantee: fieldsOf({ epsilon: text, delta: text }),
+  users: whole,
+  honest_users: whole,
+  most_messages: whole,
+  opens: text,
+  closes: text,
+  time_precision: whole,
+  admission: oneOf("anybody, secret or tokens", ["anybody", "secret", "tokens"]),
+  shufflers: listOf(server),
+  analyzer: server,
+});

@@ -1,0 +1,211 @@
+import { Places, readList, sizeOf } from "./answers.js";
+import { sha256, toHexadecimal } from "./bytes.js";
+import { canonicalBytes } from "./canonical.js";
+import { DataError, TaskError } from "./errors.js";
+import { VERSION, checkFigures, readMoment } from "./figures.js";
+import { readGuarantee } from "./guarantee.js";
+import { PROTOCOLS, readLaw } from "./parameters.js";
+import { checkForm } from "./schema.js";
+import { parseStrictly } from "./strict_json.js";
+
+/** @typedef {import("./figures.js").Place} Place */
+
+/** What HPKE adds to a text: the sender's public key, and the tag of AES-GCM. */
+export const SEALING_BYTES = 48;
+
+/** What a report has before its messages: its id and its time. */
+export const REPORT_ID_BYTES = 16;
+export const REPORT_TIME_BYTES = 8;
+export const REPORT_HEAD_BYTES = REPORT_ID_BYTES + REPORT_TIME_BYTES;
+
+/** Bytes of a report with as many messages as may be: people must be able to make it. */
+const LONGEST_REPORT = 2 ** 28;
+
+/** Of a task file: whoever is asked reads it whole. */
+export const MOST_TASK_BYTES = 64 * 2 ** 20;
+
+/** A question, who may answer what, the noise, and the servers with their keys. `readTask` makes them. */
+export class Task {
+  /** @type {Places | null} */
+  #places = null;
+
+  /**
+   * @param {any} plain what the file holds, in the form that it must have
+   * @param {Uint8Array<ArrayBuffer>} canonical
+   * @param {Uint8Array<ArrayBuffer>} id
+   */
+  constructor(plain, canonical, id) {
+    this.canonical = canonical;
+    /** The SHA-256 of the canonical bytes. */
+    this.id = id;
+    /** The id in hexadecimal digits. */
+    this.name = toHexadecimal(id);
+    this.version = VERSION;
+    /** @type {string} */
+    this.question = plain.question;
+    /** @type {import("./answers.js").Answers} */
+    this.answers = plain.answers;
+    /** @type {{name: string, parameters: Record<string, any>}} */
+    this.protocol = plain.protocol;
+    /** What is claimed, as people state it: decimal numbers in text. @type {{epsilon: string, delta: string}} */
+    this.claim = plain.guarantee;
+    /** What is claimed; promise.js computes whether it is true. */
+    this.guarantee = readGuarantee(plain.guarantee);
+    /** Reports in a batch. @type {number} */
+    this.users = plain.users;
+    /** How many of them are counted on for the noise. @type {number} */
+    this.honestUsers = plain.honest_users;
+    /** @type {number} */
+    this.mostMessages = plain.most_messages;
+    this.opens = readMoment(plain.opens, "opens");
+    this.closes = readMoment(plain.closes, "closes");
+    /** Steps of a report's time, in seconds. @type {number} */
+    this.timePrecision = plain.time_precision;
+    /** @type {"anybody" | "secret" | "tokens"} */
+    this.admission = plain.admission;
+    /** @type {Place[]} */
+    this.shufflers = plain.shufflers;
+    /** @type {Place} */
+    this.analyzer = plain.analyzer;
+    /** The noise, exactly. */
+    this.law = readLaw(this.protocol.name, this.protocol.parameters);
+    if (this.answers.kind === "list") this.#places = new Places(this.answers.values);
+    if (this.answers.kind === "range") this.#places = new Places(this.answers);
+  }
+
+  /** Places of answers: those of the task, (other) and (none). */
+  get values() {
+    return sizeOf(this.answers) + 2;
+  }
+
+  /** Kinds of messages of each value: with two of them 2j is one for the value j, and 2j + 1 one less for it. */
+  get #kinds() {
+    return PROTOCOLS[this.protocol.name].kinds;
+  }
+
+  /** How many different messages there are. */
+  get alphabet() {
+    return this.values * this.#kinds;
+  }
+
+  /** Whether every report holds exactly `mostMessages`, so that its length tells nothing. */
+  get padded() {
+    return PROTOCOLS[this.protocol.name].padded;
+  }
+
+  /** The number of a message that counts for nothing, in padded reports. */
+  get nothing() {
+    return this.alphabet;
+  }
+
+  /** How many different numbers messages can be, the one that counts for nothing included where there is one. */
+  get symbols() {
+    return this.alphabet + Number(this.padded);
+  }
+
+  /** The width of a message. */
+  get symbolBytes() {
+    let width = 1;
+    while (256 ** width < this.symbols) width += 1;
+    return width;
+  }
+
+  /**
+   * Bytes of an onion as the hop at this position opens it; at 0 as the first shuffler finds it in a report.
+   * @param {number} position
+   */
+  onionLength(position) {
+    return this.symbolBytes + SEALING_BYTES * (this.shufflers.length + 1 - Math.max(1, position));
+  }
+
+  /** Bytes of the longest sealed report. */
+  get longestReport() {
+    return SEALING_BYTES + REPORT_HEAD_BYTES + this.mostMessages * this.onionLength(0);
+  }
+
+  /** Whether the list of answers is here: in the task itself, or given with `takeAnswers`. */
+  get hasAnswers() {
+    return this.#places !== null;
+  }
+
+  /**
+   * Takes the file that the list of answers is kept in, if it has the right fingerprint.
+   * @param {Uint8Array} content
+   * @returns {Promise<void>}
+   */
+  async takeAnswers(content) {
+    if (this.answers.kind === "listed-at") this.#places = new Places(await readList(this.answers, content));
+  }
+
+  /** @returns {Places} */
+  #known() {
+    if (this.#places !== null) return this.#places;
+    const { address } = /** @type {{address: string}} */ (this.answers);
+    throw new DataError(`the list of answers of this task is at ${address}: fetch it first, with client.loadAnswers()`);
+  }
+
+  /**
+   * Where an answer is counted; every answer has a place.
+   * @param {unknown} answer null, undefined and an empty text are no answer
+   */
+  placeOf(answer) {
+    return this.#known().placeOf(answer);
+  }
+
+  /**
+   * The answer that is counted at a place.
+   * @param {number} place
+   */
+  labelOf(place) {
+    return this.#known().labelOf(place);
+  }
+
+  /**
+   * What a message stands for: one for an answer, or one less for it; null if it counts for nothing.
+   * @param {number} message
+   * @returns {{label: string, less: boolean} | null}
+   */
+  meaningOf(message) {
+    if (this.padded && message === this.nothing) return null;
+    return { label: this.labelOf(Math.floor(message / this.#kinds)), less: message % this.#kinds === 1 };
+  }
+}
+
+/**
+ * The task that a text or its bytes hold; refused if anything in it is not as the wire format says.
+ * @param {string | Uint8Array | ArrayBuffer | Task} source
+ * @returns {Promise<Task>}
+ */
+export async function readTask(source) {
+  if (source instanceof Task) return source;
+  const plain = parseStrictly(textOf(source));
+  checkForm(plain, "");
+  await checkFigures(plain);
+  const canonical = canonicalBytes(plain);
+  const task = new Task(plain, canonical, await sha256(canonical));
+  if (task.opens >= task.closes) throw new TaskError("a task must open before it closes");
+  if (task.longestReport > LONGEST_REPORT) {
+    throw new TaskError(
+      `a report of this task may have ${task.longestReport} bytes, and nobody should have to send more than ` +
+        `${LONGEST_REPORT}: use another protocol, or fewer answers`,
+    );
+  }
+  Object.freeze(task);
+  return task;
+}
+
+/** @param {string | Uint8Array | ArrayBuffer} source */
+function textOf(source) {
+  if (typeof source === "string" && !source.isWellFormed()) {
+    throw new TaskError("a text of the task is not valid Unicode: it has an unpaired surrogate");
+  }
+  const bytes = typeof source === "string" ? new TextEncoder().encode(source) : new Uint8Array(source);
+  if (bytes.length > MOST_TASK_BYTES) throw new TaskError(`it is longer than ${MOST_TASK_BYTES} bytes`);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (text.trim() === "") throw new TaskError("it is empty");
+    return text;
+  } catch (error) {
+    throw error instanceof TaskError ? error : new TaskError("it is not JSON in UTF-8 (its bytes are no text)");
+  }
+}

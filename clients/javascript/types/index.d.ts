@@ -1,0 +1,246 @@
+/**
+ * Answers a task of shuffledp for one person, on their own device.
+ *
+ *     const client = await Client.open(text, { pin });
+ *     await client.send("dark");
+ */
+
+/** The epsilon and delta that a person allows who says nothing else: 10 and 0.01. */
+export declare const AT_MOST: readonly [number, number];
+
+/** How a person answers. */
+export interface Options {
+  /** The id that the task must have, as 64 hexadecimal digits. Required where the task is fetched from an address. */
+  pin?: string;
+  /** The epsilon and delta that this person allows; `AT_MOST` unless given. */
+  atMost?: readonly [number, number];
+  /**
+   * Where reports are kept, so that each task is answered once: in browsers the database of the page's origin, in Node
+   * the folder that the client in Python uses. In Node it may be the name of a folder.
+   */
+  journal?: Journal | string;
+  /** The secret or the one-time token, for tasks that ask for it. */
+  admission?: string;
+  /** Seconds that a server may take to answer; 30 unless given. */
+  timeout?: number;
+}
+
+/** Answers a task for one person, once. */
+export declare class Client {
+  private constructor();
+  /**
+   * Checks everything that a person checks before they answer: that it is the task that is pinned, that its parameters
+   * keep what it promises and this person allows, that it is open, and that it can be answered. Nothing is sent.
+   *
+   * @param task a task, the text or bytes of its file, or a URL to fetch it from
+   * @throws TaskError where it is no task, or not the one that is pinned
+   * @throws BrokenPromiseError where it gives less privacy than it claims, or than is allowed
+   * @throws RefusedError, UnreachableError where it is closed, is not open yet or cannot be fetched
+   * @throws ParameterError where an option is not one
+   */
+  static open(task: Task | string | Uint8Array | URL, options?: Options): Promise<Client>;
+  /** The task that is answered. */
+  readonly task: Task;
+  /** The promise, as it was computed here from the task's parameters. */
+  readonly promise: CheckedPromise;
+  /** Where reports are kept. */
+  readonly journal: Journal;
+  /** What became of this person's report: there is none, it is ready, it was taken, or it was refused for good. */
+  state(): Promise<"new" | "ready" | "sent" | "refused">;
+  /** Fetches the list of answers where the task keeps it elsewhere, and checks its fingerprint. */
+  loadAnswers(): Promise<void>;
+  /**
+   * Makes the report, enters it in the journal and shows this one time what is inside. Where there is one already, it
+   * is handed out, whatever the answer is now, and nobody can see what is inside.
+   */
+  prepare(value: unknown): Promise<Prepared>;
+  /** The report to send, which is durably in the journal before it is handed out. */
+  report(value: unknown): Promise<Uint8Array>;
+  /**
+   * Hands the report to the first shuffler; what failed before is sent again as the same bytes. No answer is null; one
+   * that the task does not list is counted as other.
+   *
+   * @throws UnreachableError where nothing is lost and the same call later sends the same bytes
+   * @throws RefusedError where that does not help; `reason` says why
+   * @throws DataError where the journal cannot be used
+   */
+  send(value: unknown): Promise<Receipt>;
+  /** Sends the report that the journal holds, without knowing the answer. */
+  sendKept(): Promise<Receipt>;
+}
+
+/** What a task promises, and what was computed from its parameters. */
+export interface CheckedPromise {
+  /** As the task claims. */
+  readonly epsilon: number;
+  /** As the task claims. */
+  readonly delta: number;
+  /** The delta that its parameters give at this epsilon. */
+  readonly reached: number;
+  /** Whether that is exact; otherwise it is an upper bound. */
+  readonly exact: boolean;
+}
+
+/** A report that is in the journal, and what is inside, if it was made just now. */
+export interface Prepared {
+  /** The messages, in the order in which they are sealed; null if the report was made before. */
+  messages: number[] | null;
+  /** The sealed report, as it is sent. */
+  report: Uint8Array;
+  /** The time in it, in seconds since 1970 and whole steps; null if the report was made before. */
+  time: number | null;
+  /** Whether the report was made before, so that the answer that was given now was not used. */
+  madeBefore: boolean;
+}
+
+/** The report is with the shuffler, durably: taken now, or already before, when nothing was sent. */
+export interface Receipt {
+  state: "sent" | "already sent";
+  /** Of the report that was sent now. */
+  bytes: number;
+  milliseconds: number;
+  /** Whether the report was made before, so that the answer that was given now was not used. */
+  madeBefore: boolean;
+}
+
+/** Reads a task; refuses whatever is not exactly as the wire format says. */
+export declare function readTask(source: Task | string | Uint8Array | ArrayBuffer): Promise<Task>;
+
+/** The fraction numerator / 2^power, in lowest terms, and the double that it is. */
+export interface Dyadic {
+  readonly numerator: bigint;
+  readonly power: number;
+  readonly value: number;
+}
+
+/** Clusters of messages: how many arrive of all people together, and how many of 2^40 have the size 1, 2, ... */
+export interface ClusterLaw {
+  readonly rate: Dyadic;
+  readonly sizeWeights: readonly number[];
+}
+
+/** The noise: coins of every value, which add a message to it or leave one out, or clusters of messages. */
+export type Law =
+  | { readonly kind: "coin"; readonly probability: Dyadic; readonly leavesOut: boolean }
+  | {
+      readonly kind: "clusters";
+      readonly laws: { readonly dummies: ClusterLaw } | { readonly pairs: ClusterLaw; readonly lone: ClusterLaw };
+    };
+
+/** A question, who may answer what, the noise, and the servers with their keys. */
+export declare class Task {
+  private constructor();
+  readonly version: number;
+  readonly question: string;
+  readonly answers:
+    | { readonly kind: "list"; readonly values: readonly string[] }
+    | { readonly kind: "range"; readonly start: number; readonly stop: number }
+    | { readonly kind: "listed-at"; readonly address: string; readonly sha256: string; readonly size: number };
+  readonly protocol: { readonly name: string; readonly parameters: Readonly<Record<string, unknown>> };
+  /** The noise, exactly. */
+  readonly law: Law;
+  /** What is claimed, as numbers. */
+  readonly guarantee: { readonly epsilon: number; readonly delta: number };
+  /** What is claimed, in the spelling of the task. */
+  readonly claim: { readonly epsilon: string; readonly delta: string };
+  /** Reports in a batch. */
+  readonly users: number;
+  /** How many of them are counted on for the noise. */
+  readonly honestUsers: number;
+  readonly mostMessages: number;
+  readonly opens: Date;
+  readonly closes: Date;
+  /** Steps of a report's time, in seconds. */
+  readonly timePrecision: number;
+  readonly admission: "anybody" | "secret" | "tokens";
+  readonly shufflers: readonly { readonly address: string; readonly key: string }[];
+  readonly analyzer: { readonly address: string; readonly key: string };
+  /** The SHA-256 of the canonical bytes. */
+  readonly id: Uint8Array;
+  /** The id in hexadecimal digits: what is pinned. */
+  readonly name: string;
+  readonly canonical: Uint8Array;
+  /** Places of answers: those of the task, (other) and (none). */
+  readonly values: number;
+  /** How many different messages there are. */
+  readonly alphabet: number;
+  /** Whether every report holds exactly `mostMessages`. */
+  readonly padded: boolean;
+  /** The number of a message that counts for nothing, in padded reports. */
+  readonly nothing: number;
+  /** How many different numbers messages can be, the one that counts for nothing included where there is one. */
+  readonly symbols: number;
+  /** The width of a message. */
+  readonly symbolBytes: number;
+  /** Bytes of a message in its layers, as the hop at this position opens it; at 0 as it is in a report. */
+  onionLength(position: number): number;
+  /** Bytes of the longest sealed report. */
+  readonly longestReport: number;
+  /** Whether the list of answers is here: in the task itself, or taken. */
+  readonly hasAnswers: boolean;
+  /** Takes the file that the list of answers is kept in, if it has the right fingerprint; `loadAnswers` fetches it. */
+  takeAnswers(content: Uint8Array): Promise<void>;
+  /** Where an answer is counted; every answer has a place. */
+  placeOf(answer: unknown): number;
+  /** The answer that is counted at a place. */
+  labelOf(place: number): string;
+  /** What a message stands for: one for an answer, or one less for it; null if it counts for nothing. */
+  meaningOf(message: number): { label: string; less: boolean } | null;
+}
+
+/** What a journal holds of one task; the bytes are there only until it is known what became of them. */
+export interface Entry {
+  kind: string;
+  /** The id of the task in hexadecimal digits. */
+  task: string;
+  state: "ready" | "sent" | "refused";
+  report: Uint8Array;
+  /** Of the report, while it is there. */
+  sha256: string;
+  reason: string | null;
+}
+
+/** Where reports are kept; the rules are in the wire format. Tasks are named by their id in hexadecimal digits. */
+export interface Journal {
+  /** What is known of a task; null if no report was made. What cannot be read is an error, never null. */
+  read(task: string): Promise<Entry | null>;
+  /**
+   * Enters a finished report durably, unless one is there already; gives the one that is there then. Of several at once
+   * exactly one enters its report.
+   */
+  keep(task: string, report: Uint8Array): Promise<Entry>;
+  /** Enters what became of a report, and drops its bytes; what was entered before stays. */
+  settle(task: string, state: "sent" | "refused", reason?: string | null): Promise<void>;
+}
+
+/** The journal of a browser, in its database, which all pages of one origin share. */
+export declare class IndexedDBJournal implements Journal {
+  constructor(name?: string);
+  readonly name: string;
+  read(task: string): Promise<Entry | null>;
+  keep(task: string, report: Uint8Array): Promise<Entry>;
+  settle(task: string, state: "sent" | "refused", reason?: string | null): Promise<void>;
+}
+
+/** Base of every error that is thrown on purpose. No message holds a person's value. */
+export declare class ShuffledpError extends Error {}
+/** A parameter is not one; the message says what would work. */
+export declare class ParameterError extends ShuffledpError {}
+/** Something that was read cannot be used, such as a journal. */
+export declare class DataError extends ShuffledpError {}
+/** A file that is no task, or another one than is pinned. */
+export declare class TaskError extends DataError {}
+/** A task that gives less privacy than it claims, or than somebody allows: do not answer. */
+export declare class BrokenPromiseError extends DataError {}
+/** A report that is not taken; sending it again alone does not help. */
+export declare class RefusedError extends DataError {
+  constructor(message: string, reason: string);
+  /** A word of the servers' refusals, such as "closed". */
+  readonly reason: string;
+}
+/** A report could not be handed over now: nothing is lost, and the same bytes are sent later. */
+export declare class UnreachableError extends ShuffledpError {
+  constructor(message: string, reason?: string | null);
+  /** A word of the servers' refusals, where the server said one. */
+  readonly reason: string | null;
+}
