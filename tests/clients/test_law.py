@@ -1,0 +1,182 @@
+"""A million randomizations by the client in JavaScript, one person at a time, against the laws that are accounted for.
+
+Every report is taken apart into the noise of each place, which must have its law at every place, and all of them
+together that of independent ones. Each comparison fails on a correct client with a probability of at most 1e-6
+(tests/oracles/goodness.py); the browser's and Node's randomness cannot be seeded, so runs differ.
+"""
+
+import json
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from scipy.stats import poisson
+
+from shuffledp.collection.pages.assets import client_folder
+from shuffledp.collection.task import exact
+from shuffledp.noise.binomial import round_up_to_grid
+from tests.clients.programs import run_script
+from tests.collection.task.test_number_of_messages import noisy_task
+from tests.node import run_node
+from tests.oracles.goodness import FALSE_FAILURE_RATE, law_p_value, p_value
+
+PEOPLE = {
+    "hist": 300_000,
+    "hist-unbiased": 200_000,
+    "dummy": 200_000,
+    "dummy-poisson": 200_000,
+    "sparse": 50_000,
+    "sparse-best": 50_000,
+}
+"""A million in all; reports of the last two are the longest."""
+
+CONTROL = 40_000
+PLACES = 5
+NOBODY = 255
+"""What stands behind the messages of a report that is shorter than the longest."""
+
+
+def reports_of(plain, people):
+    """The messages of people with each answer in turn, a row for each person, as one call for each person made them."""
+    each = [{"task": plain, "place": place, "people": people // PLACES} for place in range(PLACES)]
+    drawn = run_node(str(client_folder() / "test" / "draws.mjs"), given=json.dumps(each).encode())
+    return np.frombuffer(drawn, np.uint8).reshape(PLACES, people // PLACES, plain["most_messages"])
+
+
+def scaled(plain, factor):
+    """The same task with its probabilities and rates times a factor."""
+    parameters = {}
+    for name, written in plain["protocol"]["parameters"].items():
+        if isinstance(written, str):
+            parameters[name] = exact.written(round_up_to_grid(factor * exact.read(written, name=name)))
+        else:
+            parameters[name] = written | {"rate": exact.written(factor * exact.read(written["rate"], name=name))}
+    return plain | {"protocol": plain["protocol"] | {"parameters": parameters}}
+
+
+def own_message(task, place):
+    return task.protocol.kinds * place
+
+
+def noise_of(task, reports):
+    """How much noise there is of each kind: a row for each person, without their own messages."""
+    rows = []
+    for place, sent in enumerate(reports):
+        counts = np.stack([(sent == message).sum(axis=1) for message in range(task.alphabet)], axis=1)
+        counts[:, own_message(task, place)] -= 1
+        rows.append(counts)
+    noise = np.concatenate(rows)
+    if task.protocol.kinds == 2:  # a pair is one of both kinds
+        noise[:, 1::2] -= noise[:, 0::2]
+    return noise
+
+
+def laws_of(task):
+    """The law of one person's noise of each kind, in the order of `noise_of`."""
+    plain = json.loads(task.canonical)["protocol"]
+    name, noise = plain["name"], plain["parameters"]
+    if name in ("hist", "hist-unbiased"):
+        missing = exact.read(noise["missing_probability"], name=name)
+        return [np.array([missing, 1 - missing])] * PLACES
+    if name == "dummy":
+        chance = exact.read(noise["dummy_probability"], name=name)
+        return [np.array([1 - chance, chance])] * PLACES
+    if name == "dummy-poisson":
+        rate = exact.read(noise["dummies"]["rate"], name=name) / task.users
+        return [poisson.pmf(np.arange(task.most_messages), rate)] * PLACES
+    protocol = task.protocol
+    return [law.share(1, of=task.users).window.pmf for law in (protocol.pairs, protocol.lone)] * PLACES
+
+
+def together(noise, laws):
+    """p-value of all kinds at once: whether there is any of each, which are independent."""
+    cells = (noise > 0) @ (1 << np.arange(len(laws)))
+    any_of = [1 - law[0] / law.sum() for law in laws]
+    chances = [
+        prod(chance if there else 1 - chance for chance, there in zip(any_of, reversed(which), strict=True))
+        for which in product([False, True], repeat=len(laws))
+    ]
+    return p_value(np.bincount(cells, minlength=len(chances)), np.array(chances))
+
+
+def p_values(task, reports):
+    noise, laws = noise_of(task, reports), laws_of(task)
+    return [*(law_p_value(noise[:, kind], 0, law) for kind, law in enumerate(laws)), together(noise, laws)]
+
+
+def own_places(task, reports):
+    """p-values of where each own message is, in reports of the most frequent length in which it is there once."""
+    lengths = (reports != NOBODY).sum(axis=2)
+    usual = np.bincount(lengths[lengths > 1]).argmax()
+    found = []
+    for place, sent in enumerate(reports):
+        own = sent == own_message(task, place)
+        ranks = own[(own.sum(axis=1) == 1) & (lengths[place] == usual)].argmax(axis=1)
+        found.append(law_p_value(ranks, 0, np.full(usual, 1 / usual)))
+    return found
+
+
+def test_they_are_a_million():
+    assert sum(PEOPLE.values()) == 10**6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PEOPLE)
+def test_messages_have_the_accounted_law(name):
+    task = noisy_task(name)
+    reports = reports_of(json.loads(task.canonical), PEOPLE[name])
+    assert reports[reports != NOBODY].max() < task.symbols
+    assert ((reports != NOBODY).all()) == task.padded
+    assert min(p_values(task, reports)) > FALSE_FAILURE_RATE
+    assert min(own_places(task, reports)) > FALSE_FAILURE_RATE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [0.7, 1.3])
+@pytest.mark.parametrize("name", PEOPLE)
+def test_too_little_and_too_much_noise_is_noticed(name, factor):
+    """The negative controls, of the same client with other parameters."""
+    task = noisy_task(name)
+    reports = reports_of(scaled(json.loads(task.canonical), factor), CONTROL)
+    assert max(p_values(task, reports)) < FALSE_FAILURE_RATE
+
+
+DRAW_MUCH = """
+import { ClusterSampler } from "./src/cluster_sampler.js";
+import { readNumber } from "./src/exact.js";
+import { SIZE_GRID } from "./src/parameters.js";
+import { SYSTEM } from "./src/randomness.js";
+for (const mean of asked.means) {
+  const clusters = new ClusterSampler({ rate: readNumber(mean, "rate"), sizeWeights: [SIZE_GRID] }, 10, 10);
+  results[mean] = Array.from({ length: asked.people }, () => clusters.draw(10_000, SYSTEM).length);
+}
+"""
+
+
+@pytest.mark.slow
+def test_much_noise_has_the_law_of_all_its_parts():
+    """A Poisson number of a large mean is drawn as a sum of several; one of a mean that is 5 % less is the control."""
+    drawn = run_script(DRAW_MUCH, {"means": ["99", "101", "250"], "people": 10_000})
+    for mean, numbers in drawn.items():
+        law, less = (poisson.pmf(np.arange(600), factor * int(mean)) for factor in (1, 0.95))
+        assert law_p_value(np.array(numbers), 0, law) > FALSE_FAILURE_RATE
+        assert law_p_value(np.array(numbers), 0, less) < FALSE_FAILURE_RATE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hist", "dummy-poisson"])
+def test_messages_in_order_are_noticed(name):
+    task = noisy_task(name)
+    reports = np.sort(reports_of(json.loads(task.canonical), CONTROL), axis=2)
+    assert min(own_places(task, reports)) < FALSE_FAILURE_RATE
+
+
+def test_noise_that_is_the_same_everywhere_is_noticed():
+    """Of a right law at each place: only all of them together tell."""
+    task = noisy_task("dummy")
+    (law,) = {tuple(law) for law in laws_of(task)}
+    rng = np.random.default_rng(4)
+    noise = np.repeat(rng.choice(2, p=law, size=(CONTROL, 1)), PLACES, axis=1)
+    assert law_p_value(noise[:, 0], 0, np.array(law)) > FALSE_FAILURE_RATE
+    assert together(noise, laws_of(task)) < FALSE_FAILURE_RATE
