@@ -15,7 +15,7 @@ from shuffledp import Release, private_histogram
 from shuffledp.bars.axes import draw_bars
 from shuffledp.cli.demo import population
 from shuffledp.report.drawing import in_our_style, new_figure, save_figure
-from shuffledp.report.page import headline
+from shuffledp.report.parts import headline
 
 PATH = ROOT / "docs" / "figures" / "report.png"
 _WIDTH, _TOP = 9.4, 2.3  # inches: of the page, as in the report, and of all that stands above the bars
@@ -57,7 +57,7 @@ def _draw_top(axes: Any, release: Release, bars: int) -> None:
     axes.text(0, 1.83, under, size=10, color=_SOFT, va="top")
     cards = headline(release)
     width = _WIDTH / len(cards)
-    for place, (number, words) in enumerate(cards.items()):
+    for place, (number, words) in enumerate(cards):
         left = place * width
         box = FancyBboxPatch(
             (left + 0.05, 0.5), width - 0.25, 0.97, boxstyle="round,pad=0.05", facecolor=_CARD, edgecolor="none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
@@ -86,6 +87,11 @@ _LARGEST_POWER = 10**300
 def counted(number: int, thing: str, *, things: str | None = None) -> str:
     """A number of things, with the noun in the right form: 1 value, 2 values."""
     return f"{readable(number)} {thing if number == 1 else things or thing + 's'}"
+
+
+def moment(time: datetime) -> str:
+    """A time in UTC, to the minute, as people read it."""
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def in_paragraphs(parts: Mapping[str, str]) -> str:

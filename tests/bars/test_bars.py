@@ -76,24 +76,44 @@ def test_labels_in_html_stay_text():
 
 def test_bars_in_html_are_as_long_as_their_numbers():
     page = read_page(html_bars(rows(1000, 250, reach=0), column="v"))
-    widths = [attributes["style"] for tag, attributes in page.seen if attributes.get("class") == "bar"]
-    assert [float(re.findall(r"width:([\d.]+)%", style)[0]) for style in widths] == [100, 25]
+    bars = [attributes for attributes in page.attributes("rect") if attributes["class"] == "bar"]
+    assert [(bar["x"], bar["width"]) for bar in bars] == [("0", "100.00%"), ("0", "25.00%")]
     assert {"1,000", "250", "250 to 250"} <= set(page.texts)
+
+
+def test_intervals_in_html_lie_where_their_numbers_do():
+    """A line across from the lower end to the upper one, and a short one at each end."""
+    drawn = html_bars([Row("a", 900.0, 800, 1000), Row("b", 300.0, 250, 350)], column="v")
+    lines = [line for line in read_page(drawn).attributes("line") if line["class"] == "reach"]
+    places = [(line["x1"], line["x2"]) for line in lines]
+    assert places[:3] == [("80.00%", "100.00%"), ("80.00%", "80.00%"), ("100.00%", "100.00%")]
+    assert places[3:] == [("25.00%", "35.00%"), ("25.00%", "25.00%"), ("35.00%", "35.00%")]
+
+
+@pytest.mark.parametrize("counts", [(1000, 250), (1e6, 300, 200, 100), (5,), (-2.0,), ()])
+def test_nothing_in_html_needs_a_style_attribute_or_a_script(counts):
+    """A strict content security policy forbids both; what is drawn is hidden from those who read aloud."""
+    page = read_page(html_bars(rows(*counts), column="v"))
+    names = {name for _, attributes in page.seen for name in attributes}
+    assert "style" not in names
+    assert not [name for name in names if name.startswith("on")]
+    assert {attributes["aria-hidden"] for attributes in page.attributes("svg")} == {"true"}
 
 
 def test_numbers_of_an_axis_do_not_touch():
     """Ten million and a million are neighbours on this axis; on a telephone only one of them has room."""
     text = html_bars(rows(2e7, 6e4, 5e4, 4e4), column="v")
-    marks = re.findall(r'<span class="(\w+)" style="left:([\d.]+)%">([\d,]+)</span>', text)
+    marks = re.findall(r'<text x="([\d.]+)%" y="1em" text-anchor="(\w+)">([\d,]+)</text>', text)
     ends = 0.0
-    for kind, place, number in marks:
+    for place, anchor, number in marks:
         width = 2.3 * len(number)
-        begin = float(place) - {"first": 0, "middle": width / 2, "last": width}[kind]
+        begin = float(place) - {"start": 0, "middle": width / 2, "end": width}[anchor]
         assert begin >= ends
         ends = begin + width
     assert len(marks) >= 2
 
 
+@pytest.mark.slow
 def test_axes_are_drawn_on_and_returned():
     from matplotlib.figure import Figure
 

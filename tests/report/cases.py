@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def _months():
 CASES = {
     "one value": lambda: private_histogram(["a"] * 1000, **GUARANTEE),
     "two values": lambda: private_histogram(["a"] * 1000 + ["b"] * 300, **GUARANTEE, evaluate=True),
-    "no value": lambda: private_histogram(["a"] * 30, **GUARANTEE),
+    "no value": lambda: private_histogram(map(str, range(3000)), **GUARANTEE),  # one person each: far too few
     "heavy": _heavy,
     "long labels": lambda: private_histogram(
         ["Donaudampfschifffahrtsgesellschaft" * 5] * 900 + ["many words " * 20] * 800 + ["https://a.b/c?d" * 9] * 700,
@@ -93,4 +93,28 @@ CASES = {
     ),
     "one ordered label": lambda: _in_order(np.array([4000]), labels=["always"]),
 }
-"""How to make each, by name."""
+CASES = {name: cache(make) for name, make in CASES.items()}
+"""How to make each, by name; once, since nobody changes a release."""
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "</style></svg></table><svg onload=alert(1)>",
+    "&lt;b&gt; &amp;",
+    "\u202eright to left\u202c שלום עולם",
+    "👩‍👩‍👧‍👦🏳️‍🌈",
+    "x" * 8000,
+    "word " * 1600,
+    "Z" + "\u0301\u0302\u0303\u0304" * 30 + "algo",
+    "日本語のとても長いラベル" * 20,
+)
+"""Labels that would run as a program, break the page, leave their line or cover others."""
+
+
+@cache
+def hostile():
+    """A release of them all, in a column with such a name."""
+    data = [label for at, label in enumerate(HOSTILE) for _ in range(3000 - 200 * at)]
+    column = f"{HOSTILE[1]} {HOSTILE[8]}"
+    return private_histogram({column: data}, column=column, **GUARANTEE)

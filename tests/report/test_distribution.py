@@ -44,6 +44,7 @@ def test_the_chart_says_where_the_median_is(release):
     assert max(numbers) <= 340
 
 
+@pytest.mark.slow
 def test_the_page_has_the_quantiles_that_were_asked_for():
     usual, asked = page(CASES["ages"]()), page(CASES["months"]())
     for share in ("5 %", "25 %", "50 %", "75 %", "95 %"):
@@ -55,6 +56,7 @@ def test_the_page_has_the_quantiles_that_were_asked_for():
     assert "How people are distributed" not in page(CASES["two values"]())
 
 
+@pytest.mark.slow
 def test_rows_of_quantiles_hold_the_truth():
     rows = quantile_rows(CASES["ages"]().estimate, [0.5])
     assert rows == [("50 %", rows[0][1], rows[0][2])]

@@ -1,7 +1,8 @@
 """A histogram as an HTML table with bars: real text, no scripts, readable on any background and in any width.
 
 Numbers and labels are text of the page, so that they are as large on a telephone as anywhere else and can be read
-aloud; only the lengths of the bars are drawn. Colours follow those of the text around.
+aloud; only the lengths of the bars are drawn, as SVG whose attributes are shares of the width: a style attribute is
+what a strict content security policy forbids. Colours follow those of the text around.
 """
 
 from __future__ import annotations
@@ -26,22 +27,18 @@ BAR_STYLE = """
 .shuffledp table.bars th, .shuffledp table.bars td { padding: .14em .5em .14em 0; border: 0; text-align: right;
   font-weight: normal; white-space: nowrap; vertical-align: middle; background: none; }
 .shuffledp table.bars th:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
-  max-width: 18em; }
+  max-width: 18em; overflow: clip; overflow-clip-margin: .3em; }
 .shuffledp table.bars td.drawn, .shuffledp table.bars th.drawn { width: 55%; min-width: 6em; padding-right: .9em; }
 .shuffledp table.bars thead th { opacity: .72; font-size: .85em; }
 .shuffledp table.bars td.ends { opacity: .8; font-size: .88em; }
-.shuffledp .track { position: relative; height: 1.15em; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.shuffledp .track i { position: absolute; display: block; }
-.shuffledp .track .bar { left: 0; top: .1em; bottom: .1em; background: #5b8dc9; border-radius: 0 2px 2px 0; }
-.shuffledp .track .reach { top: .3em; bottom: .3em; border: 0 solid currentColor; border-width: 0 1.5px; min-width: 3px;
-  background: linear-gradient(currentColor, currentColor) center / 100% 1.5px no-repeat; }
-.shuffledp .track .line { top: -.3em; bottom: -.3em; width: 1px; background: currentColor; opacity: .14; }
-.shuffledp .scale { position: relative; height: 2.6em; font-size: .84em; opacity: .8; text-align: left; }
-.shuffledp .scale span { position: absolute; top: 0; transform: translateX(-50%); }
-.shuffledp .scale span.first { transform: none; }
-.shuffledp .scale span.last { transform: translateX(-100%); }
-.shuffledp .scale b { position: absolute; top: 1.3em; left: 0; right: 0; font-weight: normal; white-space: normal;
-  line-height: 1.15; }
+.shuffledp svg.track, .shuffledp svg.scale { display: block; width: 100%; max-width: none; overflow: visible; }
+.shuffledp svg.track { height: 1.15em; }
+.shuffledp .track .bar { fill: var(--bar, #5b8dc9); }
+.shuffledp .track .reach { stroke: currentColor; stroke-width: 1.5px; }
+.shuffledp .track .line { stroke: currentColor; stroke-width: 1px; opacity: .14; }
+.shuffledp svg.scale { height: 1.4em; font-size: .84em; opacity: .8; }
+.shuffledp .scale text { fill: currentColor; }
+.shuffledp .unit { font-size: .84em; opacity: .8; text-align: left; white-space: normal; line-height: 1.15; }
 @media (max-width: 600px) {
   .shuffledp table.bars, .shuffledp table.bars tbody, .shuffledp table.bars tfoot { display: block; }
   .shuffledp table.bars thead { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
@@ -59,19 +56,21 @@ BAR_STYLE = """
 def html_bars(bars: Sequence[Bar], *, column: str, width: int = 60) -> str:
     """A table of all bars on one axis; labels longer than `width` are shortened."""
     scale = Scale.of(bars)
-    places = [100 * scale.place(mark) for mark in scale.marks]
-    lines = "".join(f'<i class="line" style="left:{place:.2f}%"></i>' for place in places)
+    lines = "".join(_upright(scale.place(mark), "line", top=-30) for mark in scale.marks)
     rows = "".join(
-        f'<tr><th scope="row"><bdi>{escape(shown(bar.label, width=width))}</bdi></th>'
-        f'<td class="drawn"><div class="track" aria-hidden="true">{lines}{_drawn(bar, scale)}</div></td>'
-        f'<td>{people(bar.count)}</td><td class="ends">{interval(bar)}</td></tr>\n'
+        f'<tr role="row"><th scope="row" role="rowheader"><bdi>{escape(shown(bar.label, width=width))}</bdi></th>'
+        f'<td class="drawn" role="presentation"><svg class="track" aria-hidden="true">{lines}{_drawn(bar, scale)}</svg>'
+        f'</td><td role="cell">{people(bar.count)}</td><td class="ends" role="cell">{interval(bar)}</td></tr>\n'
         for bar in bars
     )
+    # roles are said, since some browsers forget them where a narrow screen shows the rows as lines
     return (
-        f'<table class="bars">\n<thead><tr><th scope="col"><bdi>{escape(shown(column))}</bdi></th>'
-        '<th class="drawn"></th><th scope="col">people</th><th scope="col">interval</th></tr></thead>\n'
-        f'<tbody>\n{rows}</tbody>\n<tfoot aria-hidden="true"><tr><th></th><td class="drawn"><div class="scale">'
-        f"{_marks(scale)}<b>{scale.name}</b></div></td><td></td><td></td></tr></tfoot>\n</table>"
+        '<table class="bars" role="table">\n<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">'
+        f'<bdi>{escape(shown(column))}</bdi></th><td class="drawn" role="presentation"></td>'
+        '<th scope="col" role="columnheader">people</th><th scope="col" role="columnheader">interval</th></tr>'
+        f'</thead>\n<tbody role="rowgroup">\n{rows}</tbody>\n<tfoot aria-hidden="true"><tr><th></th><td class="drawn">'
+        f'<svg class="scale" aria-hidden="true">{_marks(scale)}</svg><div class="unit">{scale.name}</div></td><td></td>'
+        "<td></td></tr></tfoot>\n</table>"
     )
 
 
@@ -80,19 +79,23 @@ def _marks(scale: Scale) -> str:
     found, free = [], 0.0
     for mark in scale.marks:
         text, place = f"{mark:,.10g}", 100 * scale.place(mark)
-        kind = "first" if place < _EDGE else "last" if place > 100 - _EDGE else "middle"
+        anchor = "start" if place < _EDGE else "end" if place > 100 - _EDGE else "middle"
         width = _PERCENT_PER_DIGIT * len(text)
-        begin = place - {"first": 0.0, "middle": width / 2, "last": width}[kind]
+        begin = place - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
         if begin >= free:
-            found.append(f'<span class="{kind}" style="left:{place:.2f}%">{text}</span>')
+            found.append(f'<text x="{place:.2f}%" y="1em" text-anchor="{anchor}">{text}</text>')
             free = begin + width + _PERCENT_PER_DIGIT
     return "".join(found)
 
 
 def _drawn(bar: Bar, scale: Scale) -> str:
     """The estimate as a bar, and the interval as a line with ends."""
-    end, low, high = (100 * scale.place(people) for people in (bar.count, bar.low, bar.high))
-    return (
-        f'<i class="bar" style="width:{end:.2f}%"></i>'
-        f'<i class="reach" style="left:{low:.2f}%;width:{max(high - low, 0):.2f}%"></i>'
-    )
+    end, low, high = (scale.place(people) for people in (bar.count, bar.low, bar.high))
+    across = f'<line class="reach" x1="{low:.2%}" y1="50%" x2="{high:.2%}" y2="50%"/>'
+    bar_itself = f'<rect class="bar" x="0" y="9%" width="{end:.2%}" height="82%" rx="1.5"/>'
+    return bar_itself + across + _upright(low, "reach", top=26) + _upright(high, "reach", top=26)
+
+
+def _upright(place: float, kind: str, *, top: int) -> str:
+    """A line from `top` to as far from the bottom, in per cent of the height, at a place from 0 to 1."""
+    return f'<line class="{kind}" x1="{place:.2%}" y1="{top}%" x2="{place:.2%}" y2="{100 - top}%"/>'

@@ -16,11 +16,11 @@ _MOST_MARKS = 5
 _FEWEST_MARKS = 3
 
 CHART_STYLE = """
-svg.chart { width: 100%; max-width: 560px; height: auto; display: block; color: inherit; overflow: visible; }
+svg.chart { width: 100%; max-width: 440px; height: auto; display: block; color: inherit; overflow: visible; }
 svg.chart text { font-size: 12px; fill: currentColor; }
 svg.chart .grid { stroke: currentColor; stroke-opacity: .16; stroke-width: 1; }
 svg.chart .line { fill: none; stroke: var(--line-of-chart, #2f6db3); stroke-width: 2; stroke-linejoin: round; }
-svg.chart .band { fill: #5b8dc9; fill-opacity: .4; stroke: none; }
+svg.chart .band { fill: var(--bar, #5b8dc9); fill-opacity: .4; stroke: none; }
 svg.chart .mark { stroke: var(--mark, #c2410c); stroke-width: 1.4; stroke-dasharray: 5 4; }
 svg.chart .dot { fill: var(--mark, #c2410c); }
 svg.chart text.mark { fill: var(--mark, #c2410c); stroke: var(--paper, none); stroke-width: 4px; paint-order: stroke;

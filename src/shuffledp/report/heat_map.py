@@ -1,7 +1,8 @@
 """A histogram of two columns as a heat map: a table of the page itself, and a picture on axes of matplotlib.
 
 In the page, numbers are text, so that they can be read aloud, and the colours are mixed with those of the page, light
-or dark. On a narrow screen the table scrolls sideways in its frame, with the names of the rows in sight; a
+or dark; a cell has one of a number of shades as its class, since a style attribute is what a strict content security
+policy forbids. On a narrow screen the table scrolls sideways in its frame, with the names of the rows in sight; a
 sentence and a shadow at the edge say that there is more.
 """
 
@@ -22,6 +23,9 @@ MOST_ROWS, MOST_COLUMNS = 25, 12
 
 _STRONGEST = 62
 """Per cent of colour in the largest cell: with more, letters in the colour of the page could not be read."""
+
+_SHADES = 31
+"""Of a cell: each is two per cent of colour stronger than the one before, which nobody can tell apart."""
 
 _NUMBERS_UP_TO = 12
 """Columns of a picture in which the numbers are written."""
@@ -51,7 +55,11 @@ HEAT_STYLE = """
 .shuffledp .heat-map .sum { border-left: 1px solid var(--rule, currentColor); border-radius: 0; }
 @media (max-width: 600px) { .shuffledp .heat-map tbody th { max-width: 6.5em; } }
 @media screen and (max-width: 600px) { .shuffledp .sideways { display: block; } }
-"""
+""" + "".join(
+    f".shuffledp .heat-map .shade-{shade} {{ background: color-mix(in srgb, var(--bar, #5b8dc9) "
+    f"{_STRONGEST * shade / _SHADES:.0f}%, transparent); }}\n"
+    for shade in range(1, _SHADES + 1)
+)
 
 
 def can_be_mapped(estimate: Estimate) -> bool:
@@ -97,11 +105,16 @@ def _cells(table: CrossTable, row: int, largest: float) -> str:
         if np.isnan(count):
             cells.append(f'<td class="unsure" title="not shown: at most {high:,}">-</td>')
             continue
-        share = _STRONGEST * max(count, 0.0) / largest
-        kind = ' class="unsure"' if low <= 0 else ""
-        colour = f"background:color-mix(in srgb, #5b8dc9 {share:.0f}%, transparent)"
-        cells.append(f'<td{kind} style="{colour}" title="{low:,} to {high:,}">{round(count):,}</td>')
+        kinds = " ".join(kind for kind in (_shade(count / largest), "unsure" if low <= 0 else "") if kind)
+        named = f' class="{kinds}"' if kinds else ""
+        cells.append(f'<td{named} title="{low:,} to {high:,}">{round(count):,}</td>')
     return "".join(cells)
+
+
+def _shade(share: float) -> str:
+    """The class of a cell that holds this share of the largest one; none for what is close to nothing."""
+    shade = round(_SHADES * share)
+    return f"shade-{shade}" if shade > 0 else ""
 
 
 def caption(estimate: Estimate, table: CrossTable) -> str:

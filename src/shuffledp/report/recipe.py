@@ -13,8 +13,8 @@ _LONGEST_EDGES = 400
 
 
 def call(release: Release) -> str:
-    """The function with its options; empty where they are not known."""
-    if not release.asked:
+    """The function with its options; empty where they are not known, or people were asked by a task."""
+    if not release.asked or "task" in release.asked:
         return ""
     options = {name: repr(value) for name, value in release.asked.items() if name != "domain"}
     if "domain" in release.asked:
