@@ -5,6 +5,7 @@ import math
 import re
 import shlex
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,14 @@ def test_the_table_of_reasons_is_that_of_the_code():
     assert said == [[f"`{reason}`", str(int(reason.status)), str(reason.again), reason.meaning] for reason in Reason]
 
 
+@cache
+def all_commands():
+    return typer.main.get_command(app)
+
+
 def command_of(words):
     """The command that some words call, and what follows its name."""
-    command = typer.main.get_command(app)
+    command = all_commands()
     while words and hasattr(command, "commands"):
         name, *words = words
         assert name in command.commands, f"there is no command {name}"

@@ -57,6 +57,7 @@ def test_a_body_that_does_not_end_is_given_up():
     assert reason_of(request, 5, seconds=0.01) is Reason.UNAVAILABLE
 
 
+@pytest.mark.slow
 def test_what_arrives_gives_more_time_and_only_that():
     """Parts that each bring the time for the next one, and as many that do not."""
 

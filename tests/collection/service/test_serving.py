@@ -44,6 +44,7 @@ class Application:
         return PlainTextResponse(f"{len(body)} {self.ended}")
 
 
+@pytest.mark.slow
 def test_a_server_says_little_about_itself():
     application = Application()
     with served(application.app) as address:
@@ -70,6 +71,7 @@ def self_signed(path):
     return Certificate(certificate=path / "certificate.pem", key=path / "key.pem")
 
 
+@pytest.mark.slow
 def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path):
     certificate = self_signed(tmp_path)
     certificate.check()
@@ -83,6 +85,7 @@ def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path):
             httpx.get(address)  # whoever does not know who signed it
 
 
+@pytest.mark.slow
 def test_a_stop_finishes_the_requests_under_way_and_then_the_application():
     application = Application()
     server = served(application.app)

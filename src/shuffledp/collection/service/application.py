@@ -20,11 +20,14 @@ from shuffledp.errors import DataError
 Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 
 
-def application(routes: Sequence[Route], *, lifespan: Lifespan) -> Starlette:
-    """An application whose refusals are problem documents, and whose unexpected errors tell nobody anything."""
+def application(routes: Sequence[Route], *, lifespan: Lifespan, around: Sequence[Middleware] = ()) -> Starlette:
+    """An application whose refusals are problem documents, and whose unexpected errors tell nobody anything.
+
+    What is `around` it sees the answers to those, too.
+    """
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Unexpected)],
+        middleware=[*around, Middleware(Unexpected)],
         exception_handlers={Refused: on_refused, HTTPException: on_http_error},
         lifespan=lifespan,
     )

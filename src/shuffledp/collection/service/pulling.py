@@ -7,9 +7,11 @@ follow. Asked again before it is acknowledged, a batch is the same bytes, so wha
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -32,6 +34,12 @@ _MOST_BYTES = 1 << 24
 """Of a list of batches: two hundred thousand of them."""
 
 
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Checks those of hops, against the usual authorities or those of SSL_CERT_FILE, which are read once."""
+    return httpx.create_ssl_context()
+
+
 class UpstreamError(DataError):
     """The hop upstream cannot be reached, refuses, or sends something else than it should.
 
@@ -48,7 +56,7 @@ class Upstream:
 
     def __init__(self, address: str, token: str, *, client: httpx.Client | None = None, pause: float = 0.5) -> None:
         self._address = address.rstrip("/")
-        self._client = client or httpx.Client(timeout=_TIMEOUT)
+        self._client = client or httpx.Client(timeout=_TIMEOUT, verify=_certificates())
         self._headers = {"authorization": f"Bearer {token}"}
         self._pause = pause
 

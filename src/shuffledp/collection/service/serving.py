@@ -88,9 +88,11 @@ def serve(
 
 
 @contextmanager
-def served(app: ASGIApp, *, host: str = "127.0.0.1", certificate: Certificate | None = None) -> Iterator[str]:
-    """Serves in a thread of this process, at a port that the system chooses; gives the address."""
-    with listening(host, 0) as listener:
+def served(
+    app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0, certificate: Certificate | None = None
+) -> Iterator[str]:
+    """Serves in a thread of this process, at a port that the system chooses unless it is given; gives the address."""
+    with listening(host, port) as listener:
         started = threading.Event()
         server = Server(config_of(app, certificate), started.set)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
