@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from shuffledp.cli import serving
-from shuffledp.cli.options import option, whole_number
+from shuffledp.cli.options import flag, option, whole_number
 
 EXAMPLE = r"""
 shuffledp shuffler --task theme.task.json --key shuffler.key \
@@ -38,6 +38,10 @@ def shuffler(
         Path | None,
         option("FILE", "Hashes of one-time tokens, one per line, if the task asks for them.", panel=_ADMISSION),
     ] = None,
+    page: Annotated[
+        bool,
+        flag("--page", "Serve a page, at /, that asks people in their browsers.", panel=serving.NETWORK),
+    ] = False,
     host: serving.Host = "127.0.0.1",
     workers: Annotated[
         int, option("NUMBER", "Processes that take reports.", panel=serving.NETWORK, parser=whole_number)
@@ -72,6 +76,7 @@ def shuffler(
         admission_hashes=admission_hashes,
         workers=workers,
         most_per_second=most_per_second,
+        page=page,
     )
     options.check()
     serve(options.app, port=port, host=host, workers=workers, certificate=tls)

@@ -265,6 +265,7 @@ def statistic_of(orders):
     return sum((orders[order] - expected) ** 2 / expected for order in permutations(range(5)))
 
 
+@pytest.mark.slow
 def test_the_order_is_uniform_over_the_whole_batch():
     """Fails wrongly once in a million times."""
     store = InMemory(2400)

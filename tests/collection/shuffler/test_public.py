@@ -89,6 +89,7 @@ def test_nobody_is_told_how_many_messages_a_report_holds(tmp_path):
     assert asyncio.run(told(1)) == asyncio.run(told(2))
 
 
+@pytest.mark.slow
 def test_healthy(tmp_path):
     (answer,) = answers(settings_for(tmp_path, KEPT), "/health")
     assert (answer.status_code, answer.json()) == (200, {"state": "ok"})
@@ -141,6 +142,7 @@ def fuzzed(tmp_path_factory):
         yield client, f"{address}/v1/tasks/{TASK.name}"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=BODIES, authorization=HEADERS)
 def test_whatever_is_sent_there_is_a_reason(fuzzed, body, authorization):
@@ -171,6 +173,7 @@ def test_whatever_is_asked_for_nobody_sees_an_error(fuzzed, method, path):
 AGENT = "an-agent-that-nobody-else-has/17.3"
 
 
+@pytest.mark.slow
 def test_nothing_that_is_written_says_who_sent_what(tmp_path, capfd):
     """Taken, refused and failing requests of somebody whose address, agent and token are searched for everywhere."""
     options = settings_for(tmp_path, KEPT)

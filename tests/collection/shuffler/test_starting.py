@@ -302,6 +302,7 @@ def test_a_key_of_two_tasks_is_told_in_the_log(tmp_path, capsys):
     assert "one key is used by several tasks" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [(), ("one",)])
 def test_that_nobody_has_a_token_is_told_at_the_start_and_in_public(tmp_path, tokens, capsys):
     folder = Folder(tmp_path, admission="tokens")

@@ -9,6 +9,7 @@ from functools import partial
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +19,7 @@ from shuffledp.collection.service.background import Background, Work
 from shuffledp.collection.service.logs import log, log_error
 from shuffledp.collection.shuffler.amiss import no_tokens
 from shuffledp.collection.shuffler.closing import Closing
+from shuffledp.collection.shuffler.cross_origin import CrossOrigin
 from shuffledp.collection.shuffler.endpoints import Endpoints
 from shuffledp.collection.shuffler.group_commit import GroupCommit
 from shuffledp.collection.shuffler.refusals import Refusals
@@ -40,9 +42,20 @@ def make_app(settings: Settings) -> Starlette:
             Route(f"{task}/batches/{{batch}}", of_task(endpoints.acknowledge), methods=["DELETE"]),
             Route("/health", beside.show_health, methods=["GET"]),
             Route("/metrics", endpoints.show_metrics, methods=["GET"]),
+            *_page(settings),
         ],
         lifespan=beside.running,
+        around=[Middleware(CrossOrigin)],
     )
+
+
+def _page(settings: Settings) -> list[Route]:
+    """The page that asks, if there is to be one; what it loads is read only then."""
+    if not settings.page:
+        return []
+    from shuffledp.collection.asking.routes import routes
+
+    return routes([served.task for served in settings.served if served.position == 0])
 
 
 @dataclass

@@ -40,6 +40,7 @@ class Options:
     admission_hashes: Path | None = None
     workers: int = 1
     most_per_second: float | None = None
+    page: bool = False
 
     def check(self) -> None:
         """Refuses what cannot work: tasks, keys, tokens, the store; also a task that does not keep its promise."""
@@ -76,6 +77,7 @@ class Options:
             served=served,
             store=open_report_store(self.store),
             next_hops=Accepted.of(self.next_hashes, name="--next"),
+            page=self.page,
             most_per_second=self.most_per_second and self.most_per_second / self.workers,
             background=number == 0,
             owns_store=True,
@@ -113,6 +115,8 @@ class Options:
             raise ParameterError("--admission-hashes is given, but no task of this shuffler asks for one-time tokens")
         if (self.upstream is not None or self.token is not None) and not any(each.position for each in served):
             raise ParameterError("--upstream and --token are for later shufflers: this one is the first of its tasks")
+        if self.page and all(each.position for each in served):
+            raise ParameterError("--page is for the first shuffler, to which people send: this one takes no reports")
         if self.workers > 1 and any(each.position for each in served):
             raise ParameterError(
                 "--workers are for the first shuffler, which takes reports: a later one has nothing to share"

@@ -1,0 +1,153 @@
+// The answers of a task as choices: radio buttons, with a field to find one where they are many, a field for numbers.
+import { OTHER } from "/client/src/answers.js";
+
+/** More radio buttons than this are not read; the others are found by typing. */
+const MOST_SHOWN = 40;
+
+/** As many numbers as a row of choices has room for. */
+const MOST_NUMBERS = 12;
+
+const form = /** @type {HTMLFormElement} */ (document.getElementById("answer"));
+const fieldset = /** @type {HTMLFieldSetElement} */ (document.getElementById("answers"));
+
+/** @typedef {import("/client/src/index.js").Task} Task */
+
+/**
+ * The answer that a choice stands for, when it is needed: null for none, undefined if it is not whole yet.
+ * @typedef {() => string | null | undefined} Meaning
+ */
+
+/** What each radio button stands for; nothing of it is in the page. @type {WeakMap<Element, Meaning>} */
+const meanings = new WeakMap();
+
+/** Says what is missing where something is written that is no answer, and leads there; undefined where nothing is. */
+let unfinished = /** @type {() => string | undefined} */ (() => undefined);
+
+/**
+ * Puts the choices into the form.
+ * @param {Task} task its answers must be here
+ */
+export function showAnswers(task) {
+  const legend = /** @type {HTMLElement} */ (fieldset.querySelector("legend"));
+  legend.textContent = task.question;
+  const size = task.values - 2;
+  const { answers } = task;
+  const shown = answers.kind === "range" && size > MOST_NUMBERS ? numberField(answers) : choices(task, size);
+  const others = [
+    choice("Another answer", () => OTHER).label,
+    choice("I would rather not say", () => null).label,
+  ];
+  fieldset.replaceChildren(legend, ...shown, ...others);
+  return { chosen, missing, forget: () => form.reset() };
+}
+
+/** What to do where nothing is chosen. */
+function missing() {
+  return unfinished() ?? "Choose an answer first, or that you would rather not say.";
+}
+
+/** What is chosen, if anything is. */
+function chosen() {
+  const radio = fieldset.querySelector("input[type=radio]:checked");
+  const meaning = radio && meanings.get(radio);
+  const value = meaning ? meaning() : undefined;
+  return value === undefined ? null : { value };
+}
+
+/**
+ * A radio button in a label with its words.
+ * @param {string} text
+ * @param {Meaning} meaning
+ */
+function choice(text, meaning) {
+  const label = element("label", { className: "choice" });
+  const radio = element("input", { type: "radio", name: "choice" });
+  meanings.set(radio, meaning);
+  label.append(radio, element("span", { textContent: text, dir: "auto" }));
+  return { label, radio };
+}
+
+/** @param {Task} task @param {number} size */
+function choices(task, size) {
+  const texts = Array.from({ length: size }, (_, place) => String(task.labelOf(place)));
+  if (size <= MOST_SHOWN) return texts.map((text) => choice(text, () => text).label);
+  const list = element("div", { className: "choices" });
+  const found = element("p", { className: "soft", role: "status" });
+  const field = element("input", { type: "search", autocomplete: "off", spellcheck: false });
+  const wanted = `Find your answer among ${size.toLocaleString("en")}`;
+  const label = element("label", { className: "field", textContent: wanted });
+  label.append(field);
+  const fill = () => {
+    const typed = folded(field.value);
+    const matching = texts.filter((text) => folded(text).includes(typed));
+    const kept = [...list.children].filter((each) => each.querySelector(":checked"));
+    const keptTexts = kept.map((each) => each.textContent);
+    const fresh = matching.slice(0, MOST_SHOWN).filter((text) => !keptTexts.includes(text));
+    list.replaceChildren(...kept, ...fresh.map((text) => choice(text, () => text).label));
+    found.textContent = inWords(matching.length);
+  };
+  field.addEventListener("input", fill);
+  field.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(fill));
+  fill();
+  return [label, found, list];
+}
+
+/** @param {number} number */
+function inWords(number) {
+  if (number === 0) return "None of the answers has this in it. Choose “Another answer” if yours is not listed.";
+  const all = number.toLocaleString("en");
+  return number > MOST_SHOWN ? `The first ${MOST_SHOWN} of ${all}: type to find others.` : `${all} found.`;
+}
+
+/** Text as people look for it: small letters, without accents. @param {string} text */
+function folded(text) {
+  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().trim();
+}
+
+/** @param {{start: number, stop: number}} range */
+function numberField({ start, stop }) {
+  const last = stop - 1;
+  const between = `a whole number from ${start.toLocaleString("en")} to ${last.toLocaleString("en")}`;
+  const inputMode = start < 0 ? "text" : "numeric";
+  const field = element("input", { type: "text", inputMode, autocomplete: "off", spellcheck: false });
+  const note = element("p", { id: "number-note", className: "soft", role: "status" });
+  field.setAttribute("aria-describedby", note.id);
+  const written = () => (/^-?[0-9]+$/.test(field.value.trim()) ? String(Number(field.value)) : undefined);
+  const own = choice("The number above", written);
+  const label = element("label", { className: "field", textContent: `Your answer, ${between}` });
+  label.append(field);
+  const type = `Type ${between}, in the digits 0 to 9.`;
+  /** @param {string} text */
+  const tell = (text) => {
+    note.textContent = text;
+    note.className = text ? "warning" : "soft";
+    field.setAttribute("aria-invalid", String(text !== ""));
+  };
+  field.addEventListener("input", () => {
+    own.radio.checked = field.value.trim() !== "";
+    const number = written();
+    const outside = number !== undefined && (Number(number) < start || Number(number) > last);
+    const none = own.radio.checked && number === undefined && field.value.trim() !== "-";
+    tell(outside ? `This is not ${between}, and counts as another answer.` : none ? type : "");
+  });
+  form.addEventListener("reset", () => tell(""));
+  unfinished = () => {
+    if (!own.radio.checked) return undefined;
+    field.focus();
+    return type;
+  };
+  return [label, note, own.label];
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} kind
+ * @param {Record<string, unknown>} properties
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+function element(kind, { role, ...properties }) {
+  const made = Object.assign(document.createElement(kind), properties);
+  if (role) made.setAttribute("role", String(role));
+  return made;
+}

@@ -1,0 +1,245 @@
+// The page that asks: the client in this browser checks the task, makes the report, shows it, and sends it.
+// What somebody answers stays in the memory of this page until the report is made, and is nowhere afterwards.
+import { Client, IndexedDBJournal } from "/client/src/index.js";
+import { agreed, forgetAgreement, noteAgreement } from "./agreement.js";
+import { showAnswers } from "./answers.js";
+import { checkClaims, checkedInWords } from "./claims.js";
+import { Retrying } from "./retrying.js";
+import { forgetReport, showReport } from "./showing.js";
+import { follow } from "./standing.js";
+import { show } from "./states.js";
+import { isInsecure, whatIsMissing } from "./support.js";
+
+/** What a client that never sends shows, at tasks that let in only some: the right word is asked for on sending. */
+const NOTHING_TO_SHOW = "-";
+
+/** Milliseconds that a timer can count at most: a longer pause would be none. */
+const LONGEST_PAUSE = 2 ** 31 - 1;
+
+const main = /** @type {HTMLElement} */ (document.querySelector("main"));
+const name = String(main.dataset.task);
+const address = `/v1/tasks/${name}`;
+const admission = /** @type {HTMLInputElement | null} */ (document.getElementById("admission"));
+
+/**
+ * What there is once the task was checked and its answers are here: the client, and the choices in the form.
+ * @type {{client: Client, answers: ReturnType<typeof showAnswers>} | null}
+ */
+let checked = null;
+let making = false;
+let sending = false;
+/** The SHA-256 of the report that this visitor was shown. */
+let looked = "";
+
+const retrying = new Retrying(again, (when) => {
+  if (checked !== null) show("kept", { when }, { quietly: true });
+});
+
+/** Goes on where it stopped. */
+function again() {
+  return checked === null ? start() : send();
+}
+
+/** From the beginning, also after a failure. */
+async function start() {
+  show("starting");
+  if (isInsecure()) return show("insecure");
+  const why = await whatIsMissing();
+  if (why) return show("unsupported", { why });
+  try {
+    const entry = await new IndexedDBJournal().read(name);
+    const found = await opened(entry);
+    if (found === null) return;
+    checkClaims(main, found.task);
+    checkedInWords(found.promise);
+    await found.loadAnswers();
+    checked = { client: found, answers: showAnswers(found.task) };
+    retrying.stop();
+    await showStanding();
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/**
+ * A client of the task of this page, which checks id and promise; null where a visitor can only be told that it is
+ * over.
+ * @param {{state: string} | null} entry
+ */
+async function opened(entry) {
+  try {
+    return await Client.open(new URL(address, location.href), { pin: name, admission: NOTHING_TO_SHOW });
+  } catch (error) {
+    if (meaningOf(error).reason !== "closed" || entry === null) throw error;
+    show(entry.state === "sent" ? "already" : "closed-kept", { closes: time("closes") });
+    return null;
+  }
+}
+
+/** Shows what the journal of this browser says of this task. @returns {Promise<void>} */
+async function showStanding() {
+  if (checked === null) return;
+  const entry = await checked.client.journal.read(name);
+  forgetReport(); // another page may have sent it
+  if (entry === null) return show("new");
+  if (entry.state === "sent") return show("already");
+  if (entry.state === "refused" || agreed(name) === entry.sha256) return await send();
+  await showMade(checked.client.task, { messages: null, report: entry.report });
+}
+
+/**
+ * @param {import("/client/src/index.js").Task} task
+ * @param {{messages: number[] | null, report: Uint8Array}} prepared without messages if it was made before
+ * @param {{moves?: boolean}} [how]
+ */
+async function showMade(task, prepared, how = {}) {
+  looked = await showReport(task, prepared);
+  show("made", {}, how);
+}
+
+/** Makes the report of what is chosen, keeps it, and shows it this one time. */
+async function make() {
+  if (checked === null) return;
+  const { client, answers } = checked;
+  const missing = /** @type {HTMLElement} */ (document.getElementById("missing"));
+  const chosen = answers.chosen();
+  missing.hidden = chosen !== null;
+  missing.textContent = chosen === null ? answers.missing() : "";
+  if (chosen === null || making) return;
+  making = true;
+  try {
+    if ((await client.state()) !== "new") {
+      answers.forget();
+      return await showStanding();
+    }
+    forgetAgreement(name); // whatever was agreed to, it was another report
+    navigator.storage?.persist?.().catch(() => {}); // a browser that clears it would let somebody answer twice
+    const prepared = await client.prepare(chosen.value);
+    answers.forget();
+    await showMade(client.task, prepared, { moves: true });
+  } catch (error) {
+    failed(error);
+  } finally {
+    making = false;
+  }
+}
+
+/** Sends what the journal holds: the same bytes, however often. @returns {Promise<void>} */
+async function send() {
+  if (sending || checked === null) return;
+  const { client } = checked;
+  sending = true;
+  document.body.setAttribute("aria-busy", "true");
+  try {
+    const shown = admission === null ? undefined : admission.value.trim() || NOTHING_TO_SHOW;
+    const sender = admission === null ? client : await Client.open(client.task, { pin: name, admission: shown });
+    const entry = await client.journal.read(name);
+    if (entry?.state === "ready" && ![looked, agreed(name)].includes(entry.sha256)) return await showStanding();
+    if (entry !== null) noteAgreement(name, entry.sha256);
+    const receipt = await sender.sendKept();
+    retrying.stop();
+    forgetAgreement(name);
+    forgetReport();
+    if (admission !== null) admission.value = "";
+    const { bytes, milliseconds } = receipt;
+    show(
+      receipt.state === "sent" ? "sent" : "already",
+      { bytes: bytes.toLocaleString("en"), milliseconds: Math.ceil(milliseconds).toLocaleString("en") },
+      { moves: true },
+    );
+  } catch (error) {
+    failed(error);
+  } finally {
+    sending = false;
+    document.body.removeAttribute("aria-busy");
+  }
+}
+
+/**
+ * Says what went wrong, and what becomes of it. What can no longer be sent is nowhere on the page.
+ * @param {unknown} error
+ */
+function failed(error) {
+  const { kind, reason, why } = meaningOf(error);
+  const moves = { moves: true };
+  if (reason === "not-yet-open" && checked === null) return waitForOpening();
+  if (reason === "closed") return over();
+  if (kind === "UnreachableError") {
+    const when = retrying.later();
+    // the client's advice is for whoever sends by hand; this page does it by itself
+    const told = why.replace(/:? nothing is lost, send it again later$/i, "").replace(/^http/, "the server http");
+    const filled = { why: `${sentence(told)}.`, when };
+    return checked === null ? show("unavailable", filled) : show("kept", filled, moves);
+  }
+  retrying.stop();
+  if (reason === "not-admitted" || (kind === "ParameterError" && admission !== null)) {
+    return show("not-admitted", { why: `${sentence(why)}.` }, moves);
+  }
+  forgetAgreement(name);
+  forgetReport();
+  if (kind === "RefusedError") return show("refused", { why: `${sentence(why)}.` }, moves);
+  if (kind === "BrokenPromiseError" || kind === "TaskError") return show("broken", { why }, moves);
+  if (kind === "DataError") return show("no-journal", { why }, moves);
+  show("failed", { why }, moves);
+}
+
+/**
+ * What can be read from whatever was thrown; errors of the client have a reason where a server said one.
+ * @param {unknown} error
+ */
+function meaningOf(error) {
+  const { name: kind, reason, message } = /** @type {Record<string, unknown>} */ (Object(error));
+  return { kind, reason, why: String(message ?? error).replace(/\.$/, "") };
+}
+
+/** @param {string} text that begins with a small letter */
+function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The time is over; whoever had pressed "send" is told that it came too late. */
+function over() {
+  const late = agreed(name) !== null;
+  retrying.stop();
+  forgetAgreement(name);
+  forgetReport();
+  show(late ? "closed-kept" : "closed", { closes: time("closes") }, { moves: true });
+}
+
+function waitForOpening() {
+  show("not-open", { opens: time("opens") });
+  const pause = Date.parse(String(main.dataset.opens)) - Date.now();
+  setTimeout(start, Math.min(Math.max(1000, pause + 1000), LONGEST_PAUSE));
+}
+
+/** @param {"opens" | "closes"} which a moment of the task, as this device writes it */
+function time(which) {
+  const options = /** @type {const} */ ({ dateStyle: "medium", timeStyle: "short" });
+  return new Date(String(main.dataset[which])).toLocaleString(undefined, options);
+}
+
+/** What another page of this browser may have done meanwhile. */
+async function lookAgain() {
+  if (document.hidden || sending || checked === null) return;
+  if (!["new", "made", "kept"].includes(String(main.dataset.shows))) return;
+  const before = main.dataset.shows === "new" ? "new" : "ready";
+  if ((await checked.client.state().catch(() => before)) !== before) await showStanding().catch(failed);
+}
+
+/** @param {string} id @param {() => void} act */
+function onSubmit(id, act) {
+  document.getElementById(id)?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    act();
+  });
+}
+
+onSubmit("answer", make);
+onSubmit("send", send);
+for (const button of document.querySelectorAll("[data-does=again]")) button.addEventListener("click", again);
+document.addEventListener("visibilitychange", lookAgain);
+window.addEventListener("pagehide", forgetReport); // also where the browser keeps the page for going back to it
+window.addEventListener("pageshow", (event) => event.persisted && showStanding().catch(failed));
+window.addEventListener("online", () => retrying.now());
+follow(address, () => ["new", "made"].includes(String(main.dataset.shows)) && !sending && over());
+start();

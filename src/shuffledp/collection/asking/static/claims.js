@@ -1,0 +1,29 @@
+// The promise, computed on this device, beside what the page says of it.
+import { shareAtMost } from "/client/src/curve/words.js";
+import { BrokenPromiseError } from "/client/src/errors.js";
+
+/** Of the delta that was computed: enough to see that it is another number than the one that is promised. */
+const DIGITS = 3;
+
+/**
+ * Refuses a page that says something else than the task: what a visitor read would not be what they agree to.
+ * @param {HTMLElement} main
+ * @param {import("/client/src/task.js").Task} task
+ */
+export function checkClaims(main, task) {
+  const { epsilon, delta } = task.guarantee;
+  if (Number(main.dataset.epsilon) !== epsilon || Number(main.dataset.delta) !== delta) {
+    throw new BrokenPromiseError("this page says other figures than the task itself");
+  }
+  const question = /** @type {HTMLElement} */ (document.getElementById("question"));
+  question.textContent = task.question;
+}
+
+/** @param {{epsilon: number, reached: number, exact: boolean}} promise */
+export function checkedInWords({ epsilon, reached }) {
+  const line = /** @type {HTMLElement} */ (document.getElementById("checked"));
+  line.textContent =
+    `Checked on this device: the noise that the task asks for gives delta at most ${shareAtMost(reached, DIGITS)} ` +
+    `at epsilon ${epsilon}, so the promise is kept.`;
+  line.className = "good";
+}

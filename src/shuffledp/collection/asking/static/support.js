@@ -1,0 +1,32 @@
+// What a browser needs for a report: a page that may encrypt, X25519, and a place to keep the report.
+
+/** Whether the page came in a way in which browsers do not let it encrypt. */
+export function isInsecure() {
+  return !window.isSecureContext;
+}
+
+/** In words what is missing; null if nothing is. */
+export async function whatIsMissing() {
+  try {
+    await crypto.subtle.generateKey("X25519", false, ["deriveBits"]);
+  } catch {
+    return "X25519";
+  }
+  return (await canKeep()) ? null : "a place to keep it (IndexedDB)";
+}
+
+/** Whether something can be kept: in some private windows the place is there and cannot be opened. */
+function canKeep() {
+  return new Promise((resolve) => {
+    try {
+      const asked = indexedDB.open("shuffledp-page-try");
+      asked.onsuccess = () => {
+        asked.result.close();
+        resolve(true);
+      };
+      asked.onerror = asked.onblocked = () => resolve(false);
+    } catch {
+      resolve(false);
+    }
+  });
+}

@@ -1,0 +1,227 @@
+"""What the page that asks says, for each state that a visitor can be in.
+
+`{name}` in a sentence is filled in on the visitor's device: figures and reasons that only the device knows.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+from shuffledp.collection.task import Task
+from shuffledp.collection.task.words import duration
+from shuffledp.words import moment, readable, share_at_most, shown
+
+
+class State(NamedTuple):
+    """A state of the visitor: the title, the sentences, and the button if there is something to do."""
+
+    title: str
+    sentences: tuple[str, ...]
+    button: str = ""
+    tone: str = "note"
+
+
+STATES = {
+    "starting": State(
+        "Checking the promise on this device",
+        ("This takes a moment. Nothing is sent by it.",),
+    ),
+    "insecure": State(
+        "This browser cannot seal an answer here",
+        (
+            "The page was opened over http from another machine, and browsers encrypt only on pages that came over "
+            "https, or from the same machine. Nothing was asked of you and nothing was sent.",
+            "Open it over https, or use the command at the end of this page.",
+        ),
+        tone="warning",
+    ),
+    "unsupported": State(
+        "This browser is missing something",
+        (
+            "Your answer would be sealed with X25519 and kept in this browser until it is sent, and here {why} is "
+            "missing. Nothing was sent.",
+            "A current Chromium, Edge, Firefox or Safari has both, outside of some private windows. Or use the command "
+            "at the end of this page.",
+        ),
+        tone="warning",
+    ),
+    "unavailable": State(
+        "The server does not answer",
+        ("{why} Nothing was asked of you yet, and nothing is lost. It is tried again by itself ({when}).",),
+        button="Try again",
+        tone="warning",
+    ),
+    "broken": State(
+        "Do not answer: the promise is not kept",
+        (
+            "What the task says about privacy was computed on this device, and it is not true, or weaker than this "
+            "page lets you agree to: {why}.",
+            "There is nothing to fill in here, for that reason.",
+        ),
+        tone="open",
+    ),
+    "not-open": State(
+        "Not open yet",
+        ("Answers are taken from {opens} on. This page opens by itself then.",),
+    ),
+    "closed": State(
+        "Closed",
+        (
+            "Answers were taken until {closes}. Whatever was in no complete group by then is deleted unread.",
+            "No report was sent from this device.",
+        ),
+    ),
+    "closed-kept": State(
+        "Closed before your report could be sent",
+        ("Answers were taken until {closes}. Your report came too late: it was not taken, and counts for nothing.",),
+        tone="warning",
+    ),
+    "kept": State(
+        "Not sent yet, and kept on this device",
+        (
+            "{why}",
+            "Your report is kept here, sealed. The same bytes are sent again by themselves while this page is open "
+            "({when}), and when you come back to it. They count once, however often they are sent.",
+        ),
+        button="Send now",
+        tone="warning",
+    ),
+    "not-admitted": State(
+        "Not let in",
+        (
+            "{why}",
+            "Your report is kept here, sealed. Give the right one below and send the same bytes again.",
+        ),
+        tone="warning",
+    ),
+    "refused": State(
+        "Refused for good",
+        (
+            "{why}",
+            "The report is dropped, and no other is made on this device: a second one would tell more about you.",
+        ),
+        tone="open",
+    ),
+    "no-journal": State(
+        "This browser's notes cannot be read",
+        (
+            "Whether you have answered before is noted in this browser, and its note cannot be read or written: {why}.",
+            "No report is made without it, since a second one would tell more about you.",
+        ),
+        tone="open",
+    ),
+    "failed": State(
+        "Something went wrong on this page",
+        ("{why}. If a report was made, it is kept in this browser; open the page again to see.",),
+        button="Try again",
+        tone="open",
+    ),
+    "sent": State(
+        "Your answer counts",
+        (
+            "The first shuffler has your report, and has said that it is on its disk: {bytes} bytes, in "
+            "{milliseconds} ms.",
+            "It cannot be taken back, and nobody can tell it from the others. This device has forgotten what you "
+            "answered; it only remembers that you did.",
+        ),
+        tone="good",
+    ),
+    "already": State(
+        "You have answered on this device",
+        (
+            "Nothing more is sent: one answer for one device and browser. A second draw of noise would tell more "
+            "about you.",
+        ),
+        tone="good",
+    ),
+}
+
+
+def who_asks(task: Task) -> str:
+    """Who publishes, for how many people at a time, and until when."""
+    return (
+        f"Asked by whoever runs {shown(task.analyzer.address, width=80)}, which publishes how many people gave each "
+        f"answer, for {readable(task.users)} people at a time. Open from {moment(task.opens)} to "
+        f"{moment(task.closes)}. One answer for one device: on a shared one, the first answer counts."
+    )
+
+
+def one_in(chance: str) -> str:
+    """A chance as people say it, never smaller than it is."""
+    return f"1 in {int(1 / Fraction(chance)):,}"
+
+
+def how_it_is_hidden(task: Task) -> str:
+    """What happens to an answer, before any figure."""
+    return (
+        f"Every person's device draws made-up messages at random, and the messages of {readable(task.users)} people "
+        "are mixed before anybody can open one. So nobody can tell which were sent by you, nor which were made up, and "
+        "nobody ever holds your answer with your name or address beside it."
+    )
+
+
+def what_the_figures_mean(task: Task) -> str:
+    """Epsilon and delta, said to the person."""
+    factor = share_at_most(math.exp(task.guarantee.epsilon), digits=3)
+    return (
+        f"Whatever you answer, the chance of anything that could be published is at most {factor} times what it would "
+        f"be had you answered anything else, plus at most {share_at_most(task.guarantee.delta)}. Not hidden: that you "
+        "took part, and what is true of many people together."
+    )
+
+
+def what_each_sees(task: Task) -> list[tuple[str, str, str]]:
+    """Each server: what it is, its address, and what it sees."""
+    number = "the same number from everybody" if task.padded else "a random number, as likely for any answer"
+    first = (
+        f"takes reports. It sees your network address, how many sealed messages came ({number}), and the time in steps "
+        f"of {duration(task.time_precision)}. It cannot open a message."
+    )
+    again = "mixes once more. It sees sealed messages of a whole group, not where they came from."
+    last = "opens and counts the messages of a whole group, mixed. It does not see who sent which."
+    shufflers = [
+        (
+            "The shuffler" if len(task.shufflers) == 1 else f"Shuffler {at + 1}",
+            shown(place.address, width=80),
+            again if at else first,
+        )
+        for at, place in enumerate(task.shufflers)
+    ]
+    return [*shufflers, ("The analyzer", shown(task.analyzer.address, width=80), last)]
+
+
+def who_would_have_to(task: Task) -> str:
+    """Whose working together would undo it."""
+    number = len(task.shufflers)
+    mixers = "the shuffler" if number == 1 else f"all {number} shufflers"
+    rest = "" if number == 1 else " As long as one shuffler keeps to itself, the others and the analyzer learn no more."
+    return (
+        f"To read your messages and know that they are yours, the analyzer and {mixers} would have to work together."
+        f"{rest} A shuffler that drops everybody but you, and makes up the rest, would nearly learn your answer too: "
+        "no system that mixes messages prevents that."
+    )
+
+
+WHO_SERVES_THIS = (
+    "Whoever serves this page, the first shuffler, could serve another program that sends your answer as it is, and "
+    "nothing on a page can show you that it does not. To do without them, use your own copy of the client, and compare "
+    "the id of the task with what others were given: it stands for question, answers, noise, servers and keys."
+)
+
+WHO_SHOWS_RESULTS = (
+    "They are on a page of the analyzer: whoever opens it shows the analyzer a network address, as with every page, "
+    "and no answer."
+)
+
+FIXED = (
+    "This report is now fixed. Drawing again until you like it would take away the noise that protects you, so this "
+    "device keeps these bytes, and sends these or none."
+)
+
+NO_SCRIPT = (
+    "This page needs JavaScript: your answer is randomized and sealed by a program on your own device, so that it "
+    "never reaches a server as it is. Nothing can be sent without it. The command at the end of this page does the "
+    "same."
+)

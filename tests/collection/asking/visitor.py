@@ -1,0 +1,87 @@
+"""Somebody with a browser of their own, and everything that it sends or complains about."""
+
+import hashlib
+from contextlib import contextmanager
+
+EVERYTHING_KEPT = """async () => {
+  const database = await new Promise((resolve) => {
+    const asked = indexedDB.open("shuffledp");
+    asked.onsuccess = () => resolve(asked.result);
+  });
+  const journal = await new Promise((resolve) => {
+    const asked = database.transaction("reports").objectStore("reports").getAll();
+    asked.onsuccess = () => resolve(asked.result);
+  });
+  return { journal: journal.map((entry) => ({ ...entry, report: new TextDecoder("latin1").decode(entry.report) })),
+    local: { ...localStorage }, session: { ...sessionStorage }, cookies: document.cookie, address: location.href,
+    state: history.state };
+}"""
+
+
+class Visitor:
+    """A page, and what it asked for."""
+
+    def __init__(self, context):
+        self.context, self.page = context, context.new_page()
+        self.requests, self.complaints = [], []
+        context.on("request", lambda request: self.requests.append(request))
+        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+        context.on("console", self._hear)
+
+    def _hear(self, message):
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def visit(self, address, shows="new"):
+        self.page.goto(address)
+        return self.until(shows)
+
+    def until(self, shows):
+        """Waits until the page shows a state."""
+        self.page.locator(f'main[data-shows="{shows}"]').wait_for(timeout=20_000)
+        return self
+
+    def notice(self, state):
+        """The words of a state."""
+        return " ".join(self.page.locator(f'[data-state="{state}"]').inner_text().split())
+
+    def choose(self, label):
+        self.page.get_by_label(label, exact=True).check()
+        return self
+
+    def make(self):
+        self.page.get_by_role("button", name="Make my report").click()
+        return self.until("made")
+
+    def send(self):
+        self.page.get_by_role("button", name="Send my report").click()
+
+    @property
+    def shown_hash(self):
+        """The SHA-256 of the report, as the page shows it."""
+        return self.page.locator("#sealed-hash").inner_text()
+
+    @property
+    def posted(self):
+        """The SHA-256 of everything that was posted."""
+        return [hashlib.sha256(each.post_data_buffer).hexdigest() for each in self.requests if each.method == "POST"]
+
+    @property
+    def everything_kept(self):
+        """Whatever the browser keeps for the page."""
+        return self.page.evaluate(EVERYTHING_KEPT)
+
+    @property
+    def width(self):
+        """How wide the content is, and how wide the window."""
+        return self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+
+
+@contextmanager
+def visiting(browser, **more):
+    """A visitor whom this browser does not know, on a telephone unless said otherwise."""
+    context = browser.new_context(**({"viewport": {"width": 390, "height": 844}} | more))
+    try:
+        yield Visitor(context)
+    finally:
+        context.close()
