@@ -40,6 +40,13 @@ def test_a_folder_that_does_not_exist(tmp_path):
     assert result == (3, "", "shuffledp keys new: none/s.key cannot be written: No such file or directory\n")
 
 
+@pytest.mark.parametrize("which", [["new"], ["token"], ["tokens", "--number", "5", "--hashes", "h"]])
+def test_a_folder_is_no_file(tmp_path, which):
+    result = keys(tmp_path, *which, "--out", ".")
+    assert result.returncode == 2
+    assert "--out must be a file, and . is a folder: add the name of a file to it\n" in result.stderr
+
+
 def test_only_the_hash_of_a_token_is_printed(tmp_path):
     made = keys(tmp_path, "token", "--out", "t", "--json")
     token = read_secret(tmp_path / "t").strip()

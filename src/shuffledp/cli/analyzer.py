@@ -18,11 +18,18 @@ _CHAIN = "The shuffler before"
 
 def analyzer(
     task: serving.Tasks,
-    key: Annotated[list[Path], option("FILE", "The analyzer's private key of a task; may be repeated.", name="--key")],
     store: Annotated[str, option("URL", "Where tallies and releases are kept: a file (SQLite), or postgresql://...")],
     port: serving.Port,
     ledger: Annotated[Path, option("FILE", "The ledger that each task is entered in before its first release.")],
-    token: Annotated[Path, option("FILE", "The token that the last shuffler knows the hash of.")],
+    key: Annotated[
+        list[Path] | None,
+        option("FILE", "The analyzer's private key of a task; may be repeated. Without one releases are only shown."),
+    ] = None,
+    token: Annotated[Path | None, option("FILE", "The token that the last shuffler knows the hash of.")] = None,
+    operator: Annotated[
+        list[str] | None,
+        option("HASH", "Hash of a token with which the operator signs in to the console; may be repeated."),
+    ] = None,
     upstream: Annotated[
         str | None, option("URL", "The last shuffler, if not at its address in the task.", panel=_CHAIN)
     ] = None,
@@ -45,10 +52,10 @@ def analyzer(
 
     A batch counts once, whatever is interrupted. One with too few messages
     is refused, since noise is missing. Each task is entered in the ledger
-    once, before its first release can be seen. Releases are at
-    /v1/tasks/ID/releases, as JSON, CSV, Arrow or a page. SIGTERM or Ctrl-C
-    stops it in good order. Logs are lines of JSON on stderr, without
-    anything about anybody.
+    once, before its first release can be seen. Its console is at /: the
+    releases for everybody and, with --operator, what goes on for whoever
+    has the token. SIGTERM or Ctrl-C stops it in good order. Logs are lines
+    of JSON on stderr, without anything about anybody.
     """
     from shuffledp.collection.analyzer.starting import Options
     from shuffledp.collection.service.serving import serve
@@ -56,7 +63,7 @@ def analyzer(
     tls = serving.certificate_of(certificate, certificate_key)
     options = Options(
         tasks=task,
-        keys=key,
+        keys=key or (),
         store=store,
         ledger=ledger,
         token=token,
@@ -64,6 +71,7 @@ def analyzer(
         answers=answers or (),
         joined=join,
         processes=processes,
+        operators=operator or (),
     )
     options.check()
     serve(options.app, port=port, host=host, certificate=tls)

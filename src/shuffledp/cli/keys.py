@@ -30,6 +30,7 @@ def new(out: Out, json: given.Json = False) -> None:
     """
     from shuffledp.collection.envelope.keys import KeyPair, write_key
 
+    _refuse_folder(out)
     pair = KeyPair.generate()
     note_written(write_key(pair, out))
     if json:
@@ -39,14 +40,16 @@ def new(out: Out, json: given.Json = False) -> None:
 
 
 def token(out: Out, json: given.Json = False) -> None:
-    """Make a token with which the next hop fetches batches, and print its SHA-256.
+    """Make a token for the next hop or for the console's operator, and print its SHA-256.
 
-    The hop before is started with --next and the SHA-256, which tells nobody the token; whoever fetches batches is
-    given the file with --token.
+    The SHA-256 tells nobody the token. A shuffler is started with it and --next: whoever fetches its batches is given
+    the file with --token. An analyzer is started with it and --operator: whoever has the file can sign in to its
+    console.
     """
     from shuffledp.collection.envelope.keys import write_secret
     from shuffledp.collection.service.tokens import hash_of, new_token
 
+    _refuse_folder(out)
     made = new_token()
     note_written(write_secret(out, made))
     if json:
@@ -72,6 +75,7 @@ def tokens(
 
     if not 1 <= number <= _MOST_TOKENS:
         raise ParameterError(f"--number must be from 1 to {_MOST_TOKENS:,}, got {number}")
+    _refuse_folder(out)
     refuse_repeated([out, hashes])
     refuse_existing_secret(out)
     keep_existing([hashes], force=force)
@@ -113,6 +117,11 @@ def destroy(
         raise ParameterError(f"nothing was destroyed: add --yes to destroy {file}")
     destroying.destroy(file)
     print_sentence(f"{file} was overwritten and deleted. Copies that a backup or a drive keeps are yours to destroy.")
+
+
+def _refuse_folder(out: Path) -> None:
+    if out.is_dir():
+        raise ParameterError(f"--out must be a file, and {out} is a folder: add the name of a file to it")
 
 
 def _waiting(task: Task, store: str) -> str:

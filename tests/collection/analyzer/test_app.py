@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 
 import anyio
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 from shuffledp import Ledger
 from shuffledp.collection.analyzer.collecting import LIMIT
+from shuffledp.collection.analyzer.formats import headers_for
+from shuffledp.collection.service.making import BUSY, MOST_AT_ONCE
 from shuffledp.collection.task import task_of
 from shuffledp.errors import DataError
 from shuffledp.jobs.release import Release
@@ -66,6 +69,15 @@ def test_releases_in_every_format(tmp_path, kept, upstream):
         assert json.loads(table.schema.metadata[b"shuffledp"])["asked"]["task"] == kept.task.name
         page = await asked.get("/releases/1.html")
         assert "nobody held the data" in page.text
+        assert ": how many people gave each answer</h1>" in page.text
+        assert "private_histogram(" not in page.text  # which would not know what was asked
+        assert page.headers["content-security-policy"].startswith(
+            "default-src 'none'; script-src 'none'; style-src 'sha"
+        )
+        assert page.headers["content-security-policy"] == headers_for("html")["content-security-policy"]
+        assert "form-action 'none'" in page.headers["content-security-policy"]
+        for answer in (found, csv, arrow, page):
+            assert answer.headers["x-content-type-options"] == "nosniff"
         for which in ("0", "3", "latest.txt", "-1", "1.json.csv", "x", "9" * 12):
             missing = await asked.get(f"/releases/{which}")
             assert missing.status_code == 404
@@ -128,6 +140,91 @@ def test_nothing_of_a_batch_is_visible_before_it_is_released(tmp_path, kept, ups
     ask(settings_for(tmp_path, kept, upstream, ledger=ledger), test)
 
 
+def counting(monkeypatch, store, verb):
+    """What a verb of the store is asked for from now on."""
+    asked, usual = [], getattr(store, verb)
+    monkeypatch.setattr(store, verb, lambda *given: asked.append(given) or usual(*given))
+    return asked
+
+
+def test_a_file_is_made_once_however_often_somebody_asks(tmp_path, kept, upstream, monkeypatch):
+    """And what it is made of is read once; JSON is what was kept, and is kept nowhere else."""
+    settings = settings_for(tmp_path, kept, upstream)
+    read, usual = [], Release.from_json
+    monkeypatch.setattr(Release, "from_json", lambda source: read.append(source) or usual(source))
+
+    async def test(asked):
+        await asked.until(lambda status: status["releases"] == 2)
+        store = counting(monkeypatch, settings.store, "release")
+        for ending in ("csv", "arrow", "parquet", "html"):
+            found = [(await asked.get(f"/releases/{which}.{ending}")).content for which in (2, "latest", 2)]
+            assert found[0] == found[1] == found[2] != (await asked.get(f"/releases/1.{ending}")).content
+        assert len(read) == len(store) == 8
+        for _ in range(3):
+            await asked.get("/releases/latest.json")
+        assert (len(read), len(store)) == (8, 11)
+
+    ask(settings, test)
+
+
+def test_a_list_of_releases_reads_each_of_them_once(tmp_path, kept, upstream, monkeypatch):
+    settings = settings_for(tmp_path, kept, upstream)
+    later = {B: upstream.batches.pop(B)}
+
+    async def test(asked):
+        await asked.until(lambda status: status["releases"] == 1)
+        alone = counting(monkeypatch, settings.store, "release")
+        for _ in range(5):
+            assert [each["number"] for each in (await asked.get("/releases")).json()["releases"]] == [1]
+        assert len(alone) == 1
+        upstream.batches = later
+        await asked.until(lambda status: status["releases"] == 2)
+        alone.clear()
+        for _ in range(5):
+            listed = (await asked.get("/releases")).json()["releases"]
+            assert [(each["number"], each["people"]) for each in listed] == [(1, 20), (2, 20)]
+        assert alone == [(kept.task.id, 2)]
+
+    ask(settings, test)
+
+
+@pytest.mark.parametrize("what", ["/releases/{}.csv", "/releases"])
+def test_more_than_some_at_once_are_told_to_come_back(tmp_path, kept, upstream, monkeypatch, what):
+    """What is known already, and what nothing has to be made for, is given all the same."""
+    settings = settings_for(tmp_path, kept, upstream)
+    go = threading.Event()
+
+    async def test(asked):
+        await asked.until(lambda status: status["releases"] == 2)
+        assert (await asked.get("/releases/2.html")).status_code == 200
+        usual, waiting, found = settings.store.release, [], []
+
+        def slow(*given):
+            waiting.append(given)
+            go.wait(60)
+            return usual(*given)
+
+        async def one():
+            found.append(await asked.get(what.format(1)))
+            if found[-1].status_code == 503:
+                go.set()
+
+        monkeypatch.setattr(settings.store, "release", slow)
+        async with anyio.create_task_group() as group:
+            for _ in range(MOST_AT_ONCE + 1):
+                group.start_soon(one)
+        assert sorted(answer.status_code for answer in found) == [200] * MOST_AT_ONCE + [503]
+        refused = next(answer for answer in found if answer.status_code == 503)
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert refused.headers["retry-after"] == "1"
+        assert (refused.json()["reason"], refused.json()["detail"]) == ("unavailable", BUSY)
+        assert len(waiting) == len(set(waiting))
+        assert (await asked.get(what.format(1))).status_code == 200
+        assert (await asked.get("/releases/2.html")).status_code == 200
+
+    ask(settings, test)
+
+
 def test_joined_releases(tmp_path, kept, upstream):
     async def test(asked):
         await asked.until(lambda status: status["people"] == 40 and status["releases"])
@@ -149,7 +246,7 @@ def test_a_store_that_does_not_answer(tmp_path, kept, monkeypatch):
 
     async def test(asked):
         monkeypatch.setattr(settings.store, "standing", away)
-        monkeypatch.setattr(settings.store, "releases", away)
+        monkeypatch.setattr(settings.store, "listed", away)
         monkeypatch.setattr(settings.store, "release", away)
         for address in ("/health", "/metrics", f"{asked.at}/status", f"{asked.at}/releases", f"{asked.at}/releases/1"):
             answer = await asked.client.get(address)

@@ -15,6 +15,7 @@ from shuffledp.collection.service.troubles import LONGEST_PAUSE
 from shuffledp.errors import DataError
 from tests.collection.analyzer.batches import Waiting, batch_of, sealed, tiny_task
 from tests.collection.analyzer.running import settings_for
+from tests.collection.releases import releases_of
 
 A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
 
@@ -79,7 +80,7 @@ def test_batches_are_counted_acknowledged_and_released(started, upstream, kept):
         B: expected(kept, 1),
     }
     assert upstream.acknowledged == [A, B]
-    assert len(store.releases(kept.task.id)) == 2
+    assert len(releases_of(store, kept.task.id)) == 2
     assert work.problems == []
 
 
@@ -92,7 +93,7 @@ def test_pulled_twice_is_counted_once(started, upstream, kept):
     assert upstream.pulled == [A, B]
     assert upstream.acknowledged == [A, B, A, B]
     assert from_bytes(tallies(store, kept)[A].tally) == expected(kept, 0)
-    assert len(store.releases(kept.task.id)) == 2
+    assert len(releases_of(store, kept.task.id)) == 2
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -107,7 +108,7 @@ def test_killed_between_tally_and_acknowledgement(started, upstream, kept, monke
         with pytest.raises(Killed):
             step(work)
         assert len(tallies(store, kept)) == 1
-        assert store.releases(kept.task.id) == []
+        assert releases_of(store, kept.task.id) == []
     work, store = started(upstream, joined=joined)
     step(work)
     assert upstream.pulled == [A, B]
@@ -115,7 +116,7 @@ def test_killed_between_tally_and_acknowledgement(started, upstream, kept, monke
         A: expected(kept, 0),
         B: expected(kept, 1),
     }
-    assert len(store.releases(kept.task.id)) == (1 if joined else 2)
+    assert len(releases_of(store, kept.task.id)) == (1 if joined else 2)
 
 
 def test_killed_between_tally_and_release(started, upstream, kept, tmp_path, monkeypatch):
@@ -131,10 +132,10 @@ def test_killed_between_tally_and_release(started, upstream, kept, tmp_path, mon
             step(work)
         assert upstream.batches == {}
         assert [entry.published for entry in ledger.entries] == [False]
-        assert store.releases(kept.task.id) == []
+        assert releases_of(store, kept.task.id) == []
     work, store = started(upstream, ledger=ledger)
     assert step(work)
-    assert len(store.releases(kept.task.id)) == 2
+    assert len(releases_of(store, kept.task.id)) == 2
     assert [entry.published for entry in ledger.entries] == [True]
 
 
@@ -147,7 +148,7 @@ def test_too_few_messages_are_refused_for_good_and_nothing_is_kept_of_them(start
     assert (refused.problem, refused.tally) == (Reason.TOO_FEW_MESSAGES.value, b"")
     assert counted.refused == {Reason.CANNOT_BE_OPENED.value: 1, Reason.REPEATED.value: 1}
     assert upstream.acknowledged == [A, B]
-    assert len(store.releases(kept.task.id)) == 1
+    assert len(releases_of(store, kept.task.id)) == 1
     assert work.problems == []
 
 
@@ -222,7 +223,7 @@ def test_an_acknowledgement_that_fails_is_made_up_for(started, upstream, kept):
     upstream.broken["acknowledge"] = True
     work, store = started(upstream)
     step(work)
-    assert len(store.releases(kept.task.id)) == 2  # what is counted is safe
+    assert len(releases_of(store, kept.task.id)) == 2  # what is counted is safe
     assert work.problems == [told(BATCH, UpstreamError("gone"))]
     upstream.broken.clear()
     started.now[0] = 5.0
@@ -237,7 +238,7 @@ def test_over_the_limit_nothing_is_published_and_everybody_is_told(started, upst
     work, store = started(upstream, ledger=ledger)
     step(work)
     assert work.problems == [LIMIT]
-    assert store.releases(kept.task.id) == []
+    assert releases_of(store, kept.task.id) == []
     assert len(tallies(store, kept)) == 2
     assert ledger.entries == ()
 
@@ -254,7 +255,7 @@ def test_a_release_that_fails_is_tried_again(started, upstream, kept, monkeypatc
         assert work.problems == [RELEASE]
     started.now[0] = 5.0
     assert step(work)
-    assert len(store.releases(kept.task.id)) == 2
+    assert len(releases_of(store, kept.task.id)) == 2
 
 
 def test_a_stop_leaves_everything_to_the_next_start(started, upstream, kept):

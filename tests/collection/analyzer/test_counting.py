@@ -26,6 +26,7 @@ def same(one, other):
     return (one.as_dict(), one.messages, one.counts.shape) == (other.as_dict(), other.messages, other.counts.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "shufflers"), CASES)
 def test_a_tally_is_that_of_the_messages(protocol, shufflers):
     kept = small_task(users=20, epsilon=4.0, delta=1e-3, protocol=protocol, shufflers=shufflers)
@@ -145,11 +146,15 @@ def test_whatever_is_changed_is_counted_or_refused_by_a_reason(changes, cut, see
 
 @pytest.mark.parametrize("protocol", ["sparse", "hist", "dummy", "dummy-poisson"])
 def test_a_batch_without_all_of_its_noise_is_refused(protocol):
-    """Fails by luck with a probability below 1e-8: each of the numbers is wrong with that of turnout.RISK."""
+    """Fails by luck with a probability below 1e-8: each of the numbers is wrong with that of turnout.RISK.
+
+    Of the noisiest one, sparse, the messages of three in ten are nine deviations below the fewest that are taken; those
+    of half of all people only two.
+    """
     task = small_task(protocol=protocol).task
     tally = task.protocol.tally(np.array(symbols_of(task, ["dark"] * task.users)))
     check_noise(task, tally)
-    for share in (0, 0.1, 0.5):
+    for share in (0, 0.1, 0.3):
         few = symbols_of(task, ["dark"] * int(share * task.users))
         with pytest.raises(Refused) as refused:
             check_noise(task, task.protocol.tally(np.array(few, dtype=np.int64)))

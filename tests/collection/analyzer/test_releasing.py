@@ -13,6 +13,7 @@ from shuffledp.collection.stores import open_tally_store
 from shuffledp.errors import DataError
 from shuffledp.jobs.release import Release
 from tests.collection.analyzer.batches import batch_of, sealed, sent_by, symbols_of, tiny_task
+from tests.collection.releases import releases_of
 from tests.collection.tasks import THEMES, small_task
 from tests.oracles.goodness import assert_law, assert_not_law
 
@@ -201,10 +202,10 @@ def test_every_batch_is_released_once(store, ledger):
     assert work.release() == 2
     assert work.release() == 0
     assert Releasing(task, store, ledger=ledger).release() == 0
-    assert [kept.number for kept in store.releases(task.id)] == [1, 2]
+    assert [kept.number for kept in releases_of(store, task.id)] == [1, 2]
     assert [store.release(task.id, number) for number in (1, 2, None)] == [
-        *store.releases(task.id),
-        store.releases(task.id)[1],
+        *releases_of(store, task.id),
+        releases_of(store, task.id)[1],
     ]
     assert store.release(task.id, 3) is None
     keep(store, task, tally_of(task))
@@ -226,7 +227,7 @@ def test_joined_releases_count_all_batches_so_far(store, ledger):
     keep(store, task, tallies[2])
     assert work.release() == 1
     assert work.release() == 0
-    first, second = (Release.from_json(kept.release.decode()) for kept in store.releases(task.id))
+    first, second = (Release.from_json(kept.release.decode()) for kept in releases_of(store, task.id))
     assert (first.estimate.people, second.estimate.people) == (400, 600)
     assert second.messages == sum(tally.messages for tally in tallies)
     expected = task.protocol.joined(3).estimate(sum(tallies[1:], tallies[0]), reports=600, domain=task.labels)
@@ -258,7 +259,7 @@ def test_the_ledger_comes_first_and_is_entered_once_whoever_is_killed(store, led
     for _ in range(2):
         with pytest.raises(Killed):
             Releasing(task, Broken(store), ledger=ledger).release()
-        assert store.releases(task.id) == []
+        assert releases_of(store, task.id) == []
         assert [entry.published for entry in ledger.entries] == [False]
     assert Releasing(task, store, ledger=ledger).release() == 1
     assert [entry.published for entry in ledger.entries] == [True]
@@ -289,7 +290,7 @@ def test_nothing_is_spent_when_something_fails_before(store, ledger, monkeypatch
         with pytest.raises(DataError, match="no release"):
             Releasing(task, store, ledger=ledger).release()
     assert ledger.entries == ()
-    assert store.releases(task.id) == []
+    assert releases_of(store, task.id) == []
 
 
 def test_over_the_limit_nothing_is_published(store, tmp_path):
@@ -298,7 +299,7 @@ def test_over_the_limit_nothing_is_published(store, tmp_path):
     keep(store, task, tally_of(task))
     with pytest.raises(BudgetError, match="over the limit"):
         Releasing(task, store, ledger=ledger).release()
-    assert store.releases(task.id) == []
+    assert releases_of(store, task.id) == []
     assert ledger.entries == ()
 
 
@@ -321,14 +322,14 @@ def test_a_ledger_that_cannot_be_marked_afterwards_stops_nothing(store, ledger, 
 
     monkeypatch.setattr(Ledger, "finish", fails)
     assert Releasing(task, store, ledger=ledger).release() == 1
-    assert len(store.releases(task.id)) == 1
+    assert len(releases_of(store, task.id)) == 1
 
 
 def test_without_a_ledger_it_is_released_all_the_same(store):
     task = small_task().task
     keep(store, task, tally_of(task))
     assert Releasing(task, store).release() == 1
-    assert b"ledger" not in store.releases(task.id)[0].release
+    assert b"ledger" not in releases_of(store, task.id)[0].release
 
 
 def test_what_is_kept_is_what_was_counted(store):

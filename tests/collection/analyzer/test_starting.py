@@ -182,6 +182,7 @@ def until(ask):
     raise AssertionError("it takes too long")
 
 
+@pytest.mark.slow
 def test_reports_become_releases_between_two_servers(tmp_path, kept, given):
     """And nothing is visible of a batch that lacks one person."""
     task, token = kept.task, given.token.read_text().strip()

@@ -118,6 +118,7 @@ def test_without_the_token_nothing_arrives(tmp_path):
     )
 
 
+@pytest.mark.slow
 @given(
     changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 200), st.binary(max_size=120)), max_size=4),
     at_head=st.booleans(),

@@ -3,9 +3,7 @@
 import pytest
 
 from shuffledp.collection.stores import open_report_store, open_tally_store
-from tests.collection.databases import ON_POSTGRES, empty_postgres, postgres_database, postgres_server, postgres_url
-
-__all__ = ["empty_postgres", "postgres_database", "postgres_server", "postgres_url"]
+from tests.collection.databases import ON_POSTGRES
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=ON_POSTGRES)])

@@ -79,6 +79,7 @@ def test_threads_that_close_share_no_report(reports):
     assert reports.waiting(TASK.id) == 1
 
 
+@pytest.mark.slow
 def test_who_is_in_a_batch_is_chosen_at_random(reports):
     """Not by ids, which a forger chooses, nor by arrival: all 40 of one half have probability 1e-23 each."""
     reports.prepare(task := task_of(40))

@@ -58,6 +58,7 @@ def test_deleted_is_gone_from_the_disk(tmp_path):
     assert found(onions, on_disk(tmp_path)) == 0
 
 
+@pytest.mark.slow
 def test_deleted_is_gone_though_somebody_was_reading(tmp_path):
     """The log cannot be emptied while a view of it is open: it is with the next change after that."""
     reports = secret_reports()

@@ -7,6 +7,7 @@ import pytest
 
 from shuffledp.collection.stores import KeptTally, TallyStanding, open_tally_store
 from shuffledp.errors import DataError, ParameterError
+from tests.collection.releases import releases_of
 from tests.collection.stores.made_up import task_of
 
 TASK = task_of(4)
@@ -61,7 +62,7 @@ def test_a_release_marks_its_batches(counted):
     ]
     assert counted.keep_release(TASK.id, release=b'{"of": "both"}', batches=[B, A]) == 2
     assert [tally.released for tally in counted.tallies(TASK.id)] == [True, True, False]
-    releases = counted.releases(TASK.id)
+    releases = releases_of(counted, TASK.id)
     assert [(release.number, release.release) for release in releases] == [(1, b'{"of": "a"}'), (2, b'{"of": "both"}')]
     assert all(timedelta(0) <= datetime.now(UTC) - release.made < timedelta(hours=1) for release in releases)
 
@@ -69,21 +70,21 @@ def test_a_release_marks_its_batches(counted):
 def test_a_release_of_the_same_batches_is_the_same(counted):
     assert counted.keep_release(TASK.id, release=b"first", batches=[A, B]) == 1
     assert counted.keep_release(TASK.id, release=b"second", batches=[B, A]) == 1
-    assert [release.release for release in counted.releases(TASK.id)] == [b"first"]
+    assert [release.release for release in releases_of(counted, TASK.id)] == [b"first"]
 
 
 def test_threads_release_once(counted):
     with ThreadPoolExecutor(8) as pool:
         numbers = pool.map(lambda at: counted.keep_release(TASK.id, release=bytes([at]), batches=[A, B]), range(8))
         assert set(numbers) == {1}
-    assert len(counted.releases(TASK.id)) == 1
+    assert len(releases_of(counted, TASK.id)) == 1
 
 
 @pytest.mark.parametrize("batches", [[], [C], [A, C], [A, b"unknown"]])
 def test_what_must_not_be_released(counted, batches):
     with pytest.raises(DataError, match="cannot be released"):
         counted.keep_release(TASK.id, release=b"{}", batches=batches)
-    assert counted.releases(TASK.id) == []
+    assert releases_of(counted, TASK.id) == []
     assert not any(tally.released for tally in counted.tallies(TASK.id))
 
 
@@ -109,4 +110,4 @@ def test_a_store_that_is_opened_again_knows_all(address):
         store.keep_release(TASK.id, release=b"{}", batches=[A])
     with open_tally_store(address) as store:
         assert store.has_batch(A)
-        assert [release.number for release in store.releases(TASK.id)] == [1]
+        assert [release.number for release in releases_of(store, TASK.id)] == [1]

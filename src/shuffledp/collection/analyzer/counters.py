@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from prometheus_client.core import Metric
 
 from shuffledp.collection.service import metrics
-from shuffledp.collection.stores import KeptRelease, TallyStanding
+from shuffledp.collection.service.making import Turns
+from shuffledp.collection.stores import KeptRelease, TallyStanding, TallyStore
 from shuffledp.collection.task import Task
 from shuffledp.words import readable
 
@@ -60,6 +61,31 @@ def release_in_brief(kept: KeptRelease) -> dict[str, Any]:
         "guarantee": release["guarantee"],
         "warnings": release["warnings"],
     }
+
+
+class Briefs:
+    """The lines of lists of releases. Each is read out of its release once: that may have megabytes, its line has few.
+
+    All are kept, so that a list never has to be read anew; visitors cannot make them more.
+    """
+
+    def __init__(self, store: TallyStore) -> None:
+        self._store = store
+        self._known: dict[tuple[bytes, int], dict[str, Any]] = {}
+        self._turns = Turns()
+
+    def of(self, task: Task) -> list[dict[str, Any]]:
+        """All releases of a task, in brief."""
+        listed = [(task.id, each.number) for each in self._store.listed(task.id)]
+        if not all(which in self._known for which in listed):
+            with self._turns.one():
+                self._read(listed)
+        return [self._known[which] for which in listed]
+
+    def _read(self, listed: Iterable[tuple[bytes, int]]) -> None:
+        for which in listed:
+            if which not in self._known and (kept := self._store.release(*which)) is not None:
+                self._known[which] = release_in_brief(kept)
 
 
 def families(standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]) -> list[Metric]:

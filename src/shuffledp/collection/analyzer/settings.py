@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from shuffledp.collection.console.sessions import Sessions
 from shuffledp.collection.envelope.keys import KeyPair
+from shuffledp.collection.service.tokens import Accepted
 from shuffledp.collection.stores import ReadyBatch, TallyStore
 from shuffledp.collection.task import Task
 from shuffledp.ledger import Ledger
 
 LOOKS_EVERY = 0.5
 """Seconds between looks at whether a batch waits upstream: far below what counting one takes."""
+
+NOBODY = Accepted(())
+"""Without an operator's token there is no operator's view."""
+
+PAUSE_AFTER_WRONG = 1.0
+"""Seconds before a wrong token of the operator is answered."""
 
 
 class LastShuffler(Protocol):
@@ -47,7 +55,10 @@ class Settings:
     """The tasks of an analyzer, its store, and the ledger that their releases are entered in.
 
     With `joined` each release is of all batches so far, instead of every batch by itself. `processes` open messages.
-    All upstreams, and a store that it owns, are closed at the end of the application.
+    Of tasks that are `only_shown`, as once their key is destroyed, the releases that are there can be seen. Whoever has
+    a token of the `operators` may see what goes on, in one of the `sessions`; the last shuffler is asked how it is at
+    `upstream`, if not at its address in the task. All upstreams, and a store that it owns, are closed at the end of the
+    application.
     """
 
     served: Sequence[Served]
@@ -57,8 +68,13 @@ class Settings:
     processes: int | None = None
     owns_store: bool = False
     every: float = LOOKS_EVERY
+    only_shown: Sequence[Task] = ()
+    upstream: str | None = None
+    operators: Accepted = NOBODY
+    sessions: Sessions = field(default_factory=Sessions)
+    pause_after_wrong: float = PAUSE_AFTER_WRONG
 
     @property
     def tasks(self) -> Iterable[Task]:
         """All tasks."""
-        return [served.task for served in self.served]
+        return [*(served.task for served in self.served), *self.only_shown]

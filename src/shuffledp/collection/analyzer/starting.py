@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from shuffledp.collection.analyzer.app import make_app
 from shuffledp.collection.analyzer.releasing import entered_as
 from shuffledp.collection.analyzer.settings import Served, Settings
-from shuffledp.collection.envelope.keys import KeyPair, read_key
+from shuffledp.collection.envelope.keys import KeyPair, read_key, read_word
 from shuffledp.collection.service.options import (
     check_one_upstream,
     check_served,
@@ -20,6 +20,7 @@ from shuffledp.collection.service.options import (
     warn_of_shared_keys,
 )
 from shuffledp.collection.service.pulling import Upstream
+from shuffledp.collection.service.tokens import Accepted
 from shuffledp.collection.stores import open_tally_store
 from shuffledp.collection.task import AnswersElsewhere, Task
 from shuffledp.errors import DataError, ParameterError
@@ -38,11 +39,12 @@ class Options:
     keys: Sequence[Path]
     store: str
     ledger: Path
-    token: Path
+    token: Path | None = None
     upstream: str | None = None
     answers: Sequence[Path] = ()
     joined: bool = False
     processes: int | None = None
+    operators: Sequence[str] = ()
 
     def check(self) -> None:
         """Refuses what cannot work: tasks, keys, the token, the store, the ledger; also a promise that is not kept."""
@@ -69,10 +71,15 @@ class Options:
 
     def settings(self) -> Settings:
         """All files read and checked."""
-        keys = [read_key(path) for path in self.keys]
+        keys, operators = [read_key(path) for path in self.keys], Accepted.of(self.operators, name="--operator")
+        if self.operators and self.token is not None and read_word(self.token) in operators:
+            raise ParameterError(
+                "--operator is the hash of the token in --token: whoever can fetch batches could sign in to the "
+                "console; make a token of its own with  shuffledp keys token"
+            )
         tasks = self._read_tasks()
         check_one_upstream([self.upstream or task.shufflers[-1].address for task in tasks])
-        served = [self._served(task, keys) for task in tasks]
+        served = [self._served(task, keys) for task in tasks] if keys else []
         store = open_tally_store(self.store)
         return Settings(
             served=served,
@@ -81,6 +88,9 @@ class Options:
             joined=self.joined,
             processes=self.processes,
             owns_store=True,
+            upstream=self.upstream,
+            operators=operators,
+            only_shown=[] if keys else tasks,
         )
 
     def _read_tasks(self) -> list[Task]:
@@ -114,4 +124,6 @@ class Options:
         )
 
     def _upstream(self, task: Task) -> Upstream:
+        if self.token is None:
+            raise ParameterError("--token is missing: whoever has a --key fetches batches with the token beside it")
         return upstream_at(self.upstream or task.shufflers[-1].address, self.token)

@@ -3,8 +3,10 @@
 from shuffledp.collection.stores.opening import open_report_store, open_tally_store
 from shuffledp.collection.stores.records import (
     Arrival,
+    CountedBatch,
     KeptRelease,
     KeptTally,
+    ListedRelease,
     Outcome,
     ReadyBatch,
     Standing,
@@ -15,8 +17,10 @@ from shuffledp.collection.stores.tally_store import TallyStore
 
 __all__ = [
     "Arrival",
+    "CountedBatch",
     "KeptRelease",
     "KeptTally",
+    "ListedRelease",
     "Outcome",
     "ReadyBatch",
     "ReportStore",

@@ -32,7 +32,8 @@ class Schema:
     """The tables of a store. `kind` says whose it is: reports and tallies do not belong into one database.
 
     `application` is the kind as the number in the head of an SQLite file. `tables` are keyed by what is random or says
-    nothing of when a row came; so are `wide_tables`, by one random integer, since their rows are long.
+    nothing of when a row came; so are `wide_tables`, by one random integer, unless their rows are public and tell it
+    anyway. Those rows are long: SQLite would read them in whole to find one by its key.
     """
 
     kind: str

@@ -94,6 +94,24 @@ class KeptRelease:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ListedRelease:
+    """A release in a list: its number, and when it was made."""
+
+    number: int
+    made: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CountedBatch:
+    """What became of a batch: the people in it, what was refused by reason, its problem, its first release if any."""
+
+    people: int
+    refused: Mapping[str, int]
+    problem: str | None
+    release: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TallyStanding:
     """Counters of a task at an analyzer: batches counted, those of them with a problem, people in the others."""
 

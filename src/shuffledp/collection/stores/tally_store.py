@@ -10,7 +10,14 @@ from datetime import UTC, datetime
 from types import TracebackType
 
 from shuffledp.collection.stores.database import Database, Schema
-from shuffledp.collection.stores.records import Collected, KeptRelease, KeptTally, TallyStanding
+from shuffledp.collection.stores.records import (
+    Collected,
+    CountedBatch,
+    KeptRelease,
+    KeptTally,
+    ListedRelease,
+    TallyStanding,
+)
 from shuffledp.errors import DataError, ParameterError
 
 SCHEMA = Schema(
@@ -23,13 +30,15 @@ SCHEMA = Schema(
         """CREATE TABLE tallies (
             task_id BLOB NOT NULL, batch_id BLOB NOT NULL, tally BLOB NOT NULL, people BIGINT NOT NULL,
             refused TEXT NOT NULL, problem TEXT, PRIMARY KEY (batch_id))""",
+        """CREATE TABLE released (
+            batch_id BLOB NOT NULL, task_id BLOB NOT NULL, number BIGINT NOT NULL,
+            PRIMARY KEY (batch_id, task_id, number))""",
+    ),
+    wide_tables=(
         # of_batches: SHA-256 of the ids of its batches in order, by which the same release is known again
         """CREATE TABLE releases (
             task_id BLOB NOT NULL, number BIGINT NOT NULL, made TEXT NOT NULL, of_batches BLOB NOT NULL,
             content BLOB NOT NULL, PRIMARY KEY (task_id, number), UNIQUE (task_id, of_batches))""",
-        """CREATE TABLE released (
-            batch_id BLOB NOT NULL, task_id BLOB NOT NULL, number BIGINT NOT NULL,
-            PRIMARY KEY (batch_id, task_id, number))""",
     ),
 )
 
@@ -124,13 +133,26 @@ class TallyStore:
             transaction.insert("released", ("batch_id", "task_id", "number"), rows)
         return number
 
-    def releases(self, task_id: bytes) -> list[KeptRelease]:
-        """All releases of a task, the first one first."""
+    def listed(self, task_id: bytes) -> list[ListedRelease]:
+        """All releases of a task without what is in them, the first one first."""
+        with self._database.reading() as transaction:
+            rows = transaction.rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
+        return [ListedRelease(number=number, made=datetime.fromisoformat(made)) for number, made in rows]
+
+    def batches(self, task_id: bytes) -> list[CountedBatch]:
+        """What became of every batch, by its first release; those without one come last, in no particular order."""
         with self._database.reading() as transaction:
             rows = transaction.rows(
-                "SELECT number, made, content FROM releases WHERE task_id = ? ORDER BY number", task_id
+                "SELECT people, refused, problem, (SELECT MIN(number) FROM released WHERE "
+                "released.batch_id = tallies.batch_id AND released.task_id = tallies.task_id) "
+                "FROM tallies WHERE task_id = ? ORDER BY batch_id",
+                task_id,
             )
-        return [_kept(*row) for row in rows]
+        found = [
+            CountedBatch(people=people, refused=json.loads(refused), problem=problem, release=release)
+            for people, refused, problem, release in rows
+        ]
+        return sorted(found, key=lambda batch: (batch.release is None, batch.release or 0))
 
     def release(self, task_id: bytes, number: int | None = None) -> KeptRelease | None:
         """The release of this number, or the latest; None if there is none."""

@@ -1,0 +1,27 @@
+"""`shuffledp analyzer`: what is refused before anything is served. What it serves is tested in tests/collection."""
+
+import pytest
+
+from shuffledp import Ledger
+from shuffledp.collection.envelope.keys import read_word, write_key, write_secret
+from shuffledp.collection.service.tokens import hash_of, new_token
+from tests.cli.commands import command
+from tests.collection.tasks import small_task
+
+
+@pytest.mark.parametrize("which", ["token", "other"])
+def test_the_token_for_batches_is_not_that_of_the_operator(tmp_path, which):
+    """It is known to more than one machine; a token of the operator's own gets on to the ledger, which is too small."""
+    kept = small_task()
+    (tmp_path / "t.json").write_text(kept.task.to_json())
+    write_key(kept.keys[-1], tmp_path / "a.key")
+    for name in ("token", "other"):
+        write_secret(tmp_path / name, new_token())
+    Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-9, population="people")
+    given = ["--task", "t.json", "--key", "a.key", "--store", "a.db", "--port", "0", "--ledger", "small.ledger"]
+    operator = hash_of(read_word(tmp_path / which)).hex()
+    result = command("analyzer", *given, "--token", "token", "--operator", operator, cwd=tmp_path)
+    assert result.returncode == 2
+    assert ("--operator is the hash of the token in --token" in result.stderr) == (which == "token")
+    assert ("over the limit" in result.stderr) == (which == "other")
+    assert len(result.stderr.splitlines()) == 1
