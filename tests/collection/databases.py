@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: imported into the conftest.py of those that need it, which are in its group."""
+"""A real PostgreSQL for tests, which conftest.py offers to all of them: those that use it are in its group."""
 
 import os
 import shutil

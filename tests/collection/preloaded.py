@@ -1,22 +1,31 @@
 """What servers import, imported once for all that are forked afterwards."""
 
+import encodings.idna
 import importlib
 
+import anyio._backends._asyncio
+import httpcore
+import httptools
 import pytest
 import scipy.special
 import scipy.stats
 import typer.main
+import uvicorn.lifespan.on
+import uvicorn.protocols.http.httptools_impl
+import uvloop
 
 from shuffledp.cli.app import app
 
-__all__ = ["COMMAND", "pytest", "scipy"]
+__all__ = ["COMMAND", "anyio", "encodings", "httpcore", "httptools", "pytest", "scipy", "uvicorn", "uvloop"]
 
 COMMAND = typer.main.get_command(app)
 """All commands, whose options are read once."""
 
 for _name in (
     "collection.shuffler.app",
+    "collection.shuffler.starting",
     "collection.analyzer.app",
+    "collection.analyzer.starting",
     "collection.service.serving",
     "collection.stores.sqlite",
     "collection.stores.postgres",
@@ -25,3 +34,6 @@ for _name in (
     "ledger",
 ):
     importlib.import_module(f"shuffledp.{_name}")
+
+for _name in ("shuffler", "analyzer"):  # what typer imports when it reads options for the first time
+    COMMAND.commands[_name].make_context(_name, ["--task", "t", "--key", "k", "--store", "s"], resilient_parsing=True)

@@ -1,7 +1,7 @@
 """Servers as processes that start quickly: the real commands, in processes that have imported everything already.
 
 They are made by a server of multiprocessing that imports once and then forks; killing one loses what any other process
-would lose.
+would lose. It is not the one that the package itself uses, which has imported less and may run already.
 """
 
 import contextlib
@@ -11,7 +11,9 @@ import resource
 import secrets
 import signal
 import time
+from multiprocessing import forkserver
 from pathlib import Path
+from unittest import mock
 
 from shuffledp.collection.analyzer.tally_bytes import from_bytes
 from shuffledp.collection.client.randomized import messages_of
@@ -24,7 +26,8 @@ from tests.collection.chaos import answers, free_port, wait_until
 from tests.collection.tasks import small_task
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.collection.preloaded"])
+_PRELOADED = forkserver.ForkServer()
+_PRELOADED.set_forkserver_preload(["tests.collection.preloaded"])
 
 
 def _run(arguments, said):
@@ -47,7 +50,8 @@ class Server:
 
     def start(self):
         self._process = _CONTEXT.Process(target=_run, args=(self._arguments, str(self.said)))
-        self._process.start()
+        with mock.patch.object(forkserver, "connect_to_new_process", _PRELOADED.connect_to_new_process):
+            self._process.start()
         return self
 
     def revive(self):

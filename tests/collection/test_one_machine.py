@@ -10,8 +10,11 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -25,6 +28,7 @@ from shuffledp.collection.one_machine.processes import Processes, free_ports
 from shuffledp.collection.one_machine.setting_up import Command, SettingUp
 from shuffledp.errors import DataError, ParameterError
 from tests.collection.chaos import wait_until
+from tests.collection.tasks import small_task
 
 README = Path(__file__).parents[2] / "README.md"
 SHELL = re.compile(r"^```sh\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
@@ -112,6 +116,7 @@ def release_of(people):
     return private_histogram(["dark"] * people, epsilon=1, delta=1e-6)
 
 
+@pytest.mark.slow
 def test_simulated_answers_are_for_their_owner_only_and_do_not_stay(tmp_path, monkeypatch):
     """Also if reporting fails."""
     seen = []
@@ -144,6 +149,85 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
     wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=20, what="every process to be gone")
 
 
+MOMENTS = np.linspace(0.3, 3.0, 12).tolist()
+"""Seconds after its start at which a command is interrupted: it loads libraries, starts processes, and works."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_an_interrupt_at_any_moment_is_told_has_an_exit_code_and_leaves_nothing(tmp_path):
+    """Ctrl-C, which a terminal sends to all processes of a command, and SIGTERM in turn; a crowd without servers."""
+    task = small_task(addresses=("http://127.0.0.1:9",) * 2).task
+    (tmp_path / "t.json").write_text(task.to_json())
+    (tmp_path / "people.csv").write_text("theme\n" + "dark\nlight\n" * 2_000)
+    crowd = ["crowd", "--task", tmp_path / "t.json", "--data", tmp_path / "people.csv", "--column", "theme"]
+    cases = [(crowd, moment) for moment in MOMENTS] + [(["up", "--people", "100000"], moment) for moment in MOMENTS]
+    with ThreadPoolExecutor(4) as some:
+        for at in range(len(cases)):
+            (tmp_path / str(at)).mkdir()
+        found = list(some.map(lambda at: _interrupted(*cases[at], tmp_path / str(at), at % 2), range(len(cases))))
+    assert found == [(130, "interrupted", [])] * len(cases)
+
+
+def _interrupted(command, moment, folder, from_terminal):
+    """A command that is interrupted after so many seconds: its exit code, what it said, and what it left."""
+    marked = f"SHUFFLEDP_TEST={folder}/"
+    environment = os.environ | {"TMPDIR": str(folder), "SHUFFLEDP_TEST": f"{folder}/"}
+    words = [sys.executable, "-m", "shuffledp", *map(str, command)]
+    process = subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
+    try:
+        wait_until(lambda: _hears(process.pid, signal.SIGTERM), seconds=60, what="the command to begin")
+        time.sleep(moment)
+        if from_terminal:
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.terminate()
+        _, said = process.communicate(timeout=60)
+        wait_until(lambda: of_session(marked) == [], seconds=30, what="every process to be gone")
+    finally:
+        for left in of_session(marked):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)
+    # asyncio may complain before of a connection that was refused while it was given up
+    last = (said.splitlines() or [""])[-1].partition(":")[0]
+    # ours and those of processes have names such as shuffledp-x; Python has a file of its own for an instant
+    return process.returncode, last, [path.name for path in folder.glob("*-*")]
+
+
+def _hears(pid, kind):
+    """Whether a process has a handler for a signal."""
+    caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), flags=re.MULTILINE)
+    return bool(int(caught[1], 16) >> kind - 1 & 1)
+
+
+def test_work_is_not_waited_for_as_servers_are(tmp_path, monkeypatch):
+    """It has accepted nothing that it would have to finish."""
+    monkeypatch.setattr(processes, "_TO_END", 600.0)
+    monkeypatch.setattr(processes, "_WORK_TO_END", 0.1)
+    monkeypatch.setattr(processes, "_COMMAND", ("-c", DEAF))
+    with Processes(tmp_path) as started:
+        work = started.start("crowd", [], ends=True)
+        wait_until(lambda: work.result.read_bytes() == b"begun\n", what="the work to begin")
+    assert work.process.returncode == -signal.SIGKILL
+
+
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('begun', flush=True); time.sleep(600)"
+
+
+def test_an_end_that_takes_long_is_told_of(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_TO_END", 0.5)
+    monkeypatch.setattr(whole, "_MOMENT", 0.1)
+    monkeypatch.setattr(processes, "_COMMAND", ("-c", DEAF))
+    monkeypatch.setattr(SettingUp, "commands", lambda *_: [Command("a", "http://127.0.0.1:9", [])])
+    told = []
+    with OneMachine(people=200, folder=tmp_path / "kept", takes_long=lambda: told.append("ending")) as machine:
+        (started,) = machine._processes.watched
+        wait_until(lambda: started.result.read_bytes() == b"begun\n", what="the server to begin")
+    assert told == ["ending"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
 def test_servers_end_when_up_is_killed(tmp_path):
@@ -161,6 +245,7 @@ def test_servers_end_when_up_is_killed(tmp_path):
                 os.kill(left, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
     """Servers that only wait, since starting is not what this is about."""
     monkeypatch.setattr(whole, "_PATIENCE", 10.0)
@@ -176,6 +261,7 @@ def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
     assert (tmp_path / "kept" / "theme.task.json").exists()  # a folder that was given stays
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_says_why(tmp_path):
     with Processes(tmp_path) as started:
         started.start("shuffler 1", ["shuffler"]).process.wait(60)
@@ -183,6 +269,7 @@ def test_a_command_that_fails_says_why(tmp_path):
             started.check()
 
 
+@pytest.mark.slow
 def test_whoever_does_not_end_when_asked_is_ended(tmp_path, monkeypatch):
     """With all that it started."""
     monkeypatch.setattr(processes, "_TO_END", 0.2)
@@ -223,6 +310,13 @@ def test_ports_are_different_and_free():
     ("arguments", "said"),
     [
         (["--people", "0"], "people"),
+        (["--people", "-1"], "people must be at least 0, got -1"),
+        (["--people", "500", "--pace", "abc"], "up: --pace must be a number of people per second, got 'abc'\n"),
+        (["--people", "500", "--pace", "3"], "--once ends"),
+        (["--question", "Tea?", "--answers", ","], "an answer is empty in --answers"),
+        (["--question", "Tea?", "--answers", "a,,b"], "an answer is empty in --answers"),
+        (["--question", "", "--answers", "a,b"], "--question is empty"),
+        (["--question", "Tea?" * 300, "--answers", "a,b"], "1,000 characters"),
         (["--people", "1"], "more people"),
         (["--people", "500", "--users", "501"], "only 500 people"),
         (["--people", "2e7"], "at most 1,000,000"),
@@ -238,4 +332,5 @@ def test_what_cannot_be_is_said_before_anything_starts(arguments, said, tmp_path
     result = CliRunner().invoke(app, ["up", "--once", *arguments])
     assert result.exit_code == 2
     assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ from tests.collection.order import order_p_value
 RATE = 1e-6
 
 
+@pytest.mark.slow
 def test_it_does_not_accuse_a_uniform_shuffle():
     """Of 2,000 uniform permutations about 20 have a p-value below 0.01: far more would be a wrong test."""
     rng = np.random.default_rng(1)

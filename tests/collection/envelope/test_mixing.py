@@ -70,6 +70,7 @@ def test_every_order_of_a_small_batch_is_equally_likely():
     assert every_order_p_value(sorted_often, 4) <= FALSE_FAILURE_RATE  # the negative control
 
 
+@pytest.mark.slow
 def test_every_onion_may_be_anywhere():
     drawn = orders(600, 20)
     assert places_p_value(drawn, 20) > FALSE_FAILURE_RATE

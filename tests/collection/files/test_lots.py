@@ -1,6 +1,7 @@
 """Which reports form a batch: by lot, each report once."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def positions(lots_of):
     return found
 
 
+@pytest.mark.slow
 def test_an_id_does_not_choose_its_batch():
     """Chi-square over fresh keys, false failures at most 1e-6; the control takes ids in their own order."""
     uniform = np.full(10, 0.1)

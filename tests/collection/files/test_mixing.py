@@ -330,6 +330,7 @@ def test_an_interrupt_while_replacing_leaves_what_was_there(tmp_path, monkeypatc
     assert files_of(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_several_processes_open_the_same(tmp_path, monkeypatch):
     from shuffledp.collection.files import in_process
 

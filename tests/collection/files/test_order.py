@@ -75,6 +75,7 @@ def test_every_pair_of_places_is_equally_likely_through_buckets(buckets):
     assert pair_p_value(lambda: through_buckets(buckets)) > FALSE_FAILURE_RATE
 
 
+@pytest.mark.slow
 def test_every_pair_of_places_is_equally_likely_in_process(tmp_path):
     assert pair_p_value(lambda: in_process(tmp_path)) > FALSE_FAILURE_RATE
 

@@ -9,41 +9,32 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import httpx
-import numpy as np
 
 from shuffledp.checks import whole
+from shuffledp.collection.client.interrupts import interrupts_held
 from shuffledp.collection.envelope.keys import write_secret
+from shuffledp.collection.one_machine.coming import Coming, check_pace, usual_pace
 from shuffledp.collection.one_machine.processes import Processes, free_ports
-from shuffledp.collection.one_machine.setting_up import TASK, SettingUp
+from shuffledp.collection.one_machine.question import Question
+from shuffledp.collection.one_machine.setting_up import OPERATOR, SettingUp
 from shuffledp.collection.task.task import MOST_SHUFFLERS
+from shuffledp.collection.task.words import warnings_of
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.jobs.release import Release
 from shuffledp.progress import Progress, quiet
 
-THEMES: Mapping[str, float] = {
-    "dark": 0.38,
-    "light": 0.27,
-    "system": 0.2,
-    "high contrast": 0.07,
-    "solarized": 0.05,
-    "sepia": 0.03,
-}
-"""What the simulated people answer, with which chances."""
-
-QUESTION = "Which theme do you use?"
 MOST_PEOPLE = 1_000_000
 """Whose reports one machine takes in an hour or two, and keeps on its disk meanwhile."""
-
-_SEED = 14
-"""The people are always the same ones; their noise never is."""
 
 _PATIENCE = 60.0
 """Seconds that a server has to start, on a busy machine too."""
@@ -52,6 +43,9 @@ _SECONDS_EACH = 0.05
 """For a person's report, or for opening their messages: ten times what it takes."""
 
 _LOOKS_EVERY = 0.2
+
+_MOMENT = 1.0
+"""Seconds after which whoever waits for the end is told that it goes on."""
 
 
 class _Crowd(NamedTuple):
@@ -88,7 +82,9 @@ class Outcome:
 class OneMachine:
     """Servers that run until the end of the `with`, and leave nothing behind but what is in a folder that was given.
 
-    `users` reports make a batch; everybody is in one batch unless it is given. `port` is the analyzer's.
+    `people` are simulated; without any, only visitors answer. `users` reports make a batch; all people are in one
+    unless it is given. `pace` is how many more people come per second after the release. `port` is the analyzer's.
+    `takes_long` is called when ending takes longer than a moment.
     """
 
     def __init__(
@@ -96,36 +92,44 @@ class OneMachine:
         *,
         people: int = 2_000,
         users: int | None = None,
+        question: Question | None = None,
+        pace: float | None = None,
         shufflers: int = 1,
         port: int | None = None,
         folder: Path | None = None,
+        takes_long: Callable[[], None] = lambda: None,
     ) -> None:
-        self.people = whole("people", people)
+        self.people = whole("people", people, minimum=0)
+        if not people and users is None:
+            raise ParameterError("without simulated people (--people 0) say with --users how many make a batch")
         self.users = self.people if users is None else whole("users", users)
         if self.people > MOST_PEOPLE:
             raise ParameterError(f"people must be at most {MOST_PEOPLE:,} on one machine, got {self.people:,}")
-        if self.users > self.people:
+        if self.people and self.users > self.people:
             raise ParameterError(
                 f"{self.users} users make a batch, and there are only {self.people} people: take fewer users"
             )
         if not 1 <= shufflers <= MOST_SHUFFLERS:
             raise ParameterError(f"shufflers must be from 1 to {MOST_SHUFFLERS}, got {shufflers}")
         ports = free_ports([0] * shufflers + [port or 0])
-        self._setting_up = SettingUp(QUESTION, list(THEMES), users=self.users, ports=ports)
+        self.question = question or Question()
+        self.pace = check_pace(pace if pace is not None else usual_pace(self.users) if people else 0.0)
+        self._setting_up = SettingUp(self.question, users=self.users, ports=ports)
         self.task = self._setting_up.task
-        self._given = folder
+        self._given, self._takes_long = folder, takes_long
+        self._coming: Coming | None = None
 
     def __enter__(self) -> Self:
-        self.folder = _new_folder(self._given)
-        self._processes = Processes(self.folder)
-        self._client = httpx.Client(timeout=30.0, trust_env=False)
-        try:
+        with ExitStack() as failing:
+            with interrupts_held():  # a folder that nobody knows of would stay; an interrupt comes at the end of this
+                self.folder = _new_folder(self._given)
+                self._processes = Processes(self.folder)
+                self._client = httpx.Client(timeout=30.0, trust_env=False)
+                failing.callback(self.close)
             self._setting_up.write(self.folder)
             for command in self._setting_up.commands(self.folder):
                 self._processes.start(command.name, command.arguments)
-        except BaseException:
-            self.close()
-            raise
+            failing.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -134,21 +138,46 @@ class OneMachine:
     @property
     def task_file(self) -> Path:
         """With which anybody on this machine can answer while the servers run."""
-        return self.folder / TASK
+        return self.folder / self._setting_up.task_file
 
     @property
     def an_answer(self) -> str:
         """One of those that the task lists, for an example."""
-        return next(iter(THEMES))
+        return self.question.answers[0]
+
+    @property
+    def page(self) -> str:
+        """Where anybody on this machine is asked in a browser."""
+        return f"{self.task.shufflers[0].address}/ask/{self.task.name}"
+
+    @property
+    def results(self) -> str:
+        """Where results are to be seen in a browser."""
+        return f"{self.task.analyzer.address}/tasks/{self.task.name}"
+
+    @property
+    def operator(self) -> str:
+        """Where whoever has the token sees all that goes on."""
+        return f"{self.task.analyzer.address}/operator/tasks/{self.task.name}"
+
+    @property
+    def operator_token(self) -> Path:
+        """The file with that token."""
+        return self.folder / OPERATOR
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is amiss with so few people, if anything is."""
+        return warnings_of(self.task)
 
     @property
     def address(self) -> str:
-        """Where results are to be seen."""
+        """Where results are to be had."""
         return f"{self.task.analyzer.address}/v1/tasks/{self.task.name}"
 
     def run(self, progress: Progress = quiet) -> Outcome:
-        """Everybody reports; the release of all batches that are complete then."""
-        self._wait_for_servers(progress)
+        """Everybody reports, once the servers answer; the release of all batches that are complete then."""
+        self.wait_for_servers(progress)
         started = time.monotonic()
         crowd = self._everybody_reports(progress)
         release = self._wait_for_release(crowd.acknowledged // self.users * self.users, progress)
@@ -162,39 +191,47 @@ class OneMachine:
         )
 
     def watch(self) -> None:
-        """Goes on until it is interrupted, or a server ends by itself."""
+        """Goes on until it is interrupted, or a server ends by itself; people keep coming meanwhile."""
+        if self.pace:
+            self._coming = Coming(self.task, self.question.of_others(), pace=self.pace)
+            self._coming.start()
         while True:
             self._processes.check()
             time.sleep(_LOOKS_EVERY)
 
     def close(self) -> None:
         """Ends all servers; removes the folder unless it was given."""
-        try:
-            self._client.close()
-            self._processes.close()
-        finally:
+        late = threading.Timer(_MOMENT, self._takes_long)
+        late.daemon = True
+        late.start()
+        # each is done also if the one before is interrupted
+        with ExitStack() as ending:
+            ending.callback(late.cancel)
             if self._given is None:
-                shutil.rmtree(self.folder, ignore_errors=True)
+                ending.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            ending.callback(self._processes.close)
+            ending.callback(self._client.close)
+            if self._coming is not None:
+                ending.callback(self._coming.stop)
 
-    def _wait_for_servers(self, progress: Progress) -> None:
+    def wait_for_servers(self, progress: Progress = quiet) -> None:
+        """Until all of them answer."""
         progress("starting servers", 0.0)
         for command in self._setting_up.commands(self.folder):
             self._wait(partial(self._asked, f"{command.address}/health"), f"{command.name} did not start", _PATIENCE)
         progress("starting servers", 1.0)
 
     def _everybody_reports(self, progress: Progress) -> _Crowd:
-        rng = np.random.default_rng(_SEED)
-        answers = rng.choice(list(THEMES), size=self.people, p=list(THEMES.values()))
         people = self.folder / "people.csv"
-        write_secret(people, "\n".join(["theme", *answers]))
         files = ["--task", str(self.task_file), "--data", str(people)]
-        crowd = self._processes.start("crowd", ["crowd", *files, "--column", "theme", "--json"], ends=True)
 
         def done() -> bool:
             progress("people report", min(1.0, self._reports() / self.people))
             return crowd.done
 
         try:
+            write_secret(people, "\n".join(map(_cell, ["answer", *self.question.of_people(self.people)])))
+            crowd = self._processes.start("crowd", ["crowd", *files, "--column", "answer", "--json"], ends=True)
             self._wait(done, "people could not report", _PATIENCE + self.people * _SECONDS_EACH)
         finally:  # nobody but the people themselves would hold their answers
             people.unlink(missing_ok=True)
@@ -243,6 +280,11 @@ class OneMachine:
             if time.monotonic() > last:
                 raise DataError(f"{what} within {seconds:.0f} seconds: the machine may be too busy")
             time.sleep(_LOOKS_EVERY)
+
+
+def _cell(text: str) -> str:
+    """As CSV has it."""
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _new_folder(given: Path | None) -> Path:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from shuffledp.collection.client.interrupts import interrupts_held
 from shuffledp.errors import DataError, ParameterError
 
 _COMMAND = ("-m", "shuffledp")
@@ -30,6 +31,9 @@ _HAS_RESULT = (0, 3, 5)
 
 _TO_END = 15.0
 """Seconds that a server has to finish what it accepted."""
+
+_WORK_TO_END = 2.0
+"""Seconds that work has to remove its temporary files; it accepted nothing from anybody."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class Processes:
     def start(self, name: str, arguments: Sequence[str], *, ends: bool = False) -> Watched:
         """Starts a command of shuffledp; the name is for people, such as "shuffler 1"."""
         result, said = (self._folder / f"{name.replace(' ', '-')}.{kind}" for kind in ("out", "log"))
-        with result.open("wb") as output, said.open("ab") as notes:
+        with result.open("wb") as output, said.open("ab") as notes, interrupts_held():
             process = subprocess.Popen(
                 [sys.executable, *_COMMAND, *arguments],
                 stdin=subprocess.DEVNULL,
@@ -91,8 +95,8 @@ class Processes:
                 start_new_session=True,
                 preexec_fn=_end_with_parent() if sys.platform == "linux" else None,
             )
-        started = Watched(name, process, result, said, ends)
-        self.watched.append(started)
+            started = Watched(name, process, result, said, ends)
+            self.watched.append(started)
         return started
 
     def check(self) -> None:
@@ -116,8 +120,9 @@ class Processes:
         for each in self.watched:
             with contextlib.suppress(ProcessLookupError):
                 each.process.terminate()
-        deadline = time.monotonic() + _TO_END
+        asked = time.monotonic()
         for each in self.watched:
+            deadline = asked + (_WORK_TO_END if each.ends else _TO_END)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 each.process.wait(max(0.0, deadline - time.monotonic()))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shuffledp.collection.envelope.keys import KeyPair, write_key, write_secret
+from shuffledp.collection.one_machine.question import Question
 from shuffledp.collection.service.tokens import hash_of, new_token
 from shuffledp.collection.task import AnswerList, Place, Task
 from shuffledp.collection.task.making import new_task
@@ -16,7 +17,9 @@ from shuffledp.ledger import Ledger
 EPSILON, DELTA = 1.0, 1e-6
 """What the simulated people are promised: the figures of the tutorial, so that results can be compared."""
 
-TASK, LEDGER = "theme.task.json", "budget.ledger"
+LEDGER = "budget.ledger"
+OPERATOR = "operator.token"
+"""With which one signs in to the operator's view of the console."""
 
 
 class Command(NamedTuple):
@@ -30,13 +33,13 @@ class Command(NamedTuple):
 class SettingUp:
     """The files of shufflers and an analyzer at these ports, in order; the last one is the analyzer's."""
 
-    def __init__(self, question: str, answers: Sequence[str], *, users: int, ports: Sequence[int]) -> None:
+    def __init__(self, question: Question, *, users: int, ports: Sequence[int]) -> None:
         self._keys = [KeyPair.generate() for _ in ports]
         places = [Place(f"http://127.0.0.1:{port}", key.public) for port, key in zip(ports, self._keys, strict=True)]
         now = datetime.now(UTC)
         self.task: Task = new_task(
-            question=question,
-            answers=AnswerList(list(answers)),
+            question=question.words,
+            answers=AnswerList(question.answers),
             users=users,
             epsilon=EPSILON,
             delta=DELTA,
@@ -45,17 +48,20 @@ class SettingUp:
             opens=now - timedelta(hours=1),
             closes=now + timedelta(days=1),
         )
+        self.task_file = f"{question.name}.task.json"
         self._ports = ports
         self._names = [*(f"shuffler {at + 1}" for at in range(len(ports) - 1)), "analyzer"]
         self._tokens = [new_token() for _ in ports[1:]]
+        self._operator = new_token()
 
     def write(self, folder: Path) -> None:
         """Writes all files."""
-        (folder / TASK).write_text(self.task.to_json(), encoding="utf-8")
+        (folder / self.task_file).write_text(self.task.to_json(), encoding="utf-8")
         for name, key in zip(self._names, self._keys, strict=True):
             write_key(key, folder / f"{_file(name)}.key")
         for name, token in zip(self._names[1:], self._tokens, strict=True):
             write_secret(folder / f"{_file(name)}.token", token)
+        write_secret(folder / OPERATOR, self._operator)
         Ledger.create(folder / LEDGER, epsilon=EPSILON, delta=DELTA, population="simulated people")
 
     def commands(self, folder: Path) -> Iterator[Command]:
@@ -63,16 +69,17 @@ class SettingUp:
         for at, (name, port) in enumerate(zip(self._names, self._ports, strict=True)):
             last = at == len(self._tokens)
             own = str(folder / _file(name))
-            words = ["analyzer" if last else "shuffler", "--task", str(folder / TASK), "--key", f"{own}.key"]
+            words = ["analyzer" if last else "shuffler", "--task", str(folder / self.task_file), "--key", f"{own}.key"]
             words += ["--store", f"{own}.db", "--port", str(port)]
-            if at:
+            if at == 0:
+                words += ["--page"]
+            else:
                 words += ["--token", f"{own}.token"]
-            words += ["--ledger", str(folder / LEDGER), "--join"] if last else ["--next", self._hash(at)]
+            if last:
+                words += ["--ledger", str(folder / LEDGER), "--join", "--operator", hash_of(self._operator).hex()]
+            else:
+                words += ["--next", hash_of(self._tokens[at]).hex()]  # of the hop that fetches batches
             yield Command(name, f"http://127.0.0.1:{port}", words)
-
-    def _hash(self, at: int) -> str:
-        """Of the token with which the next hop fetches batches."""
-        return hash_of(self._tokens[at]).hex()
 
 
 def _file(name: str) -> str:
