@@ -83,8 +83,8 @@ _ONE_MACHINE = (
         name="up-leaves-its-keys-on-the-disk",
         harm="Private keys and stores stay in a folder for temporary files.",
         file="collection/one_machine/machine.py",
-        old="if self._given is None:\n                shutil",
-        new="if self._given is not None:\n                shutil",
+        old="if self._given is None:\n                ending.callback(shutil",
+        new="if self._given is not None:\n                ending.callback(shutil",
         tests=(f"{_UP}::test_an_interrupt_ends_everything_and_leaves_nothing",),
     ),
     Fault(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mutants.fault import Fault, FaultError
+from mutants.fault import CLIENT, Fault, FaultError
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
@@ -58,12 +58,16 @@ Told = Callable[[Result], None]
 
 @contextmanager
 def copy_of_package(fault: Fault | None = None) -> Iterator[Path]:
-    """A folder with a copy of src/, in which the fault is planted; what was compiled is copied too, to start faster."""
+    """A folder with a copy of src/, in which the fault is planted; what was compiled is copied too, to start faster.
+
+    The client in JavaScript is copied to where the package finds it, without what npm installed or made.
+    """
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copied = Path(folder, "src")
         shutil.copytree(SOURCE, copied, copy_function=shutil.copy2)
+        shutil.copytree(ROOT / CLIENT, Path(folder, CLIENT), ignore=shutil.ignore_patterns("node_modules", "dist"))
         if fault is not None:
-            file = copied / PACKAGE / fault.file
+            file = Path(folder, fault.path)
             file.write_text(fault.plant(file.read_text(encoding="utf-8")), encoding="utf-8")
             for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
                 compiled.unlink()

@@ -220,4 +220,28 @@ FAULTS = (
         new="",
         tests=("tests/cli/test_task.py::test_exit_codes_of_a_check",),
     ),
+    Fault(
+        name="a-host-has-several-spellings",
+        harm="Two people with the same task send their reports to different hosts.",
+        file="collection/task/addresses.py",
+        old="return bool(_NAME.fullmatch(host))",
+        new="return bool(host)",
+        tests=("tests/collection/task/test_task_files.py",),
+    ),
+    Fault(
+        name="a-host-has-several-spellings-in-browsers",
+        harm="The same, of people with a browser.",
+        file="clients/javascript/src/addresses.js",
+        old="  if (NUMBER.test(host)) return IPV4.test(host);\n",
+        new="  if (NUMBER.test(host)) return true;\n",
+        tests=("tests/clients/test_same_tasks.py",),
+    ),
+    Fault(
+        name="servers-in-one-hand-are-no-reason-to-warn",
+        harm="People believe that two parties would have to work together, where one has all keys.",
+        file="collection/task/words.py",
+        old="    if len(hosts) > 1:\n",
+        new="    if hosts:\n",
+        tests=("tests/collection/task/test_words.py",),
+    ),
 )

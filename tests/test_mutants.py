@@ -14,7 +14,9 @@ from mutants.__main__ import main
 from mutants.catalogue import FAULTS, STAGES
 from mutants.fault import Fault, FaultError
 from mutants.page import page
-from mutants.runner import PACKAGE, ROOT, SOURCE
+from mutants.runner import ROOT, copy_of_package
+
+from tests.node import run_node
 
 FEWEST = 100
 PAGE = Path("docs/reference/planted-faults.md")
@@ -57,27 +59,63 @@ def test_there_are_many_and_each_has_its_own_name():
     assert sum(bool(fault.equivalent) for fault in FAULTS) <= len(FAULTS) // 20
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_every_fault_still_fits_the_code(fault):
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_fault_still_fits_the_code(stage):
     """Its text is there exactly once, and what comes out is another program that Python can read."""
-    text, program = unchanged(fault.file)
-    planted = fault.plant(text)
-    assert planted != text
-    assert ast.dump(ast.parse(planted)) != program
+    for fault in STAGES[stage]:
+        text, program = unchanged(fault.path)
+        planted = fault.plant(text)
+        assert planted != text, fault.name
+        if fault.file.endswith(".py"):
+            assert ast.dump(ast.parse(planted)) != program, fault.name
 
 
 @cache  # many faults share a file
-def unchanged(file):
-    """The text of a file of the package, and the program that it is."""
-    text = (SOURCE / PACKAGE / file).read_text(encoding="utf-8")
-    return text, ast.dump(ast.parse(text))
+def unchanged(path):
+    """The text of a file, and the program that it is, where that is one in Python."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return text, ast.dump(ast.parse(text)) if path.endswith(".py") else None
 
 
+READ_SCRIPTS = """
+import { readFileSync } from "node:fs";
+import { SourceTextModule } from "node:vm";
+for (const path of process.argv.slice(2)) new SourceTextModule(readFileSync(path, "utf8"), { identifier: path });
+"""
+
+
+@pytest.mark.slow
+def test_scripts_with_a_fault_can_still_be_read(tmp_path):
+    """A browser that cannot read a script does nothing at all, which any test notices; the control is such a one."""
+    scripts = [fault for fault in FAULTS if fault.file.endswith(".js")]
+    paths = [tmp_path / f"{fault.name}.js" for fault in scripts]
+    for fault, path in zip(scripts, paths, strict=True):
+        path.write_text(fault.plant(unchanged(fault.path)[0]), encoding="utf-8")
+    (tmp_path / "read.mjs").write_text(READ_SCRIPTS, encoding="utf-8")
+    reading = ("--experimental-vm-modules", "--no-warnings", str(tmp_path / "read.mjs"))
+    run_node(*reading, *map(str, paths))
+    (tmp_path / "broken.js").write_text("export const = 1;", encoding="utf-8")
+    with pytest.raises(AssertionError, match="SyntaxError"):
+        run_node(*reading, str(tmp_path / "broken.js"))
+
+
+@pytest.mark.slow
+def test_faults_are_planted_in_both_programs():
+    script = replace(CAUGHT, file="clients/javascript/src/errors.js", old='"TaskError"', new='"Error"')
+    for fault in (CAUGHT, script):
+        with copy_of_package(fault) as source:
+            planted = (source.parent / fault.path).read_text(encoding="utf-8")
+        assert planted == fault.plant((ROOT / fault.path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
 def test_no_fault_uses_a_name_that_is_not_there(tmp_path):
     """Any test that comes by would notice it, whatever it checks."""
     for fault in FAULTS:
-        planted = fault.plant((SOURCE / PACKAGE / fault.file).read_text(encoding="utf-8"))
-        (tmp_path / f"{fault.name}.py").write_text(planted, encoding="utf-8")
+        if fault.file.endswith(".py"):
+            planted = fault.plant(unchanged(fault.path)[0])
+            (tmp_path / f"{fault.name}.py").write_text(planted, encoding="utf-8")
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821", str(tmp_path)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout
@@ -92,6 +130,7 @@ def test_text_that_is_not_there_once_is_an_error():
 NAMED = sorted({test for fault in FAULTS for test in fault.tests})
 
 
+@pytest.mark.slow
 def test_the_named_tests_exist():
     for file in {test.split("::")[0] for test in NAMED}:
         tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
@@ -116,6 +155,7 @@ def test_the_page_lists_them():
     assert (ROOT / PAGE).read_text(encoding="utf-8") == page(STAGES), "run python -m mutants --page " + str(PAGE)
 
 
+@pytest.mark.slow
 def test_the_runner_tells_what_is_caught_from_what_survives(capsys):
     assert main(["--json", "--jobs", "1"], known=[CAUGHT, NOTHING]) == 1
     caught, nothing = json.loads(capsys.readouterr().out)
@@ -130,6 +170,7 @@ def test_an_import_that_fails_is_not_a_test_that_noticed(capsys):
     assert "1 of 2 caught, 0 survived, 0 equivalent, 1 errors" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_tests_that_fail_anyway_say_nothing(capsys):
     wrong = replace(CAUGHT, tests=("tests/test_words.py::test_that_is_not_there",))
     assert main(["--jobs", "1"], known=[wrong]) == 2
