@@ -1,0 +1,45 @@
+"""What a collection costs a person in a browser: the client in JavaScript, in Node, beside the one in Python."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.client import ANSWERS, costs, first_check, task
+from benchmarks.timing import table
+
+_PROGRAM = Path(__file__).with_suffix(".mjs")
+
+
+def in_node(tasks):
+    """What Node measured for each task."""
+    lines = "".join(f"{asked.canonical.decode()}\n" for asked in tasks)
+    node = Path(sys.executable).parent / "node"
+    found = subprocess.run([node, _PROGRAM], input=lines, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in found.stdout.splitlines()]
+
+
+def rows():
+    tasks = {name: task(answers) for name, answers in ANSWERS.items()}
+    for (name, asked), found in zip(tasks.items(), in_node(tasks.values()), strict=True):
+        _, _, python, _ = costs(asked)
+        yield (
+            name,
+            asked.protocol_used.name,
+            f"{found['messages']:.1f}",
+            f"{found['drawn']:.4f}",
+            f"{found['report']:.2f}",
+            f"{found['report'] / found['bare']:.2f}",
+            f"{found['report'] / (1e3 * python):.1f}",
+            f"{found['checked']:.0f}",
+            f"{found['checked'] / (1e3 * first_check(ANSWERS[name])):.1f}",
+        )
+
+
+def main():
+    table(
+        "The client in JavaScript, in Node: a report for n = 10^6, one shuffler; milliseconds of a core",
+        ["d", "protocol", "messages", "drawing them, ms", "report, ms", "bare HPKE in Node, ratio", "Python's, ratio",
+         "promise, ms", "Python's promise, ratio"],
+        rows(),
+    )  # fmt: skip
