@@ -9,6 +9,8 @@ export JAVA_HOME ?= $(shell brew --prefix openjdk@17)/libexec/openjdk.jdk/Conten
 endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
+# whoever sets it would have every process of the tests compile the package and every worker rewrite all tests anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo up check test mutants dist versions lint format docs pages site bench lock clean
 .PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
@@ -33,7 +35,7 @@ check: lint
 	$(PYTEST) -m "not slow and not spark"
 
 ## test: everything that must hold: style, types, the documentation, the wheel, all tests (installs Java and Chromium)
-test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp pages
+test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp .venv/client.stamp pages
 	$(MAKE) --no-print-directory -j 2 dist site lint
 	$(PYTEST)
 
@@ -77,7 +79,7 @@ pages: .venv/test.stamp
 
 ## site: the site in .site from the pages as they are
 site: .venv/test.stamp
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 ## mutants: plants small privacy faults in a copy of the package, one at a time: does a test notice each?
 mutants: .venv/test.stamp
@@ -143,6 +145,11 @@ notebook: .venv/test.stamp
 	$(PIP) install --require-hashes -r requirements/test.txt
 	@touch $@
 
+# What the client in JavaScript is checked and packed with; Node itself comes with the requirements of the tests.
+.venv/client.stamp: .venv/test.stamp clients/javascript/package-lock.json
+	cd clients/javascript && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
 # What the tests need of the system is installed where that is possible, and otherwise named with the way to get it.
 .venv/java.stamp: .venv/python.stamp
 	@scripts/need.sh 'java -version || "$$JAVA_HOME/bin/java" -version' openjdk-17-jre-headless openjdk@17 \
@@ -151,7 +158,7 @@ notebook: .venv/test.stamp
 
 .venv/chromium.stamp: .venv/python.stamp
 	@scripts/need.sh 'for name in chromium chromium-browser google-chrome; do $$name --version && exit; done; exit 1' \
-	  chromium chromium 'make test looks at the report page, which needs Chromium or Google Chrome'
+	  chromium chromium 'make test looks at pages, which needs Chromium or Google Chrome'
 	@touch $@
 
 ## lock: pins every requirement anew (needs uv)
@@ -164,4 +171,4 @@ lock:
 
 ## clean: removes the environment and whatever was built
 clean:
-	rm -rf .venv .venv-* dist .site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* dist .site clients/javascript/node_modules clients/javascript/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

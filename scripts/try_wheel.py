@@ -16,11 +16,20 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-WHEEL = ("shuffledp/py.typed", "shuffledp/surnames/surnames-1990.txt.gz", "/licenses/LICENSE")
+WHEEL = (
+    "shuffledp/py.typed",
+    "shuffledp/surnames/surnames-1990.txt.gz",
+    "shuffledp/collection/pages/client/src/index.js",
+    "shuffledp/collection/pages/client/vendor/hpke.js",
+    "/licenses/LICENSE",
+)
 """What a wheel is easily built without."""
 
 SOURCE = ("LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile", "src/shuffledp/__init__.py", "tests/")
 """What whoever builds from source needs."""
+
+OUR_OWN = re.compile(r"__pycache__|\.venv|\.ipynb_checkpoints|node_modules")
+"""What lies in the folders of whoever builds them."""
 
 
 def main(folder: str, lock: str, python: str = sys.executable) -> None:
@@ -41,7 +50,7 @@ def check_contents(wheel: Path, source: Path) -> None:
     lacking = [part for part in WHEEL if not any(part in name for name in inside)]
     lacking += [part for part in SOURCE if not any(name.startswith(part) for name in sources)]
     strange = [name for name in inside if not name.startswith(("shuffledp/", "shuffledp-"))]
-    strange += [name for name in (*inside, *sources) if re.search(r"__pycache__|\.venv|\.ipynb_checkpoints", name)]
+    strange += [name for name in (*inside, *sources) if OUR_OWN.search(name)]
     if lacking or strange:
         raise SystemExit(f"the distributions lack {lacking} and should not have {strange}")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.report.test_page_in_browser import NAMES
+from tests.browser import NAMES
 
 ROOT = Path(__file__).parent.parent
 
@@ -97,7 +97,7 @@ def test_otherwise_one_line_says_how(machine, tools):
     ("step", "program", "reason"),
     [
         ("java", "java", "make test runs Spark, which needs Java 17 or 21"),
-        *(("chromium", name, "make test looks at the report page, which needs Chromium") for name in NAMES),
+        *(("chromium", name, "make test looks at pages, which needs Chromium") for name in NAMES),
     ],
 )
 def test_make_test_ends_where_a_program_of_the_tests_is_missing(machine, step, program, reason):
