@@ -32,6 +32,7 @@ def test_a_release_and_its_parts_print_in_a_line(release):
     assert "dark: 1,2" in repr(release.estimate) or "dark: 1,1" in repr(release.estimate)
 
 
+@pytest.mark.slow
 def test_results_of_jobs_print_in_a_line():
     target = Target(users=1000, bins=EVERYTHING, **GUARANTEE)
     asked = plan(users=10**5, bins=10**4, **GUARANTEE)

@@ -122,6 +122,7 @@ def test_importing_the_package_loads_little():
     assert {"numpy", "scipy", "randomgen"}.isdisjoint(modules)
 
 
+@pytest.mark.slow
 def test_using_a_protocol_does_not_load_what_it_does_not_need():
     modules = loaded_by("import shuffledp; shuffledp.Histogram")
     assert {"scipy", "matplotlib", "duckdb", "pyarrow", "pandas", "rich", "typer"}.isdisjoint(modules)

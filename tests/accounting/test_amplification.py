@@ -67,6 +67,7 @@ def exact_thinned_delta(epsilon, local_epsilon, users, telling, covered):
     return float(sum(max(p - factor * laws[1].get(o, 0), 0) for o, p in laws[0].items()))
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 7),
     st.floats(0.05, 6) | st.just(20.0),
@@ -248,6 +249,7 @@ def test_no_shuffled_randomizer_is_less_private_than_its_bound(oracle, share):
     assert bound <= Amplification(local_epsilon=oracle.epsilon, users=oracle.users).delta(epsilon)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), st.floats(0.05, 6) | st.sampled_from([15.0, 25.0, 30.0]), st.floats(0, 1))
 @settings(max_examples=60)
 def test_the_tight_bound_is_its_definition(users, local_epsilon, share):

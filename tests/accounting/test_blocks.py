@@ -8,6 +8,7 @@ import pytest
 from shuffledp.accounting import Amplification, amplification
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("telling", [1.0, 0.25])
 def test_wider_blocks_of_copies_never_lower_delta(telling, monkeypatch):
     """The bound for all randomizers keeps its fine blocks where only those of telling messages get wider."""

@@ -56,6 +56,7 @@ def moved_histogram(users, probability):
     return Histogram(users=users, bins=2, missing_probability=probability).privacy
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.floats(2, 9), st.floats(-2, 1), st.floats(-15, -2), st.sampled_from([moved_sum, moved_histogram]))
 def test_calibration_is_sufficient_and_necessary(log_users, log_epsilon, log_delta, curve):

@@ -118,6 +118,7 @@ def test_the_order_does_not_matter_and_more_is_never_less():
         assert all(fewer.delta(epsilon) <= forwards.delta(epsilon) for epsilon in (0.5, 2.0, 4.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", KINDS, ids=lambda curve: type(curve).__name__)
 def test_the_pair_tells_no_less_than_the_curve(curve):
     """At every epsilon, also below 0, where the curve says what it does with the datasets exchanged; and hardly more.
@@ -176,6 +177,7 @@ def test_thresholds_and_counts_bound_every_decision_tree(ratio, values):
     assert total == pytest.approx(float(truth), rel=0.25)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=4),

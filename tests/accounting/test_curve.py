@@ -61,6 +61,7 @@ def test_two_shifts_match_fractions(n, numerator, ratio):
     assert_tight_upper_bound(curve.delta(math.log(ratio)), exact)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40), st.integers(1, 64), st.integers(-3, 3).filter(bool), st.fractions(1, 8, max_denominator=20))
 def test_a_larger_shift_matches_fractions_in_both_directions(n, numerator, by, ratio):
     law = Binomial(trials=n, probability=numerator / 128)

@@ -18,6 +18,7 @@ SHAPES = {
 roots, starts = st.floats(-50, 50), st.floats(-60, 60)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(SHAPES)), roots, starts, st.floats(1e-3, 30), st.sampled_from([1.0, 1.5, 2.0]))
 def test_the_answer_is_safe_and_close_wherever_one_starts(shape, root, start, stride, growth):
 

@@ -147,6 +147,7 @@ def test_more_values_tell_more_and_a_higher_threshold_less():
     assert by_threshold == sorted(by_threshold, reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [1, 2, 3, 8, 30])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.3, 1e-4)])
 def test_the_threshold_is_the_first_that_is_private(values, epsilon, delta):

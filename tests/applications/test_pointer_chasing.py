@@ -85,6 +85,7 @@ def test_a_whole_run_with_messages():
     assert problem.solve(run(protocol, values, rng=rng)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [10, 10_000])
 def test_long_permutations_are_solved_by_few_people(length):
     problem, rng = PointerChasing(steps=2, length=length), np.random.default_rng(6)

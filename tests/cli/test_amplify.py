@@ -12,6 +12,7 @@ def amplify(*arguments):
     return command("amplify", *arguments)
 
 
+@pytest.mark.slow
 def test_the_command_shows_every_bound():
     shown = amplify("--epsilon0", "0.4", "--users", "100000", "--delta", "1e-6")
     for needed in ("closed form", "privacy blanket", "tight", "0.003927", "lower bound", "largest local epsilon"):

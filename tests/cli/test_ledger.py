@@ -28,6 +28,7 @@ def run(folder, *arguments):
     return command("run", *asked, cwd=folder)
 
 
+@pytest.mark.slow
 def test_a_ledger_is_made_filled_and_shown(folder):
     made = budget(folder, *LIMIT, "--population", "customers of 2026")
     assert made.returncode == 0
@@ -75,6 +76,7 @@ def test_printed_figures_hold_and_json_has_all_digits(folder):
     ledger.spend(Histogram.calibrate(users=10**6, bins=2, epsilon=float(left), delta=1e-6), what="what is left")
 
 
+@pytest.mark.slow
 def test_a_release_over_the_limit_is_refused(folder):
     budget(folder, "--limit", "1.2,1e-6")
     assert run(folder).returncode == 0
@@ -200,6 +202,7 @@ def test_an_output_does_not_overwrite_the_ledger(folder):
     assert Ledger(folder / "out.json").entries == ()
 
 
+@pytest.mark.slow
 def test_a_picture_is_drawn_and_kept(folder):
     budget(folder, *LIMIT, "--population", "people & <others>")
     assert budget(folder, "--figure", "empty.svg").returncode == 0

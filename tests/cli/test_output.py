@@ -94,6 +94,7 @@ def test_a_table_that_is_too_wide_comes_in_parts(monkeypatch):
         assert name in shown.split()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("once")
 def test_what_has_no_room_is_named(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")

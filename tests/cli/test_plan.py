@@ -205,6 +205,7 @@ def test_a_curator_whose_error_is_larger_is_not_praised(more):
     assert "instead of" not in shown
 
 
+@pytest.mark.slow
 def test_a_plan_for_several_values_of_each_person():
     asked = ["--users", "1e5", "--bins", "100", *GUARANTEE, "--values-per-person"]
     shown = command("plan", *asked, "3", "--earlier").stdout

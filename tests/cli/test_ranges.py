@@ -22,6 +22,7 @@ def test_shares_are_read():
             parse_shares(wrong)
 
 
+@pytest.mark.slow
 def test_quantiles_are_a_table(capsys):
     show_quantiles(replace(CASES["ages"]().estimate, shares=(0.25, 0.5)))
     shown = capsys.readouterr().out
@@ -34,6 +35,7 @@ def test_quantiles_are_a_table(capsys):
     assert "who have a value" not in shown  # everybody has
 
 
+@pytest.mark.slow
 def test_errors_are_shares_of_all_people_and_quantiles_of_those_with_a_value(people, tmp_path):
     out = tmp_path / "r.html"
     asked = ("run", people, "--column", "age", "--ranges", "--edges", "0:100:10", "--where", "age < 50", "--out", out)
@@ -78,6 +80,7 @@ def test_run_shows_quantiles_before_the_histogram(people, tmp_path):
     assert "How people are distributed" in out.read_text()
 
 
+@pytest.mark.slow
 def test_files_and_json_hold_the_quantiles_that_are_shown(people, tmp_path):
     asked = ("run", people, "--column", "age", "--quantiles", "0.25,0.5", "--edges", "0:100:10")
     done = invoked(*asked, "--json", "--out", tmp_path / "r.parquet", "--out", tmp_path / "r.json")
@@ -92,6 +95,7 @@ def test_files_and_json_hold_the_quantiles_that_are_shown(people, tmp_path):
         assert json.loads(text)["quantiles"] == quantiles
 
 
+@pytest.mark.slow
 def test_simulate_and_plan_know_ranges(people):
     simulated = invoked("simulate", people, "--column", "age", "--ranges", "--edges", "0:100:10", "--trials", "5")
     assert simulated.exit_code == 0, simulated.output
@@ -115,6 +119,7 @@ def test_run_refuses_quantiles_without_an_order(people):
     assert "--edges" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_plan_of_ranges_for_held_data_has_no_messages():
     held = invoked("plan", "--users", "1e5", "--bins", "50", "--ranges", "--held").stdout
     assert "messages" not in held

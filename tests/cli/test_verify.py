@@ -85,6 +85,7 @@ def test_every_row_says_what_was_run_and_what_it_is_compared_with():
     assert all(1e-9 < row["chance"] <= 1 and row["oracle"] for row in counted)
 
 
+@pytest.mark.slow
 def test_the_claim_on_support_identification_is_in_the_table():
     assert "h = 8" in command("verify", "--protocol", "support").stdout
 

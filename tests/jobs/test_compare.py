@@ -108,6 +108,7 @@ def test_wrong_parameters():
         compare(users=[3], bins=[2], data=Tally(np.arange(3), np.ones(3, dtype=int)), **WISH)
 
 
+@pytest.mark.slow
 def test_hashed_reports_are_made_shuffled_and_counted():
     values, domain = np.arange(3000) % 40, list(range(60))
     release = private_histogram(values, domain=domain, protocol="amplified", messages=True, **WISH)

@@ -134,6 +134,7 @@ def test_bad_questions(call, reason):
 SETS = {"users": 10**5, "bins": 500, "epsilon": 1.0, "delta": 1e-6, "values_per_person": 3}
 
 
+@pytest.mark.slow
 def test_rows_for_several_values_are_what_the_protocols_say():
     answer = plan(**SETS, earlier=True)
     for name, protocol in (
@@ -206,6 +207,7 @@ def test_messages_that_are_allowed_limit_the_advice_everywhere(users, bins, most
     assert answer.recommended_for_held_data is not None  # nobody sends anything there
 
 
+@pytest.mark.slow
 def test_the_private_coin_is_recommended_where_messages_matter():
     crowd = {"users": 10**6, "epsilon": 1.0, "delta": 1e-6}
     few = plan(**crowd, bins=10**6, practical_messages=20)  # all others send more

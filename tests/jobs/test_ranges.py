@@ -19,6 +19,7 @@ TARGET = Target(users=5000, bins=30, epsilon=1, delta=1e-4)
 COUNTS = np.bincount(np.arange(5000) % 28, minlength=30)
 
 
+@pytest.mark.slow
 def test_ranges_are_chosen_for_a_list_only():
     chosen = choose_ranges(TARGET, listed=True)
     assert chosen.asked
@@ -64,6 +65,7 @@ def test_simulations_find_what_is_predicted():
     assert again.largest_errors == found.largest_errors[:3]
 
 
+@pytest.mark.slow
 def test_a_plan_compares_trees_with_sums_and_a_curator():
     tree, flat, curated = plan_ranges(Target(users=10**5, bins=300, epsilon=1, delta=1e-6))
     assert tree.error < 0.6 * flat.error
@@ -75,6 +77,7 @@ def test_a_plan_compares_trees_with_sums_and_a_curator():
     assert few[2].error is not None
 
 
+@pytest.mark.slow
 def test_json_has_a_quantile_in_the_units_of_the_edges():
     """Half of the people are below 0.5; one of the two ends is open, and moments are texts."""
     counts = np.array([0, 1000, 1000, 0])
@@ -132,6 +135,7 @@ def test_a_plan_of_ranges_for_too_few_people_leaves_a_curator():
     assert "at most 101 people" in curator
 
 
+@pytest.mark.slow
 def test_a_plan_of_ranges_keeps_to_a_number_of_messages():
     target = Target(users=10**5, bins=300, epsilon=1, delta=1e-6)
     ours, fewer, sums, _ = plan_ranges(target, most=3)
@@ -146,6 +150,7 @@ def test_impossible_shares_are_refused(wrong):
         checked_shares(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ages", "months", "ordered labels"])
 def test_a_release_of_ranges_comes_back_from_its_file(name, tmp_path):
     release = CASES[name]()
@@ -161,6 +166,7 @@ def test_a_release_of_ranges_comes_back_from_its_file(name, tmp_path):
     assert again.to_html() == release.to_html()
 
 
+@pytest.mark.slow
 def test_a_changed_band_of_a_file_is_the_one_that_is_shown():
     """The band that was published comes back, and not another one that is computed anew."""
     release = CASES["ages"]()
@@ -176,6 +182,7 @@ AGES = [None if at % 20 == 0 else (at * 7) % 90 for at in range(6000)]
 DAYS = [f"2026-{1 + at % 12:02d}-{1 + at % 28:02d}" for at in range(6000)]
 
 
+@pytest.mark.slow
 def test_a_release_has_quantiles_in_units_of_its_edges():
     release = private_histogram({"age": AGES}, column="age", domain=Edges("0:100:5"), quantiles=[0.5, 0.9], **GUARANTEE)
     estimate = release.estimate
@@ -209,6 +216,7 @@ def test_shares_and_conditions_of_a_wrong_kind_are_refused_clearly(wrong, needed
         private_histogram({"age": AGES}, column="age", domain=Edges("0:100:5"), **wrong, **GUARANTEE)
 
 
+@pytest.mark.slow
 def test_shares_may_be_any_numbers():
     asked = {"column": "age", "domain": Edges("0:100:5"), **GUARANTEE}
     release = private_histogram({"age": AGES}, quantiles=np.array([0.5, 0.9]), **asked)
@@ -224,6 +232,7 @@ def test_what_is_possible_in_one_column_may_be_said_as_for_several(domain):
         private_histogram({"age": AGES}, column="age", domain=domain, other=True, ranges=True, **GUARANTEE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("messages", [False, True])
 def test_periods_and_lists_are_ordered_too(messages):
     months = Periods("month", start="2026-01-01", stop="2027-01-01")
@@ -238,6 +247,7 @@ def test_periods_and_lists_are_ordered_too(messages):
     assert listed.estimate.quantile(0.5).value == "fair"
 
 
+@pytest.mark.slow
 def test_people_who_fail_a_condition_belong_to_no_range():
     data = {"age": [age or 0 for age in AGES], "member": [at % 2 for at in range(6000)]}
     release = private_histogram(
@@ -280,6 +290,7 @@ def test_ranges_of_data_are_simulated():
     )
 
 
+@pytest.mark.slow
 def test_a_curator_counts_ranges_too():
     asked = {"domain": Edges("0:60:20"), "drop_missing": True, "ranges": True, **GUARANTEE}
     shuffled, curated = (private_histogram(AGES, **asked, trust=trust) for trust in ("shuffler", "curator"))
@@ -300,6 +311,7 @@ def test_a_curator_counts_ranges_too():
     assert Release.from_json(curated.to_json()).to_json() == curated.to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [4, 300])
 def test_what_a_curator_would_give_is_what_it_gives(bins):
     target = Target(users=5000, bins=bins, epsilon=1, delta=1e-4)

@@ -32,6 +32,7 @@ def same(one, other):
     assert other.privacy.epsilon(1e-9) == one.privacy.epsilon(1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -61,6 +62,7 @@ def test_a_release_comes_back(options, tmp_path):
 PAIRS = [{"sex": "fm"[at % 2], "age": at % 70, "x": at % 3} for at in range(6000)] + [{"sex": "f", "x": 1}] * 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

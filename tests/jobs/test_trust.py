@@ -46,6 +46,7 @@ def test_a_reading_can_be_asked_for(estimator, name):
     assert chosen(protocol=name).reason == "as asked"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [2, 4])
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_curator_is_never_worse_than_what_messages_would_give(values, listed):
@@ -119,6 +120,7 @@ def test_where_messages_are_made_nothing_is_said():
     assert "--trust curator" not in release.explain()
 
 
+@pytest.mark.slow
 def test_what_a_curator_would_give_does_not_depend_on_the_data():
     """Equal for any two datasets of as many people; it is known before any value is looked at."""
     people = [Counter({"a": 1000}), Counter({f"v{number}": 1 for number in range(1000)})]
@@ -177,6 +179,7 @@ def test_a_plan_says_what_a_curator_will_use(bins):
     assert {row.model for row in answer.curator} == {"central"}
 
 
+@pytest.mark.slow
 def test_noise_of_a_curator_is_fresh():
     counts = {tuple(private_histogram(PEOPLE, **GUARANTEE, trust="curator").estimate.counts) for _ in range(5)}
     assert len(counts) > 1

@@ -75,6 +75,7 @@ def test_protocols_are_made_anew_from_their_entries(name, ledger):
     assert _same_kind(made, CATALOGUE[name], 0.7) == made
 
 
+@pytest.mark.slow
 def test_a_person_with_several_values_is_accounted_with_all_of_them(ledger):
     several = Histogram.calibrate(users=10_000, bins=20, epsilon=1, delta=1e-6, values_per_person=3)
     ledger.spend(several, what="apps")
@@ -82,6 +83,7 @@ def test_a_person_with_several_values_is_accounted_with_all_of_them(ledger):
     assert _same_kind(several, None, 1.0) == several
 
 
+@pytest.mark.slow
 def test_the_total_is_the_composition_and_not_a_sum(ledger):
     others = [
         SparseHistogram.calibrate(users=10_000, bins=20, epsilon=0.5, delta=1e-7),
@@ -102,6 +104,7 @@ def test_the_total_is_the_composition_and_not_a_sum(ledger):
     assert standing.sum_of_deltas == pytest.approx(2.31e-6)
 
 
+@pytest.mark.slow
 def test_exactly_as_many_as_fit(ledger):
     assert HISTOGRAM.privacy.times(FIT).delta(3.0) <= 1e-5 < HISTOGRAM.privacy.times(FIT + 1).delta(3.0)
     fill(ledger, FIT)
@@ -110,6 +113,7 @@ def test_exactly_as_many_as_fit(ledger):
     assert len(ledger.entries) == FIT
 
 
+@pytest.mark.slow
 def test_one_release_may_take_all(path):
     whole = Histogram.calibrate(users=10_000, bins=20, **LIMIT)
     ledger = Ledger.create(path, **LIMIT, population="all")
@@ -119,6 +123,7 @@ def test_one_release_may_take_all(path):
         ledger.spend(HISTOGRAM, what="theme")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hist", "sparse-best", "dummy"])
 def test_a_refusal_says_what_would_fit_and_that_fits(name, ledger):
     fill(ledger, FIT - 1)
@@ -137,6 +142,7 @@ def test_a_refusal_says_what_would_fit_and_that_fits(name, ledger):
     assert ledger.total.delta(3.0) <= 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [0, 1, 6])
 def test_what_is_left_fits_whatever_the_kind(ledger, many):
     """What fits of the paper's histogram alone is more, and of other kinds too much."""

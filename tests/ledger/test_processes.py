@@ -129,6 +129,7 @@ def test_what_another_process_spends_just_before_counts(path, monkeypatch):
     assert ledger.entries[-1].what == "the other one"
 
 
+@pytest.mark.slow
 def test_a_release_that_is_killed_counts_as_spent(path):
     process = program(KILLED_WHILE_DRAWING, path)
     process.communicate(timeout=120)
@@ -139,6 +140,7 @@ def test_a_release_that_is_killed_counts_as_spent(path):
     assert ledger.total.delta(0.5) > 0
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_enters_leaves_a_good_file(path):
     Ledger(path).spend(HISTOGRAM, what="before")
     process = program(KILLED_WHILE_ENTERING, path)

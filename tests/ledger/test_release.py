@@ -128,6 +128,7 @@ def test_without_a_ledger_an_interrupt_has_no_note(monkeypatch):
     assert not hasattr(stopped.value, "__notes__")
 
 
+@pytest.mark.slow
 def test_releases_until_nothing_fits(ledger):
     """The one that is refused gives no result, and what fits is what the error says."""
 
@@ -153,6 +154,7 @@ def test_without_a_ledger_nothing_is_said(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [
@@ -174,6 +176,7 @@ def test_every_kind_of_release_is_entered(ledger, asked):
     assert len(ledger.entries) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "what"),
     [

@@ -23,6 +23,7 @@ def boxes(draw):
     return counts, truth, truth - margins[0], truth + margins[1]
 
 
+@pytest.mark.slow
 @given(boxes(), st.floats(0, 5))
 def test_it_is_a_projection(box, slack):
     """In the box, of the right total, no farther from anything possible than before; twice changes nothing."""
@@ -37,6 +38,7 @@ def test_it_is_a_projection(box, slack):
     assert np.allclose(near, again, atol=1e-6)
 
 
+@pytest.mark.slow
 @given(boxes())
 def test_no_other_possible_point_is_nearer(box):
     """The condition of a nearest point of a convex set, towards a possible point."""

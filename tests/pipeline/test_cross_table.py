@@ -87,6 +87,7 @@ def test_people_without_a_pair_are_a_row_of_their_own_and_may_be_hidden_too():
     assert triples(margin(hidden, 0))[0] == ("DE", 60, 49, 69)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_whatever_the_truth_is_all_margins_hold_where_all_cells_do(data):

@@ -127,6 +127,7 @@ def test_the_words_of_a_class_stay_out_of_errors():
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.slow
 @given(objects())
 def test_a_key_keeps_the_whole_label_and_a_label_is_its_own(value):
     once = label(value)

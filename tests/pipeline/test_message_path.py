@@ -137,6 +137,7 @@ def test_every_order_is_equally_likely(permute, rounds):
     assert p_value(counts, np.full(24, 1 / 24)) > FALSE_FAILURE_RATE
 
 
+@pytest.mark.slow
 def test_a_biased_shuffle_is_rejected():
     counts = order_counts(biased, 4, 20_000, np.random.default_rng(16))
     assert p_value(counts, np.full(24, 1 / 24)) <= FALSE_FAILURE_RATE

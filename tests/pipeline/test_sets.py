@@ -21,6 +21,7 @@ def rows_of_people(draw):
     return held, np.array(rows)
 
 
+@pytest.mark.slow
 @given(rows_of_people())
 def test_everybody_holds_the_same_number_of_different_bins(people):
     held, rows = people
@@ -30,6 +31,7 @@ def test_everybody_holds_the_same_number_of_different_bins(people):
         assert sorted(row) == sorted([*bins, *range(REAL, REAL + missing)])  # the first fillers, each once
 
 
+@pytest.mark.slow
 @given(rows_of_people())
 def test_the_holders_of_a_filler_lack_that_many_values(people):
     held, rows = people

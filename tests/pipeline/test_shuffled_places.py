@@ -56,6 +56,7 @@ def drawn(permute, rounds):
     return np.array([permute(rng) for _ in range(rounds)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("permute", "rounds"), [(one_array, 1500), (one_by_one, 600), (in_buckets, 400)])
 def test_every_message_is_everywhere_and_beside_every_other(permute, rounds):
     orders = drawn(permute, rounds)

@@ -13,6 +13,7 @@ from shuffledp import DataError, Domain, Histogram, ParameterError, Tally
 labels = st.one_of(st.integers(-5, 5), st.text(max_size=2), st.tuples(st.integers(0, 2), st.integers(0, 2)))
 
 
+@pytest.mark.slow
 @given(st.lists(labels), st.lists(labels))
 def test_tallies_count_and_add_like_counters(left, right):
     both = Tally.of(left) + Tally.of(right)
@@ -20,6 +21,7 @@ def test_tallies_count_and_add_like_counters(left, right):
     assert both.total == len(left) + len(right)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 9)), st.lists(st.integers(0, 9)), st.lists(st.integers(0, 9)))
 def test_addition_is_associative_and_commutative(a, b, c):
     a, b, c = (Tally.of(np.array(x, dtype=np.int64)) for x in (a, b, c))

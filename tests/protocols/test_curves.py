@@ -125,6 +125,7 @@ def test_every_class_of_the_catalogue_has_an_oracle():
     assert {entry.kind for entry in CATALOGUE.values()} == set(ORACLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ORACLES, ids=lambda kind: kind.__name__)
 def test_a_curve_is_its_oracle_and_more_noise_would_be_below(kind):
     (protocol, truth), (noisier, _) = ORACLES[kind]()

@@ -27,6 +27,7 @@ MADE = [name for name, entry in CATALOGUE.items() if not entry.published and nam
 # Calibration ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("users", "epsilon", "delta"), [(40, 1.0, 0.02)])
 def test_calibrated_noise_gives_delta_and_not_twice_as_much(users, epsilon, delta):
     """In fractions, from the probabilities that are sampled: within 1e-6 of the delta that was asked for."""
@@ -40,6 +41,7 @@ def test_calibrated_noise_gives_delta_and_not_twice_as_much(users, epsilon, delt
     assert delta * (1 - 1e-6) <= worse <= Fraction(delta)
 
 
+@pytest.mark.slow
 def test_calibrated_noise_counts_on_honest_people_only():
     for kind, shifts, fields in ((Histogram, (1, -1), {"bins": 3}), (BinarySum, (1,), {})):
         protocol = kind.calibrate(users=90, epsilon=1.0, delta=0.02, honest_users=45, **fields)
@@ -152,6 +154,7 @@ def test_one_bit_at_a_time_has_the_law_of_many(bit):
         assert deviations(protocol, protocol, bit, rng) < MOST_DEVIATIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.7, 1.3])
 def test_thirty_percent_of_the_noise_are_seen(share):
     """The negative control, for dummies, flips and missing messages: such a difference is 7 deviations or more."""

@@ -122,6 +122,7 @@ def test_only_honest_people_count():
     )
 
 
+@pytest.mark.slow
 def test_the_branching_is_the_one_with_the_narrowest_band_or_nearly():
     chosen = Ranges.calibrate(users=10**5, bins=200, epsilon=1, delta=1e-6)
     others = [
@@ -132,6 +133,7 @@ def test_the_branching_is_the_one_with_the_narrowest_band_or_nearly():
     assert chosen.range_error(0.05) < 0.6 * max(others)
 
 
+@pytest.mark.slow
 def test_a_curator_has_the_narrower_of_two_bands():
     shuffled, curated = (
         Ranges.calibrate(users=10**5, bins=20, epsilon=1, delta=1e-6, trust=trust) for trust in ("shuffler", "curator")
@@ -464,6 +466,7 @@ def test_one_or_two_values_are_enough(leaves):
     assert "Result" in estimate.story()
 
 
+@pytest.mark.slow
 def test_a_flat_histogram_has_the_larger_error():
     """What the tree is for: sums over a histogram have errors that grow with the number of values summed."""
     tree = Ranges.calibrate(users=10**5, bins=500, epsilon=1, delta=1e-6)

@@ -12,6 +12,7 @@ from shuffledp.protocols.record import from_record, to_record
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_protocol_comes_back_and_prints_in_a_line(name):
     protocol = CATALOGUE[name].make(Target(users=50_000, bins=16, **GUARANTEE))

@@ -150,6 +150,7 @@ def test_the_curve_agrees_with_another_accountant(name):
         assert 0.97 * theirs <= ours <= 1.2 * theirs + 1e-12
 
 
+@pytest.mark.slow
 @drawn
 def test_more_values_need_more_noise(name):
     curves = [calibrated(name, people=10**4, each=each).privacy for each in (1, 2, 4)]
@@ -295,6 +296,7 @@ def test_a_value_that_nobody_holds_is_never_shown(name):
         assert REAL - 1 not in estimate.symbols.tolist()
 
 
+@pytest.mark.slow
 @drawn
 def test_fillers_have_labels_and_the_promise_says_what_is_replaced(name):
     people = 3000

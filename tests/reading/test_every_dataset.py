@@ -149,6 +149,7 @@ def test_one_person_less_at_either_end_is_noticed(name):
     assert worst(narrower(CASES[name]), 0.5) > 0.5
 
 
+@pytest.mark.slow
 def test_more_bins_than_the_risk_allows_are_noticed(monkeypatch):
     case = CASES["missing messages"]
     monkeypatch.setattr(levels, "_bins_allowed", lambda risk, beta: 3 * beta / max(risk, 1e-30))

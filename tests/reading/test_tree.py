@@ -198,6 +198,7 @@ def largest_errors(tree, law, *, trials, scale=1.0, seed=0):
     return np.cumsum(leaves, axis=1)[:, :-1], leaves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("leaves", "branching"), [(64, 4), (50, 3), (12, 12)])
 @pytest.mark.parametrize("law", [BINOMIAL, LAWS["Laplace"]], ids=["coins", "Laplace"])
 def test_the_band_holds_everywhere_at_once_and_is_not_much_wider_than_needed(leaves, branching, law):
@@ -227,6 +228,7 @@ def test_the_band_is_a_union_over_all_places_and_both_sides():
     assert too_low.max() <= one_by_one[0][1].max()
 
 
+@pytest.mark.slow
 def test_leaves_are_bounded_alone_and_together():
     tree, trials = Tree(leaves=50, branching=3), 2000
     _, leaves = largest_errors(tree, BINOMIAL, trials=trials)

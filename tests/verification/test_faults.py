@@ -54,6 +54,7 @@ def drawn_from_a_fixed_seed(monkeypatch, kind):
     monkeypatch.setattr(kind, "_draw", lambda self, truth, rng: true_draw(self, truth, np.random.default_rng(1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"), [("hist", Histogram), ("dummy", DummyHistogram), ("sparse", SparseHistogram)]
 )
@@ -85,6 +86,7 @@ def test_one_person_without_a_dummy_for_their_value_is_noticed(monkeypatch):
     assert failed(randomizers.of_specimen("dummy")) == {"DummyHistogram, messages"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.49, 1.69], ids=["too small", "too large"])
 @pytest.mark.parametrize(
     ("make", "noise"),
@@ -137,6 +139,7 @@ def promises(name):
     return list(SUMS[name]() if name in SUMS else calibrations.of_entry(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_a_calibration_with_twice_the_delta_is_noticed(name, monkeypatch):
     for_another_target(monkeypatch, CALIBRATED[name], delta=lambda target: 2 * target.delta)
@@ -173,6 +176,7 @@ def test_too_few_telling_messages_are_noticed(monkeypatch):
     assert failed(calibrations.of_entry("shuffled-hashing"))
 
 
+@pytest.mark.slow
 def test_blocks_on_the_wrong_side_are_noticed(monkeypatch):
     from shuffledp.accounting import blanket_curve
 
@@ -186,6 +190,7 @@ def test_blocks_on_the_wrong_side_are_noticed(monkeypatch):
     assert "BlanketSum, bound with blocks" in failed(curves.accounting())
 
 
+@pytest.mark.slow
 def test_a_margin_on_the_wrong_side_is_noticed(monkeypatch):
     from shuffledp.accounting import loss
 

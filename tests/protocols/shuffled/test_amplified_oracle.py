@@ -40,6 +40,7 @@ def test_the_best_local_protocol_is_chosen():
             assert best <= AmplifiedOracle.calibrate(users=200, bins=bins, kind=kind, **WISH).error(0.05).simultaneous
 
 
+@pytest.mark.slow
 def test_shuffling_makes_the_error_much_smaller_than_in_the_local_model():
     shuffled = AmplifiedOracle.calibrate(users=10**5, bins=1000, epsilon=1, delta=1e-6).error(0.05).simultaneous
     local = LocalHashing(users=10**5, bins=1000, epsilon=1).error(0.05).simultaneous

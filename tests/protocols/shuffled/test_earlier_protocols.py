@@ -130,6 +130,7 @@ def test_refusals():
         RealSum.calibrate(users=100, **WISH).sample_tally(np.zeros(101))
 
 
+@pytest.mark.slow
 def test_the_smallest_guarantee_is_possible_for_a_curator():
     extreme = StabilityHistogram.calibrate(users=1000, bins=10, epsilon=0.001, delta=1e-20)
     assert extreme.privacy.delta(0.001) <= 1e-20

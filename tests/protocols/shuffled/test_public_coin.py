@@ -149,6 +149,7 @@ def test_the_whole_run():
     assert fewer.guarantee.epsilon > 1
 
 
+@pytest.mark.slow
 def test_refusals():
     with pytest.raises(TooFewUsersError, match=r"probability 0\.53 > 1/2.*at least 105627.*only 858"):
         PublicCoinHistogram.published(users=10**5, bins=100, **WISH)

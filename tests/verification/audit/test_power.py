@@ -102,6 +102,7 @@ def test_fifteen_percent_fewer_missing_messages_cannot_be_found_in_the_default_n
     assert provable_epsilon(pair(missing), trials=200_000, delta=0.05) > promised
 
 
+@pytest.mark.slow
 def test_orders_that_say_nothing_are_not_taken_for_faults():
     """Of 40 audits at confidence 0.8 of messages in random order 20 % may accuse: more than 23 has chance 1e-7."""
     accused = 0

@@ -97,6 +97,7 @@ def test_the_lemma_of_csu19_needs_its_ln_n():
         assert randomizer.delta(ratio=ratio).delta > check.shuffled_delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ENUMERABLE, ids=lambda p: type(p).__name__)
 def test_the_cost_of_removing_the_shuffler_from_real_protocols(protocol):
     randomizer = FiniteRandomizer.of(protocol, range(protocol.bins))
