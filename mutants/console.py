@@ -157,7 +157,7 @@ _SHOWN = (
     Fault(
         name="words-on-the-console-run",
         harm="A question or an answer that is a program runs in the browser of every reader.",
-        file=f"{_CONSOLE}/markup.py",
+        file="collection/pages/markup.py",
         old="Html(escape(str(text)))",
         new="Html(text)",
         tests=(f"{_PUBLIC}::test_a_hostile_question_stays_text",),
@@ -165,7 +165,7 @@ _SHOWN = (
     Fault(
         name="words-of-a-shuffler-end-an-attribute",
         harm="What a shuffler says of its problems leaves the words for screen readers, and runs as the operator.",
-        file=f"{_CONSOLE}/markup.py",
+        file="collection/pages/markup.py",
         old='="{escape(str(value))}"',
         new='="{value}"',
         tests=(f"{_HOPS}::test_whatever_a_shuffler_says_stays_text",),
@@ -173,7 +173,7 @@ _SHOWN = (
     Fault(
         name="the-title-of-a-page-ends-early",
         harm="A question ends the title of its page, and what follows in it is a part of the page.",
-        file=f"{_CONSOLE}/frame.py",
+        file="collection/pages/frame.py",
         old="<title>{html(title)}</title>",
         new="<title>{title}</title>",
         tests=(f"{_PUBLIC}::test_a_hostile_question_stays_text",),

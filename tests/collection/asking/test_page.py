@@ -76,7 +76,7 @@ def test_servers_of_the_task_stand_in_the_policy():
 
 
 def test_the_files_of_the_page_and_of_the_client_are_served(tmp_path):
-    paths = ["/page/ask.js", "/page/look.css", "/page/icon.svg", "/client/src/index.js", "/client/vendor/hpke.js"]
+    paths = ["/page/ask.js", "/page/look.css", "/page/ask.svg", "/client/src/index.js", "/client/vendor/hpke.js"]
     kinds = ["text/javascript", "text/css", "image/svg+xml", "text/javascript", "text/javascript"]
     for answer, kind in zip(asked(settings_with_page(tmp_path), *((path, {}) for path in paths)), kinds, strict=True):
         assert answer.status_code == 200

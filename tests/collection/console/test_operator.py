@@ -277,7 +277,7 @@ def test_every_page_has_the_strict_policy(monkeypatch, kept, settings):
             assert page.headers["cross-origin-opener-policy"] == "same-origin"
             assert " style=" not in page.text
             assert "http" not in page.text.replace("http://127.0.0.1", "")
-        for path in ("/look.css", "/console/console.css", "/console/console.js", "/console/icon.svg"):
+        for path in ("/console/look.css", "/console/console.css", "/console/console.js", "/console/console.svg"):
             file = await person.get(path)
             assert file.status_code == 200
             assert "url(" not in file.text

@@ -21,6 +21,7 @@ from shuffledp.collection.analyzer.formats import ENDINGS, JSON, Files, headers_
 from shuffledp.collection.analyzer.settings import Settings
 from shuffledp.collection.console import mistakes
 from shuffledp.collection.console.routes import Console
+from shuffledp.collection.console.signing_in import SigningIn
 from shuffledp.collection.reasons import Reason, Refused
 from shuffledp.collection.service import metrics
 from shuffledp.collection.service.application import application, asking_the_store, healthy, starting
@@ -80,7 +81,16 @@ class _Analyzer:
             Background(work, every=settings.every, task=self._tasks[name].id) for name, work in self._work.items()
         ]
         self._files, self._briefs = Files(), counters.Briefs(settings.store)
-        self.console = Console(settings, problems=self._problems, working=self._works)
+        self.console = Console(
+            settings.tasks,
+            settings.store,
+            door=SigningIn(operators=settings.operators, sessions=settings.sessions, pause=settings.pause_after_wrong),
+            ledger=settings.ledger,
+            joined_releases=settings.joined,
+            upstream=settings.upstream,
+            problems=self._problems,
+            working=self._works,
+        )
 
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:

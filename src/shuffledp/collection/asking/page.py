@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
 
 from shuffledp.collection.asking import sections, words
+from shuffledp.collection.pages.frame import document, skip_link
+from shuffledp.collection.pages.markup import NOTHING, Html, html, joined, link, tag
 from shuffledp.collection.task import Task
 from shuffledp.collection.task.task import LONGEST_QUESTION
 from shuffledp.collection.task.words import promise_of
@@ -26,78 +27,63 @@ def ask_page(task: Task) -> str:
         _header(task),
         *(_state(name, state) for name, state in words.STATES.items()),
         sections.promise(task, broken),
-        "" if broken else sections.ANSWERING,
+        NOTHING if broken else sections.ANSWERING,
         sections.REPORT,
         sections.trust(task),
-        "" if broken else sections.sending(task),
+        NOTHING if broken else sections.sending(task),
         sections.standing(task),
         sections.without_this_page(task),
     ]
-    told = {"task": task.name, "epsilon": task.claim.epsilon, "delta": task.claim.delta}
-    told |= {"opens": task.opening, "closes": task.closing}
-    attributes = "".join(f' data-{name}="{escape(value)}"' for name, value in told.items())
-    return _whole(shown(task.question, width=80), "\n".join(parts), attributes=attributes, script=True)
+    times = {"opens": task.opening, "opens_words": moment(task.opens), "closes_words": moment(task.closes)}
+    told = {"task": task.name, "epsilon": task.claim.epsilon, "delta": task.claim.delta} | times
+    return _whole(shown(task.question, width=80), joined(parts), script=True, **told)
 
 
 def task_list(tasks: Sequence[Task]) -> str:
     """The questions of a server that has several, or none."""
-    rows = "".join(
-        f'<li><a href="/ask/{task.name}" dir="auto">{escape(shown(task.question, width=200))}</a> '
-        f'<span class="soft">until {moment(task.closes)}</span></li>'
+    rows = joined(
+        tag(
+            "li",
+            link(f"/ask/{task.name}", shown(task.question, width=200), dir="auto")
+            + tag("span", f" until {moment(task.closes)}", class_="soft"),
+        )
         for task in tasks
     )
-    content = f'<ul class="tasks">{rows}</ul>' if tasks else "<p>Nothing is asked here at the moment.</p>"
-    return _whole("Questions", f"<h1>Questions</h1>{content}")
+    content = tag("ul", rows, class_="tasks") if tasks else tag("p", "Nothing is asked here at the moment.")
+    return _whole("Questions", tag("h1", "Questions") + content)
 
 
 def not_asked() -> str:
     """For an address of a task that is not asked here."""
-    said = 'There is no such question at this server. <a href="/">What is asked here</a>'
-    return _whole("Not asked here", f"<h1>This is not asked here</h1><p>{said}</p>")
+    said = html("There is no such question at this server. ") + link("/", "What is asked here")
+    return _whole("Not asked here", tag("h1", "This is not asked here") + tag("p", said))
 
 
-def _whole(title: str, content: str, *, attributes: str = "", script: bool = False) -> str:
-    loaded = '\n<script type="module" src="/page/ask.js"></script>' if script else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<link rel="icon" href="/page/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/page/look.css">
-<link rel="stylesheet" href="/page/ask.css">{loaded}
-</head>
-<body class="shuffledp">
-<a class="skip" href="#main">To the question</a>
-<main id="main"{attributes}>
-{content}
-</main>
-</body>
-</html>
-"""
+def _whole(title: str, content: Html, *, script: bool = False, **told: str) -> str:
+    """A page; the script is told what it needs to know of the task."""
+    main = tag("main", content, id="main", **{f"data_{name}": value for name, value in told.items()})
+    return document(title, joined([skip_link("To the question"), main]), files="/page/ask", script=script)
 
 
-def _header(task: Task) -> str:
-    return f"""<header>
+def _header(task: Task) -> Html:
+    return Html(f"""<header>
 <p class="eyebrow">A question that you can answer without anybody learning your answer</p>
-<h1 id="question" dir="auto">{escape(shown(task.question, width=LONGEST_QUESTION))}</h1>
-<p class="under">{escape(words.who_asks(task))}</p>
+<h1 id="question" dir="auto">{html(shown(task.question, width=LONGEST_QUESTION))}</h1>
+<p class="under">{html(words.who_asks(task))}</p>
 <p data-shown="new" hidden><a href="#answering-title">To the answers</a></p>
-<noscript><div class="warning"><p>{escape(words.NO_SCRIPT)}</p></div></noscript>
+<noscript><div class="warning"><p>{html(words.NO_SCRIPT)}</p></div></noscript>
 </header>
-<p id="said" class="visually-hidden" role="status"></p>"""
+<p id="said" class="visually-hidden" role="status"></p>""")
 
 
-def _state(name: str, state: words.State) -> str:
+def _state(name: str, state: words.State) -> Html:
     """One that the client may show; hidden until it does."""
-    said = "".join(f"<p>{_with_places(text)}</p>" for text in state.sentences)
-    button = f'<p><button type="button" data-does="again">{escape(state.button)}</button></p>' if state.button else ""
-    return f"""<section data-state="{name}" hidden>
-<div class="{state.tone}"><h2 tabindex="-1">{escape(state.title)}</h2>{said}{button}</div>
-</section>"""
+    said = joined((tag("p", _with_places(text)) for text in state.sentences), "")
+    button = tag("p", tag("button", state.button, type="button", data_does="again")) if state.button else NOTHING
+    return Html(f"""<section data-state="{name}" hidden>
+<div class="{state.tone}"><h2 tabindex="-1">{html(state.title)}</h2>{said}{button}</div>
+</section>""")
 
 
-def _with_places(text: str) -> str:
-    return _FILLED.sub(r'<span data-fill="\1"></span>', escape(text))
+def _with_places(text: str) -> Html:
+    return Html(_FILLED.sub(r'<span data-fill="\1"></span>', html(text)))

@@ -16,7 +16,6 @@ from shuffledp.collection.asking.page import ask_page, not_asked, task_list
 from shuffledp.collection.pages.assets import Assets, client_folder
 from shuffledp.collection.pages.responses import page_response, policy
 from shuffledp.collection.task import AnswersElsewhere, Task
-from shuffledp.report.look import LOOK
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -33,8 +32,8 @@ def routes(tasks: Sequence[Task]) -> list[Route]:
 
 def _files() -> Assets:
     client = client_folder()
-    read = Assets.of({"/page": _STATIC, "/client/src": client / "src", "/client/vendor": client / "vendor"})
-    return Assets({**read.files, "/page/look.css": ("text/css", LOOK.encode())})
+    parts = {f"/client/{name}": client / name for name in ("src", "vendor")}
+    return Assets.with_look("/page", _STATIC, parts)
 
 
 class _Pages:

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from shuffledp.collection.asking import words
+from shuffledp.collection.pages.markup import NOTHING, Html, cards, html, joined, tag
 from shuffledp.collection.task import Task
 from shuffledp.collection.task.words import in_words
 from shuffledp.words import readable, share_at_most, shown
 
 
-def promise(task: Task, broken: str | None) -> str:
+def promise(task: Task, broken: str | None) -> Html:
     """What is promised, with its figures; `broken` says why it is not kept."""
-    cards = {
-        "epsilon: how far your answer may shift any chance": share_at_most(task.guarantee.epsilon, digits=3),
-        "delta: what may come on top of that": words.one_in(task.claim.delta),
-        "people in the group that you hide in": readable(task.users),
-    }
-    figures = "".join(
-        f'<div class="card"><b>{escape(value)}</b><span>{escape(name)}</span></div>' for name, value in cards.items()
-    )
+    figures = [
+        (share_at_most(task.guarantee.epsilon, digits=3), "epsilon: how far your answer may shift any chance"),
+        (words.one_in(task.claim.delta), "delta: what may come on top of that"),
+        (readable(task.users), "people in the group that you hide in"),
+    ]
     if broken is None:
-        meaning = escape(words.what_the_figures_mean(task))
-        kept = f'<p>{meaning}</p>\n<p id="checked" class="soft">{_UNCHECKED}</p>'
+        meaning = tag("p", words.what_the_figures_mean(task))
+        kept = joined([meaning, tag("p", _UNCHECKED, id="checked", class_="soft")])
     else:
-        kept = f'<p class="open"><strong>Not kept:</strong> {escape(broken)}.</p>'
-    return f"""<section id="promise" aria-labelledby="promise-title">
+        kept = tag("p", tag("strong", "Not kept:") + f" {broken}.", class_="open")
+    return Html(f"""<section id="promise" aria-labelledby="promise-title">
 <h2 id="promise-title">What is promised to you</h2>
-<p>{escape(words.how_it_is_hidden(task))}</p>
-<div class="cards">{figures}</div>
+<p>{html(words.how_it_is_hidden(task))}</p>
+{cards(figures)}
 {kept}
-</section>"""
+</section>""")
 
 
 _UNCHECKED = "Computed by the server; not checked on this device yet."
 
-ANSWERING = """<section data-shown="new" aria-labelledby="answering-title" hidden>
+ANSWERING = Html("""<section data-shown="new" aria-labelledby="answering-title" hidden>
 <h2 id="answering-title" tabindex="-1">Your answer</h2>
 <form id="answer" autocomplete="off" novalidate>
 <fieldset id="answers" class="choices"><legend class="visually-hidden" dir="auto"></legend></fieldset>
@@ -45,11 +41,11 @@ sent yet: first you see what would leave your device. <strong>Your answer cannot
 only sent or not: to draw again would take away the noise that protects you.</p>
 <p class="buttons"><button type="submit">Make my report and show it to me</button></p>
 </form>
-</section>"""
+</section>""")
 """The client puts in the answers of the task whose id it has checked. What is filled in has no name and no address to
 go to, and the policy of the page lets no form be sent."""
 
-REPORT = f"""<section data-shown="made" aria-labelledby="report-title" hidden>
+REPORT = Html(f"""<section data-shown="made" aria-labelledby="report-title" hidden>
 <h2 id="report-title" tabindex="-1">What would leave your device</h2>
 <div id="inside" translate="no">
 <h3>Before encryption</h3>
@@ -64,68 +60,69 @@ sealed, and this device kept nothing else of it. No other answer is used.</p>
 <pre class="sealed" id="sealed-start"></pre>
 <p>and its SHA-256 is</p>
 <pre class="sealed" id="sealed-hash"></pre>
-<p>{escape(words.FIXED)}</p>
-</section>"""
+<p>{html(words.FIXED)}</p>
+</section>""")
 
 
-def trust(task: Task) -> str:
+def trust(task: Task) -> Html:
     """Who would have to work together, and what whoever serves the page could do."""
-    rows = "".join(
-        f"<li><strong>{escape(role)}</strong>, <code>{escape(address)}</code>, {escape(sees)}</li>"
+    rows = joined(
+        tag("li", joined([tag("strong", role), tag("code", address), sees], ", "))
         for role, address, sees in words.what_each_sees(task)
     )
     said = in_words(task)
-    warning = f'\n<p class="warning">Beware: {escape(said["Warning"])}</p>' if "Warning" in said else ""
-    return f"""<section id="trust" aria-labelledby="trust-title">
+    warning = tag("p", f"Beware: {said['Warning']}", class_="warning") if "Warning" in said else NOTHING
+    return Html(f"""<section id="trust" aria-labelledby="trust-title">
 <h2 id="trust-title">Who would have to work together</h2>
-<p>{escape(words.who_would_have_to(task))}</p>
-<ul class="roles">{rows}</ul>{warning}
+<p>{html(words.who_would_have_to(task))}</p>
+<ul class="roles">{rows}</ul>
+{warning}
 <details><summary>What whoever serves this page could do</summary>
-<p>{escape(words.WHO_SERVES_THIS)}</p></details>
+<p>{html(words.WHO_SERVES_THIS)}</p></details>
 <details><summary>Who may answer, and how sure the result is</summary>
-<p>{escape(said["Who may answer"])}</p><p>{escape(said["How sure"])}</p></details>
-</section>"""
+<p>{html(said["Who may answer"])}</p><p>{html(said["How sure"])}</p></details>
+</section>""")
 
 
-def sending(task: Task) -> str:
+def sending(task: Task) -> Html:
     """The last step."""
-    return f"""<section data-shown="made not-admitted" aria-labelledby="sending-title" hidden>
+    return Html(f"""<section data-shown="made not-admitted" aria-labelledby="sending-title" hidden>
 <h2 id="sending-title">Send it</h2>
 <form id="send" autocomplete="off" novalidate>
 {_admission(task)}<p class="soft">It counts once, and cannot be taken back.</p>
 <p class="buttons"><button type="submit">Send my report</button></p>
 </form>
-</section>"""
+</section>""")
 
 
-def _admission(task: Task) -> str:
+def _admission(task: Task) -> Html:
     if task.admission == "anybody":
-        return ""
+        return NOTHING
     name = "The secret of this task" if task.admission == "secret" else "Your one-time token"
-    return f"""<label class="field">{name}<input id="admission" type="text" autocomplete="off" autocapitalize="none"
-spellcheck="false" aria-describedby="admission-why"></label>
+    return Html(f"""<label class="field">{name}<input id="admission" type="text" autocomplete="off"
+autocapitalize="none" spellcheck="false" aria-describedby="admission-why"></label>
 <p id="admission-why" class="soft">It goes to the first shuffler with your report, and is not kept beside it.</p>
-"""
+""")
 
 
-def standing(task: Task) -> str:
+def standing(task: Task) -> Html:
     """How many are missing, which the client follows, and where results will be."""
     results = f"{task.analyzer.address.rstrip('/')}/tasks/{task.name}"
-    return f"""<section id="standing" aria-labelledby="standing-title">
+    return Html(f"""<section id="standing" aria-labelledby="standing-title">
 <h2 id="standing-title">How many are still missing</h2>
 <p id="standing-words">A result needs the answers of {readable(task.users)} people.</p>
 <progress id="standing-bar" max="{task.users}" value="0" aria-labelledby="standing-title" hidden></progress>
 <p>Results appear for everybody to see, with how sure they are: <a rel="noopener"
-href="{escape(results)}">{escape(shown(results, width=60))}</a></p>
-<p class="soft">{escape(words.WHO_SHOWS_RESULTS)}</p>
-</section>"""
+href="{html(results)}">{html(shown(results, width=60))}</a></p>
+<p class="soft">{html(words.WHO_SHOWS_RESULTS)}</p>
+</section>""")
 
 
-def without_this_page(task: Task) -> str:
+def without_this_page(task: Task) -> Html:
     """The id to compare, and how to answer with a client of one's own."""
     file = f"{task.name[:8]}.task.json"
     admission = "" if task.admission == "anybody" else " --admission FILE"
-    return f"""<footer>
+    return Html(f"""<footer>
 <h2>Without this page</h2>
 <p>The id of this task, for you to compare:</p>
 <pre class="sealed" id="task-id">{task.name}</pre>
@@ -135,4 +132,4 @@ which checks the id and the promise, and reads your answer from its standard inp
 <pre class="sealed">shuffledp send --task {file} --pin {task.name}{admission} --value -</pre>
 <p class="soft">Do that instead of answering here, not as well: each further answer tells more about you.</p>
 </div>
-</footer>"""
+</footer>""")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shuffledp.collection.console.fresh import Fresh
-from shuffledp.collection.console.markup import Html, cards, html, joined, label, table, tag
+from shuffledp.collection.pages.markup import Html, cards, html, joined, label, table, tag
 from shuffledp.errors import ShuffledpError
 from shuffledp.ledger import Ledger, LedgerEntry, Standing
 from shuffledp.words import counted, readable, share_at_most, shown

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from shuffledp.collection.console.hop_status import OTHER
 from shuffledp.collection.console.hops import Hop
-from shuffledp.collection.console.markup import Html, joined, link, table, tag
+from shuffledp.collection.pages.markup import Html, joined, link, table, tag
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.stores import CountedBatch, ListedRelease, TallyStanding
 from shuffledp.collection.task import Task

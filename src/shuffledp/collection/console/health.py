@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shuffledp.collection.console.happened import name_of
 from shuffledp.collection.console.hops import Hop
-from shuffledp.collection.console.markup import NOTHING, Html, joined, label, table, tag
+from shuffledp.collection.pages.markup import NOTHING, Html, joined, label, table, tag
 from shuffledp.words import moment, shown
 
 _LONGEST = 120

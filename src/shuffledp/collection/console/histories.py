@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from shuffledp.collection.console.markup import NOTHING, Html, html, joined, link, tag
 from shuffledp.collection.console.released import read
+from shuffledp.collection.pages.markup import NOTHING, Html, html, joined, link, tag
 from shuffledp.collection.stores import ListedRelease, TallyStore
 from shuffledp.collection.task import Task
 from shuffledp.jobs.release import Release

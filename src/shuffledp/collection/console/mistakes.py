@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shuffledp.collection.console.frame import page, titled
-from shuffledp.collection.console.markup import Html, link, tag
 from shuffledp.collection.console.responses import answer, wants_page
+from shuffledp.collection.pages.markup import Html, link, tag
 from shuffledp.collection.reasons import Refused
 from shuffledp.collection.service.problems import on_http_error, on_refused
 

@@ -19,10 +19,10 @@ from shuffledp.collection.console.health import (
 )
 from shuffledp.collection.console.histories import Histories
 from shuffledp.collection.console.hops import Hops
-from shuffledp.collection.console.markup import NOTHING, Html, facts, joined, label, link, live, tag
 from shuffledp.collection.console.people import bar, missing, people_section, told
 from shuffledp.collection.console.signing_in import HOME
 from shuffledp.collection.console.task_words import TaskWords, question, state
+from shuffledp.collection.pages.markup import NOTHING, Html, facts, joined, label, link, live, tag
 from shuffledp.collection.stores import CountedBatch, KeptRelease, ListedRelease, TallyStanding, TallyStore
 from shuffledp.collection.task import Task
 from shuffledp.errors import DataError

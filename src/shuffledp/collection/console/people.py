@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shuffledp.collection.console.hops import Hop
-from shuffledp.collection.console.markup import NOTHING, Html, cards, html, joined, tag
+from shuffledp.collection.pages.markup import NOTHING, Html, cards, html, joined, tag
 from shuffledp.collection.stores import TallyStanding
 from shuffledp.collection.task import Task
 from shuffledp.words import counted, readable

@@ -8,8 +8,8 @@ from datetime import datetime
 from shuffledp.collection.console import released
 from shuffledp.collection.console.frame import page, titled
 from shuffledp.collection.console.histories import Histories
-from shuffledp.collection.console.markup import NOTHING, Html, joined, label, link, live, tag
 from shuffledp.collection.console.task_words import TaskWords, identity, question, state
+from shuffledp.collection.pages.markup import NOTHING, Html, joined, label, link, live, tag
 from shuffledp.collection.stores import KeptRelease, TallyStore
 from shuffledp.collection.task import Task
 from shuffledp.words import counted, moment

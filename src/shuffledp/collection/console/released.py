@@ -6,8 +6,7 @@ import hashlib
 import sys
 from dataclasses import dataclass, fields
 
-from shuffledp.collection.analyzer.formats import file_name
-from shuffledp.collection.console.markup import NOTHING, Html, html, joined, link, tag
+from shuffledp.collection.pages.markup import NOTHING, Html, html, joined, link, tag
 from shuffledp.collection.service.making import MadeOnce
 from shuffledp.collection.stores import KeptRelease
 from shuffledp.collection.task import Task
@@ -106,10 +105,10 @@ def conditions(kept: KeptRelease) -> Html:
 
 
 def downloads(task: Task, number: int) -> Html:
-    """The files of a release; their names come from the task's id, never from a label."""
+    """The files of a release; the answer to each request says what its file is called."""
     at = f"/v1/tasks/{task.name}/releases/{number}"
     listed = (
-        tag("li", link(f"{at}.{ending}", words, class_="button quiet", download=file_name(task, number, ending)))
+        tag("li", link(f"{at}.{ending}", words, class_="button quiet", download=""))
         for ending, words in DOWNLOADS.items()
     )
     return tag("h3", f"Files of release {number}") + tag("ul", joined(listed), class_="buttons")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shuffledp.collection.analyzer.settings import Settings
 from shuffledp.collection.console.budget import Budget
 from shuffledp.collection.console.histories import Histories
 from shuffledp.collection.console.hops import Hops, new_client
@@ -23,9 +22,9 @@ from shuffledp.collection.console.signing_in import SigningIn
 from shuffledp.collection.console.task_words import TaskWords
 from shuffledp.collection.pages.assets import Assets
 from shuffledp.collection.service.application import asking_the_store
-from shuffledp.collection.stores import KeptRelease
+from shuffledp.collection.stores import KeptRelease, TallyStore
 from shuffledp.collection.task import Task
-from shuffledp.report.look import LOOK
+from shuffledp.ledger import Ledger
 
 Answering = Callable[[Request], Awaitable[Response]]
 
@@ -35,32 +34,41 @@ _LONGEST_NUMBER = 9
 
 
 class Console:
-    """The pages of an analyzer, beside its interface for programs."""
+    """The pages of an analyzer, beside its interface for programs.
+
+    What is behind the `door` is for whoever is signed in. The last shuffler is asked how it is at `upstream`, if not at
+    its address in the task. `problems` of a task and whether everything is `working` are asked of the analyzer.
+    """
 
     def __init__(
-        self, settings: Settings, *, problems: Callable[[Task], Sequence[str]], working: Callable[[], bool]
+        self,
+        tasks: Iterable[Task],
+        store: TallyStore,
+        *,
+        door: SigningIn,
+        ledger: Ledger | str | Path | None,
+        joined_releases: bool,
+        upstream: str | None,
+        problems: Callable[[Task], Sequence[str]],
+        working: Callable[[], bool],
     ) -> None:
-        self._store, words, histories = settings.store, TaskWords(), Histories(settings.store)
-        self._tasks: Mapping[str, Task] = {task.name: task for task in settings.tasks}
+        self._store, self._door, words, histories = store, door, TaskWords(), Histories(store)
+        self._tasks: Mapping[str, Task] = {task.name: task for task in tasks}
         self._client = new_client()
-        self._door = SigningIn(
-            operators=settings.operators, sessions=settings.sessions, pause=settings.pause_after_wrong
-        )
-        self._public = PublicPages(settings.store, words, histories)
+        self._public = PublicPages(store, words, histories)
         self._operator = OperatorPages(
-            settings.store,
+            store,
             words,
             histories,
-            Budget(settings.ledger),
-            {name: Hops(task, self._client, upstream=settings.upstream) for name, task in self._tasks.items()},
-            joined_releases=settings.joined,
+            Budget(ledger),
+            {name: Hops(task, self._client, upstream=upstream) for name, task in self._tasks.items()},
+            joined_releases=joined_releases,
             problems=problems,
             working=working,
         )
 
     def routes(self) -> list[Route]:
         """All of them."""
-        assets = Assets({**Assets.of({"/console": _STATIC}).files, "/look.css": ("text/css", LOOK.encode())})
         return [
             Route("/", self._show_tasks, methods=["GET"]),
             Route("/tasks/{name}", self._show_task, methods=["GET"]),
@@ -69,7 +77,7 @@ class Console:
             Route("/operator/tasks/{name}", self._signed_in(self._show_operators_task), methods=["GET"]),
             Route("/operator/login", self._door.sign_in, methods=["POST"]),
             Route("/operator/logout", self._door.sign_out, methods=["POST"]),
-            *assets.routes(),
+            *Assets.with_look("/console", _STATIC).routes(),
         ]
 
     def close(self) -> None:

@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from shuffledp.collection.console.frame import page, titled
-from shuffledp.collection.console.markup import NOTHING, Html, html, joined, tag
 from shuffledp.collection.console.responses import NOT_KEPT, answer
 from shuffledp.collection.console.sessions import Sessions
+from shuffledp.collection.pages.markup import NOTHING, Html, html, joined, tag
 from shuffledp.collection.pages.responses import HEADERS
 from shuffledp.collection.reasons import Refused
 from shuffledp.collection.service.limits import UnderWay, body_of

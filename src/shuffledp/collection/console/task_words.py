@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from shuffledp.collection.console.markup import Html, html, link, paragraphs
+from shuffledp.collection.pages.markup import Html, html, link, paragraphs
 from shuffledp.collection.task import Task
 from shuffledp.collection.task.task import LONGEST_QUESTION
 from shuffledp.collection.task.words import in_words

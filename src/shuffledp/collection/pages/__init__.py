@@ -1,1 +1,1 @@
-"""What the pages of both servers share: how they may be shown, and the files that they load."""
+"""What the pages of both servers share: HTML and what is around it, how it may be shown, and the files it loads."""

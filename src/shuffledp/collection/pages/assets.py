@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from shuffledp.collection.pages.responses import HEADERS
 from shuffledp.errors import DataError
+from shuffledp.report.look import LOOK
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -38,6 +39,12 @@ class Assets:
     def of(cls, folders: Mapping[str, Path]) -> Assets:
         """All scripts, styles and drawings in these folders, each under its prefix such as /console."""
         return cls({path: content for prefix, folder in folders.items() for path, content in _read(prefix, folder)})
+
+    @classmethod
+    def with_look(cls, prefix: str, folder: Path, more: Mapping[str, Path] | None = None) -> Assets:
+        """All that pages load: their own files under a prefix, the look of all pages beside them, and more folders."""
+        look = {f"{prefix}/look.css": (_TYPES[".css"], LOOK.encode())}
+        return cls({**cls.of({prefix: folder, **(more or {})}).files, **look})
 
     def routes(self) -> list[Route]:
         """One for each file."""

@@ -71,7 +71,7 @@ async function opened(entry) {
     return await Client.open(new URL(address, location.href), { pin: name, admission: NOTHING_TO_SHOW });
   } catch (error) {
     if (meaningOf(error).reason !== "closed" || entry === null) throw error;
-    show(entry.state === "sent" ? "already" : "closed-kept", { closes: time("closes") });
+    show(entry.state === "sent" ? "already" : "closed-kept", { closes: main.dataset.closesWords });
     return null;
   }
 }
@@ -203,19 +203,13 @@ function over() {
   retrying.stop();
   forgetAgreement(name);
   forgetReport();
-  show(late ? "closed-kept" : "closed", { closes: time("closes") }, { moves: true });
+  show(late ? "closed-kept" : "closed", { closes: main.dataset.closesWords }, { moves: true });
 }
 
 function waitForOpening() {
-  show("not-open", { opens: time("opens") });
+  show("not-open", { opens: main.dataset.opensWords });
   const pause = Date.parse(String(main.dataset.opens)) - Date.now();
   setTimeout(start, Math.min(Math.max(1000, pause + 1000), LONGEST_PAUSE));
-}
-
-/** @param {"opens" | "closes"} which a moment of the task, as this device writes it */
-function time(which) {
-  const options = /** @type {const} */ ({ dateStyle: "medium", timeStyle: "short" });
-  return new Date(String(main.dataset[which])).toLocaleString(undefined, options);
 }
 
 /** What another page of this browser may have done meanwhile. */
