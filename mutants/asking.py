@@ -10,6 +10,7 @@ _ONCE = "tests/collection/asking/test_one_report.py"
 _CHECKED = "tests/collection/asking/test_what_is_promised.py"
 _ANSWERED = f"{_BROWSER}::test_somebody_answers_and_what_they_answered_is_nowhere"
 _ONE_REPORT = f"{_ONCE}::test_there_is_one_report_for_a_device"
+_KEPT_AND_SENT_LATER = f"{_ONCE}::test_while_the_shuffler_is_down_the_answer_is_kept_and_sent_later"
 _HOSTILE = f"{_BROWSER}::test_hostile_words_are_only_words"
 
 _PROMISED = (
@@ -54,6 +55,14 @@ _PROMISED = (
         tests=(f"{_CHECKED}::test_a_bound_that_the_page_shows_is_never_below_it",),
     ),
     Fault(
+        name="a-broken-promise-still-says-hidden",
+        harm="People read that answers are hidden where the server itself knows that they are not.",
+        file=f"{_ASKING}/page.py",
+        old='"" if broken else words.EYEBROW',
+        new="words.EYEBROW",
+        tests=(f"{_PAGE}::test_what_is_not_protected_is_not_called_hidden",),
+    ),
+    Fault(
         name="a-broken-promise-still-has-a-form",
         harm="People fill in what the server itself knows not to be protected.",
         file=f"{_ASKING}/page.py",
@@ -77,9 +86,9 @@ _KEPT = (
         name="messages-stay-on-the-page",
         harm="Whoever uses the device next sees the messages of a report, one of which is the answer.",
         file=f"{_STATIC}/ask.js",
-        old="    forgetReport();\n",
+        old="    forgetReport(); // it may be a while until it can be sent\n",
         new="",
-        tests=(_ANSWERED,),
+        tests=(_ANSWERED, _KEPT_AND_SENT_LATER),
     ),
     Fault(
         name="a-choice-stays-in-the-form",
@@ -131,7 +140,23 @@ _SENDS = (
         file=f"{_STATIC}/ask.js",
         old="    const when = retrying.later();\n",
         new='    const when = "soon";\n',
-        tests=(f"{_ONCE}::test_while_the_shuffler_is_down_the_answer_is_kept_and_sent_later",),
+        tests=(_KEPT_AND_SENT_LATER,),
+    ),
+    Fault(
+        name="whoever-comes-by-another-name-answers-twice",
+        harm="A browser that knows the server by two names gives two draws of one answer.",
+        file=f"{_STATIC}/ask.js",
+        old='    if (originOf(found.task) !== location.origin) return show("elsewhere");\n',
+        new="",
+        tests=(f"{_ONCE}::test_by_another_name_of_its_server_nobody_is_asked_a_second_time",),
+    ),
+    Fault(
+        name="people-are-told-that-they-are-not-counted",
+        harm="Somebody whose report is in a release believes that it is not, and answers elsewhere.",
+        file=f"{_STATIC}/ask.js",
+        old='entry === null ? "closed" : ',
+        new='entry?.state !== "sent" ? "closed" : ',
+        tests=(f"{_ONCE}::test_when_the_time_is_over_nobody_is_told_that_a_report_does_not_count_which_may",),
     ),
     Fault(
         name="a-report-is-sent-that-nobody-looked-at",

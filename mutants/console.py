@@ -37,6 +37,14 @@ _SIGNED_IN = (
         tests=("tests/collection/console/test_in_browser.py::test_a_page_that_nobody_touches_only_watches",),
     ),
     Fault(
+        name="a-page-that-grows-says-somebody-is-there",
+        harm="The session of an operator who went away goes on while batches come in.",
+        file=f"{_CONSOLE}/static/console.js",
+        old='"pointermove", "wheel", "touchmove"]',
+        new='"pointermove", "scroll"]',
+        tests=("tests/collection/console/test_in_browser.py::test_a_page_that_nobody_touches_only_watches",),
+    ),
+    Fault(
         name="names-of-sessions-are-kept",
         harm="Whoever reads the memory of an analyzer, or a dump of it, has the cookie of every operator.",
         file=f"{_CONSOLE}/sessions.py",

@@ -354,6 +354,7 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
         "an-address-that-is-none": (other(analyzer={**analyzer, "address": "nowhere"}), "must be such as"),
         "a-host-with-escapes": (other(analyzer={**analyzer, "address": "https://%41"}), "the host in the address"),
         "a-host-that-is-a-number": (other(analyzer={**analyzer, "address": "https://0x7f.1"}), "the host in the"),
+        "a-host-of-other-letters": (other(analyzer={**analyzer, "address": "https://xn--a"}), "without xn--"),
         "an-answer-twice": (other(answers={"kind": "list", "values": ["a", "a"]}), "there twice"),
         "an-answer-of-every-task": (other(answers={"kind": "list", "values": ["(none)"]}), "answers of every task"),
         "an-empty-answer": (other(answers={"kind": "list", "values": ["a", ""]}), "must not be empty"),

@@ -59,7 +59,8 @@ ADDRESSES = (
     "http://256.1.1.1", "http://1.2.3.4.5", "http://1.2.3", "http://4294967296", "http://0x7f.1", "http://01.2.3.4",
     "http://1.2.3.4.", "http://a.0x", "http://a.1", "http://0.0.0.0:8", "http://999.0.0.1", "http://[v1.a]",
     "http://[fe80::1%25en0]", "http://[::ffff:1.2.3.4]", "http://[::]:8/x", "http://[1::2::3]", "http://[12345::]",
-    "http://[]", "http://a[1]", "http://-", "http://H.EXAMPLE",
+    "http://[]", "http://a[1]", "http://-", "http://H.EXAMPLE", "http://xn--a", "http://xn--", "http://a.XN--nxasmq6b",
+    "http://axn--b", "http://xn-a",
 )  # fmt: skip
 
 TIMES = (

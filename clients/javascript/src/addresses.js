@@ -4,8 +4,11 @@ import { shown } from "./exact.js";
 /** Scheme, who and where, path; a question mark or a hash with nothing behind them are no harm. */
 const ADDRESS = /^https?:\/\/([^/?#]+)(?:\/[^?#]*)?\??#?$/i;
 
-/** A host in characters that every reader of addresses takes as they are. */
-const NAME = /^[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?$/i;
+/**
+ * A host in characters that every reader of addresses takes as they are. What begins with xn-- stands for other letters,
+ * and readers differ in which they allow.
+ */
+const NAME = /^(?!xn--)[a-z0-9_-]+(\.(?!xn--)[a-z0-9_-]+)*\.?$/i;
 
 /** What a host ends with that browsers take for an IPv4 address, in one of its many spellings; and the usual one. */
 const NUMBER = /(^|\.)([0-9]+|0x[0-9a-f]*)\.?$/i;
@@ -29,14 +32,14 @@ export function checkAddress(address, name) {
   if (/[ \\]/.test(address)) {
     throw new TaskError(`the address of ${name} must not have spaces or backslashes; got ${shown(address)}`);
   }
-  if (!canBeAsked(address)) {
-    throw new TaskError(`the address of ${name} must be such as https://host:port; got ${shown(address)}`);
-  }
   if (!isHost(found[1].replace(/:[0-9]*$/, ""))) {
     throw new TaskError(
-      `the host in the address of ${name} must be a name of letters, digits, - and _, or an IP address in its usual ` +
-        `spelling; got ${shown(address)}`,
+      `the host in the address of ${name} must be a name of letters, digits, - and _, without xn--, or an IP address ` +
+        `in its usual spelling; got ${shown(address)}`,
     );
+  }
+  if (!canBeAsked(address)) {
+    throw new TaskError(`the address of ${name} must be such as https://host:port; got ${shown(address)}`);
   }
 }
 
@@ -49,7 +52,7 @@ function canBeAsked(address) {
   }
 }
 
-/** @param {string} host of an address that can be asked, so that numbers are not too large */
+/** @param {string} host whose numbers may still be too large */
 function isHost(host) {
   if (NUMBER.test(host)) return IPV4.test(host);
   return NAME.test(host) || IPV6.test(host);

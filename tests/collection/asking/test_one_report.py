@@ -35,7 +35,7 @@ def test_there_is_one_report_for_a_device(browser, own):
         second.get_by_role("button", name="Send my report").click()
         second.locator('main[data-shows="already"]').wait_for()
         page.reload()
-        assert "You have answered on this device" in visitor.until("already").notice("already")
+        assert "You have answered in this browser" in visitor.until("already").notice("already")
         assert visitor.posted == [made]
         assert own.status()["waiting"] == 1
 
@@ -51,6 +51,7 @@ def test_while_the_shuffler_is_down_the_answer_is_kept_and_sent_later(browser, o
         assert "Not sent yet, and kept on this device" in said
         assert "cannot be reached" in said
         assert page.evaluate("document.activeElement.textContent") == "Not sent yet, and kept on this device"
+        assert f"one for {RARE}" not in page.content()
         page.get_by_text("The server does not answer at the moment").wait_for()
         own.start()
         visitor.until("sent")  # nobody pressed anything
@@ -220,14 +221,58 @@ def test_what_another_tab_has_made_and_sent_leaves_nothing_in_this_one(browser, 
         assert len(visitor.posted) == 1
 
 
+OVER = {"users": 5, "waiting": 0, "batches": 0, "short_by": 5}
+
+
 def test_a_page_that_is_open_when_the_time_is_over_asks_no_longer(browser, own):
-    over = {"users": 5, "waiting": 0, "batches": 0, "short_by": 5}
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("light")
-        visitor.context.route("**/status", lambda route: route.fulfill(json=over))
-        visitor.until("closed")
+        visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
+        assert "This browser holds no report for it" in visitor.until("closed").notice("closed")
         assert visitor.page.locator("#answer").is_hidden()
         assert visitor.posted == []
+
+
+def test_when_the_time_is_over_nobody_is_told_that_a_report_does_not_count_which_may(browser, own):
+    """The shuffler has the first one, and its receipt was lost; what another tab has sent is known from the journal."""
+    with visiting(browser) as visitor:
+        page = visitor.visit(own.page()).page
+
+        def lose_the_receipt(route):
+            assert route.fetch().status == 201
+            route.abort()
+
+        page.route("**/reports", lose_the_receipt)
+        visitor.choose("light").make().send()
+        visitor.until("kept")
+        page.unroute("**/reports")
+        page.route("**/reports", lambda route: route.fulfill(**CLOSED_NOW))
+        page.get_by_role("button", name="Send now").click()
+        said = visitor.until("closed-kept").notice("closed-kept")
+        assert "It counts if it was sent and had arrived all the same" in said
+        assert own.status()["waiting"] == 1
+    with visiting(browser) as visitor:
+        first = visitor.visit(own.page()).page
+        visitor.page = visitor.context.new_page()
+        visitor.visit(own.page()).choose("light").make().send()
+        visitor.until("sent")
+        visitor.page = first
+        visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
+        visitor.until("already")
+
+
+def test_by_another_name_of_its_server_nobody_is_asked_a_second_time(browser, own):
+    """A browser has a journal for each name, and would make a second report."""
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("light").make().send()
+        visitor.until("sent")
+        elsewhere = own.page().replace("127.0.0.1", "localhost")
+        visitor.visit(elsewhere, shows="elsewhere")
+        assert visitor.page.locator("#answer").is_hidden()
+        visitor.page.get_by_role("link", name="To the page at its address").click()
+        visitor.until("already")
+        assert visitor.page.url == own.page()
+        assert len(visitor.posted) == 1
 
 
 def test_nobody_is_asked_to_answer_again_after_they_have(browser, own):

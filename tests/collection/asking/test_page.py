@@ -2,6 +2,9 @@
 
 import asyncio
 import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -9,9 +12,10 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from starlette.requests import Request
 
 from shuffledp.collection import asking as package
-from shuffledp.collection.asking import words
+from shuffledp.collection.asking import routes, words
 from shuffledp.collection.asking.page import ask_page
 from shuffledp.collection.asking.routes import _connects
 from shuffledp.collection.shuffler.app import make_app
@@ -24,6 +28,8 @@ from tests.collection.shuffler.test_starting import Folder
 
 STATIC = Path(package.__file__).parent / "static"
 TASK = asked_task(9).task
+WEAK = ("1", "0.000001")
+"""An epsilon and a delta that five people's noise is far from."""
 
 
 def asked(settings, *requests):
@@ -121,8 +127,32 @@ def test_every_word_of_a_task_is_escaped():
     tags = Tags(ask_page(hostile))
     assert not [tag for tag, _ in tags.found if tag == "img"]
     assert "<img src=x" in " ".join(tags.words)
-    broken = asked_task(9, question=HOSTILE, claims=("1", "0.000001")).task
+    broken = asked_task(9, question=HOSTILE, claims=WEAK).task
     assert not [tag for tag, _ in Tags(ask_page(broken)).found if tag in ("img", "form")]
+
+
+def test_what_is_not_protected_is_not_called_hidden():
+    kept, broken = (" ".join(Tags(ask_page(asked_task(9, claims=claims).task)).words) for claims in (None, WEAK))
+    for words_of_secrecy in ("hidden by noise", "nobody can tell which were sent by you"):
+        assert words_of_secrecy in kept
+        assert words_of_secrecy not in broken
+
+
+def test_a_page_is_made_once_however_many_come_first(monkeypatch):
+    made, come = [], threading.Barrier(5)
+    monkeypatch.setattr(routes, "ask_page", lambda task: made.append(task) or time.sleep(0.2) or "page")
+    pages = routes._Pages([TASK])
+
+    def visit():
+        come.wait()
+        assert (
+            asyncio.run(pages.show_task(Request({"type": "http", "path_params": {"name": TASK.name}}))).body == b"page"
+        )
+
+    with ThreadPoolExecutor(5) as visitors:
+        for visited in [visitors.submit(visit) for _ in range(5)]:
+            visited.result()
+    assert made == [TASK]
 
 
 def test_the_policy_forbids_nothing_that_the_page_has():

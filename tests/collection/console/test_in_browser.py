@@ -256,6 +256,7 @@ def test_a_page_that_nobody_touches_only_watches(tab, servers):
     page.keyboard.press("Shift")
     looks("active")
     servers.clock.now += IDLE / 2
+    page.evaluate("dispatchEvent(new Event('scroll'))")  # as when a part above grows, and nobody does anything
     looks("watching", times=2)
     expect(page.locator("#connection")).to_be_hidden()
     servers.clock.now += IDLE / 2

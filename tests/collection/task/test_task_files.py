@@ -184,6 +184,7 @@ def test_texts_keep_their_own_code_points():
         (("shufflers", 1, "address"), "http://me:secret@h", "must not hold a name or a password"),
         (("shufflers", 1, "address"), "http://h /x", "must not have spaces"),
         (("shufflers", 1, "address"), "http://%41", "the host in the address of shuffler 2 must be a name of letters"),
+        (("shufflers", 1, "address"), "http://a.XN--b", "without xn--"),
         (("shufflers", 1, "address"), "http://0x7f.1", "or an IP address in its usual spelling"),
         (("shufflers", 1, "address"), "http://[v1.a]", "or an IP address in its usual spelling"),
         (("analyzer", "key"), "ab", "the key of the analyzer must be 64 hexadecimal digits"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit, urlunsplit
 
 from shuffledp.collection.asking import sections, words
 from shuffledp.collection.pages.frame import document, skip_link
@@ -24,8 +25,8 @@ def ask_page(task: Task) -> str:
     """The page; a task that does not keep its promise has nothing to fill in on it."""
     _, broken = promise_of(task)
     parts = [
-        _header(task),
-        *(_state(name, state) for name, state in words.STATES.items()),
+        _header(task, eyebrow="" if broken else words.EYEBROW),
+        *(_state(task, name, state) for name, state in words.STATES.items()),
         sections.promise(task, broken),
         NOTHING if broken else sections.ANSWERING,
         sections.REPORT,
@@ -65,9 +66,9 @@ def _whole(title: str, content: Html, *, script: bool = False, **told: str) -> s
     return document(title, joined([skip_link("To the question"), main]), files="/page/ask", script=script)
 
 
-def _header(task: Task) -> Html:
+def _header(task: Task, *, eyebrow: str) -> Html:
     return Html(f"""<header>
-<p class="eyebrow">A question that you can answer without anybody learning your answer</p>
+<p class="eyebrow">{html(eyebrow)}</p>
 <h1 id="question" dir="auto">{html(shown(task.question, width=LONGEST_QUESTION))}</h1>
 <p class="under">{html(words.who_asks(task))}</p>
 <p data-shown="new" hidden><a href="#answering-title">To the answers</a></p>
@@ -76,13 +77,19 @@ def _header(task: Task) -> Html:
 <p id="said" class="visually-hidden" role="status"></p>""")
 
 
-def _state(name: str, state: words.State) -> Html:
+def _state(task: Task, name: str, state: words.State) -> Html:
     """One that the client may show; hidden until it does."""
     said = joined((tag("p", _with_places(text)) for text in state.sentences), "")
     button = tag("p", tag("button", state.button, type="button", data_does="again")) if state.button else NOTHING
+    there = tag("p", link(_there(task), "To the page at its address", class_="button")) if state.leads else NOTHING
     return Html(f"""<section data-state="{name}" hidden>
-<div class="{state.tone}"><h2 tabindex="-1">{html(state.title)}</h2>{said}{button}</div>
+<div class="{state.tone}"><h2 tabindex="-1">{html(state.title)}</h2>{said}{button}{there}</div>
 </section>""")
+
+
+def _there(task: Task) -> str:
+    """This page at the address that the task names, where browsers note who has answered."""
+    return urlunsplit((*urlsplit(task.shufflers[0].address)[:2], f"/ask/{task.name}", "", ""))
 
 
 def _with_places(text: str) -> Html:

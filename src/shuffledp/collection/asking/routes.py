@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,9 +15,13 @@ from starlette.routing import Route
 from shuffledp.collection.asking.page import ask_page, not_asked, task_list
 from shuffledp.collection.pages.assets import Assets, client_folder
 from shuffledp.collection.pages.responses import page_response, policy
+from shuffledp.collection.service.making import MadeOnce
 from shuffledp.collection.task import AnswersElsewhere, Task
 
 _STATIC = Path(__file__).parent / "static"
+
+MOST_BYTES = 2**24
+"""Of pages that are kept: a thousand of them."""
 
 
 def routes(tasks: Sequence[Task]) -> list[Route]:
@@ -39,7 +43,8 @@ def _files() -> Assets:
 class _Pages:
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = {task.name: task for task in tasks}
-        self._page = cache(lambda name: ask_page(self._tasks[name]))  # the same for everybody, and made once
+        # the same for everybody, and made once: to compute what is promised may take seconds
+        self._made: MadeOnce[str] = MadeOnce(most_bytes=MOST_BYTES, size=len)
 
     async def show_tasks(self, request: Request) -> Response:
         """The questions; where there is one, its page."""
@@ -52,7 +57,7 @@ class _Pages:
         task = self._tasks.get(request.path_params["name"])
         if task is None:
             return page_response(not_asked(), status=404, security=policy(scripts=False, forms=False))
-        html = await run_in_threadpool(self._page, task.name)
+        html = await run_in_threadpool(self._made.get, task.name, partial(ask_page, task))
         return page_response(html, security=policy(connects=_connects(task), forms=False))
 
 

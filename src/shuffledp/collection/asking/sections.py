@@ -17,15 +17,17 @@ def promise(task: Task, broken: str | None) -> Html:
         (readable(task.users), "people in the group that you hide in"),
     ]
     if broken is None:
-        meaning = tag("p", words.what_the_figures_mean(task))
-        kept = joined([meaning, tag("p", _UNCHECKED, id="checked", class_="soft")])
+        said = [
+            tag("p", words.how_it_is_hidden(task)),
+            cards(figures),
+            tag("p", words.what_the_figures_mean(task)),
+            tag("p", _UNCHECKED, id="checked", class_="soft"),
+        ]
     else:
-        kept = tag("p", tag("strong", "Not kept:") + f" {broken}.", class_="open")
+        said = [cards(figures), tag("p", tag("strong", "Not kept:") + f" {broken}.", class_="open")]
     return Html(f"""<section id="promise" aria-labelledby="promise-title">
 <h2 id="promise-title">What is promised to you</h2>
-<p>{html(words.how_it_is_hidden(task))}</p>
-{cards(figures)}
-{kept}
+{joined(said)}
 </section>""")
 
 

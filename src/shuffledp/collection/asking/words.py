@@ -15,15 +15,29 @@ from shuffledp.words import moment, readable, share_at_most, shown
 
 
 class State(NamedTuple):
-    """A state of the visitor: the title, the sentences, and the button if there is something to do."""
+    """A state of the visitor: the title, the sentences, and the button if there is something to do.
+
+    One that `leads` has a link to the page at the address that the task names.
+    """
 
     title: str
     sentences: tuple[str, ...]
     button: str = ""
+    leads: bool = False
     tone: str = "note"
 
 
 STATES = {
+    "elsewhere": State(
+        "This page has another address",
+        (
+            "The task names the server that asks you, and you have come to it by another name. Whether you have "
+            "answered is noted for one address only, so you are asked there: a second answer would tell more about "
+            "you.",
+        ),
+        leads=True,
+        tone="warning",
+    ),
     "starting": State(
         "Checking the promise on this device",
         ("This takes a moment. Nothing is sent by it.",),
@@ -70,12 +84,15 @@ STATES = {
         "Closed",
         (
             "Answers were taken until {closes}. Whatever was in no complete group by then is deleted unread.",
-            "No report was sent from this device.",
+            "This browser holds no report for it.",
         ),
     ),
     "closed-kept": State(
-        "Closed before your report could be sent",
-        ("Answers were taken until {closes}. Your report came too late: it was not taken, and counts for nothing.",),
+        "Closed, and your report was not confirmed",
+        (
+            "Answers were taken until {closes}, and until then no server had told this browser that your report is "
+            "there. It counts if it was sent and had arrived all the same, and for nothing if not.",
+        ),
         tone="warning",
     ),
     "kept": State(
@@ -100,7 +117,7 @@ STATES = {
         "Refused for good",
         (
             "{why}",
-            "The report is dropped, and no other is made on this device: a second one would tell more about you.",
+            "The report is dropped, and no other is made in this browser: a second one would tell more about you.",
         ),
         tone="open",
     ),
@@ -129,14 +146,14 @@ STATES = {
         tone="good",
     ),
     "already": State(
-        "You have answered on this device",
-        (
-            "Nothing more is sent: one answer for one device and browser. A second draw of noise would tell more "
-            "about you.",
-        ),
+        "You have answered in this browser",
+        ("Nothing more is sent: one answer for each person. A second draw of noise would tell more about you.",),
         tone="good",
     ),
 }
+
+
+EYEBROW = "A question in which single answers are hidden by noise"
 
 
 def who_asks(task: Task) -> str:
@@ -144,7 +161,7 @@ def who_asks(task: Task) -> str:
     return (
         f"Asked by whoever runs {shown(task.analyzer.address, width=80)}, which publishes how many people gave each "
         f"answer, for {readable(task.users)} people at a time. Open from {moment(task.opens)} to "
-        f"{moment(task.closes)}. One answer for one device: on a shared one, the first answer counts."
+        f"{moment(task.closes)}. One answer for each person, and for each browser: in a shared one, the first counts."
     )
 
 
@@ -176,8 +193,9 @@ def what_each_sees(task: Task) -> list[tuple[str, str, str]]:
     """Each server: what it is, its address, and what it sees."""
     number = "the same number from everybody" if task.padded else "a random number, as likely for any answer"
     first = (
-        f"takes reports. It sees your network address, how many sealed messages came ({number}), and the time in steps "
-        f"of {duration(task.time_precision)}. It cannot open a message."
+        "takes reports, and serves this page. It sees your network address and your browser, when you open the page "
+        f"and when you send, and how many sealed messages come ({number}); the report itself says the time only in "
+        f"steps of {duration(task.time_precision)}. It cannot open a message."
     )
     again = "mixes once more. It sees sealed messages of a whole group, not where they came from."
     last = "opens and counts the messages of a whole group, mixed. It does not see who sent which."

@@ -102,9 +102,8 @@ class OperatorPages:
         lacking, problems = missing(task, hops[0]), problems_of(hops, self._own_problems(task, kept))
         said = [state(task, now)]
         if kept.standing is not None:
-            said.append(
-                f"{counted(kept.standing.releases, 'release')}, {readable(kept.standing.people)} people in them."
-            )
+            people = counted(kept.standing.people, "person", things="people")
+            said.append(f"{counted(kept.standing.releases, 'release')}; {people} counted.")
         if lacking is not None:
             said.append(f"{counted(lacking, 'person', things='people')} missing for the next batch.")
         amiss = f"{counted(len(problems), 'problem')}: {problems[0][0]}. {problems[0][1]}" if problems else ""

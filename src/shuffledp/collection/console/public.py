@@ -12,7 +12,8 @@ from shuffledp.collection.console.task_words import TaskWords, identity, questio
 from shuffledp.collection.pages.markup import NOTHING, Html, joined, label, link, live, tag
 from shuffledp.collection.stores import KeptRelease, TallyStore
 from shuffledp.collection.task import Task
-from shuffledp.words import counted, moment
+from shuffledp.collection.task.task import BETA
+from shuffledp.words import counted, moment, sure_percent
 
 
 class PublicPages:
@@ -67,8 +68,8 @@ class PublicPages:
             title = "There is no release yet"
             will_be = (
                 f"Once {people} have answered, their messages are mixed and counted together. Then this page shows how "
-                "many of them gave each answer: as bars with the intervals that hold the true numbers, as a table, and "
-                "as files to download. It appears by itself."
+                "many of them gave each answer: as bars with intervals, which hold all true numbers with a chance of "
+                f"at least {sure_percent(BETA)} %, as a table, and as files to download. It appears by itself."
             )
         else:
             title = "There is no release"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from datetime import datetime
 
 from shuffledp.collection.pages.markup import Html, html, link, paragraphs
+from shuffledp.collection.service.making import MadeOnce
 from shuffledp.collection.task import Task
 from shuffledp.collection.task.task import LONGEST_QUESTION
 from shuffledp.collection.task.words import in_words
@@ -15,11 +17,15 @@ _TOLD = ("What is counted", "Guarantee", "Who must be trusted", "How sure", "War
 """What is told of a task by itself; a release says the rest."""
 
 
+MOST_BYTES = 2**23
+"""Of words that are kept: those of a thousand tasks."""
+
+
 class TaskWords:
     """The paragraphs about tasks."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Mapping[str, str]] = {}
+        self._made: MadeOnce[Mapping[str, str]] = MadeOnce(most_bytes=MOST_BYTES, size=_size)
 
     def told(self, task: Task) -> Html:
         """What is counted and promised, whom that trusts, how sure it will be, and what is amiss."""
@@ -31,9 +37,11 @@ class TaskWords:
         return self._all(task)[title]
 
     def _all(self, task: Task) -> Mapping[str, str]:
-        if task.name not in self._known:
-            self._known[task.name] = in_words(task)
-        return self._known[task.name]
+        return self._made.get(task.name, lambda: in_words(task))
+
+
+def _size(said: Mapping[str, str]) -> int:
+    return sum(map(sys.getsizeof, said.values()))
 
 
 def question(task: Task, *, width: int = LONGEST_QUESTION) -> str:

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 from shuffledp.errors import TaskError
 
-_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
-"""Of a host, in characters that every reader of addresses takes as they are."""
+_NAME = re.compile(r"(?!xn--)[a-z0-9_-]+(\.(?!xn--)[a-z0-9_-]+)*\.?", re.IGNORECASE)
+"""Of a host, in characters that every reader of addresses takes as they are. What begins with xn-- stands for other
+letters, and readers differ in which they allow."""
 
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 """What a host ends with that browsers take for an IPv4 address, in one of its many spellings."""
@@ -30,8 +31,8 @@ def check_address(address: str, name: str) -> None:
         raise TaskError(f"the address of {name} must not have spaces or backslashes; got {address!r:.80}")
     if not _is_host(parts.hostname or "", in_brackets=parts.netloc.startswith("[")):
         raise TaskError(
-            f"the host in the address of {name} must be a name of letters, digits, - and _, or an IP address in its "
-            f"usual spelling; got {address!r:.80}"
+            f"the host in the address of {name} must be a name of letters, digits, - and _, without xn--, or an IP "
+            f"address in its usual spelling; got {address!r:.80}"
         )
 
 

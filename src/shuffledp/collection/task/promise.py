@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.checks import target_delta, target_epsilon
-from shuffledp.errors import BrokenPromiseError
+from shuffledp.errors import BrokenPromiseError, ParameterError
 from shuffledp.protocols.most_messages import chance_of_more, seldom_enough
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.words import share_at_most
@@ -59,4 +59,7 @@ def check_promise(
 
 def _delta(protocol: ShuffledHistogram, epsilon: float, redrawn: float) -> float:
     """Of the curve, and what drawing again costs (protocols/most_messages.py)."""
-    return protocol.privacy.delta(epsilon) / (1 - redrawn)
+    try:
+        return protocol.privacy.delta(epsilon) / (1 - redrawn)
+    except ParameterError as error:  # noise so small that the part of the honest people is none in floating point
+        raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None

@@ -200,9 +200,9 @@ def _leaves(task: Task) -> str:
     number = "the same number from everybody" if task.padded else "a random number that is as likely for any answer"
     return (
         f"Randomized messages, each encrypted so that only the analyzer can read it{layers}. The first shuffler sees a "
-        f"network address, how many messages came ({number}), and the time in steps of "
-        f"{duration(task.time_precision)}; the analyzer sees the messages of a "
-        "whole group in random order. An answer is randomized once: sending again sends the same bytes."
+        f"network address, when a report comes, and how many messages it holds ({number}); the report itself says the "
+        f"time only in steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole group in "
+        "random order. An answer is randomized once: sending again sends the same bytes."
     )
 
 

@@ -47,9 +47,10 @@ async function start() {
   const why = await whatIsMissing();
   if (why) return show("unsupported", { why });
   try {
-    const entry = await new IndexedDBJournal().read(name);
-    const found = await opened(entry);
-    if (found === null) return;
+    const journal = new IndexedDBJournal();
+    await journal.read(name); // where nothing can be noted, nothing is asked
+    const found = await Client.open(new URL(address, location.href), { pin: name, admission: NOTHING_TO_SHOW, journal });
+    if (originOf(found.task) !== location.origin) return show("elsewhere");
     checkClaims(main, found.task);
     checkedInWords(found.promise);
     await found.loadAnswers();
@@ -58,21 +59,6 @@ async function start() {
     await showStanding();
   } catch (error) {
     failed(error);
-  }
-}
-
-/**
- * A client of the task of this page, which checks id and promise; null where a visitor can only be told that it is
- * over.
- * @param {{state: string} | null} entry
- */
-async function opened(entry) {
-  try {
-    return await Client.open(new URL(address, location.href), { pin: name, admission: NOTHING_TO_SHOW });
-  } catch (error) {
-    if (meaningOf(error).reason !== "closed" || entry === null) throw error;
-    show(entry.state === "sent" ? "already" : "closed-kept", { closes: main.dataset.closesWords });
-    return null;
   }
 }
 
@@ -118,6 +104,7 @@ async function make() {
     answers.forget();
     await showMade(client.task, prepared, { moves: true });
   } catch (error) {
+    answers.forget();
     failed(error);
   } finally {
     making = false;
@@ -136,10 +123,10 @@ async function send() {
     const entry = await client.journal.read(name);
     if (entry?.state === "ready" && ![looked, agreed(name)].includes(entry.sha256)) return await showStanding();
     if (entry !== null) noteAgreement(name, entry.sha256);
+    forgetReport(); // it may be a while until it can be sent
     const receipt = await sender.sendKept();
     retrying.stop();
     forgetAgreement(name);
-    forgetReport();
     if (admission !== null) admission.value = "";
     const { bytes, milliseconds } = receipt;
     show(
@@ -192,22 +179,28 @@ function meaningOf(error) {
   return { kind, reason, why: String(message ?? error).replace(/\.$/, "") };
 }
 
+/** Where a task says that it is asked. @param {import("/client/src/index.js").Task} task */
+function originOf(task) {
+  return new URL(task.shufflers[0].address).origin;
+}
+
 /** @param {string} text that begins with a small letter */
 function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The time is over; whoever had pressed "send" is told that it came too late. */
-function over() {
-  const late = agreed(name) !== null;
+/** The time is over; only a receipt says that a report was in time. */
+async function over() {
   retrying.stop();
   forgetAgreement(name);
   forgetReport();
-  show(late ? "closed-kept" : "closed", { closes: main.dataset.closesWords }, { moves: true });
+  const entry = await new IndexedDBJournal().read(name).catch(() => null);
+  const shows = entry === null ? "closed" : entry.state === "sent" ? "already" : "closed-kept";
+  show(shows, { closes: String(main.dataset.closesWords) }, { moves: true });
 }
 
 function waitForOpening() {
-  show("not-open", { opens: main.dataset.opensWords });
+  show("not-open", { opens: String(main.dataset.opensWords) });
   const pause = Date.parse(String(main.dataset.opens)) - Date.now();
   setTimeout(start, Math.min(Math.max(1000, pause + 1000), LONGEST_PAUSE));
 }

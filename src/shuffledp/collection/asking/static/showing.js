@@ -45,12 +45,13 @@ const ALONE =
   "One message: your answer. No made-up one was drawn for you this time, as happens to many whatever they answer; it " +
   "hides among the made-up messages of the others, with which it is mixed.";
 
-/** @param {number} number */
-function among(number) {
-  const many = number.toLocaleString("en");
+/** @param {import("/client/src/task.js").Task} task @param {number} number */
+function among(task, number) {
+  const padding = task.padded ? ", or count for nothing and make all reports equally long" : "";
   return (
-    `${many} messages. Your answer is one of them, and nothing marks it. The others were drawn at random, as likely ` +
-    "whatever you answer, and the messages of all others are mixed with them."
+    `${number.toLocaleString("en")} messages. One is your answer; the others were drawn at random, as likely whatever ` +
+    `you answer${padding}. Whoever saw these alone could often tell your answer. Nobody does: they are sealed, and ` +
+    `opened only once they are mixed with those of all ${task.users.toLocaleString("en")} people.`
   );
 }
 
@@ -60,7 +61,7 @@ function showMessages(task, messages) {
   const times = new Map();
   for (const message of messages) times.set(message, (times.get(message) ?? 0) + 1);
   const kinds = [...times].sort(([one], [other]) => one - other);
-  at("inside-words").textContent = messages.length === 1 ? ALONE : among(messages.length);
+  at("inside-words").textContent = messages.length === 1 ? ALONE : among(task, messages.length);
   const lines = kinds.slice(0, MOST_LINES).map(([message, number]) => line(inWords(task, message), number));
   if (kinds.length > MOST_LINES) lines.push(line(`and ${(kinds.length - MOST_LINES).toLocaleString("en")} others`, 1));
   at("messages").replaceChildren(...lines);

@@ -160,7 +160,8 @@ async function look() {
 }
 
 if (document.querySelector("[data-live]")) {
-  for (const done of ["keydown", "pointerdown", "pointermove", "scroll"]) {
+  // not "scroll", which comes also where a part that grows moves what is below it
+  for (const done of ["keydown", "pointerdown", "pointermove", "wheel", "touchmove"]) {
     addEventListener(done, () => (active = true), { passive: true });
   }
   document.addEventListener("visibilitychange", look);
