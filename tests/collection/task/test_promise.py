@@ -111,7 +111,7 @@ def test_other_protocols_are_refused_in_tasks(name):
 
 
 def test_noise_that_is_none_in_floating_point_is_no_promise():
-    task = small_task(protocol="sparse", honest_users=150).task
+    task = small_task(protocol="sparse", honest_users=60).task
     parameters = task.protocol_used.parameters
     tiny = with_parameters(task, **parameters | {"lone": parameters["lone"] | {"rate": "1/2^1074"}})
     with pytest.raises(BrokenPromiseError, match="cannot be computed"):
