@@ -53,7 +53,7 @@ def test_a_task_is_made_shown_and_checked(folder):
     assert task.name in checked.stdout
     for words in (
         f"{task.most_messages} messages and {task.longest_report:,} bytes from everybody, whatever they answer; about",
-        "how many messages came (the same number from everybody), and the time",
+        "how many messages it holds (the same number from everybody); the report",
     ):
         assert words in made.stdout
 
@@ -76,7 +76,7 @@ def test_what_people_are_told(folder):
         "within layers for the shufflers",
         "in steps of 1 hour",
         "messages on average, at most",
-        "how many messages came (a random number that is as likely for any answer), and the time",
+        "how many messages it holds (a random number that is as likely for any answer); the report",
         "(open now)",
     ):
         assert words in said

@@ -337,3 +337,13 @@ def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monke
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             engine.counts()
+
+
+@pytest.mark.slow
+def test_an_interrupt_in_the_midst_of_a_query_is_one(tmp_path):
+    """DuckDB makes another error of one that comes while it works in the main thread."""
+    (tmp_path / "people.csv").write_text("value\nx\n")
+    with closing(open_engine(Column(data=find_files([tmp_path]), names=("value",)))) as engine:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt), engine._clear_errors():
+            engine._connection.execute("SELECT sum(hash(range)) FROM range(1000000000000)").fetchall()

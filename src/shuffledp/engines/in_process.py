@@ -35,6 +35,9 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import MessageProtocol
 from shuffledp.randomness import generator, random_words
 
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of a KeyboardInterrupt that comes while it runs a query in the main thread."""
+
 _MEMORY = "2GB"
 """What DuckDB may hold before it moves parts of a large count to temporary files."""
 
@@ -80,7 +83,6 @@ class InProcess:
                 "autoinstall_known_extensions": False,
             }
         )
-        self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
         self._scan: Scan | None = None
         self._fields, self._user = column.names, column.user  # as the scan calls them
         self._scanned: Any = None
@@ -88,6 +90,7 @@ class InProcess:
         self._sets: Sets | None = None
         try:
             with self._clear_errors():
+                self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
                 self._rows = self._open()
                 with self._reader(f"SELECT value FROM ({self._rows}) LIMIT 0") as reader:
                     self.label_type = reader.schema.field(0).type
@@ -359,6 +362,10 @@ class InProcess:
         """The libraries' own messages can quote the data, so they are not passed on."""
         try:
             yield
+        except RuntimeError as error:
+            if str(error) == _INTERRUPTED:
+                raise KeyboardInterrupt from None
+            raise
         except self._no_space:
             raise DataError("there is not enough memory or space for temporary files to count these values") from None
         except self._unreadable:

@@ -14,9 +14,11 @@ from shuffledp.jobs.choose import choose
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.most_messages import most_messages
-from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
+
+POISSON = "dummy-poisson"
+"""In the catalogue. The planner does not advise it for data that one holds, where no report has to be padded."""
 
 
 def new_task(
@@ -39,7 +41,7 @@ def new_task(
     """A task in which batches of `users` people answer, with (epsilon, delta)-privacy for each of them.
 
     `honest_users` of them are counted on for the noise. `protocol` is a name of the catalogue; by default the planner
-    chooses.
+    chooses, and Poisson dummies are taken where they are no worse.
     """
     if protocol is not None and protocol not in parameters.CODECS:
         raise ParameterError(f"a task's protocol must be one of {', '.join(parameters.CODECS)}; got {protocol!r}")
@@ -57,9 +59,10 @@ def new_task(
         progress=progress,
     )
     name, made = chosen.name, chosen.protocol
-    if protocol is None and name == "dummy":
-        name, made = _unpadded(target) or (name, made)
     assert isinstance(made, ShuffledHistogram)
+    poisson = _poisson_dummies(target) if protocol is None else None
+    if poisson is not None and (name == "dummy" or _is_better(poisson, made, delta=delta)):
+        name, made = POISSON, poisson
     task = Task(
         version=VERSION,
         question=question,
@@ -80,12 +83,21 @@ def new_task(
     return task
 
 
-def _unpadded(target: Target) -> tuple[str, HistogramProtocol] | None:
-    """Poisson dummies instead of binomial ones: about the same error, and reports that need no padding.
+def _poisson_dummies(target: Target) -> ShuffledHistogram | None:
+    """About the error of binomial dummies, in reports that need no padding, and for groups of any size.
 
     None where epsilon is so small that there are none.
     """
     try:
-        return "dummy-poisson", named("dummy-poisson").make(target)
+        made = named(POISSON).make(target)
     except ParameterError:
         return None
+    assert isinstance(made, ShuffledHistogram)
+    return made
+
+
+def _is_better(one: ShuffledHistogram, other: ShuffledHistogram, *, delta: float) -> bool:
+    """Whether a protocol has neither a larger error nor longer reports."""
+    if one.error(BETA).simultaneous > other.error(BETA).simultaneous:
+        return False
+    return most_messages(one, delta=delta) <= most_messages(other, delta=delta)
