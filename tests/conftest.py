@@ -3,6 +3,7 @@
 import os
 import signal
 from functools import cache
+from pathlib import Path
 
 import pytest
 import typer.main
@@ -22,6 +23,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # of the terminal that the tests are started from, which is not that of the commands they run
 for _size in ("COLUMNS", "LINES"):
     os.environ.pop(_size, None)
+
+# whoever starts Spark first, a test or a command in a process of its own, decides how Java runs
+os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "spark")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by marker
