@@ -1,18 +1,14 @@
-"""Modules of the client in JavaScript, run by Node and by a real Chromium."""
+"""Modules of the client in JavaScript, and programs that use them, run by Node."""
 
 import json
 import os
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from shuffledp.collection.pages.assets import client_folder
-from tests.browser import running_browser
-from tests.node import node_path
+from tests.node import node_path, run_node
 
 CLIENT = client_folder()
 SECONDS = 120
@@ -23,6 +19,14 @@ import { text } from "node:stream/consumers";
 const { path, name, given } = JSON.parse(await text(process.stdin));
 const found = await (await import(path))[name](...given);
 process.stdout.write(JSON.stringify(found ?? null));
+"""
+
+_AROUND = """
+import { readFileSync, writeFileSync } from "node:fs";
+const asked = JSON.parse(readFileSync(0, "utf8"));
+const results = {};
+%s
+process.stdout.write(JSON.stringify(results));
 """
 
 
@@ -63,54 +67,7 @@ def node_calling(module, name, *given):
             process.kill()
 
 
-def in_page(page, module, name, *given):
-    """The same in a page of `pages`."""
-    call = "async ([module, name, given]) => (await import(module))[name](...given)"
-    return page.evaluate(call, [f"/{module}", name, given])
-
-
-class _Files(SimpleHTTPRequestHandler):
-    """The files of the client, and an empty page."""
-
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript", ".mjs": "text/javascript"}
-
-    def do_GET(self):
-        if self.path != "/":
-            super().do_GET()
-            return
-        content = b"<!doctype html><html lang='en'><title>A page</title></html>"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        pass
-
-
-@contextmanager
-def pages(folder=CLIENT):
-    """The address of a server that has the files of the client, and of nothing else."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-@contextmanager
-def browser_at_pages():
-    """A browser, and the address of a server with the files of the client."""
-    with pages() as address, running_browser() as browser:
-        yield browser, address
-
-
-def new_page(browser, address):
-    """An empty page of that server, of a person whom nobody knows yet."""
-    page = browser.new_context().new_page()
-    page.goto(f"{address}/")
-    return page
+def run_script(text, asked):
+    """The `results` of a program in which `asked` is given; it imports modules as "./src/task.js"."""
+    whole = (_AROUND % text).replace('"./', f'"{CLIENT.as_uri()}/')
+    return json.loads(run_node("--no-warnings", "--input-type=module", "-e", whole, given=json.dumps(asked).encode()))

@@ -8,7 +8,8 @@ import pytest
 
 from shuffledp.collection.reasons import Reason
 from shuffledp.collection.task import AnswersElsewhere, Claim, task_of
-from tests.clients.scripts import browser_at_pages, in_node, in_page, new_page
+from tests.clients.pages import browser_at_pages, in_page, new_page
+from tests.clients.scripts import in_node
 from tests.collection.tasks import small_task
 
 LIST = "dark\nlight\nsystem\n"

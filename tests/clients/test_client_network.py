@@ -14,7 +14,8 @@ from shuffledp.collection.envelope.report import open_report
 from shuffledp.collection.service.serving import served
 from shuffledp.collection.shuffler.cross_origin import CrossOrigin
 from shuffledp.errors import DataError, RefusedError
-from tests.clients.scripts import browser_at_pages, in_node, in_page, node_calling
+from tests.clients.pages import browser_at_pages, in_page
+from tests.clients.scripts import in_node, node_calling
 from tests.collection.client.servers import Recorder, breaking_server, problem, recording_server
 from tests.collection.tasks import small_task
 

@@ -16,7 +16,7 @@ from scipy.stats import poisson
 from shuffledp.collection.pages.assets import client_folder
 from shuffledp.collection.task import exact
 from shuffledp.noise.binomial import round_up_to_grid
-from tests.clients.programs import run_script
+from tests.clients.scripts import run_script
 from tests.collection.task.test_number_of_messages import noisy_task
 from tests.node import run_node
 from tests.oracles.goodness import FALSE_FAILURE_RATE, law_p_value, p_value

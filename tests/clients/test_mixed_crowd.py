@@ -11,7 +11,8 @@ import pytest
 
 from shuffledp.collection import Client
 from shuffledp.collection.client import client as python_client
-from tests.clients.scripts import browser_at_pages, in_node, in_page, new_page
+from tests.clients.pages import browser_at_pages, in_page, new_page
+from tests.clients.scripts import in_node
 from tests.collection.chaos import wait_until
 from tests.collection.servers import Collection, counts_of
 from tests.collection.shuffler.running import NEXT_HOP

@@ -17,7 +17,8 @@ from shuffledp.collection.envelope.report import open_report
 from shuffledp.collection.service.serving import served
 from shuffledp.collection.shuffler.cross_origin import CrossOrigin
 from tests.browser import running_browser
-from tests.clients.scripts import CLIENT, environment, pages, program
+from tests.clients.pages import pages
+from tests.clients.scripts import CLIENT, environment, program
 from tests.collection.client.servers import Recorder
 from tests.collection.tasks import small_task
 from tests.node import node_path

@@ -8,8 +8,8 @@ import pytest
 
 from shuffledp.collection.task import task_of
 from shuffledp.errors import TaskError
-from tests.clients.programs import run_script
 from tests.clients.running import VECTORS
+from tests.clients.scripts import run_script
 
 READ = """
 import { readTask } from "./src/task.js";

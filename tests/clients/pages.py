@@ -1,0 +1,73 @@
+"""Pages with the client in JavaScript, from a server on this machine, in a real Chromium."""
+
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+from shuffledp.collection.pages.assets import client_folder
+from tests.browser import running_browser
+
+
+class _Files(SimpleHTTPRequestHandler):
+    """The files of a folder, those of other folders below their names, and an empty page."""
+
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript", ".mjs": "text/javascript"}
+
+    def __init__(self, *arguments, others, **more):
+        self._others = others
+        super().__init__(*arguments, **more)
+
+    def translate_path(self, path):
+        first, _, rest = path.lstrip("/").partition("/")
+        if first not in self._others:
+            return super().translate_path(path)
+        return str(self._others[first] / rest) if ".." not in rest else "/nowhere"
+
+    def do_GET(self):
+        if self.path != "/":
+            super().do_GET()
+            return
+        content = b"<!doctype html><html lang='en'><title>A page</title></html>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def pages(folder=None, **others):
+    """The address of a server of the files of the client, or of another folder, and of `others` by their names."""
+    files = partial(_Files, directory=str(folder or client_folder()), others=others)
+    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def browser_at_pages():
+    """A browser, and the address of a server with the files of the client."""
+    with pages() as address, running_browser() as browser:
+        yield browser, address
+
+
+def new_page(browser, address):
+    """An empty page of that server, of a person whom nobody knows yet."""
+    page = browser.new_context().new_page()
+    page.goto(f"{address}/")
+    return page
+
+
+def in_page(page, module, name, *given):
+    """What an exported function of a module of the client gives there."""
+    call = "async ([module, name, given]) => (await import(module))[name](...given)"
+    return page.evaluate(call, [f"/{module}", name, given])
