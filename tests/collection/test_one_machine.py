@@ -149,7 +149,7 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
     wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=20, what="every process to be gone")
 
 
-MOMENTS = np.linspace(0.3, 3.0, 12).tolist()
+MOMENTS = np.linspace(0.3, 3.0, 7).tolist()
 """Seconds after its start at which a command is interrupted: it loads libraries, starts processes, and works."""
 
 
