@@ -157,8 +157,9 @@ notebook: .venv/test.stamp
 	@touch $@
 
 .venv/chromium.stamp: .venv/python.stamp
-	@scripts/need.sh 'for name in chromium chromium-browser google-chrome; do $$name --version && exit; done; exit 1' \
-	  chromium chromium 'make test looks at pages, which needs Chromium or Google Chrome'
+	@scripts/need.sh 'for name in chromium-headless-shell chromium chromium-browser google-chrome; do \
+	    $$name --version && exit; done; exit 1' \
+	  'chromium-headless-shell chromium' chromium 'make test looks at pages, which needs Chromium or Google Chrome'
 	@touch $@
 
 ## lock: pins every requirement anew (needs uv)

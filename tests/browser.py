@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, sync_playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first one is Chromium without its window, which does all that pages ask for with half the work."""
 
 _ARGUMENTS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run")
 """A sandbox is not to be had as root, and the browser is to talk to nobody but the pages under test."""

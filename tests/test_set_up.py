@@ -26,9 +26,9 @@ def machine(tmp_path):
             (tmp_path / name).write_text(f"#!{shutil.which('sh')}\n{script}\n")
             (tmp_path / name).chmod(0o755)
 
-        def need(self):
+        def need(self, packages="the-package"):
             return subprocess.run(
-                ["sh", ROOT / "scripts" / "need.sh", "wanted --version", "the-package", "the-formula", "tests need it"],
+                ["sh", ROOT / "scripts" / "need.sh", "wanted --version", packages, "the-formula", "tests need it"],
                 env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True, check=False,
             )  # fmt: skip
 
@@ -74,6 +74,13 @@ def test_debian_installs_as_root_or_with_a_silent_sudo(machine, user, sudo):
     assert result.returncode == 0, result.stderr
     assert "install" in machine.log
     assert "the-package" in machine.log
+
+
+def test_where_there_is_no_such_package_the_next_one_is_installed(machine):
+    machine.install("id", "echo 0")
+    machine.install("apt-get", f'case "$*" in *small*) exit 100;; *install*) {machine.brings_it};; esac')
+    assert machine.need("the-small-package the-package").returncode == 0
+    assert machine.log.endswith("the-package\n")
 
 
 def test_homebrew_installs(machine):
