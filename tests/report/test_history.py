@@ -98,3 +98,13 @@ def test_of_many_releases_and_values_the_latest_and_the_most_frequent_are_drawn(
 
 def test_one_release_has_no_history_and_neither_has_one_that_shows_nothing(three):
     assert history([]) == history(three[:1]) == history([*three, past(4, {"a": 30})]) == ""
+
+
+def test_the_axis_tells_releases_of_one_day_apart(three):
+    def ends(*moments):
+        drawn = history([each._replace(made=made) for each, made in zip(three, moments, strict=True)])
+        return re.findall(r'<text x="[^"]*" y="1em" text-anchor="(?:start|end)">([^<]*)</text>', drawn)
+
+    morning, noon = (datetime(2026, 11, 16, hour, tzinfo=UTC) for hour in (9, 12))
+    assert ends(morning, noon, noon) == ["1: 2026-11-16 09:00", "3: 2026-11-16 12:00"]
+    assert ends(morning, noon, noon.replace(day=17)) == ["1: 2026-11-16", "3: 2026-11-17"]

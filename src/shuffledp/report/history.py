@@ -103,7 +103,10 @@ def _seen(past: Past, label: Any) -> _Seen:
 
 
 def _drawn(rows: str, listed: Sequence[Past], column: str) -> str:
-    first, last = (f"{each.number}: {each.made:%Y-%m-%d}" for each in (listed[0], listed[-1]))
+    ends = listed[0], listed[-1]
+    days = [f"{each.made:%Y-%m-%d}" for each in ends]
+    times = days if days[0] != days[1] else [_when(each.made) for each in ends]  # a day would not tell them apart
+    first, last = (f"{each.number}: {time}" for each, time in zip(ends, times, strict=True))
     return (
         '<table class="bars" role="table"><thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">'
         f'<bdi>{escape(column)}</bdi></th><th class="drawn" scope="col" role="columnheader">all releases</th>'
