@@ -240,7 +240,7 @@ def test_a_session_that_ends_is_told(tab, servers):
 def test_a_page_that_nobody_touches_only_watches(tab, servers):
     """So its session ends, however often the page has looked for news by itself."""
     page, said = tab(), []
-    page.on("response", lambda answer: said.append(answer.request.headers.get("x-console")))  # the analyzer has heard it
+    page.on("response", lambda answer: said.append(answer.request.headers.get("x-console")))  # it was heard
     sign_in(page, servers)
     page.wait_for_selector("text=Sign out")
 
