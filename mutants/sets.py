@@ -60,7 +60,6 @@ FAULTS = (
         file="engines/conditions/comparable.py",
         old="if kind is None and (column.declared or pa.types.is_string(entries.type)):",
         new="if kind is None:",
-        tests=("tests/engines/test_neighbouring_sets.py::test_one_odd_value_does_not_change_how_others_are_compared",),
         equivalent="A condition takes every value as its text, in which 2.0 is 2 whatever the type of the column "
         "(conditions/sql.py).",
     ),

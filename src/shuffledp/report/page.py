@@ -27,7 +27,7 @@ def page(release: Release) -> str:
 </head>
 <body class="shuffledp">
 <main>
-<h1><bdi>{name}</bdi>: how many people {"gave each answer" if "task" in release.asked else "hold each value"}</h1>
+<h1><bdi>{name}</bdi>{_counted(release)}</h1>
 <p class="under">A private histogram of {people}, made on <time>{release.made.isoformat()}</time>.</p>
 {parts.cautions(release)}
 {parts.cards(release)}
@@ -47,6 +47,13 @@ privacy.</footer>
 </body>
 </html>
 """
+
+
+def _counted(release: Release) -> str:
+    """What is counted, behind the name of the column or the question."""
+    if "task" not in release.asked:
+        return ": how many people hold each value"
+    return f"{'' if release.column.endswith('?') else ':'} How many people gave each answer"
 
 
 def _made(release: Release) -> str:

@@ -69,7 +69,7 @@ def test_releases_in_every_format(tmp_path, kept, upstream):
         assert json.loads(table.schema.metadata[b"shuffledp"])["asked"]["task"] == kept.task.name
         page = await asked.get("/releases/1.html")
         assert "nobody held the data" in page.text
-        assert ": how many people gave each answer</h1>" in page.text
+        assert "?</bdi> How many people gave each answer</h1>" in page.text
         assert "private_histogram(" not in page.text  # which would not know what was asked
         assert page.headers["content-security-policy"].startswith(
             "default-src 'none'; script-src 'none'; style-src 'sha"

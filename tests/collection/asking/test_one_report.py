@@ -1,6 +1,7 @@
 """One report for a device, in a real Chromium: what is kept, shown, agreed to and sent, and what is left of it."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -258,7 +259,22 @@ def test_when_the_time_is_over_nobody_is_told_that_a_report_does_not_count_which
         visitor.until("sent")
         visitor.page = first
         visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
-        visitor.until("already")
+        assert "counts if its group was complete by then" in visitor.until("closed-sent").notice("closed-sent")
+
+
+def test_what_was_not_sent_or_refused_before_is_not_said_to_count_when_the_time_is_over(browser, own):
+    malformed = {"status": 400, "content_type": "application/problem+json", "body": '{"reason": "malformed"}'}
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("light").make()
+        visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
+        assert "you did not send it" in visitor.until("closed-unsent").notice("closed-unsent")
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("light").make()
+        visitor.context.route("**/reports", lambda route: route.fulfill(**malformed))
+        visitor.send()
+        visitor.until("refused")
+        visitor.page.clock.set_fixed_time(datetime(2101, 1, 1, tzinfo=UTC))
+        assert "had been refused before" in visitor.visit(own.page(), shows="closed-refused").notice("closed-refused")
 
 
 def test_by_another_name_of_its_server_nobody_is_asked_a_second_time(browser, own):

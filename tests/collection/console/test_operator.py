@@ -311,7 +311,7 @@ def test_everything_that_goes_on(monkeypatch, tmp_path):
     async def test(person):
         page = (await person.signed_in()).text
         told = (
-            "<b>7,234</b><span>people have reported so far",
+            "<b>7,234</b><span>people have reported</span>",
             "<b>4,000</b><span>are counted, in 2 batches",
             "<b>1,234</b><span>wait for the next batch of 2,000",
             "<b>766</b><span>people are missing for it",
@@ -352,6 +352,8 @@ def test_when_the_task_is_over(monkeypatch, kept, settings):
     async def test(person):
         page = (await person.signed_in()).text
         assert "Its last batch fell short by 766 people: it was deleted unread." in page
+        people = 2_000 * shufflers.said[0]["batches"] + 1_234  # those of the last batch have reported too
+        assert f"<b>{people:,}</b><span>people have reported</span>" in page
         assert "<progress" not in page
 
     visit(monkeypatch, settings, test, shufflers)

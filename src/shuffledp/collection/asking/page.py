@@ -67,8 +67,9 @@ def _whole(title: str, content: Html, *, script: bool = False, **told: str) -> s
 
 
 def _header(task: Task, *, eyebrow: str) -> Html:
+    above = tag("p", eyebrow, class_="eyebrow") if eyebrow else NOTHING
     return Html(f"""<header>
-<p class="eyebrow">{html(eyebrow)}</p>
+{above}
 <h1 id="question" dir="auto">{html(shown(task.question, width=LONGEST_QUESTION))}</h1>
 <p class="under">{html(words.who_asks(task))}</p>
 <p data-shown="new" hidden><a href="#answering-title">To the answers</a></p>
@@ -88,7 +89,7 @@ def _state(task: Task, name: str, state: words.State) -> Html:
 
 
 def _there(task: Task) -> str:
-    """This page at the address that the task names, where browsers note who has answered."""
+    """This page at the address that the task names, where browsers note who has answered; pages are at the root."""
     return urlunsplit((*urlsplit(task.shufflers[0].address)[:2], f"/ask/{task.name}", "", ""))
 
 

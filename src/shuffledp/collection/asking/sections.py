@@ -128,7 +128,7 @@ def without_this_page(task: Task) -> Html:
 <h2>Without this page</h2>
 <p>The id of this task, for you to compare:</p>
 <pre class="sealed" id="task-id">{task.name}</pre>
-<div data-unless="sent already kept">
+<div data-unless="sent already kept closed-sent">
 <p>Save <a href="/v1/tasks/{task.name}" download="{file}">the task</a> and answer it with your own copy of the client,
 which checks the id and the promise, and reads your answer from its standard input:</p>
 <pre class="sealed">shuffledp send --task {file} --pin {task.name}{admission} --value -</pre>

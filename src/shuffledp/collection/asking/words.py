@@ -95,6 +95,26 @@ STATES = {
         ),
         tone="warning",
     ),
+    "closed-sent": State(
+        "Closed, and you have answered",
+        (
+            "Answers were taken until {closes}. Your report counts if its group was complete by then; whatever was in "
+            "no complete group is deleted unread.",
+        ),
+        tone="good",
+    ),
+    "closed-unsent": State(
+        "Closed, and your report was not sent",
+        (
+            "Answers were taken until {closes}. A report was made in this browser, and as far as it has noted you did "
+            "not send it: then it counts for nothing.",
+        ),
+    ),
+    "closed-refused": State(
+        "Closed, and your report was refused",
+        ("Answers were taken until {closes}. Your report had been refused before, and counts for nothing.",),
+        tone="warning",
+    ),
     "kept": State(
         "Not sent yet, and kept on this device",
         (
@@ -136,18 +156,20 @@ STATES = {
         tone="open",
     ),
     "sent": State(
-        "Your answer counts",
+        "Your report has arrived",
         (
             "The first shuffler has your report, and has said that it is on its disk: {bytes} bytes, in "
-            "{milliseconds} ms.",
-            "It cannot be taken back, and nobody can tell it from the others. This device has forgotten what you "
-            "answered; it only remembers that you did.",
+            "{milliseconds} ms. It counts as soon as its group of people is complete.",
+            "It cannot be taken back. This device has forgotten what you answered; it only remembers that you did.",
         ),
         tone="good",
     ),
     "already": State(
         "You have answered in this browser",
-        ("Nothing more is sent: one answer for each person. A second draw of noise would tell more about you.",),
+        (
+            "Nothing more is sent: one answer for each person. A second draw of noise would tell more about you.",
+            "Your report counts as soon as its group of people is complete.",
+        ),
         tone="good",
     ),
 }
@@ -175,7 +197,8 @@ def how_it_is_hidden(task: Task) -> str:
     return (
         f"Every person's device draws made-up messages at random, and the messages of {readable(task.users)} people "
         "are mixed before anybody can open one. So nobody can tell which were sent by you, nor which were made up, and "
-        "nobody ever holds your answer with your name or address beside it."
+        "nobody ever holds your answer with your name or address beside it, as long as the servers below do not all "
+        "work together."
     )
 
 

@@ -51,6 +51,9 @@ class Budget:
             return "The ledger cannot be read at the moment: nothing new can be released until it can."
 
 
+_FURTHER = "Further batches of a task that is entered cost nothing more: everybody answers it once."
+
+
 def _shown(standing: Standing) -> Html:
     budget = standing.budget
     spent = share_at_most(standing.epsilon, digits=3) if standing.entries else "0"
@@ -66,7 +69,7 @@ def _shown(standing: Standing) -> Html:
             Html(f"<p>The ledger of <b>{label(shown(budget.population, width=80))}</b>: {html(_limit(standing))}</p>"),
             cards(numbers),
             *over,
-            tag("p", f"Left: {standing.left_in_words}.", class_="soft"),
+            tag("p", f"Left: {standing.left_in_words}. {_FURTHER}", class_="soft"),
             _entries(standing),
         ]
     )

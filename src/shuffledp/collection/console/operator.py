@@ -77,10 +77,15 @@ class OperatorPages:
         )
         public = Html(f"{state(task, now)} {link(f'/tasks/{task.name}', 'What everybody sees')}")
         parts = [
-            titled(question(task), public),
+            titled(question(task)),
+            live("state", tag("p", public, class_="under")),
             live("problems", problems_section(problems), says=_told_problems(problems)),
             live("people", people_section(task, hops[0], kept.standing), says=told(task, hops[0])),
-            live("release", _latest(task, kept), says=f"Release {kept.latest.number} is there." if kept.latest else ""),
+            live(
+                "release",
+                _latest(task, kept, now),
+                says=f"Release {kept.latest.number} is there." if kept.latest else "",
+            ),
             live("history", kept.history),
             live(
                 "batches",
@@ -138,9 +143,10 @@ class OperatorPages:
         return [*away, *ended, *self._problems(task)]
 
 
-def _latest(task: Task, kept: _Kept) -> Html:
+def _latest(task: Task, kept: _Kept, now: datetime) -> Html:
     if kept.latest is None:
-        return tag("h2", "Releases") + tag("p", "There is no release yet.")
+        none = "There is no release yet." if now < task.closes else "There is no release."
+        return tag("h2", "Releases") + tag("p", none)
     return released.result(task, kept.latest)
 
 

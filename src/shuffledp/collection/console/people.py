@@ -49,7 +49,9 @@ def _numbers(task: Task, first: Hop, standing: TallyStanding | None) -> list[Htm
     status = first.status
     if status is None:
         return [cards(counted_people)] if counted_people else []
-    everybody = (readable(status.batches * task.users + status.waiting), "people have reported so far")
+    in_the_last = task.users - status.short_by if status.short_by else 0  # who waited when the task closed
+    reported = status.batches * task.users + status.waiting + in_the_last
+    everybody = (readable(reported), "person has reported" if reported == 1 else "people have reported")
     lacking = missing(task, first)
     if lacking is None:
         return [cards([everybody, *counted_people]), _closed(status.short_by or 0)]

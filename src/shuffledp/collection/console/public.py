@@ -35,7 +35,8 @@ class PublicPages:
         content = self._nothing_yet(task, now) if latest is None else released.result(task, latest)
         says = "" if latest is None else f"Release {latest.number} is there."
         parts = [
-            titled(question(task), state(task, now)),
+            titled(question(task)),
+            live("state", tag("p", state(task, now), class_="under")),
             live("release", content, says=says),
             live("history", self._histories.of(task)),
             live("conditions", NOTHING if latest is None else released.conditions(latest)),

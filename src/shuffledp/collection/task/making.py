@@ -61,7 +61,7 @@ def new_task(
     name, made = chosen.name, chosen.protocol
     assert isinstance(made, ShuffledHistogram)
     poisson = _poisson_dummies(target) if protocol is None else None
-    if poisson is not None and (name == "dummy" or _is_better(poisson, made, delta=delta)):
+    if poisson is not None and (name == "dummy" or _is_no_worse(poisson, made, delta=delta)):
         name, made = POISSON, poisson
     task = Task(
         version=VERSION,
@@ -96,7 +96,7 @@ def _poisson_dummies(target: Target) -> ShuffledHistogram | None:
     return made
 
 
-def _is_better(one: ShuffledHistogram, other: ShuffledHistogram, *, delta: float) -> bool:
+def _is_no_worse(one: ShuffledHistogram, other: ShuffledHistogram, *, delta: float) -> bool:
     """Whether a protocol has neither a larger error nor longer reports."""
     if one.error(BETA).simultaneous > other.error(BETA).simultaneous:
         return False

@@ -1,5 +1,6 @@
 // The answers of a task as choices: radio buttons, with a field to find one where they are many, a field for numbers.
 import { OTHER } from "/client/src/answers.js";
+import { printable } from "./printable.js";
 
 /** More radio buttons than this are not read; the others are found by typing. */
 const MOST_SHOWN = 40;
@@ -29,7 +30,7 @@ let unfinished = /** @type {() => string | undefined} */ (() => undefined);
  */
 export function showAnswers(task) {
   const legend = /** @type {HTMLElement} */ (fieldset.querySelector("legend"));
-  legend.textContent = task.question;
+  legend.textContent = printable(task.question);
   const size = task.values - 2;
   const { answers } = task;
   const shown = answers.kind === "range" && size > MOST_NUMBERS ? numberField(answers) : choices(task, size);
@@ -63,7 +64,7 @@ function choice(text, meaning) {
   const label = element("label", { className: "choice" });
   const radio = element("input", { type: "radio", name: "choice" });
   meanings.set(radio, meaning);
-  label.append(radio, element("span", { textContent: text, dir: "auto" }));
+  label.append(radio, element("span", { textContent: printable(text), dir: "auto" }));
   return { label, radio };
 }
 
@@ -82,7 +83,7 @@ function choices(task, size) {
     const matching = texts.filter((text) => folded(text).includes(typed));
     const kept = [...list.children].filter((each) => each.querySelector(":checked"));
     const keptTexts = kept.map((each) => each.textContent);
-    const fresh = matching.slice(0, MOST_SHOWN).filter((text) => !keptTexts.includes(text));
+    const fresh = matching.slice(0, MOST_SHOWN).filter((text) => !keptTexts.includes(printable(text)));
     list.replaceChildren(...kept, ...fresh.map((text) => choice(text, () => text).label));
     found.textContent = inWords(matching.length);
   };

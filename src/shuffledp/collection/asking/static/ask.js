@@ -189,14 +189,27 @@ function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The time is over; only a receipt says that a report was in time. */
+/** The time is over: tells what becomes of the report, if there is one. Only a receipt says that it was in time. */
 async function over() {
   retrying.stop();
-  forgetAgreement(name);
   forgetReport();
-  const entry = await new IndexedDBJournal().read(name).catch(() => null);
-  const shows = entry === null ? "closed" : entry.state === "sent" ? "already" : "closed-kept";
-  show(shows, { closes: String(main.dataset.closesWords) }, { moves: true });
+  const filled = { closes: String(main.dataset.closesWords) };
+  try {
+    show(afterClosing(await new IndexedDBJournal().read(name)), filled, { moves: true });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/**
+ * Which state that is. What was refused for another reason was so before.
+ * @param {import("/client/src/journal.js").Entry | null} entry
+ */
+function afterClosing(entry) {
+  if (entry === null) return "closed";
+  if (entry.state === "sent") return "closed-sent";
+  if (entry.state === "refused" && entry.reason !== "closed") return "closed-refused";
+  return entry.state === "ready" && agreed(name) !== entry.sha256 ? "closed-unsent" : "closed-kept";
 }
 
 function waitForOpening() {

@@ -1,6 +1,7 @@
 // The promise, computed on this device, beside what the page says of it.
 import { shareAtMost } from "/client/src/curve/words.js";
 import { BrokenPromiseError } from "/client/src/errors.js";
+import { printable } from "./printable.js";
 
 /** Of the delta that was computed: enough to see that it is another number than the one that is promised. */
 const DIGITS = 3;
@@ -16,7 +17,7 @@ export function checkClaims(main, task) {
     throw new BrokenPromiseError("this page says other figures than the task itself");
   }
   const question = /** @type {HTMLElement} */ (document.getElementById("question"));
-  question.textContent = task.question;
+  question.textContent = printable(task.question);
 }
 
 /** @param {{epsilon: number, reached: number, exact: boolean}} promise */

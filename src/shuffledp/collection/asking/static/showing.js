@@ -1,6 +1,7 @@
 // A report as a person sees it, once: its messages before encryption, and its bytes after.
 import { NONE, OTHER } from "/client/src/answers.js";
 import { fingerprint, toHexadecimal } from "/client/src/bytes.js";
+import { printable } from "./printable.js";
 
 /** What everybody can choose, as the choices call it. */
 const CHOICES = new Map([[OTHER, "another answer"], [NONE, "no answer"]]);
@@ -50,8 +51,9 @@ function among(task, number) {
   const padding = task.padded ? ", or count for nothing and make all reports equally long" : "";
   return (
     `${number.toLocaleString("en")} messages. One is your answer; the others were drawn at random, as likely whatever ` +
-    `you answer${padding}. Whoever saw these alone could often tell your answer. Nobody does: they are sealed, and ` +
-    `opened only once they are mixed with those of all ${task.users.toLocaleString("en")} people.`
+    `you answer${padding}. Whoever saw these alone could often tell your answer. Nobody does, as long as the servers do ` +
+    "not all work together: they are sealed, and opened only once they are mixed with those of all " +
+    `${task.users.toLocaleString("en")} people.`
   );
 }
 
@@ -71,7 +73,7 @@ function showMessages(task, messages) {
 function inWords(task, message) {
   const meaning = task.meaningOf(message);
   if (meaning === null) return "counts for nothing";
-  const answer = CHOICES.get(meaning.label) ?? meaning.label;
+  const answer = CHOICES.get(meaning.label) ?? printable(meaning.label);
   return meaning.less ? `one less for ${answer}` : `one for ${answer}`;
 }
 

@@ -110,7 +110,7 @@ function leave() {
 
 function fails() {
   tell(
-    `The analyzer does not answer. What you see is from ${answered.toLocaleTimeString()}; it is asked again by itself.`,
+    `The analyzer does not answer. What you see is from ${answered.toISOString().slice(11, 19)} UTC; it is asked again by itself.`,
   );
   pause = Math.min(2 * pause, LONGEST_PAUSE);
 }
