@@ -3,8 +3,6 @@
 import io
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -341,23 +339,12 @@ def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monke
             engine.counts()
 
 
-INTERRUPTED = """
-import os, signal, threading, duckdb
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-try:
-    duckdb.sql("SELECT sum(hash(range)) FROM range(100000000000)").fetchall()
-except RuntimeError as error:
-    print(error, end="")
-"""
-
-
 @pytest.mark.slow
 def test_an_interrupt_in_the_midst_of_a_query_is_one(tmp_path):
-    """DuckDB makes another error of one that comes while it works in the main thread."""
-    ended = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=True)
+    """DuckDB makes an error with these words of one that comes while it works in the main thread."""
     (tmp_path / "people.csv").write_text("value\nx\n")
     with closing(open_engine(Column(data=find_files([tmp_path]), names=("value",)))) as engine:
         with pytest.raises(KeyboardInterrupt), engine._clear_errors():
-            raise RuntimeError(ended.stdout)
+            raise RuntimeError("Query interrupted")
         with pytest.raises(RuntimeError, match="something else"), engine._clear_errors():
             raise RuntimeError("something else")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
@@ -38,19 +40,24 @@ def _stability() -> Iterator[Verdict]:
 
 def _released(protocol: Curator, counts: tuple[int, int], *, threshold: int | None) -> Verdict:
     decay = protocol.noise.decay
+    # what is published is cut to what is possible: not everybody can be in one of two bins that both are
+    most = math.inf if threshold is None else sum(counts) - 1
 
     def law(count: int) -> dict[int, float]:
         listed = {count + k: (1 - decay) / (1 + decay) * decay ** abs(k) for k in range(-_REACH, _REACH + 1)}
         if threshold is None:
             return listed
-        kept = {noisy: p for noisy, p in listed.items() if noisy >= threshold}
+        kept: dict[int, float] = defaultdict(float)
+        for noisy, p in listed.items():
+            if noisy >= threshold:
+                kept[int(min(noisy, most))] += p
         return kept | {_LEFT_OUT: 1 - sum(kept.values())}
 
     joint = {
         (x, y): p * q for (x, p), (y, q) in product(law(counts[0]).items(), law(counts[1]).items()) if p * q > 1e-15
     }
     values = [0] * counts[0] + [1] * counts[1]
-    drawn = [_row(protocol.release(values), hides=threshold is not None) for _ in range(_RUNS)]
+    drawn = [_row(protocol.release(values), hides=threshold is not None, most=most) for _ in range(_RUNS)]
     return Verdict.counted(
         agreement(drawn, joint, numbers=[_first, _second, _difference], complete=False),
         statement=f"{type(protocol).__name__}, release",
@@ -60,10 +67,12 @@ def _released(protocol: Curator, counts: tuple[int, int], *, threshold: int | No
     )
 
 
-def _row(estimate: Any, *, hides: bool) -> tuple[int, ...]:
-    """The published counts of both bins, before anything is made of them."""
+def _row(estimate: Any, *, hides: bool, most: float) -> tuple[int, ...]:
+    """The published counts of both bins, of which none is above `most`."""
     published = dict(zip(estimate.symbols.tolist(), estimate.counts.tolist(), strict=True))
-    return tuple(round(published[bin]) if bin in published or not hides else _LEFT_OUT for bin in (0, 1))
+    return tuple(
+        int(min(round(published[bin]), most)) if bin in published or not hides else _LEFT_OUT for bin in (0, 1)
+    )
 
 
 def _first(row: Any) -> float:
