@@ -127,18 +127,18 @@ def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab
     public.goto(servers.at + path)
     for page in (operator, public):
         page.evaluate("window.sameAsEver = true")
-    expect(operator.locator("progress")).to_have_js_property("value", 0)
-    expect(public.locator("main")).to_contain_text("There is no release yet")
+    expect(operator.locator("progress")).to_have_js_property("value", 0, timeout=SOON)
+    expect(public.locator("main")).to_contain_text("There is no release yet", timeout=SOON)
     report(servers, 13)
     expect(operator.locator("progress")).to_have_js_property("value", 13, timeout=SOON)
-    expect(operator.locator("#people")).to_contain_text("7people are missing for it")
+    expect(operator.locator("#people")).to_contain_text("7people are missing for it", timeout=SOON)
     assert not re.search(r"\b13\b", public.locator("main").inner_text())  # in ids and ports it may be
     report(servers, 7)
     for page in (operator, public):
         expect(page.locator("#release h2").first).to_have_text("Release 1", timeout=SOON)
-        expect(page.locator("#news")).to_contain_text("Release 1 is there.")
+        expect(page.locator("#news")).to_contain_text("Release 1 is there.", timeout=SOON)
     expect(operator.locator("#batches")).to_contain_text("In release 1", timeout=SOON)
-    expect(operator.locator("#ledger")).to_contain_text("spent")
+    expect(operator.locator("#ledger")).to_contain_text("spent", timeout=SOON)
     # whoever is at a part keeps it until they leave; what they have unfolded stays so
     public.click("#release summary")
     public.focus("#release a.button >> nth=0")
