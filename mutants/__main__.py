@@ -1,6 +1,6 @@
 """`python -m mutants`: plants faults and says which are noticed.
 
-Exit codes: 0 every fault is caught (with --verify: at least half), 1 one survives (fewer), 2 a run says nothing.
+Exit codes: 0 every fault is caught, 1 one survives, 2 a run says nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ from pathlib import Path
 from mutants.catalogue import FAULTS, STAGES
 from mutants.fault import Fault, FaultError
 from mutants.page import page, table
-from mutants.runner import Result, run_tests, run_verify
-
-ENOUGH_FOR_VERIFY = 0.5
-"""Share of the faults that `shuffledp verify` alone should notice."""
+from mutants.runner import Result, run_tests
 
 
 def main(arguments: Sequence[str] | None = None, *, known: Sequence[Fault] = FAULTS) -> int:
@@ -34,12 +31,12 @@ def main(arguments: Sequence[str] | None = None, *, known: Sequence[Fault] = FAU
             for fault in faults:
                 print(f"{fault.name}: {fault.harm}")
             return 0
-        results = _run(faults, verify=asked.verify, jobs=asked.jobs)
+        results = _run(faults, jobs=asked.jobs)
     except FaultError as error:
         print(error, file=sys.stderr)
         return 2
     print(json.dumps([asdict(result) for result in results], indent=1) if asked.json else table(results))
-    return _exit_code(results, verify=asked.verify)
+    return _exit_code(results)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,9 +44,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these faults; all unless given")
     parser.add_argument("--list", action="store_true", help="what would go wrong with each, without running anything")
     parser.add_argument("--json", action="store_true", help="results as JSON")
-    parser.add_argument(
-        "--verify", action="store_true", help="run what `shuffledp verify` runs, not the tests: up to a minute each"
-    )
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th of them, as a sample")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time; one for each core")
     parser.add_argument("--page", metavar="FILE", help="write the page of the documentation, without running anything")
@@ -64,7 +58,7 @@ def _named(names: Sequence[str], known: Sequence[Fault]) -> list[Fault]:
     return [by_name[name] for name in names] or list(known)
 
 
-def _run(faults: Sequence[Fault], *, verify: bool, jobs: int) -> list[Result]:
+def _run(faults: Sequence[Fault], *, jobs: int) -> list[Result]:
     done = 0
 
     def told(result: Result) -> None:
@@ -74,13 +68,11 @@ def _run(faults: Sequence[Fault], *, verify: bool, jobs: int) -> list[Result]:
             line = f"{done} of {len(faults)}: {result.name} {result.outcome}"
             print(f"\r{line:100.100}", end="" if done < len(faults) else "\n", file=sys.stderr, flush=True)
 
-    return (run_verify if verify else run_tests)(faults, jobs=jobs, told=told)
+    return run_tests(faults, jobs=jobs, told=told)
 
 
-def _exit_code(results: Sequence[Result], *, verify: bool) -> int:
+def _exit_code(results: Sequence[Result]) -> int:
     outcomes = [result.outcome for result in results]
-    if verify:
-        return 0 if outcomes.count("caught") >= ENOUGH_FOR_VERIFY * len(results) else 1
     if "survived" in outcomes:
         return 1
     return 2 if "error" in outcomes else 0

@@ -13,7 +13,7 @@ _OPENING = """# Planted faults
 
 Would anybody notice a small mistake in this library that harms people? These {number} are planted one at a time in a
 copy of the package, and the tests that should notice are run: `make mutants`, or `python -m mutants NAME` for one. A
-fault that survives makes it fail. `python -m mutants --verify` asks the same of `shuffledp verify` alone.
+fault that survives makes it fail.
 """
 
 _EQUIVALENT = "\nNo test can notice these, because they harm nobody:\n"

@@ -28,23 +28,12 @@ _MOST_SECONDS = 600
 _PASSED, _FAILED = 0, 1
 """Exit codes of pytest; all others mean that tests could not be collected or run."""
 
-_FALSE_STATEMENT = 4
-_VERIFY = f"""
-import sys
-from {PACKAGE}.verification.statements import check
-for name, verdict in check(None):
-    if not verdict.holds:
-        print(name + ": " + verdict.statement + ", " + verdict.claim)
-        sys.exit({_FALSE_STATEMENT})
-"""
-"""All statements of `shuffledp verify`, up to the first that fails; the exit code is then that of the command."""
-
 Outcome = Literal["caught", "survived", "equivalent", "error"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What became of one fault: `by` is the first test or statement that noticed, or what went wrong."""
+    """What became of one fault: `by` is the first test that noticed, or what went wrong."""
 
     name: str
     outcome: Outcome
@@ -79,15 +68,6 @@ def run_tests(faults: Sequence[Fault], *, jobs: int, told: Told) -> list[Result]
     planted = [fault for fault in faults if not fault.equivalent]
     check_tests_pass(sorted({test for fault in planted for test in fault.tests}), jobs=jobs)
     return _in_parallel(_against_tests, faults, jobs=jobs, told=told)
-
-
-def run_verify(faults: Sequence[Fault], *, jobs: int, told: Told) -> list[Result]:
-    """Every fault against `shuffledp verify` alone, which must find nothing in the unchanged package first."""
-    with copy_of_package() as source:
-        code, output = _run([sys.executable, "-c", _VERIFY], source)
-    if code != _PASSED:
-        raise FaultError(f"verify does not hold on the unchanged package:\n{output}")
-    return _in_parallel(_against_verify, faults, jobs=jobs, told=told)
 
 
 def check_tests_pass(tests: Sequence[str], *, jobs: int) -> None:
@@ -127,18 +107,6 @@ def _against_tests(fault: Fault) -> Result:
     if fault.breaks_imports and code != _FAILED:
         return Result(name=fault.name, outcome="caught", by="the package cannot be imported", seconds=seconds)
     return Result(name=fault.name, outcome="error", by=_last_line(output), seconds=seconds)
-
-
-def _against_verify(fault: Fault) -> Result:
-    started = time.monotonic()
-    with copy_of_package(fault) as source:
-        code, output = _run([sys.executable, "-c", _VERIFY], source)
-    seconds = time.monotonic() - started
-    if code == _PASSED:
-        outcome: Outcome = "equivalent" if fault.equivalent else "survived"
-        return Result(name=fault.name, outcome=outcome, by="", seconds=seconds)
-    outcome = "caught" if code == _FALSE_STATEMENT else "error"
-    return Result(name=fault.name, outcome=outcome, by=_last_line(output), seconds=seconds)
 
 
 def _pytest(tests: Sequence[str], *options: str) -> list[str]:

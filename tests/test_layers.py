@@ -14,7 +14,7 @@ LAYERS = (
     ("cli",),
     ("collection",),
     ("report",),
-    ("jobs", "applications", "verification"),
+    ("jobs", "applications", "verification", "paper"),
     ("engines", "ledger"),
     ("protocols",),
     ("reading",),
@@ -30,7 +30,7 @@ HEIGHTS = {name: -at for at, names in enumerate(LAYERS) for name in names}
 SHOWS_ITSELF = ("jobs/release.py", "report")
 """A release loads the page and the files that show it when it is asked for them, and only then."""
 
-INSIDE = {("verification", "applications")}
+INSIDE = {("paper", "applications"), ("paper", "verification")}
 """Neighbours within one layer, of which the first may see the second."""
 
 

@@ -8,16 +8,14 @@ import pytest
 from shuffledp.jobs.compare import compare
 from shuffledp.jobs.plan import plan
 from shuffledp.jobs.private_histogram import private_histogram
+from shuffledp.paper import protocol_checks
 from shuffledp.protocols import CATALOGUE, DummyHistogram, Entry
-from shuffledp.verification.statements import calibrations
 from tests.protocols import test_contract
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-protocol.md"
 NOT_OF_ONE = {
     "test_an_error_about_honest_people_names_them",
     "test_published_parameters_count_on_everybody",
-    "test_every_class_has_a_curve_that_is_compared_with_an_enumeration",  # the page says where that goes
-    "test_every_class_is_run_and_calibrated_against_an_independent_law",  # and that
 }
 CONTRACT = {
     name: check for name, check in vars(test_contract).items() if name.startswith("test_") and name not in NOT_OF_ONE
@@ -52,12 +50,10 @@ def test_every_command_knows_it(added):
 
 
 def test_it_is_verified_once_there_is_something_to_compare_it_with(added, monkeypatch):
-    (verdict,) = calibrations.of_entry(added)
-    assert not verdict.holds
-    assert "nothing to compare with" in verdict.claim
+    assert protocol_checks.catalogue_check(added).problem == "no oracle"
     kind = CATALOGUE[added].kind
-    monkeypatch.setitem(calibrations.ORACLES, kind, calibrations.ORACLES[DummyHistogram])
-    assert [verdict.holds for verdict in calibrations.of_entry(added)] == [True, True]
+    monkeypatch.setitem(protocol_checks.ORACLES, kind, protocol_checks.ORACLES[DummyHistogram])
+    assert protocol_checks.catalogue_check(added).holds
 
 
 def test_advised_it_is_planned(added, monkeypatch):

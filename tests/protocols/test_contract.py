@@ -22,9 +22,6 @@ from shuffledp.protocols import CATALOGUE, MessageProtocol, Target
 from shuffledp.protocols.central.curator import Curator
 from shuffledp.reading.reading import Truncating
 from shuffledp.verification.audit import audit, shuffled_messages, tallied_messages
-from shuffledp.verification.drawn.specimens import SPECIMENS
-from shuffledp.verification.statements.calibrations import ORACLES
-from shuffledp.verification.statements.curves import ENUMERATIONS
 from shuffledp.words import at_most
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
 
@@ -258,20 +255,6 @@ def test_a_tally_of_another_kind_is_refused(name):
 def test_published_parameters_count_on_everybody(name):
     with pytest.raises(ParameterError, match="leave honest_users out"):
         protocol_of(name, honest_users=10)
-
-
-def test_every_class_has_a_curve_that_is_compared_with_an_enumeration():
-    """By its own table of messages, or by one of the statements; P^hist with the paper's theorems."""
-    enumerated = {CATALOGUE[name].kind for name in (*ENUMERATIONS, "hist") if name in CATALOGUE}
-    local = {entry.kind for entry in CATALOGUE.values() if entry.model == "local"}  # all of a message is enumerated
-    assert {entry.kind for entry in CATALOGUE.values()} == enumerated | local
-
-
-def test_every_class_is_run_and_calibrated_against_an_independent_law():
-    """`shuffledp verify` draws from every protocol that sends messages, and has an oracle for every calibration."""
-    drawn = {CATALOGUE[name].kind for name in SPECIMENS if name in CATALOGUE}
-    assert {entry.kind for entry in CATALOGUE.values() if entry.model != "central"} == drawn
-    assert {entry.kind for entry in CATALOGUE.values() if entry.model != "local"} <= ORACLES.keys()
 
 
 @sending

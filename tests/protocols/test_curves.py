@@ -12,6 +12,7 @@ import pytest
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.paper.protocol_checks import CENTRAL_TARGETS, laplace_delta, stability_delta
 from shuffledp.protocols import CATALOGUE, DummyHistogram, Histogram, PrivateCoinHistogram, SparseHistogram
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
@@ -20,9 +21,9 @@ from shuffledp.protocols.shuffled.blanket import BlanketHistogram
 from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
 from shuffledp.verification.exact.enumeration import shifted_delta
 from shuffledp.verification.exact.finite import FiniteRandomizer
-from shuffledp.verification.statements import small_outputs
 from tests.accounting.test_amplification import exact_tight_delta
 from tests.oracles.exact import law_table
+from tests.oracles.small_sparse import sparse_delta, sparse_histogram
 
 RATIO = Fraction(3, 2)
 EPSILON = math.log(RATIO)
@@ -49,10 +50,10 @@ def paper():
 
 
 def sparse():
-    one = small_outputs.sparse_histogram()
+    one = sparse_histogram()
     laws = {name: getattr(one, name) for name in ("pairs", "lone")}
     more = {name: CompoundPoisson(rate=1.3 * law.rate, size_weights=law.size_weights) for name, law in laws.items()}
-    truth = small_outputs.sparse_delta(ratio=RATIO)
+    truth = sparse_delta(ratio=RATIO)
     return [(one, truth), (SparseHistogram(users=1, bins=2, **more), truth)]
 
 
@@ -112,8 +113,8 @@ ORACLES = {
     DummyHistogram: lambda: binomial_noise(DummyHistogram, (1, -1)),
     PublicCoinHistogram: lambda: binomial_noise(PublicCoinHistogram, (1, -1), rows=1, width=2, coin=1),
     SparseHistogram: sparse,
-    LaplaceHistogram: lambda: central(small_outputs.laplace_histogram(), small_outputs.laplace_delta),
-    StabilityHistogram: lambda: central(small_outputs.stability_histogram(), small_outputs.stability_delta),
+    LaplaceHistogram: lambda: central(LaplaceHistogram.for_target(CENTRAL_TARGETS["laplace"]), laplace_delta),
+    StabilityHistogram: lambda: central(StabilityHistogram.for_target(CENTRAL_TARGETS["stability"]), stability_delta),
     BlanketHistogram: blanket,
     PrivateCoinHistogram: private_coin,
     AmplifiedOracle: amplified,

@@ -134,7 +134,7 @@ def _advised() -> list[str]:
 
 
 def _verified() -> list[str]:
-    from shuffledp.verification.statements import NAMES
+    from shuffledp.paper.protocol_checks import NAMES
 
     return list(NAMES)
 

@@ -1,1 +1,1 @@
-"""Independent checks: enumeration in exact fractions, the pure-privacy results, statements with their slack, audits."""
+"""Independent checks: enumeration in exact fractions, the pure-privacy results, and audits."""

@@ -1,0 +1,363 @@
+"""One privacy check per protocol: the calibrated noise against distributions that no privacy curve computed.
+
+The shipped calibration gets a target with fewer honest users than users. Only the parameters of the randomizer are
+taken from the protocol (a probability, a rate, a decay, a local epsilon, a number of shares). The distributions of the
+honest users' noise are listed from these parameters and compared outcome by outcome, so an error in a curve, in the
+search for the noise or in the count of honest users makes the check fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import ParameterError
+from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.paper.statements import PAPER, Basis, Quantity, Statement, at_most
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols import (
+    AmplifiedOracle,
+    BinarySum,
+    BlanketHistogram,
+    BlanketSum,
+    DummyHistogram,
+    Histogram,
+    LaplaceHistogram,
+    PrivateCoinHistogram,
+    PublicCoinHistogram,
+    RealSum,
+    SparseHistogram,
+    StabilityHistogram,
+)
+from shuffledp.protocols.catalogue import CATALOGUE
+from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.promise import Promising
+from shuffledp.protocols.target import Target
+from shuffledp.verification.exact import pairs
+from shuffledp.verification.exact.enumeration import exact_delta
+from shuffledp.verification.exact.finite import FiniteRandomizer
+from shuffledp.verification.exact.laws import EnumerableProtocol, Law
+from shuffledp.verification.exact.pairs import NEVER, Pair, exponential_above, worse_way
+
+TARGET = Target(users=80, bins=4, epsilon=1.0, delta=0.01, honest_users=60)
+"""Few enough users to sum whole distributions, in integers where the noise is binomial."""
+SUM_TARGET = Target(users=80, bins=1, epsilon=1.0, delta=0.01, honest_users=60)
+LOCAL_TARGET = Target(users=10, bins=4, epsilon=1.0, delta=0.01, honest_users=1)
+CENTRAL_TARGETS = {
+    "laplace": Target(users=4, bins=2, epsilon=0.5, delta=0.05),
+    "stability": Target(users=18, bins=2, epsilon=0.5, delta=0.05),
+}
+"""Two bins, whose outputs are enumerated for all neighbouring datasets."""
+
+_FARTHEST = 700
+"""Compound Poisson noise is listed up to here; less than 1e-25 lies beyond."""
+
+SUMS: dict[str, Callable[[], Promising]] = {
+    "zsum": lambda: BinarySum.for_target(SUM_TARGET),
+    "blanket-sum": lambda: BlanketSum.for_target(SUM_TARGET),
+    "real-sum": lambda: RealSum.calibrate(users=80, epsilon=1.0, delta=0.01, honest_users=60),
+}
+"""Protocols that are not histograms."""
+
+PROTOCOLS = tuple(name for name, entry in CATALOGUE.items() if not entry.published)
+"""Calibrated protocols of the catalogue. Published parameters use the same randomizers."""
+
+NAMES = tuple(dict.fromkeys([*PAPER, *SUMS, *PROTOCOLS]))
+"""What `check` accepts."""
+
+_ONE_PER_CLASS = {CATALOGUE[name].kind: name for name in reversed(PROTOCOLS)}.values()
+DEFAULT = tuple(name for name in NAMES if name in PAPER or name in SUMS or name in _ONE_PER_CLASS)
+"""What `check` covers without a name: the paper, the sums, and the first protocol of every class."""
+
+
+def check(name: str | None = None, *, progress: Progress = quiet) -> Iterator[Statement]:
+    """Check the paper's statements and one protocol of every class, or what has the given name."""
+    if name is not None and name not in NAMES:
+        raise ParameterError(f"protocol must be one of {', '.join(NAMES)}; got {name!r}")
+    chosen = DEFAULT if name is None else (name,)
+    for at, one in enumerate(chosen):
+        progress("checking", at / len(chosen))
+        try:
+            if one in PAPER:
+                yield from PAPER[one]()
+            if one in SUMS:
+                yield privacy_check(one, SUMS[one](), SUM_TARGET)
+            if one in CATALOGUE:
+                yield catalogue_check(one)
+        except Exception as error:
+            yield Statement.unchecked(one, one, problem=type(error).__name__)
+
+
+def catalogue_check(name: str) -> Statement:
+    """The check of a protocol of the catalogue."""
+    entry = CATALOGUE[name]
+    if entry.model != "local":
+        target = CENTRAL_TARGETS[name] if entry.model == "central" else TARGET
+        return privacy_check(name, entry.make(target), target)
+    exact = message_table(entry.make(LOCAL_TARGET)).privacy()
+    return Statement(
+        group=name,
+        source=entry.title,
+        quantity=Quantity.EPSILON,
+        claimed=LOCAL_TARGET.epsilon,
+        computed=exact.epsilon,
+        basis=Basis.ENUMERATED,
+        holds=exact.ratio is not None and exact.ratio <= exponential_above(LOCAL_TARGET.epsilon),
+        parameters={"users": 1},
+    )
+
+
+def privacy_check(name: str, protocol: Promising, target: Target) -> Statement:
+    """The delta of the target beside the delta of the noise that the calibration chose."""
+    title = CATALOGUE[name].title if name in CATALOGUE else type(protocol).__name__
+    oracle = ORACLES.get(type(protocol))
+    if oracle is None:
+        return Statement.unchecked(name, title, problem="no oracle")
+    truth = oracle(protocol, target)
+    return at_most(
+        name,
+        title,
+        Quantity.DELTA,
+        claimed=target.delta,
+        computed=truth.delta,
+        basis=truth.basis,
+        rounding=pairs.ROUNDED,
+        epsilon=target.epsilon,
+        users=target.users,
+        honest=target.honest,
+    )
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A delta and how it is known."""
+
+    delta: float | Fraction
+    basis: Basis = Basis.RECOMPUTED
+
+
+Oracle = Callable[[Any, Target], Truth]
+
+
+def _ratio(target: Target) -> Fraction:
+    """Just above e^epsilon, so that a sum with it never exceeds the true delta."""
+    return exponential_above(target.epsilon)
+
+
+def _binomial_noise(probability: float, target: Target, *, moved: int) -> Truth:
+    delta = pairs.binomial_shift_delta(people=target.honest, probability=probability, moved=moved, ratio=_ratio(target))
+    return Truth(delta)
+
+
+def _shifts(target: Target, *noise: NDArray[np.float64]) -> Truth:
+    """Counts with the given noise, one of each moved up and one moved down."""
+    return Truth(worse_way([Pair.shifted(law, by) for by in (1, -1) for law in noise], float(_ratio(target))))
+
+
+def _dummy(protocol: DummyHistogram, target: Target) -> Truth:
+    if isinstance(protocol.noise, Binomial):
+        return _binomial_noise(protocol.noise.probability, target, moved=2)
+    return _shifts(target, _compound_poisson(protocol.noise, target))
+
+
+def _sparse(protocol: SparseHistogram, target: Target) -> Truth:
+    return _shifts(target, *(_compound_poisson(law, target) for law in (protocol.pairs, protocol.lone)))
+
+
+def _compound_poisson(law: CompoundPoisson, target: Target) -> NDArray[np.float64]:
+    """The honest users' part of compound Poisson noise."""
+    share = law.rate * target.honest / target.users
+    listed = pairs.compound_poisson(share, np.array(law.size_weights) / sum(law.size_weights), most=_FARTHEST)
+    return listed[: int(np.flatnonzero(listed > 1e-25)[-1]) + 1]
+
+
+def _public_coin(protocol: PublicCoinHistogram, target: Target) -> Truth:
+    law = pairs.near_the_mean(target.honest, protocol.noise.probability)
+    return _shifts(target, *[law] * protocol.rows)
+
+
+def _private_coin(protocol: PrivateCoinHistogram, target: Target) -> Truth:
+    """E[(1 - e^epsilon N' / N)_+], N = 1 + Bin(m, t), N' = Bin(m + 1, t), for m noise messages of honest users."""
+    noise, chance = target.honest * protocol.noise_messages, 2.0**-protocol.elements
+    own, other = (_from_zero(noise + more, chance) for more in (0, 1))
+    supports = np.arange(1, own.size + 1)[:, None]
+    gain = np.maximum(1 - float(_ratio(target)) * np.arange(other.size)[None, :] / supports, 0.0)
+    return Truth(float(own @ gain @ other))
+
+
+def _from_zero(trials: int, probability: float) -> NDArray[np.float64]:
+    """The binomial probabilities from 0 on, without the negligible upper tail."""
+    law = pairs.binomial(trials, probability)
+    return law[: int(np.flatnonzero(law > NEVER)[-1]) + 1]
+
+
+def _blanket(protocol: BlanketHistogram | BlanketSum, target: Target) -> Truth:
+    pair, ratio = coins_pair(target.honest, protocol.flip_probability), float(_ratio(target))
+    return Truth(pair.delta(ratio) if isinstance(protocol, BlanketSum) else pair.delta_beside(pair, ratio))
+
+
+def coins_pair(users: int, flip: float) -> Pair:
+    """(B, Bin(B, 1/2) + own bit) for a bit of 1 and of 0, where B ~ Bin(users - 1, 2 flip) others toss a fair coin."""
+    tossed = pairs.binomial(users - 1, 2 * flip)
+    one, zero = [], []
+    for coins in np.flatnonzero(tossed > NEVER).tolist():
+        heads = tossed[coins] * pairs.binomial(coins, 0.5)
+        low, high = np.append(heads, 0.0), np.append(0.0, heads)
+        one.append(flip * low + (1 - flip) * high)
+        zero.append((1 - flip) * low + flip * high)
+    return Pair(np.concatenate(one), np.concatenate(zero))
+
+
+def _amplified(protocol: AmplifiedOracle, target: Target) -> Truth:
+    """The better of the bound for every randomizer and the bound for this one."""
+    ratio, oracle = float(_ratio(target)), protocol.oracle
+    covered = 1.0 if isinstance(oracle, RandomizedResponse) else math.exp(-oracle.epsilon)
+    cases = ((1.0, 0.0), (telling_share(oracle), covered))
+    return Truth(min(copies_pair(target.honest, oracle.epsilon, telling=t, covered=h).delta(ratio) for t, h in cases))
+
+
+def telling_share(oracle: FrequencyOracle) -> float:
+    """The probability of a message that is more likely under one of two given values, from each definition."""
+    odds, bins = math.exp(oracle.epsilon), oracle.bins
+    if isinstance(oracle, RandomizedResponse):
+        return (odds + 1) / (odds + bins - 1)
+    if isinstance(oracle, LocalHashing):
+        cells = oracle.cells or 2
+        return (odds + 1) / (odds + cells - 1) * (1 - 1 / cells)
+    if isinstance(oracle, UnaryEncoding):  # exactly one of two bits is set
+        other = 1 / (1 + (odds if oracle.optimised else math.sqrt(odds)))
+        own = 0.5 if oracle.optimised else 1 - other
+        return own * (1 - other) + (1 - own) * other
+    assert isinstance(oracle, HadamardResponse)
+    return 0.5
+
+
+def copies_pair(users: int, local_epsilon: float, *, telling: float, covered: float) -> Pair:
+    """The number of copies that others send, the number of telling messages, and how many favour the first value.
+
+    Another user sends a copy of a telling message with probability 2 t / (e^epsilon0 + 1), of either kind equally
+    likely, and a copy of another message with probability (1 - t) h. The user's own message is telling with
+    probability t, and then favours the first value with probability e^epsilon0 / (e^epsilon0 + 1).
+    """
+    likely = 1 / (1 + math.exp(-local_epsilon))
+    tell, plain = 2 * telling * (1 - likely), (1 - telling) * covered
+    copies = pairs.binomial(users - 1, tell + plain)
+    one, zero = [], []
+    for number in np.flatnonzero(copies > NEVER).tolist():
+        tells = pairs.binomial(number, tell / (tell + plain)) * copies[number]
+        # telling messages, including the user's own if it is telling
+        with_owns, withouts = telling * np.append(0.0, tells), (1 - telling) * np.append(tells, 0.0)
+        for total in np.flatnonzero(with_owns + withouts > NEVER).tolist():
+            with_own, without = with_owns[total], withouts[total]
+            coins = pairs.binomial(max(total - 1, 0), 0.5)
+            low, high = (np.append(coins, 0.0), np.append(0.0, coins)) if total else (np.ones(1), np.zeros(1))
+            others = pairs.binomial(total, 0.5)
+            one.append(with_own * (likely * high + (1 - likely) * low) + without * others)
+            zero.append(with_own * (likely * low + (1 - likely) * high) + without * others)
+    return Pair(np.concatenate(one), np.concatenate(zero))
+
+
+def _real_sum(protocol: RealSum, target: Target) -> Truth:
+    """Laplace noise on a sum that moves by `scale`, and what the honest users' shares reveal beyond the sum.
+
+    By the theorem on shares this is a distance of 2^-sigma, sigma = ((shares - 2) (log2 n - log2 e) - log2 q) / 2.
+    """
+    mixing = math.log2(target.honest) - math.log2(math.e)
+    sigma = ((protocol.shares - 2) * mixing - protocol.modulus_bits) / 2
+    # the noise is epsilon-private by itself if P(k) / P(k - scale) <= decay^-scale is at most e^epsilon
+    noise = 0.0 if Fraction(protocol.noise.decay) ** -protocol.scale <= _ratio(target) else 1.0
+    return Truth(noise + (1 + float(_ratio(target))) * 2.0**-sigma, Basis.BOUND)
+
+
+def laplace_delta(protocol: LaplaceHistogram, *, ratio: Fraction) -> Fraction:
+    """The exact delta over all neighbouring datasets of two bins."""
+    decay = Fraction(protocol.noise.decay)
+    laws = [_noisy(count, decay, first=-1, last=protocol.users + 1) for count in range(protocol.users + 1)]
+    return _worst(laws, ratio=ratio)
+
+
+def stability_delta(protocol: StabilityHistogram, *, ratio: Fraction) -> Fraction:
+    """The same, where a bin is left out if it is empty or its noisy count is below the threshold."""
+    decay, threshold = Fraction(protocol.noise.decay), protocol.threshold
+    most = max(threshold, protocol.users) + 1
+    laws: list[Law] = [{None: Fraction(1)}]
+    for count in range(1, protocol.users + 1):
+        noisy = _noisy(count, decay, first=min(count, threshold) - 1, last=most)
+        hidden: dict[Any, Fraction] = {None: sum((p for k, p in noisy.items() if k < threshold), Fraction(0))}
+        laws.append(hidden | {k: p for k, p in noisy.items() if k >= threshold})
+    return _worst(laws, ratio=ratio)
+
+
+def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[Any, Fraction]:
+    """A count with discrete Laplace noise.
+
+    Beyond the counts the likelihood ratio of two datasets is constant, so `first` and `last` stand for whole tails.
+    """
+    law = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(first + 1, last)}
+    return law | {end: decay ** abs(end - count) / (1 + decay) for end in (first, last)}
+
+
+def _worst(laws: list[Any], *, ratio: Fraction) -> Fraction:
+    """One user moves from one of two bins to the other, in both directions."""
+    users = len(laws) - 1
+    both: list[Mapping[Any, Fraction]] = [
+        {(x, y): p * q for (x, p), (y, q) in product(laws[count].items(), laws[users - count].items())}
+        for count in range(users + 1)
+    ]
+    steps = [(count, count + 1) for count in range(users)]
+    return max(exact_delta(both[x], both[y], ratio=ratio) for x, y in (*steps, *((y, x) for x, y in steps)))
+
+
+def message_table(protocol: Any) -> FiniteRandomizer:
+    """The distribution of one message of a local protocol, or of which of two bins the message supports.
+
+    A hashed or projected report says which of two given bins it supports, and nothing else about them.
+    """
+    if isinstance(protocol, LocalHashing):
+        cells = protocol.cells or 2
+        response = FiniteRandomizer.of(protocol._response, range(cells)).table[0]
+        return _supporting(response[0,], each_other=response[1,], cells=cells)
+    if isinstance(protocol, BassilySmith):
+        own = Fraction(protocol.true_support)
+        return _supporting(own, each_other=1 - own, cells=2)
+    if not isinstance(protocol, EnumerableProtocol):
+        raise TypeError(f"{type(protocol).__name__} does not list the distribution of its messages")
+    return FiniteRandomizer.of(protocol, range(LOCAL_TARGET.bins))
+
+
+def _supporting(own: Fraction, *, each_other: Fraction, cells: int) -> FiniteRandomizer:
+    """Two bins with independent uniform cells: a report names the own cell with probability `own`."""
+    rows: dict[int, dict[Any, Fraction]] = {0: {}, 1: {}}
+    for first, second, named in product(range(cells), repeat=3):
+        supported = (first == named, second == named)
+        for value, cell in ((0, first), (1, second)):
+            p = Fraction(1, cells**2) * (own if cell == named else each_other)
+            rows[value][supported] = rows[value].get(supported, Fraction(0)) + p
+    return FiniteRandomizer.single(rows)
+
+
+ORACLES: dict[type, Oracle] = {
+    Histogram: lambda protocol, target: _binomial_noise(protocol.missing_probability, target, moved=2),
+    BinarySum: lambda protocol, target: _binomial_noise(protocol.missing_probability, target, moved=1),
+    DummyHistogram: _dummy,
+    SparseHistogram: _sparse,
+    PublicCoinHistogram: _public_coin,
+    PrivateCoinHistogram: _private_coin,
+    BlanketHistogram: _blanket,
+    BlanketSum: _blanket,
+    AmplifiedOracle: _amplified,
+    RealSum: _real_sum,
+    LaplaceHistogram: lambda protocol, target: Truth(laplace_delta(protocol, ratio=_ratio(target)), Basis.ENUMERATED),
+    StabilityHistogram: lambda protocol, target: Truth(
+        stability_delta(protocol, ratio=_ratio(target)), Basis.ENUMERATED
+    ),
+}
+"""From the class of a protocol to the delta of the noise that its users add."""
