@@ -8,6 +8,7 @@ import pytest
 
 from shuffledp import private_histogram, shuffle
 from shuffledp.protocols import CATALOGUE, RealSum, Target
+from shuffledp.protocols.shuffled.public_coin import fresh_coin
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
 
 COUNTS = np.array([35, 35, 35, 35])
@@ -42,6 +43,12 @@ def test_unseeded_bits_vary():
     protocol = BlanketSum.calibrate(users=2000, epsilon=0.5, delta=1e-6)
     assert len({protocol.randomize(np.zeros(2000, dtype=int)).tobytes() for _ in range(4)}) == 4
     assert len({protocol.sample_tally(1000).total for _ in range(DRAWS)}) > 1
+
+
+def test_every_bit_of_a_public_coin_varies():
+    """Some bit is the same in 60 coins with a probability of 64 * 2^-59."""
+    coins = [fresh_coin() for _ in range(60)]
+    assert all(len({coin >> bit & 1 for coin in coins}) == 2 for bit in range(64))
 
 
 def test_two_shuffles_differ():

@@ -78,6 +78,18 @@ def test_the_claim_holds_with_room_to_spare(items):
     assert problem.sample_size(FINDERS["exact"]) < claimed / 30
 
 
+@pytest.mark.slow
+def test_the_documented_numbers_of_people():
+    """docs/reference/paper.md states them for two items, on a million bins."""
+    problem = SupportIdentification(items_in_support=2, bins=10**6)
+    claimed = problem.claimed_sample_size(**GUARANTEE)
+    made = {
+        rule: problem.sample_size(lambda users, make=make: make(users=users, bins=10**6, **GUARANTEE), rule=rule)
+        for rule, make in (("paper", Histogram.published), ("any", Histogram.calibrate))
+    }
+    assert (claimed, made) == (13_631, {"paper": 6_606, "any": 163})
+
+
 def test_the_claim_is_for_the_total_delta():
     """(1 / 400)^(1/25) = 0.787 lies between delta / 2 and delta."""
     with pytest.raises(ParameterError, match=r"delta=0\.8 "):

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from shuffledp.protocols import CATALOGUE, RealSum, Target
+from shuffledp.noise import Binomial
+from shuffledp.protocols import CATALOGUE, PublicCoinHistogram, RealSum, Target
 from shuffledp.protocols.local.local_hashing import _hash
 from shuffledp.protocols.sums.binary_sum import BinarySum
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
@@ -57,6 +58,24 @@ def check_sparse(protocol, value, rng):
         assert_law(minus[:, j] - plus[:, j], 0, lone)
 
 
+def check_poisson_dummies(protocol, value, rng):
+    """The value, and one user's part of Poisson dummies in every bin."""
+    sent = np.array([np.bincount(protocol.randomize(value, rng=rng), minlength=BINS) for _ in range(DRAWS)])
+    sent[:, value] -= 1
+    for column in sent.T:
+        assert_law(column, 0, protocol.noise.share(1, of=protocol.users).window.pmf)
+
+
+def public_coin_law(protocol, value):
+    """The value's cell of every row, and each cell once more with the probability of a dummy."""
+    p, cells, law = Fraction(protocol.noise.probability), protocol.rows * protocol.width, Counter()
+    own = protocol.hashes.of(np.array([value])).ravel().tolist()
+    for present in product([False, True], repeat=cells):
+        dummies = [cell for cell, sent in enumerate(present) if sent]
+        law[tuple(sorted([*own, *dummies]))] += p ** len(dummies) * (1 - p) ** (cells - len(dummies))
+    return law
+
+
 def check_share(hits, probability):
     assert binomtest(int(hits.sum()), hits.size, probability).pvalue > FALSE_FAILURE_RATE
 
@@ -75,22 +94,53 @@ def check_bassily_smith(protocol, value, rng):
     check_share(reports["bit"] == sign.astype(bool), protocol.true_support)
 
 
-OTHERS = {"sparse": check_sparse, "hashing": check_hashing, "bassily-smith": check_bassily_smith}
+OTHERS = {
+    "sparse": check_sparse,
+    "hashing": check_hashing,
+    "bassily-smith": check_bassily_smith,
+    "dummy-poisson": check_poisson_dummies,
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["dummy", "blanket", "sparse", "response", "unary", "unary-symmetric", "hadamard", "hashing", "bassily-smith"],
+    [
+        "dummy",
+        "dummy-poisson",
+        "blanket",
+        "sparse",
+        "response",
+        "unary",
+        "unary-symmetric",
+        "hadamard",
+        "hashing",
+        "bassily-smith",
+    ],
 )
 def test_messages_of_one_person_have_their_law(name):
     few = replace(TARGET, users=12, honest_users=None)  # who make more noise each
-    protocol, rng = CATALOGUE[name].make(few if name == "sparse" else TARGET), np.random.default_rng(80)
+    protocol, rng = (
+        CATALOGUE[name].make(few if name in ("sparse", "dummy-poisson") else TARGET),
+        np.random.default_rng(80),
+    )
     for value in (0, BINS - 1):
         if name in OTHERS:
             OTHERS[name](protocol, value, rng)
             continue
         law = dummy_law(protocol, value) if name == "dummy" else protocol.randomizer_law(value)
+        check_table(lambda rng, value=value: protocol.randomize(value, rng=rng), law, rng)
+
+
+@pytest.mark.slow
+def test_cells_of_one_person_have_their_law():
+    noise = Binomial(trials=9, probability=0.25)
+    protocol, rng = (
+        PublicCoinHistogram(users=9, bins=2, rows=2, width=2, noise=noise, coin=3),
+        np.random.default_rng(84),
+    )
+    for value in (0, 1):
+        law = public_coin_law(protocol, value)
         check_table(lambda rng, value=value: protocol.randomize(value, rng=rng), law, rng)
 
 

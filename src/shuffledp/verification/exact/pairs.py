@@ -133,8 +133,3 @@ def compound_poisson(rate: float, sizes: NDArray[np.float64], *, most: int) -> N
         power = np.convolve(power, size)[: most + 1]
         weight *= rate / (clusters + 1)
     return law
-
-
-def discrete_laplace(decay: float, *, reach: int) -> NDArray[np.float64]:
-    """The probabilities of -reach .. reach."""
-    return (1 - decay) / (1 + decay) * decay ** np.abs(np.arange(-reach, reach + 1)).astype(np.float64)
