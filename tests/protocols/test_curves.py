@@ -12,7 +12,7 @@ import pytest
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.paper.protocol_checks import CENTRAL_TARGETS, laplace_delta, stability_delta
+from shuffledp.paper.protocol_checks import CENTRAL_TARGETS, central_delta
 from shuffledp.protocols import CATALOGUE, DummyHistogram, Histogram, PrivateCoinHistogram, SparseHistogram
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
@@ -57,12 +57,12 @@ def sparse():
     return [(one, truth), (SparseHistogram(users=1, bins=2, **more), truth)]
 
 
-def central(protocol, delta):
+def central(protocol):
     wider = DiscreteLaplace(decay=round_up_to_grid(protocol.noise.decay ** (1 / 1.3)))
     # with the same threshold more noise would show more of what is small
     fields = {"threshold": math.ceil(1.3 * protocol.threshold)} if isinstance(protocol, StabilityHistogram) else {}
     more = type(protocol)(users=protocol.users, bins=2, noise=wider, **fields)
-    truth = delta(protocol, ratio=RATIO)
+    truth = central_delta(protocol, ratio=RATIO)
     return [(protocol, truth), (more, truth)]
 
 
@@ -113,8 +113,8 @@ ORACLES = {
     DummyHistogram: lambda: binomial_noise(DummyHistogram, (1, -1)),
     PublicCoinHistogram: lambda: binomial_noise(PublicCoinHistogram, (1, -1), rows=1, width=2, coin=1),
     SparseHistogram: sparse,
-    LaplaceHistogram: lambda: central(LaplaceHistogram.for_target(CENTRAL_TARGETS["laplace"]), laplace_delta),
-    StabilityHistogram: lambda: central(StabilityHistogram.for_target(CENTRAL_TARGETS["stability"]), stability_delta),
+    LaplaceHistogram: lambda: central(LaplaceHistogram.for_target(CENTRAL_TARGETS["laplace"])),
+    StabilityHistogram: lambda: central(StabilityHistogram.for_target(CENTRAL_TARGETS["stability"])),
     BlanketHistogram: blanket,
     PrivateCoinHistogram: private_coin,
     AmplifiedOracle: amplified,

@@ -9,7 +9,7 @@ search for the noise or in the count of honest users makes the check fail.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -277,23 +277,36 @@ def _real_sum(protocol: RealSum, target: Target) -> Truth:
     return Truth(noise + (1 + float(_ratio(target))) * 2.0**-sigma, Basis.BOUND)
 
 
-def laplace_delta(protocol: LaplaceHistogram, *, ratio: Fraction) -> Fraction:
-    """The exact delta over all neighbouring datasets of two bins."""
-    decay = Fraction(protocol.noise.decay)
-    laws = [_noisy(count, decay, first=-1, last=protocol.users + 1) for count in range(protocol.users + 1)]
-    return _worst(laws, ratio=ratio)
+def _central(protocol: LaplaceHistogram | StabilityHistogram, target: Target) -> Truth:
+    return Truth(central_delta(protocol, ratio=_ratio(target)), Basis.ENUMERATED)
 
 
-def stability_delta(protocol: StabilityHistogram, *, ratio: Fraction) -> Fraction:
-    """The same, where a bin is left out if it is empty or its noisy count is below the threshold."""
-    decay, threshold = Fraction(protocol.noise.decay), protocol.threshold
-    most = max(threshold, protocol.users) + 1
+def central_delta(protocol: LaplaceHistogram | StabilityHistogram, *, ratio: Fraction) -> Fraction:
+    """The exact delta over all neighbouring datasets of two bins: one user moves from one bin to the other."""
+    laws, users = count_distributions(protocol), protocol.users
+    both: list[Law] = [
+        {(x, y): p * q for (x, p), (y, q) in product(laws[count].items(), laws[users - count].items())}
+        for count in range(users + 1)
+    ]
+    steps = [(count, count + 1) for count in range(users)]
+    return max(exact_delta(both[x], both[y], ratio=ratio) for x, y in (*steps, *((y, x) for x, y in steps)))
+
+
+def count_distributions(protocol: LaplaceHistogram | StabilityHistogram) -> list[Law]:
+    """The distribution of what is published for a bin with 0, 1, ..., users holders.
+
+    A stability-based histogram leaves out an empty bin and a bin whose noisy count is below the threshold: None.
+    """
+    decay, users = Fraction(protocol.noise.decay), protocol.users
+    if isinstance(protocol, LaplaceHistogram):
+        return [_noisy(count, decay, first=-1, last=users + 1) for count in range(users + 1)]
+    threshold = protocol.threshold
     laws: list[Law] = [{None: Fraction(1)}]
-    for count in range(1, protocol.users + 1):
-        noisy = _noisy(count, decay, first=min(count, threshold) - 1, last=most)
+    for count in range(1, users + 1):
+        noisy = _noisy(count, decay, first=min(count, threshold) - 1, last=max(threshold, users) + 1)
         hidden: dict[Any, Fraction] = {None: sum((p for k, p in noisy.items() if k < threshold), Fraction(0))}
         laws.append(hidden | {k: p for k, p in noisy.items() if k >= threshold})
-    return _worst(laws, ratio=ratio)
+    return laws
 
 
 def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[Any, Fraction]:
@@ -303,17 +316,6 @@ def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[Any, F
     """
     law = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(first + 1, last)}
     return law | {end: decay ** abs(end - count) / (1 + decay) for end in (first, last)}
-
-
-def _worst(laws: list[Any], *, ratio: Fraction) -> Fraction:
-    """One user moves from one of two bins to the other, in both directions."""
-    users = len(laws) - 1
-    both: list[Mapping[Any, Fraction]] = [
-        {(x, y): p * q for (x, p), (y, q) in product(laws[count].items(), laws[users - count].items())}
-        for count in range(users + 1)
-    ]
-    steps = [(count, count + 1) for count in range(users)]
-    return max(exact_delta(both[x], both[y], ratio=ratio) for x, y in (*steps, *((y, x) for x, y in steps)))
 
 
 def message_table(protocol: Any) -> FiniteRandomizer:
@@ -355,9 +357,7 @@ ORACLES: dict[type, Oracle] = {
     BlanketSum: _blanket,
     AmplifiedOracle: _amplified,
     RealSum: _real_sum,
-    LaplaceHistogram: lambda protocol, target: Truth(laplace_delta(protocol, ratio=_ratio(target)), Basis.ENUMERATED),
-    StabilityHistogram: lambda protocol, target: Truth(
-        stability_delta(protocol, ratio=_ratio(target)), Basis.ENUMERATED
-    ),
+    LaplaceHistogram: _central,
+    StabilityHistogram: _central,
 }
 """From the class of a protocol to the delta of the noise that its users add."""

@@ -3,14 +3,20 @@
 Each statistical assertion fails on correct code with a probability of at most 1e-6, under fixed seeds.
 """
 
+from fractions import Fraction
+from itertools import combinations_with_replacement, permutations, product
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.paper.protocol_checks import count_distributions
 from shuffledp.pipeline.domain import Domain
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram, Target
 from shuffledp.protocols.record import from_record, to_record
+from shuffledp.verification.exact.enumeration import exact_delta
+from shuffledp.verification.exact.pairs import exponential_above
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law
 
 KINDS = [LaplaceHistogram, StabilityHistogram]
@@ -56,6 +62,33 @@ def test_the_promise_is_that_of_another_accountant(values):
     rate = -np.log(noise.decay)
     each = library.from_discrete_laplace_mechanism(rate, value_discretization_interval=rate / 1000)
     assert each.self_compose(2 * values).get_delta_for_epsilon(1.0) == pytest.approx(1e-6, rel=1e-3)
+
+
+HELD = ((0, 0, 1, 1), (1, 0, 1, 0), (0, 1, 1, 0), (1, 1, 0, 0))
+"""What one person adds to the counts of two values and two padding bins: nothing, either value, or both."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_calibration_is_private_over_all_datasets_of_three_people(kind):
+    """All outputs in fractions, for up to two values each. Bins with equal counts reveal nothing."""
+    target = Target(users=3, bins=2, epsilon=1.0, delta=0.1, values_per_person=2)
+    laws, worst = count_distributions(kind.for_target(target)), Fraction(0)
+    for others in combinations_with_replacement(HELD, target.users - 1):
+        rest = np.sum(others, axis=0)
+        for one, other in permutations(HELD, 2):
+            moved = [(int(r + a), int(r + b)) for r, a, b in zip(rest, one, other, strict=True) if a != b]
+            pair = [joint(laws[counts[side]] for counts in moved) for side in (0, 1)]
+            worst = max(worst, exact_delta(*pair, ratio=exponential_above(target.epsilon)))
+    assert 0.9 * target.delta < worst <= Fraction(target.delta)
+
+
+def joint(laws):
+    """The distribution of independent bins."""
+    together = {(): Fraction(1)}
+    for law in laws:
+        together = {(*x, y): p * q for (x, p), (y, q) in product(together.items(), law.items())}
+    return together
 
 
 @pytest.mark.parametrize("kind", KINDS)
