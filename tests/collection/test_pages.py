@@ -56,8 +56,8 @@ def test_what_honest_people_cost_and_forged_reports_move_is_computed():
     )
     errors = [math.ceil(task.protocol.error(0.05).simultaneous) for task in (every, nine)]
     assert f"the largest error grows from {errors[0]} to {errors[1]} people" in text
-    assert f"in the example above {every.most_messages}: a hundred forged reports, up to" in text
-    assert f"up to {100 * every.most_messages} people" in text
+    assert f"With at most {every.most_messages} messages per report" in text
+    assert f"100 forged reports move a count by up to {100 * every.most_messages} people" in text
 
 
 def test_the_table_of_reasons_is_that_of_the_code():
