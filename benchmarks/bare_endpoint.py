@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shuffledp.collection.service.serving import serve
+from shuffledp.collect.server.run import serve
 
 MOST = 500
 """In one commit, as the shuffler."""

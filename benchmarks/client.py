@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from benchmarks.timing import best_of, table
-from shuffledp.collection import AnswerRange, Client, KeyPair, Place, new_task
-from shuffledp.collection.client.client import new_report
+from shuffledp.collect import AnswerRange, Client, KeyPair, Place, new_task
+from shuffledp.collect.client.client import new_report
 
 USERS = 10**6
 ANSWERS = {"100": 100, "10^4": 10**4, "10^6": 10**6}
@@ -98,8 +98,8 @@ _DELTAS = (1e-6 * (1 - k / 10_000) for k in count(1))
 
 _CHECK = """
 import sys, time
-from shuffledp.collection.client.checking import checked
-from shuffledp.collection.task import read_task
+from shuffledp.collect.client.client import checked
+from shuffledp.collect.task import read_task
 times = []
 for path in sys.argv[1:]:
     started = time.process_time()

@@ -14,13 +14,13 @@ from pathlib import Path
 import pyarrow.parquet
 
 from benchmarks.timing import table
-from shuffledp.collection.client.randomized import messages_of
-from shuffledp.collection.envelope.hpke import info, unseal
-from shuffledp.collection.envelope.keys import KeyPair
-from shuffledp.collection.envelope.report import seal_report
-from shuffledp.collection.files import count_files, mix_files, write_reports
-from shuffledp.collection.task import AnswerList, Place, task_of
-from shuffledp.collection.task.making import new_task
+from shuffledp.collect.batch_files import count_files, mix_files, write_reports
+from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.crypto.hpke import info, unseal
+from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.task import AnswerList, Place, task_of
+from shuffledp.collect.task.new_task import new_task
+from shuffledp.collect.task.report import seal_report
 
 SIZES = [int(size) for size in os.environ.get("SIZES", "10000,100000").split(",")]
 PROCESSES = os.cpu_count() or 1

@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.collection.killing import after_kills
+from tests.collect.killing import after_kills
 
 from benchmarks.timing import table
 

@@ -15,12 +15,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from benchmarks.timing import table
-from shuffledp.collection.analyzer.counting import Counting
-from shuffledp.collection.envelope.hpke import info, public_key, seal
-from shuffledp.collection.envelope.keys import KeyPair
-from shuffledp.collection.envelope.mixing import first_copies, spooled
-from shuffledp.collection.task import AnswerRange, Place
-from shuffledp.collection.task.making import new_task
+from shuffledp.collect.analyzer.worker import Counting
+from shuffledp.collect.crypto.batch import first_copies, spooled
+from shuffledp.collect.crypto.hpke import info, public_key, seal
+from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.task import AnswerRange, Place
+from shuffledp.collect.task.new_task import new_task
 
 MESSAGES = 60_000
 ROUNDS = 5

@@ -11,7 +11,13 @@ import numpy as np
 from benchmarks.timing import best_of, table
 from shuffledp import shuffle
 from shuffledp.accounting.amplification import Amplification
-from shuffledp.protocols import HadamardResponse, LocalHashing, PrivateCoinHistogram, RandomizedResponse, UnaryEncoding
+from shuffledp.protocols import (
+    HadamardResponse,
+    LocalHashing,
+    PrivateCoinHistogram,
+    RandomizedResponse,
+    UnaryEncoding,
+)
 
 ENVIRONMENT = Path(__file__).parent.parent / ".bench-peers"
 # both hash text, which xxhash 4 refuses; pure-ldp imports the last three without asking for them

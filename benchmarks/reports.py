@@ -16,11 +16,11 @@ import httpx
 
 from benchmarks.load import write_requests
 from benchmarks.timing import table
-from shuffledp.collection.client.client import new_report
-from shuffledp.collection.envelope.keys import KeyPair, write_key
-from shuffledp.collection.one_machine.processes import free_ports
-from shuffledp.collection.task import AnswerRange, Place, read_task
-from shuffledp.collection.task.making import new_task
+from shuffledp.collect.client.client import new_report
+from shuffledp.collect.crypto.keys import KeyPair, write_key
+from shuffledp.collect.simulation.processes import free_ports
+from shuffledp.collect.task import AnswerRange, Place, read_task
+from shuffledp.collect.task.new_task import new_task
 
 REPORTS, ROUNDS, USERS = 6_000, 3, 10**6
 ANSWERS = {"6 answers": 6, "100,000 answers": 100_000}

@@ -9,7 +9,7 @@ import duckdb
 
 from benchmarks.timing import best_of, table
 from shuffledp import SparseHistogram
-from shuffledp.engines.people import People
+from shuffledp.data.people import People
 
 PEOPLE, ROWS_EACH, MOST, VALUES = 10**6, 10, 5, 10**5
 BOUNDED = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from shuffledp.atomic_file import write_whole
 from shuffledp.errors import DataError
-from shuffledp.report.whole_file import write_whole
 
 ROOT = Path(__file__).parent.parent
 """The top folder of the repository."""

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from experiments.documents import ROOT
-from shuffledp.report.drawing import in_our_style, names_at_ends, new_figure, save_figure
-from shuffledp.verification.exact.gap import Gap, best_gap
-from shuffledp.verification.exact.pure import removal_cost, response
+from shuffledp.explain.plots import in_our_style, names_at_ends, new_figure, save_figure
+from shuffledp.paper.gap import Gap, best_gap
+from shuffledp.paper.pure_privacy import removal_cost, response
 
 PATH = ROOT / "docs" / "figures" / "gap.png"
 GAP_USERS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.documents import ROOT, rewrite
-from shuffledp.pipeline.tally import Tally
+from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import CATALOGUE, HistogramProtocol, Target
 from shuffledp.surnames import surnames
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from experiments.documents import ROOT
 from shuffledp import Release, private_histogram
-from shuffledp.bars.axes import draw_bars
-from shuffledp.cli.demo import population
-from shuffledp.report.drawing import in_our_style, new_figure, save_figure
-from shuffledp.report.parts import headline
+from shuffledp.cli.data import population
+from shuffledp.explain.bars import draw_bars
+from shuffledp.explain.page import headline
+from shuffledp.explain.plots import in_our_style, new_figure, save_figure
 
 PATH = ROOT / "docs" / "figures" / "report.png"
 _WIDTH, _TOP = 9.4, 2.3  # inches: of the page, as in the report, and of all that stands above the bars

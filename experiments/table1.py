@@ -15,11 +15,11 @@ from typing import Any
 from experiments import table1_figures
 from experiments.documents import ROOT, marked_documents, rewrite
 from experiments.table1_figures import GUARANTEE, data_file, keep
+from shuffledp.atomic_file import write_whole
 from shuffledp.cli.progress import ProgressBar
-from shuffledp.jobs.compare import Measurement, compare
+from shuffledp.explain.tables import markdown_page
 from shuffledp.protocols import CATALOGUE
-from shuffledp.report.comparison_table import markdown_page
-from shuffledp.report.whole_file import write_whole
+from shuffledp.release.compare import Measurement, compare
 
 PEOPLE = 100_000
 SHORT_BINS = (100, 1_000, 10_000)

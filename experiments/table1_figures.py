@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from experiments.documents import ROOT
+from shuffledp.atomic_file import write_whole
 from shuffledp.errors import DataError
-from shuffledp.jobs.compare import Measurement
-from shuffledp.report.comparison import draw_comparison
-from shuffledp.report.whole_file import write_whole
+from shuffledp.explain.plots import draw_comparison
+from shuffledp.release.compare import Measurement
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 FIGURES = ("error-against-values", "error-against-people")

@@ -12,10 +12,10 @@ from typing import Any
 
 from experiments import table2_figure
 from experiments.documents import ROOT
-from shuffledp.applications.separation import separate
+from shuffledp.atomic_file import write_whole
 from shuffledp.cli.progress import ProgressBar
-from shuffledp.report.separation_table import markdown_section
-from shuffledp.report.whole_file import write_whole
+from shuffledp.explain.tables import markdown_section
+from shuffledp.paper.separation import separate
 
 DELTA, SEED = 1e-6, 2020  # the seed is the year of the paper
 RUNS: tuple[tuple[str, dict[str, Any]], ...] = (

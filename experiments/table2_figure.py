@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.documents import ROOT
-from shuffledp.applications.separation import Approach, Cell, Separation
+from shuffledp.atomic_file import write_whole
 from shuffledp.errors import DataError
-from shuffledp.report.separation import draw_separation
-from shuffledp.report.whole_file import write_whole
+from shuffledp.explain.plots import draw_separation
+from shuffledp.paper.separation import Approach, Cell, Separation
 
 DRAWN = 2
 """The figure shows the first runs: the two problems by which the paper separates the models."""

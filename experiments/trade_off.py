@@ -7,8 +7,8 @@ from pathlib import Path
 
 from experiments.documents import ROOT
 from shuffledp import plan
-from shuffledp.jobs.trade_off import trade_off
-from shuffledp.report.trade_off import draw_trade_off
+from shuffledp.explain.plots import draw_trade_off
+from shuffledp.release.compare import trade_off
 
 PATH = ROOT / "docs" / "figures" / "trade-off.png"
 

@@ -74,7 +74,7 @@ FAULTS = (
     Fault(
         name="only-one-event-is-tried",
         harm="Amplification looks at one event only, and rounding may have put it past the most telling one.",
-        file="accounting/hidden_message.py",
+        file="accounting/blanket_curve.py",
         old="for k in (first - 1, first):",
         new="for k in (first + 1,):",
         tests=(f"{_AMPLIFICATION}::test_the_tight_bound_is_its_definition",),
@@ -82,7 +82,7 @@ FAULTS = (
     Fault(
         name="amplification-rounded-to-the-wrong-side",
         harm="The allowance for rounding is taken off the amplified delta instead of added.",
-        file="accounting/hidden_message.py",
+        file="accounting/blanket_curve.py",
         old="np.maximum(upper, gained - lost + off)",
         new="np.maximum(upper, gained - lost - off)",
         tests=(f"{_BLOCKS}::test_the_amplified_bounds_leave_room_for_rounding",),
@@ -90,7 +90,7 @@ FAULTS = (
     Fault(
         name="local-guarantee-a-little-early",
         harm="A message is called perfectly private from an epsilon on that is below the local one.",
-        file="accounting/pure_curve.py",
+        file="accounting/closed_form_curves.py",
         old="if epsilon >= pure_epsilon:",
         new="if epsilon >= 0.95 * pure_epsilon:",
         tests=("tests/accounting/test_pure_curve.py",),
@@ -98,7 +98,7 @@ FAULTS = (
     Fault(
         name="local-delta-rounded-down",
         harm="The delta of a message by itself can lie below the true one by a rounding error.",
-        file="accounting/pure_curve.py",
+        file="accounting/closed_form_curves.py",
         old="self.pure_epsilon) * (1 + SEVERAL_OPERATIONS)",
         new="self.pure_epsilon) * (1 - SEVERAL_OPERATIONS)",
         tests=("tests/accounting/test_pure_curve.py",),

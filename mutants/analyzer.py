@@ -2,10 +2,10 @@
 
 from mutants.fault import Fault
 
-_COUNTING = "tests/collection/analyzer/test_counting.py"
-_COLLECTING = "tests/collection/analyzer/test_collecting.py"
-_RELEASING = "tests/collection/analyzer/test_releasing.py"
-_REPORTS = "tests/collection/shuffler/test_reports.py"
+_COUNTING = "tests/collect/analyzer/test_counting.py"
+_COLLECTING = "tests/collect/analyzer/test_collecting.py"
+_RELEASING = "tests/collect/analyzer/test_releasing.py"
+_REPORTS = "tests/collect/shuffler/test_reports.py"
 _JOINED = "tests/protocols/test_joined_batches.py"
 _KEEP = (
     "        number = self._store.keep_release(self._task.id, release=text, batches=[kept.batch_id for kept in "
@@ -16,7 +16,7 @@ FAULTS = (
     Fault(
         name="pulled-twice-is-counted-twice",
         harm="A batch whose acknowledgement was lost is pulled and opened again, with nothing but a key to stop it.",
-        file="collection/analyzer/collecting.py",
+        file="collect/analyzer/worker.py",
         old="            if not self._store.has_batch(batch_id):\n                self._count(batch_id, stopping)",
         new="            self._count(batch_id, stopping)",
         tests=(f"{_COLLECTING}::test_pulled_twice_is_counted_once",),
@@ -24,7 +24,7 @@ FAULTS = (
     Fault(
         name="new-batches-are-joined-twice",
         harm="A joined release counts everybody in the newest batches twice.",
-        file="collection/analyzer/releasing.py",
+        file="collect/analyzer/releases.py",
         old="batches = [good] if self._joined else",
         new="batches = [[*good, *new]] if self._joined else",
         tests=(f"{_RELEASING}::test_joined_releases_count_all_batches_so_far",),
@@ -32,7 +32,7 @@ FAULTS = (
     Fault(
         name="acknowledged-before-it-is-kept",
         harm="The shuffler deletes a batch whose tally is not on the analyzer's disk: a crash loses everybody in it.",
-        file="collection/analyzer/collecting.py",
+        file="collect/analyzer/worker.py",
         old="            if not self._store.has_batch(batch_id):\n                self._count(batch_id, stopping)\n"
         "            self._upstream.acknowledge(self._task, batch_id)",
         new="            self._upstream.acknowledge(self._task, batch_id)\n"
@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         name="missing-noise-is-released",
         harm="A batch with too few messages is published, although people's noise is missing from it.",
-        file="collection/analyzer/counting.py",
+        file="collect/analyzer/worker.py",
         old="if task.protocol.most_reports(tally) < task.honest_users:",
         new="if task.protocol.most_reports(tally) < 1:",
         tests=(
@@ -61,7 +61,7 @@ FAULTS = (
     Fault(
         name="tally-without-noise-is-kept",
         harm="The counts of a batch whose noise is missing stay on the analyzer's disk.",
-        file="collection/analyzer/collecting.py",
+        file="collect/analyzer/worker.py",
         old='tally, problem = b"", short.reason.value',
         new="problem = short.reason.value",
         tests=(f"{_COLLECTING}::test_too_few_messages_are_refused_for_good_and_nothing_is_kept_of_them",),
@@ -69,7 +69,7 @@ FAULTS = (
     Fault(
         name="repeated-messages-are-counted",
         harm="Somebody who copies a ciphertext a thousand times counts a thousand times.",
-        file="collection/analyzer/counting.py",
+        file="collect/analyzer/worker.py",
         old="kept = first_copies(onions)",
         new="kept = np.arange(len(onions))",
         tests=(f"{_COUNTING}::test_every_reason_is_counted_and_nothing_refused_is",),
@@ -77,7 +77,7 @@ FAULTS = (
     Fault(
         name="alphabet-is-not-checked",
         harm="A number that is no message is counted for some value, or stops the whole batch.",
-        file="collection/analyzer/counting.py",
+        file="collect/analyzer/worker.py",
         old="messages = found[found < self._task.alphabet]",
         new="messages = found[found <= self._task.alphabet]",
         tests=(f"{_COUNTING}::test_every_reason_is_counted_and_nothing_refused_is",),
@@ -85,7 +85,7 @@ FAULTS = (
     Fault(
         name="what-fills-reports-up-is-called-forged",
         harm="Every release of padded reports warns of messages that were refused.",
-        file="collection/analyzer/counting.py",
+        file="collect/analyzer/worker.py",
         old="np.count_nonzero(found >= self._task.symbols)",
         new="np.count_nonzero(found >= self._task.alphabet)",
         tests=(f"{_COUNTING}::test_messages_that_fill_reports_up_count_for_nothing_and_are_not_refused",),
@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         name="padded-reports-may-be-shorter",
         harm="Clients that do not pad are taken, and how much noise they made is seen by whoever watches the network.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="    if task.padded and number != task.most_messages:\n        raise Refused(Reason.MALFORMED)\n",
         new="",
         tests=(f"{_REPORTS}::test_a_padded_report_with_fewer_messages_is_refused",),
@@ -101,7 +101,7 @@ FAULTS = (
     Fault(
         name="ledger-after-publishing",
         harm="A release is visible before it is entered: who is stopped in between has published without a budget.",
-        file="collection/analyzer/releasing.py",
+        file="collect/analyzer/releases.py",
         old="        entry = self._enter()\n" + _KEEP,
         new=_KEEP + "        entry = self._enter()\n",
         tests=(
@@ -112,7 +112,7 @@ FAULTS = (
     Fault(
         name="a-task-is-spent-twice",
         harm="Every release of a task is entered again, so that a budget is used up by batches of different people.",
-        file="collection/analyzer/releasing.py",
+        file="collect/analyzer/releases.py",
         old="entry=catalogued, once=True)",
         new="entry=catalogued)",
         tests=(f"{_RELEASING}::test_every_batch_is_released_once",),
@@ -136,7 +136,7 @@ FAULTS = (
     Fault(
         name="spent-before-it-can-be-made",
         harm="A budget is spent for a release that then cannot be made.",
-        file="collection/analyzer/releasing.py",
+        file="collect/analyzer/releases.py",
         old="        made = release_of(",
         new="        self._enter()\n        made = release_of(",
         tests=(f"{_RELEASING}::test_nothing_is_spent_when_something_fails_before",),
@@ -176,7 +176,7 @@ FAULTS = (
     Fault(
         name="forged-reports-are-not-told",
         harm="A release with far more messages than people send comes without a warning.",
-        file="collection/analyzer/releasing.py",
+        file="collect/analyzer/releases.py",
         old="surplus=any(task.protocol.fewest_reports(tally) > task.users for tally in tallies),",
         new="surplus=False,",
         tests=(f"{_RELEASING}::test_what_is_refused_or_forged_is_told_and_warned_about",),
@@ -184,7 +184,7 @@ FAULTS = (
     Fault(
         name="broken-batch-holds-up-all-others",
         harm="One batch that cannot be read stops every later one.",
-        file="collection/analyzer/collecting.py",
+        file="collect/analyzer/worker.py",
         old="            self._troubles.fails(batch_id, error, BATCH)\n            return False",
         new="            self._troubles.fails(batch_id, error, BATCH)\n            raise",
         tests=(f"{_COLLECTING}::test_a_batch_that_cannot_be_read_is_left_where_it_is_and_holds_up_no_other",),
@@ -192,7 +192,7 @@ FAULTS = (
     Fault(
         name="a-problem-is-forgotten-while-it-waits",
         harm="A shuffler that is away or refuses is hardly ever told, and asked again every second.",
-        file="collection/service/troubles.py",
+        file="collect/server/pull.py",
         old='        if not self.is_time("upstream"):\n            return []\n',
         new='        if not self.is_time("upstream"):\n            self.works("upstream")\n            return []\n',
         tests=(f"{_COLLECTING}::test_an_upstream_that_is_away_is_told_until_it_is_back_and_asked_less_and_less_often",),

@@ -62,7 +62,7 @@ FAULTS = (
     Fault(
         name="private-coin-with-twice-the-delta",
         harm="The private coin protocol fails to protect somebody twice as often as was asked.",
-        file="protocols/shuffled/private_coin/histogram.py",
+        file="protocols/shuffled/private_coin.py",
         old="elements=elements).delta(epsilon) <= delta\n\n    high",
         new="elements=elements).delta(epsilon) <= 2 * delta\n\n    high",
         tests=(f"{_CONTRACT}::test_it_keeps_its_promise[private-coin]",),
@@ -70,7 +70,7 @@ FAULTS = (
     Fault(
         name="one-noise-message-too-few-is-enough",
         harm="Everybody sends one noise message fewer than the guarantee needs.",
-        file="protocols/shuffled/private_coin/histogram.py",
+        file="protocols/shuffled/private_coin.py",
         old="            noise_messages=needed,",
         new="            noise_messages=max(1, needed - 1),",
         tests=(f"{_CONTRACT}::test_it_keeps_its_promise[private-coin]",),
@@ -78,7 +78,7 @@ FAULTS = (
     Fault(
         name="sparse-noise-that-is-not-checked",
         harm="SparseHistogram chooses laws that miss the delta that was asked, and checks them no more.",
-        file="protocols/shuffled/sparse/histogram.py",
+        file="protocols/shuffled/sparse.py",
         old="            if protocol.privacy.delta(target.epsilon) <= target.delta:\n",
         new="            protocol = cls(users=protocol.users, bins=protocol.bins, pairs=protocol.pairs.with_rate("
         "0.9 * protocol.pairs.rate), lone=protocol.lone, honest_users=target.honest, guarantee=protocol.guarantee)\n"
@@ -88,7 +88,7 @@ FAULTS = (
     Fault(
         name="flips-too-rare-by-one-per-cent",
         harm="Bits are flipped less often than the bound allows.",
-        file="protocols/flips.py",
+        file="protocols/sums/blanket_sum.py",
         old="return alone if found is None else min(found, alone)",
         new="return alone if found is None else min(round_up_to_grid(found * 0.99), alone)",
         tests=(f"{_CONTRACT}::test_it_keeps_its_promise[blanket]",),
@@ -96,7 +96,7 @@ FAULTS = (
     Fault(
         name="flips-that-protect-alone-for-one-bit",
         harm="Where there are too few people, bits are flipped as if a replaced value changed one of them and not two.",
-        file="protocols/flips.py",
+        file="protocols/sums/blanket_sum.py",
         old="safely_up(1 / (1 + math.exp(target.epsilon / moved_bits)))",
         new="safely_up(1 / (1 + math.exp(target.epsilon)))",
         tests=("tests/protocols/shuffled/test_blanket.py::test_calibration_reaches_its_guarantee_and_hardly_more",),
@@ -132,7 +132,7 @@ FAULTS = (
     Fault(
         name="published-parameters-are-not-checked",
         harm="Published parameters are used also where they do not give what they promise.",
-        file="protocols/promise.py",
+        file="protocols/guarantee.py",
         old="    if reached > promised.delta:",
         new="    if reached > 1:",
         tests=(f"{_EARLIER}::test_published_parameters_keep_their_promise_or_are_refused",),

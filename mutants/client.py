@@ -2,17 +2,17 @@
 
 from mutants.fault import Fault
 
-_CLIENT = "tests/collection/client/test_client.py"
-_JOURNAL = "tests/collection/client/test_journal.py"
-_SENDING = "tests/collection/client/test_sending.py"
-_PERSON = "tests/collection/client/test_one_person.py"
-_CROWD = "tests/collection/client/test_crowd.py"
+_CLIENT = "tests/collect/client/test_client.py"
+_JOURNAL = "tests/collect/client/test_journal.py"
+_SENDING = "tests/collect/client/test_sending.py"
+_PERSON = "tests/collect/client/test_one_person.py"
+_CROWD = "tests/collect/client/test_crowd.py"
 
 _CHECKED = (
     Fault(
         name="a-client-takes-the-claim-for-the-truth",
         harm="People answer tasks whose noise gives less privacy than they claim.",
-        file="collection/client/checking.py",
+        file="collect/client/client.py",
         old="known = _checked[task.id, at_most] = task.check(at_most)",
         new="known = Promise(epsilon=task.guarantee.epsilon, delta=task.guarantee.delta, reached=0.0, exact=True)",
         tests=(f"{_CLIENT}::test_a_task_that_gives_less_than_it_claims_is_refused",),
@@ -20,7 +20,7 @@ _CHECKED = (
     Fault(
         name="a-client-forgets-what-its-person-allows",
         harm="People answer tasks that promise less than they allow.",
-        file="collection/client/client.py",
+        file="collect/client/client.py",
         old="allowed(self.task, at_most)",
         new="allowed(self.task, None)",
         tests=(f"{_CLIENT}::test_a_person_may_allow_less_than_the_task_claims",),
@@ -28,7 +28,7 @@ _CHECKED = (
     Fault(
         name="a-client-allows-anything-unless-told",
         harm="People answer tasks whose promise says next to nothing, and are not asked.",
-        file="collection/client/checking.py",
+        file="collect/client/client.py",
         old="return checked(task, AT_MOST)",
         new="return checked(task)",
         tests=(f"{_CLIENT}::test_who_says_nothing_does_not_allow_everything",),
@@ -36,7 +36,7 @@ _CHECKED = (
     Fault(
         name="a-promise-of-others-counts-for-everybody",
         harm="Once a task was checked for somebody, what others allow is no longer looked at.",
-        file="collection/client/checking.py",
+        file="collect/client/client.py",
         old="_checked.get((task.id, at_most))",
         new="_checked.get((task.id, None))",
         tests=(f"{_CLIENT}::test_a_person_may_allow_less_than_the_task_claims",),
@@ -44,7 +44,7 @@ _CHECKED = (
     Fault(
         name="a-pin-may-be-another-task",
         harm="Somebody who was told of one task answers another.",
-        file="collection/client/checking.py",
+        file="collect/client/client.py",
         old="if text.lower() != task.name:",
         new="if text.lower()[:0] != task.name[:0]:",
         tests=(f"{_CLIENT}::test_a_pinned_task_is_the_only_one_that_is_answered",),
@@ -52,7 +52,7 @@ _CHECKED = (
     Fault(
         name="a-list-of-answers-is-not-checked",
         harm="Whoever keeps the list chooses how each person is counted.",
-        file="collection/task/answers.py",
+        file="collect/task/schema.py",
         old="if hashlib.sha256(content).hexdigest() != self.sha256:",
         new="if False:",
         tests=(f"{_CLIENT}::test_a_list_at_an_address_is_fetched_and_checked",),
@@ -63,7 +63,7 @@ _ONCE = (
     Fault(
         name="a-retry-randomizes-again",
         harm="Whoever sends twice gives two draws of one answer.",
-        file="collection/client/client.py",
+        file="collect/client/client.py",
         old="report = _ready(entry)\n",
         new="report = new_report(self.task, answer)\n",
         tests=(f"{_CLIENT}::test_a_retry_sends_the_same_bytes",),
@@ -71,7 +71,7 @@ _ONCE = (
     Fault(
         name="nobody-is-told-that-an-answer-was-not-used",
         harm="Whoever corrects an answer believes that the correction was sent.",
-        file="collection/client/client.py",
+        file="collect/client/client.py",
         old="            return entry, True\n",
         new="            return entry, False\n",
         tests=(f"{_CLIENT}::test_a_retry_sends_the_same_bytes",),
@@ -79,7 +79,7 @@ _ONCE = (
     Fault(
         name="the-journal-is-written-after-sending",
         harm="Whoever is interrupted while sending answers twice.",
-        file="collection/client/client.py",
+        file="collect/client/client.py",
         old="        entry, made_before = self._entered(answer)\n        if",
         new="        if self.journal.read(self.task) is None:\n            report = new_report(self.task, answer)\n"
         "            post(self.task, report, admission=self._admission, timeout=self._timeout)\n"
@@ -90,7 +90,7 @@ _ONCE = (
     Fault(
         name="of-two-at-once-both-enter-a-report",
         harm="Two programs of one person send two draws of one answer.",
-        file="collection/client/journal.py",
+        file="collect/client/journal.py",
         old="os.link(whole, self.path(task))",
         new="whole.replace(self.path(task))",
         tests=(f"{_CLIENT}::test_of_two_at_once_one_makes_the_report",),
@@ -98,7 +98,7 @@ _ONCE = (
     Fault(
         name="a-report-is-handed-out-before-it-is-durable",
         harm="After a loss of power a person answers twice.",
-        file="collection/client/journal.py",
+        file="collect/client/journal.py",
         old="            sync_folder(self.folder)  # whoever entered it: what is handed out here is durable\n",
         new="",
         tests=(f"{_JOURNAL}::test_a_report_is_durable_before_it_has_its_name_and_the_name_before_it_is_handed_out",),
@@ -106,7 +106,7 @@ _ONCE = (
     Fault(
         name="a-broken-journal-is-begun-anew",
         harm="Whose journal is damaged answers twice.",
-        file="collection/client/journal.py",
+        file="collect/client/journal.py",
         old="        if entry is None or entry.task != task.name or not entry.whole:\n",
         new="        if entry is None:\n            path.unlink()\n            return None\n"
         "        if entry.task != task.name or not entry.whole:\n",
@@ -115,7 +115,7 @@ _ONCE = (
     Fault(
         name="a-sent-report-stays-in-the-journal",
         harm="Whoever takes a person's disk and the servers' keys reads their messages.",
-        file="collection/client/journal.py",
+        file="collect/client/journal.py",
         old="Entry(task=task.name, state=state, reason=reason)",
         new="Entry(task=task.name, state=state, reason=before.report.hex())",
         tests=(f"{_JOURNAL}::test_after_the_acknowledgement_only_the_state_is_kept",),
@@ -123,7 +123,7 @@ _ONCE = (
     Fault(
         name="everybody-may-look-into-a-journal",
         harm="Others on the machine see in which tasks somebody took part.",
-        file="collection/client/journal.py",
+        file="collect/client/journal.py",
         old="folder.mkdir(mode=0o700, exist_ok=True)",
         new="folder.mkdir(exist_ok=True)\n                folder.chmod(0o711)",
         tests=(f"{_JOURNAL}::test_only_its_owner_may_look",),
@@ -134,7 +134,7 @@ _SENT = (
     Fault(
         name="messages-are-sent-in-their-order",
         harm="The first message of everybody's report is their answer.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="[int(message) for message in shuffle(_padded(task, messages), rng=source)]",
         new="[int(message) for message in _padded(task, messages)]",
         tests=(f"{_PERSON}::test_messages_are_in_no_telling_order",),
@@ -142,7 +142,7 @@ _SENT = (
     Fault(
         name="nobody-draws-again",
         harm="Whoever draws more messages than a report may hold cannot report, and their noise is missing.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="        if messages.size <= task.most_messages:\n",
         new="        if messages.size:\n",
         tests=(f"{_PERSON}::test_who_draws_too_many_messages_draws_again",),
@@ -150,7 +150,7 @@ _SENT = (
     Fault(
         name="a-person-makes-less-noise-than-the-task-says",
         harm="The deployed path gives less privacy than what was computed.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="        messages = task.protocol.randomize(place, rng=source).astype(np.int64)\n",
         new="        messages = shuffle(task.protocol.randomize(place, rng=source).astype(np.int64), rng=source)\n"
         "        messages = messages[: -(-2 * messages.size // 3)]\n",
@@ -159,7 +159,7 @@ _SENT = (
     Fault(
         name="what-fills-reports-up-comes-last",
         harm="The place of the first message that counts for nothing tells how much noise somebody made.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="for message in shuffle(_padded(task, messages), rng=source)]",
         new="for message in _padded(task, shuffle(messages, rng=source))]",
         tests=(f"{_PERSON}::test_what_counts_for_nothing_is_anywhere_in_a_report",),
@@ -167,7 +167,7 @@ _SENT = (
     Fault(
         name="reports-are-filled-up-with-a-value",
         harm="What fills reports up is counted for the first value, whatever people answer.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="np.full(missing, task.nothing)",
         new="np.full(missing, 0)",
         tests=(f"{_PERSON}::test_reports_are_filled_up_with_what_counts_for_nothing",),
@@ -175,7 +175,7 @@ _SENT = (
     Fault(
         name="an-answer-outside-the-list-is-refused",
         harm="That somebody does not report tells that they hold something else.",
-        file="collection/client/client.py",
+        file="collect/client/client.py",
         old="        report = new_report(self.task, answer)\n",
         new="        if self.task.bin_of(answer) == self.task.answers.size:\n"
         "            raise DataError('no such answer')\n"
@@ -185,7 +185,7 @@ _SENT = (
     Fault(
         name="a-report-tells-the-second-it-was-made",
         harm="The shuffler matches reports with what it knows of people's habits.",
-        file="collection/client/client.py",
+        file="collect/client/client.py",
         old="time=now - now % task.time_precision",
         new="time=now",
         tests=(f"{_CLIENT}::test_a_report_holds_what_the_task_says",),
@@ -193,7 +193,7 @@ _SENT = (
     Fault(
         name="any-answer-of-a-server-is-an-acknowledgement",
         harm="A page to log in to a network takes people's reports, and they are lost.",
-        file="collection/client/sending.py",
+        file="collect/client/transport.py",
         old="if status == HTTPStatus.CREATED:",
         new="if status < HTTPStatus.MULTIPLE_CHOICES:",
         tests=(f"{_SENDING}::test_whatever_is_no_answer_of_a_shuffler_loses_nothing",),
@@ -201,7 +201,7 @@ _SENT = (
     Fault(
         name="a-server-in-trouble-refuses-for-good",
         harm="A server that fails for a moment loses everybody's reports.",
-        file="collection/client/sending.py",
+        file="collect/client/transport.py",
         old="if reason is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:",
         new="if reason is None:",
         tests=(f"{_SENDING}::test_a_server_in_trouble_refuses_nothing",),
@@ -209,7 +209,7 @@ _SENT = (
     Fault(
         name="reports-follow-redirects",
         harm="Whoever answers for the shuffler sends people's reports elsewhere.",
-        file="collection/client/sending.py",
+        file="collect/client/transport.py",
         old='"follow_redirects": False',
         new='"follow_redirects": True',
         tests=(f"{_SENDING}::test_redirects_are_not_followed",),
@@ -217,7 +217,7 @@ _SENT = (
     Fault(
         name="nobody-checks-who-the-server-is",
         harm="Whoever stands between takes people's reports and their admissions for the shuffler's.",
-        file="collection/client/sending.py",
+        file="collect/client/transport.py",
         old="httpx.create_ssl_context()",
         new="httpx.create_ssl_context(verify=False)",
         tests=(f"{_SENDING}::test_a_server_that_nobody_vouches_for_gets_nothing",),
@@ -225,7 +225,7 @@ _SENT = (
     Fault(
         name="clients-keep-cookies",
         harm="A server tells who sent which reports.",
-        file="collection/client/sending.py",
+        file="collect/client/transport.py",
         old='"cookies": nothing, ',
         new="",
         tests=(f"{_SENDING}::test_cookies_are_forgotten",),
@@ -233,7 +233,7 @@ _SENT = (
     Fault(
         name="requests-tell-the-program-and-its-version",
         harm="A server tells people apart by what they have installed.",
-        file="collection/client/sending.py",
+        file="collect/client/transport.py",
         old='"headers": _HEADERS, ',
         new="",
         tests=(f"{_SENDING}::test_requests_of_everybody_have_the_same_headers",),
@@ -241,7 +241,7 @@ _SENT = (
     Fault(
         name="an-admission-is-shown-to-whoever-does-not-ask",
         harm="A token that somebody was given tells who they are.",
-        file="collection/client/sending.py",
+        file="collect/client/transport.py",
         old='    if task.admission == "anybody":\n        return None\n',
         new='    if task.admission == "anybody":\n        return admission\n',
         tests=(f"{_SENDING}::test_where_everybody_is_admitted_nothing_is_shown",),
@@ -249,7 +249,7 @@ _SENT = (
     Fault(
         name="a-crowd-makes-new-reports-for-retries",
         harm="In a trial of a collection people are counted twice after failures.",
-        file="collection/client/crowd.py",
+        file="collect/simulation/crowd.py",
         old="            self.tried_again += 1\n",
         new="            self.tried_again += 1\n            sealed = _Sealed(sealed.report + b'x', sealed.admission)\n",
         tests=(f"{_CROWD}::test_retries_are_the_same_bytes",),

@@ -2,17 +2,17 @@
 
 from mutants.fault import Fault
 
-_MIXING = "tests/collection/files/test_mixing.py"
-_COUNTING = "tests/collection/files/test_counting.py"
-_LOTS = "tests/collection/files/test_lots.py"
-_ORDER = "tests/collection/files/test_order.py"
-_BROKEN = "tests/collection/files/test_broken_files.py"
+_MIXING = "tests/collect/batch_files/test_mixing.py"
+_COUNTING = "tests/collect/batch_files/test_counting.py"
+_LOTS = "tests/collect/batch_files/test_lots.py"
+_ORDER = "tests/collect/batch_files/test_order.py"
+_BROKEN = "tests/collect/batch_files/test_broken_files.py"
 
 FAULTS = (
     Fault(
         name="files-batches-by-report-id",
         harm="A forger who chooses small ids fills the first batch, and is left with one person's messages.",
-        file="collection/files/lots.py",
+        file="collect/batch_files/lots.py",
         old="return hashlib.blake2b(report_id, key=key, digest_size=LOT_BYTES).digest()",
         new="return report_id",
         tests=(f"{_LOTS}::test_an_id_does_not_choose_its_batch",),
@@ -20,7 +20,7 @@ FAULTS = (
     Fault(
         name="files-incomplete-batch",
         harm="What is left over is handed on as a batch: few people's messages with too little noise.",
-        file="collection/files/lots.py",
+        file="collect/batch_files/lots.py",
         old="batches=[Batch(batch_id_of(found.lots[part], key), part) for part in rows],",
         new="batches=[Batch(batch_id_of(found.lots[part], key), part) for part in [*rows, chosen[whole:]]],",
         tests=(f"{_MIXING}::test_every_batch_has_the_messages_of_exactly_so_many_reports",),
@@ -28,7 +28,7 @@ FAULTS = (
     Fault(
         name="files-same-id-twice",
         harm="Somebody who answers twice under one id is counted twice, with two draws of one value.",
-        file="collection/files/lots.py",
+        file="collect/batch_files/lots.py",
         old="    first[1:] = (lots[1:] != lots[:-1]).any(axis=1)\n    counts",
         new="    first[1:] = ((lots[1:] != lots[:-1]) | (digests[1:] != digests[:-1])).any(axis=1)\n    counts",
         tests=(f"{_MIXING}::test_a_report_that_is_there_again_counts_once_and_one_with_other_bytes_is_refused",),
@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         name="files-batch-ids-at-random",
         harm="A run that is repeated makes batches of other ids, and the analyzer counts everybody twice.",
-        file="collection/files/lots.py",
+        file="collect/batch_files/lots.py",
         old="return hashlib.blake2b(lots.tobytes(), key=key,",
         new='return hashlib.blake2b(lots.tobytes() + __import__("os").urandom(8), key=key,',
         tests=(f"{_MIXING}::test_the_same_reports_make_the_same_batches_however_they_arrive",),
@@ -44,7 +44,7 @@ FAULTS = (
     Fault(
         name="files-earlier-runs-forgotten",
         harm="People of an earlier run are mixed into a second batch.",
-        file="collection/files/taken.py",
+        file="collect/batch_files/lots.py",
         old="return Entries.join(found)",
         new="return Entries.join(found[:1])",
         tests=(f"{_MIXING}::test_a_later_run_takes_up_the_rest_and_nobody_twice",),
@@ -52,7 +52,7 @@ FAULTS = (
     Fault(
         name="files-rest-is-lost",
         harm="Reports that are too few for a batch are gone, though people were told that they arrived.",
-        file="collection/files/mixing.py",
+        file="collect/batch_files/mix.py",
         old="        if drawn.rest.size:\n",
         new="        if drawn.rest.size > task.users:\n",
         tests=(f"{_MIXING}::test_whole_batches_are_written_and_the_rest_waits_as_it_was",),
@@ -60,7 +60,7 @@ FAULTS = (
     Fault(
         name="files-memory-travels",
         harm="What the first shuffler remembers of reports lies among the batches, and goes to the analyzer with them.",
-        file="collection/files/mixing.py",
+        file="collect/batch_files/mix.py",
         old="write_taken(kept / TAKEN_FILE,",
         new="write_taken(folder / TAKEN_FILE,",
         tests=(f"{_MIXING}::test_whole_batches_are_written_and_the_rest_waits_as_it_was",),
@@ -68,7 +68,7 @@ FAULTS = (
     Fault(
         name="files-any-time",
         harm="Reports that were recorded before the task opened, or are made for later, are taken.",
-        file="collection/files/opening.py",
+        file="collect/batch_files/engine.py",
         old="if not self.earliest <= opened.time <= self.latest:",
         new="if opened.time < 0:",
         tests=(f"{_MIXING}::test_what_cannot_be_taken_is_refused_by_its_reason",),
@@ -76,7 +76,7 @@ FAULTS = (
     Fault(
         name="files-half-a-folder-stays",
         harm="After an interrupt a half batch lies there under a name that nobody removes.",
-        file="collection/files/folder.py",
+        file="collect/batch_files/tables.py",
         old="    except BaseException:\n        shutil.rmtree(partial, ignore_errors=True)\n        raise\n\n\ndef",
         new="    except BaseException:\n        raise\n\n\ndef",
         tests=(f"{_MIXING}::test_an_interrupt_leaves_no_half_batch",),
@@ -84,7 +84,7 @@ FAULTS = (
     Fault(
         name="files-force-replaces-anything",
         harm="With --force mixing deletes a folder of somebody's own files.",
-        file="collection/files/folder.py",
+        file="collect/batch_files/tables.py",
         old="or any(not _OURS.fullmatch(entry.name) for entry in out.iterdir()):",
         new="or not any(out.iterdir()):",
         tests=(f"{_MIXING}::test_what_is_there_is_kept",),
@@ -92,7 +92,7 @@ FAULTS = (
     Fault(
         name="files-a-batch-counts-twice",
         harm="A batch that is given in two copies is counted twice.",
-        file="collection/files/batches.py",
+        file="collect/batch_files/batches.py",
         old="        batches.append(BatchFiles(bytes.fromhex(batch), groups))\n",
         new="        batches += [BatchFiles(bytes.fromhex(batch), groups)] * len(whole)\n",
         tests=(f"{_COUNTING}::test_a_batch_that_is_given_again_counts_once",),
@@ -100,7 +100,7 @@ FAULTS = (
     Fault(
         name="files-parts-are-missing",
         harm="A part of a batch is mixed or counted as if it were the whole.",
-        file="collection/files/batches.py",
+        file="collect/batch_files/batches.py",
         old="if len(mixing) == mixing[next(iter(mixing))][0].parts]",
         new="if mixing]",
         tests=(f"{_ORDER}::test_parts_of_two_mixings_are_not_one_batch",),
@@ -108,7 +108,7 @@ FAULTS = (
     Fault(
         name="files-batch-for-another-hop",
         harm="A shuffler can be left out of the chain without anybody noticing.",
-        file="collection/files/batches.py",
+        file="collect/batch_files/batches.py",
         old="if head.position != position:",
         new="if head.position < 0:",
         tests=(f"{_COUNTING}::test_the_next_hop_but_one_cannot_take_a_batch",),
@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         name="files-damage-is-not-noticed",
         harm="A person whose report was damaged on a disk is left out as if they had sent nonsense.",
-        file="collection/files/tables.py",
+        file="collect/batch_files/tables.py",
         old="page_checksum_verification=True",
         new="page_checksum_verification=False",
         tests=(f"{_BROKEN}::test_a_changed_bit_is_damage_and_no_refused_report",),
@@ -124,7 +124,7 @@ FAULTS = (
     Fault(
         name="files-missing-noise-is-released",
         harm="A batch that lacks most of its noise is published under the guarantee of a whole one.",
-        file="collection/files/counting.py",
+        file="collect/batch_files/count.py",
         old="    except Refused:\n        return False\n",
         new="    except Refused:\n        return True\n",
         tests=(f"{_COUNTING}::test_a_batch_without_its_noise_is_left_out_and_alone_gives_nothing",),
@@ -132,7 +132,7 @@ FAULTS = (
     Fault(
         name="files-ledger-every-time",
         harm="Every release of a task spends the budget of its people again, though they are different people.",
-        file="collection/files/counting.py",
+        file="collect/batch_files/count.py",
         old="entry=entry, once=True))",
         new="entry=entry, once=False))",
         tests=(f"{_COUNTING}::test_the_ledger_is_entered_once_for_a_task_and_not_when_nothing_is_released",),
@@ -140,7 +140,7 @@ FAULTS = (
     Fault(
         name="files-buckets-as-dealt",
         harm="On Spark the messages of a bucket keep the order in which people sent them.",
-        file="collection/files/buckets.py",
+        file="collect/batch_files/engine.py",
         old="    order = np.lexsort((keys[:, 1], keys[:, 0]))\n",
         new="    order = np.arange(len(keys))\n",
         tests=(f"{_ORDER}::test_every_pair_of_places_is_equally_likely_through_buckets",),
@@ -148,7 +148,7 @@ FAULTS = (
     Fault(
         name="files-keys-without-the-secret",
         harm="On Spark everybody can compute where a message goes, and so follow it through the mixing.",
-        file="collection/files/buckets.py",
+        file="collect/batch_files/engine.py",
         old="key=secret, digest_size=16)",
         new="digest_size=16)",
         tests=(f"{_ORDER}::test_every_pair_of_places_is_equally_likely_through_buckets",),
@@ -156,7 +156,7 @@ FAULTS = (
     Fault(
         name="files-another-deal-every-time",
         harm="A task that Spark runs again deals otherwise than before: messages are lost, or there twice.",
-        file="collection/files/buckets.py",
+        file="collect/batch_files/engine.py",
         old="key=secret, digest_size=16)",
         new='key=secret, salt=__import__("os").urandom(8), digest_size=16)',
         tests=(f"{_ORDER}::test_dealing_again_gives_the_same_and_copies_meet",),
@@ -164,7 +164,7 @@ FAULTS = (
     Fault(
         name="files-copies-on-spark",
         harm="On Spark somebody who copies another person's message doubles it.",
-        file="collection/files/buckets.py",
+        file="collect/batch_files/engine.py",
         old="    new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)\n",
         new="",
         tests=(f"{_ORDER}::test_dealing_again_gives_the_same_and_copies_meet",),
@@ -172,7 +172,7 @@ FAULTS = (
     Fault(
         name="files-key-in-words",
         harm="An error or a log that shows what is opened with shows the private key.",
-        file="collection/files/opening.py",
+        file="collect/batch_files/engine.py",
         old='        return f"<ReportLayer of task {self.id.hex()[:8]}>"\n',
         new='        return f"<ReportLayer of task {self.id.hex()[:8]} with {self.private_bytes.hex()}>"\n',
         tests=(f"{_ORDER}::test_what_opens_reports_does_not_show_its_key",),

@@ -3,10 +3,10 @@
 from mutants.fault import Fault
 
 _CONSOLE = "collection/console"
-_SESSIONS = "tests/collection/console/test_sessions.py"
-_OPERATOR = "tests/collection/console/test_operator.py"
-_PUBLIC = "tests/collection/console/test_public.py"
-_HOPS = "tests/collection/console/test_hops.py"
+_SESSIONS = "tests/collect/web/console/test_sessions.py"
+_OPERATOR = "tests/collect/web/console/test_operator.py"
+_PUBLIC = "tests/collect/web/console/test_public.py"
+_HOPS = "tests/collect/web/console/test_hops.py"
 _COOKIE = f"{_OPERATOR}::test_the_cookie"
 _OTHER_SITES = f"{_OPERATOR}::test_forms_of_other_sites_are_refused"
 _GUESSES = f"{_OPERATOR}::test_wrong_tokens_are_slowed_down_and_the_right_one_is_not"
@@ -34,7 +34,7 @@ _SIGNED_IN = (
         file=f"{_CONSOLE}/static/console.js",
         old="  active = false;\n  if (known) {",
         new="  if (known) {",
-        tests=("tests/collection/console/test_in_browser.py::test_a_page_that_nobody_touches_only_watches",),
+        tests=("tests/collect/web/console/test_in_browser.py::test_a_page_that_nobody_touches_only_watches",),
     ),
     Fault(
         name="a-page-that-grows-says-somebody-is-there",
@@ -42,7 +42,7 @@ _SIGNED_IN = (
         file=f"{_CONSOLE}/static/console.js",
         old='"pointermove", "wheel", "touchmove"]',
         new='"pointermove", "scroll"]',
-        tests=("tests/collection/console/test_in_browser.py::test_a_page_that_nobody_touches_only_watches",),
+        tests=("tests/collect/web/console/test_in_browser.py::test_a_page_that_nobody_touches_only_watches",),
     ),
     Fault(
         name="names-of-sessions-are-kept",
@@ -165,7 +165,7 @@ _SHOWN = (
     Fault(
         name="words-on-the-console-run",
         harm="A question or an answer that is a program runs in the browser of every reader.",
-        file="collection/pages/markup.py",
+        file="collect/web/html.py",
         old="Html(escape(str(text)))",
         new="Html(text)",
         tests=(f"{_PUBLIC}::test_a_hostile_question_stays_text",),
@@ -173,7 +173,7 @@ _SHOWN = (
     Fault(
         name="words-of-a-shuffler-end-an-attribute",
         harm="What a shuffler says of its problems leaves the words for screen readers, and runs as the operator.",
-        file="collection/pages/markup.py",
+        file="collect/web/html.py",
         old='="{escape(str(value))}"',
         new='="{value}"',
         tests=(f"{_HOPS}::test_whatever_a_shuffler_says_stays_text",),
@@ -181,7 +181,7 @@ _SHOWN = (
     Fault(
         name="the-title-of-a-page-ends-early",
         harm="A question ends the title of its page, and what follows in it is a part of the page.",
-        file="collection/pages/frame.py",
+        file="collect/web/html.py",
         old="<title>{html(title)}</title>",
         new="<title>{title}</title>",
         tests=(f"{_PUBLIC}::test_a_hostile_question_stays_text",),

@@ -4,8 +4,8 @@ from mutants.fault import Fault
 
 _THRESHOLD = "tests/accounting/test_threshold_curve.py"
 _SEVERAL = "tests/protocols/central/test_several_values.py"
-_TRUST = "tests/jobs/test_trust.py"
-_PLAN = "tests/jobs/test_plan.py"
+_TRUST = "tests/release/test_trust.py"
+_PLAN = "tests/release/test_plan.py"
 _WORST = f"{_THRESHOLD}::test_the_curve_is_the_worst_of_all_neighbours"
 _EACH_KIND = f"{_THRESHOLD}::test_each_kind_of_neighbours_can_be_the_worst"
 
@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         name="stability-curve-of-one-value",
         harm="What is promised for several values is what holds for one.",
-        file="protocols/central/stability_histogram.py",
+        file="protocols/central.py",
         old="threshold=self.threshold, values=self.values_per_person)",
         new="threshold=self.threshold)",
         tests=(f"{_SEVERAL}::test_the_promise_is_kept_by_the_curve_and_said",),
@@ -61,7 +61,7 @@ FAULTS = (
     Fault(
         name="threshold-for-one-value",
         harm="The threshold hides the only holder of one value, but not of several at once.",
-        file="protocols/central/stability_histogram.py",
+        file="protocols/central.py",
         old="return ThresholdCurve(noise=noise, threshold=threshold, values=values).keeps(epsilon, delta)",
         new="return ThresholdCurve(noise=noise, threshold=threshold).keeps(epsilon, delta)",
         tests=(f"{_THRESHOLD}::test_every_noise_that_is_tried_has_the_first_threshold_that_is_private",),
@@ -69,7 +69,7 @@ FAULTS = (
     Fault(
         name="threshold-search-stops-early",
         harm="The search for a threshold takes the last one that it refused.",
-        file="protocols/central/stability_histogram.py",
+        file="protocols/central.py",
         old="options = options[first : first + step]",
         new="options = options[max(0, first - 1) : first]",
         tests=(f"{_THRESHOLD}::test_the_threshold_is_the_first_that_is_private",),
@@ -77,7 +77,7 @@ FAULTS = (
     Fault(
         name="laplace-noise-for-one-value",
         harm="A curator who counts several values of each person adds the noise that one value needs.",
-        file="protocols/central/laplace_histogram.py",
+        file="protocols/central.py",
         old="noise = smallest_noise(target.epsilon, target.delta, values=values)",
         new="noise = smallest_noise(target.epsilon, target.delta)",
         tests=(f"{_SEVERAL}::test_the_promise_is_kept_by_the_curve_and_said",),
@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         name="curator-counts-a-value-twice",
         harm="A person who is listed twice with a value moves its count by two, which breaks the promise.",
-        file="protocols/central/curator.py",
+        file="protocols/central.py",
         old="        if self.values_per_person == 1 and not self.fillers:\n"
         "            return people_in_bins(values, bins=self.bins)\n"
         "        return filled_up(values, bins=self.bins, each=self.values_per_person, fillers=self.fillers).ravel()",
@@ -106,7 +106,7 @@ FAULTS = (
     Fault(
         name="curator-shows-values-that-only-people-name",
         harm="Without a list of possible values a curator shows every one with noise: those that people hold.",
-        file="jobs/choose.py",
+        file="release/choose.py",
         old="fitting = _fitting(protocol, estimator, listed=listed, trust=trust)",
         new='fitting = _fitting(protocol, estimator, listed=listed or trust == "curator", trust=trust)',
         tests=(f"{_TRUST}::test_without_a_list_only_what_somebody_holds_can_be_shown",),
@@ -114,7 +114,7 @@ FAULTS = (
     Fault(
         name="curators-error-from-the-data",
         harm="What a curator would give is computed for the number of values that people hold, which nobody may know.",
-        file="jobs/private_histogram.py",
+        file="release/private_histogram.py",
         old="instead = curator_error(target, beta=beta,",
         new="instead = curator_error(\n                replace(target, bins=people.numbered().counts.size), beta=beta,",
         tests=(f"{_TRUST}::test_what_a_curator_would_give_does_not_depend_on_the_data",),
@@ -122,7 +122,7 @@ FAULTS = (
     Fault(
         name="curator-said-to-be-better-than-he-is",
         harm="A release says that a curator would be off by less than is true: his error is rounded down.",
-        file="jobs/trust.py",
+        file="release/choose.py",
         old="of at most {people_at_most(curator)}",
         new="of at most {int(curator)} people",
         tests=(f"{_TRUST}::test_a_curator_who_gains_nothing_is_not_mentioned",),
@@ -130,7 +130,7 @@ FAULTS = (
     Fault(
         name="curator-with-messages",
         harm="Somebody who asks for messages is given the release of a curator, who sees every value.",
-        file="jobs/trust.py",
+        file="release/choose.py",
         old='if messages and trust == "curator":',
         new='if messages and trust == "curators":',
         tests=(f"{_TRUST}::test_wrong_trust_is_an_error_before_anything_is_read",),
@@ -138,7 +138,7 @@ FAULTS = (
     Fault(
         name="curators-release-said-to-be-of-messages",
         harm="A release says that its counts are those of shuffled messages where a curator added the noise.",
-        file="jobs/notes.py",
+        file="release/notes.py",
         old='if chosen.entry.model == "central":',
         new='if chosen.entry.model == "local":',
         tests=(f"{_TRUST}::test_a_release_of_a_curator",),
@@ -146,7 +146,7 @@ FAULTS = (
     Fault(
         name="plan-for-one-value",
         harm="A plan for several values of each person shows the errors of one.",
-        file="jobs/plan.py",
+        file="release/plan.py",
         old="        values_per_person=values_per_person,\n    )\n    return plan_for(",
         new="    )\n    return plan_for(",
         tests=(f"{_PLAN}::test_rows_for_several_values_are_what_the_protocols_say",),
@@ -154,7 +154,7 @@ FAULTS = (
     Fault(
         name="more-messages-than-allowed",
         harm="A protocol is recommended that sends more messages than people may send.",
-        file="jobs/advice.py",
+        file="release/plan_rows.py",
         old="if fewer.problem or fewer.messages > most:",
         new="if fewer.problem:",
         tests=(f"{_PLAN}::test_messages_that_are_allowed_limit_the_advice_everywhere",),
@@ -162,7 +162,7 @@ FAULTS = (
     Fault(
         name="unlisted-plan-with-lists",
         harm="A plan without a list of possible values recommends a protocol that cannot do without one.",
-        file="jobs/rows.py",
+        file="release/plan_rows.py",
         old="if entry.phantoms and not listed:",
         new="if entry.phantoms and listed and not listed:",
         tests=(f"{_PLAN}::test_without_a_list_what_shows_every_value_is_not_possible",),

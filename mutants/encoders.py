@@ -2,18 +2,18 @@
 
 from mutants.fault import Fault
 
-_NUMBERS = "tests/engines/test_number_bins.py"
-_DATES = "tests/engines/test_date_bins.py"
-_CROSS = "tests/engines/test_cross_bins.py"
-_EDGES = "tests/pipeline/test_edges_and_periods.py"
-_TABLES = "tests/pipeline/test_cross_table.py"
-_CONDITIONS = "tests/engines/test_conditions.py"
+_NUMBERS = "tests/data/test_number_bins.py"
+_DATES = "tests/data/test_date_bins.py"
+_CROSS = "tests/data/test_cross_bins.py"
+_EDGES = "tests/histogram/test_edges_and_periods.py"
+_TABLES = "tests/histogram/test_cross_table.py"
+_CONDITIONS = "tests/data/test_conditions.py"
 
 FAULTS = (
     Fault(
         name="edge-on-the-wrong-side",
         harm="Whoever is just 18 is counted among those below 18.",
-        file="engines/bins/thresholds.py",
+        file="data/ordered_bins.py",
         old='numbers, side="right")',
         new='numbers, side="left")',
         tests=(f"{_NUMBERS}::test_an_edge_belongs_to_the_interval_above_it_and_both_ends_are_open",),
@@ -21,7 +21,7 @@ FAULTS = (
     Fault(
         name="edges-rounded-to-floats",
         harm="Large numbers beside an edge are counted on the wrong side of it.",
-        file="engines/bins/number_bins.py",
+        file="data/ordered_bins.py",
         old="self._thresholds[places] = [scaled(edge, places) for edge in self._edges.edges]",
         new="self._thresholds[places] = [int(float(scaled(edge, places))) for edge in self._edges.edges]",
         tests=(f"{_NUMBERS}::test_whole_numbers_of_every_width",),
@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         name="floats-by-their-binary-value",
         harm="A 0.3 is counted below an edge at 0.3, though it is written like it.",
-        file="engines/bins/number_bins.py",
+        file="data/ordered_bins.py",
         old="return Decimal(repr(known)) if isinstance(known, float) else Decimal(known)",
         new="return Decimal(float(one))",
         tests=(f"{_NUMBERS}::test_a_float_reaches_an_edge_that_is_written_like_it",),
@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         name="text-read-as-python-reads-floats",
         harm="Texts such as 1_000, inf and digits of other scripts are numbers in one place and not in another.",
-        file="pipeline/written_numbers.py",
+        file="histogram/edges.py",
         old='_NUMBER = re.compile(f" *{NUMBER} *")',
         new=r'_NUMBER = re.compile(r"\s*[+-]?[\d_.]+([eE][+-]?\d{1,4})?\s*")',
         tests=(f"{_NUMBERS}::test_text_is_read_strictly_and_exactly_few_or_many",),
@@ -45,7 +45,7 @@ FAULTS = (
     Fault(
         name="text-near-an-edge-as-a-float",
         harm="A number that is rounded to an edge is counted above it.",
-        file="engines/bins/number_bins.py",
+        file="data/ordered_bins.py",
         old="found[doubtful] = self._one_by_one(texts.filter(pyarrow.array(doubtful)), read_number)",
         new="found[doubtful] = found[doubtful]",
         tests=(f"{_NUMBERS}::test_text_is_read_strictly_and_exactly_few_or_many",),
@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         name="what-is-no-number-is-zero",
         harm="People without a number are counted among those with 0.",
-        file="engines/bins/number_bins.py",
+        file="data/ordered_bins.py",
         old="found = [MISSING if one is None else bisect_right(self._edges.edges, one) for one in numbers]",
         new="found = [bisect_right(self._edges.edges, one or 0) for one in numbers]",
         tests=(f"{_NUMBERS}::test_data_without_a_type_is_read_value_by_value",),
@@ -61,7 +61,7 @@ FAULTS = (
     Fault(
         name="no-place-above-the-last-edge",
         harm="One person beyond the last edge makes the whole count fail, and everybody learns that there is one.",
-        file="pipeline/edges.py",
+        file="histogram/edges.py",
         old='return Domain.of([f"below {texts[0]}", *between, f"{texts[-1]} and above"], in_order=True)',
         new='return Domain.of([f"below {texts[0]}", *between])',
         tests=(f"{_EDGES}::test_edges_in_every_form_are_the_same",),
@@ -69,7 +69,7 @@ FAULTS = (
     Fault(
         name="steps-of-floats",
         harm="Edges lie a little beside what is written, and 0.3 is counted below 0.3.",
-        file="pipeline/edges.py",
+        file="histogram/edges.py",
         old="return tuple(_unscaled(at, places) for at in range(low, high + 1, by))",
         new="return tuple(Decimal(float(start) + at * float(step)) for at in range((high - low) // by + 1))",
         tests=(f"{_EDGES}::test_steps_are_exact_and_both_ends_are_edges",),
@@ -77,7 +77,7 @@ FAULTS = (
     Fault(
         name="dates-with-an-offset-on-their-clock",
         harm="The same moment is counted on two days, depending on the zone that it is written in.",
-        file="pipeline/written_moments.py",
+        file="histogram/periods.py",
         old='return at + behind if sign == "-" else at - behind',
         new="return at",
         tests=(f"{_DATES}::test_text_is_read_strictly_few_or_many",),
@@ -85,7 +85,7 @@ FAULTS = (
     Fault(
         name="offsets-the-wrong-way",
         harm="Moments with an offset are counted hours beside where they belong.",
-        file="pipeline/written_moments.py",
+        file="histogram/periods.py",
         old='return at + behind if sign == "-" else at - behind',
         new='return at - behind if sign == "-" else at + behind',
         tests=(f"{_DATES}::test_text_is_read_strictly_few_or_many",),
@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         name="days-one-too-late",
         harm="A day of a date column is counted in the period that ends on it.",
-        file="engines/bins/date_bins.py",
+        file="data/ordered_bins.py",
         old="days = [-(-minute // _MINUTES_OF_A_DAY) for minute in self._minutes]",
         new="days = [-(-minute // _MINUTES_OF_A_DAY) + 1 for minute in self._minutes]",
         tests=(f"{_DATES}::test_dates",),
@@ -101,7 +101,7 @@ FAULTS = (
     Fault(
         name="value-in-an-error-about-numbers",
         harm="A value that is no number stands in an error message.",
-        file="engines/bins/number_bins.py",
+        file="data/ordered_bins.py",
         old='"a value is missing or is no number (it is not shown, since it may be personal): correct the data, "',
         new='f"{values} is missing or is no number: correct the data, "',
         tests=(f"{_NUMBERS}::test_without_a_bin_for_missing_values_they_are_an_error_that_shows_none",),
@@ -109,7 +109,7 @@ FAULTS = (
     Fault(
         name="pairs-swapped",
         harm="Everybody's pair is counted under the label of another.",
-        file="engines/bins/cross_bins.py",
+        file="data/encoders.py",
         old="found = found * encode.domain.size + encode(column)",
         new="found = found + encode(column) * max(1, int(found.max(initial=0)))",
         tests=(f"{_CROSS}::test_every_bin_is_reached_by_its_own_row",),
@@ -117,7 +117,7 @@ FAULTS = (
     Fault(
         name="labels-of-pairs-swapped",
         harm="Counts of pairs are published under the labels of others.",
-        file="pipeline/domain.py",
+        file="histogram/domain.py",
         old="return np.fromiter(zip(*columns, strict=True), dtype=object, count=numbers.size)",
         new="return np.fromiter(zip(*columns[::-1], strict=True), dtype=object, count=numbers.size)",
         tests=(f"{_EDGES}::test_a_product_numbers_tuples_row_by_row",),
@@ -125,7 +125,7 @@ FAULTS = (
     Fault(
         name="hidden-pairs-count-as-empty",
         harm="A sum's interval does not hold, because people whose pair was not reported are left out of it.",
-        file="pipeline/cross_table.py",
+        file="histogram/cross_table.py",
         old="return 0 if most == 0 or cells == 0 else cells * most",
         new="return 0 * most if cells else 0",
         tests=(f"{_TABLES}::test_pairs_that_were_not_reported_count_with_what_they_can_have",),
@@ -133,7 +133,7 @@ FAULTS = (
     Fault(
         name="people-without-a-pair-are-never-hidden",
         harm="A sum's lower bound is too high where people without a pair were not reported.",
-        file="pipeline/cross_table.py",
+        file="histogram/cross_table.py",
         old="cells.hidden = len(names) * size + estimate.fillers - len(estimate)",
         new="cells.hidden = len(names) * size - len(estimate)",
         tests=(f"{_TABLES}::test_people_without_a_pair_are_a_row_of_their_own_and_may_be_hidden_too",),
@@ -141,7 +141,7 @@ FAULTS = (
     Fault(
         name="undecided-is-true",
         harm="Rows that cannot be compared pass a condition, and fail its opposite.",
-        file="engines/conditions/sql.py",
+        file="data/where_sql.py",
         old="AS DOUBLE)')} END\"",
         new="AS DOUBLE)')} ELSE TRUE END\"",
         tests=(f"{_CONDITIONS}::test_every_hostile_text_against_every_kind_of_literal",),
@@ -149,7 +149,7 @@ FAULTS = (
     Fault(
         name="conditions-fail-on-text",
         harm="One person's text makes a condition fail, and everybody learns of it.",
-        file="engines/conditions/sql.py",
+        file="data/where_sql.py",
         old="""        return f"regexp_full_match({text}, '{pattern}')\"""",
         new="""        return f"CAST({text} AS DOUBLE) IS NOT NULL AND regexp_full_match({text}, '{pattern}')\"""",
         tests=(f"{_CONDITIONS}::test_every_hostile_text_against_every_kind_of_literal",),
@@ -157,7 +157,7 @@ FAULTS = (
     Fault(
         name="moments-that-no-calendar-has",
         harm="One moment far outside all calendars makes a condition fail, and everybody learns of it.",
-        file="engines/conditions/sql.py",
+        file="data/where_sql.py",
         old='if zone := _ZONES.get(self.types.get(column, "")):',
         new='if zone := _ZONES.get(""):',
         tests=(f"{_CONDITIONS}::test_a_moment_that_no_calendar_has_in_a_file",),
@@ -165,7 +165,7 @@ FAULTS = (
     Fault(
         name="and-binds-like-or",
         harm="A condition means something else than in SQL, and other people are counted.",
-        file="engines/conditions/grammar.py",
+        file="data/where.py",
         old='return self._chain("OR", lambda: self._chain("AND", self._factor))',
         new='return self._chain("AND", lambda: self._chain("OR", self._factor))',
         tests=(f"{_CONDITIONS}::test_not_binds_closer_than_and_which_binds_closer_than_or",),
@@ -173,7 +173,7 @@ FAULTS = (
     Fault(
         name="literal-in-an-error",
         harm="A person's name in a condition with a mistake stands in an error message.",
-        file="engines/conditions/grammar.py",
+        file="data/where.py",
         old='found = {"end": "the end", "text": "a text", "number": "a number"}.get(kind, text)',
         new='found = {"end": "the end"}.get(kind, text)',
         tests=(f"{_CONDITIONS}::test_an_error_says_where_and_shows_no_literal",),
@@ -181,19 +181,19 @@ FAULTS = (
     Fault(
         name="continuous-columns-are-counted",
         harm="A budget is spent on values that nobody shares, of which none can be shown.",
-        file="engines/countable.py",
+        file="data/source.py",
         old="if listed or not kind.declared or kind.type is None:",
         new="if listed or kind.declared or kind.type is None:",
-        tests=("tests/engines/test_countable.py",),
+        tests=("tests/data/test_countable.py",),
     ),
     Fault(
         name="whole-floats-compare-with-their-point",
         harm="One missing value makes floats of a column of whole numbers, and a condition on its text fails for all.",
-        file="engines/conditions/sql.py",
+        file="data/where_sql.py",
         old="CASE WHEN {is_float} AND {near} = {whole} THEN",
         new="CASE WHEN FALSE AND {near} = {whole} THEN",
         tests=(
-            "tests/engines/test_conditions.py::"
+            "tests/data/test_conditions.py::"
             "test_the_type_of_a_column_does_not_change_how_its_numbers_compare_with_text",
         ),
     ),

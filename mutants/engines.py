@@ -2,9 +2,9 @@
 
 from mutants.fault import Fault
 
-_ENGINES = "tests/engines/test_engines.py"
+_ENGINES = "tests/data/test_engines.py"
 _EXTRA_BINS = (
-    "tests/engines/test_inputs_in_memory.py::"
+    "tests/data/test_inputs_in_memory.py::"
     "test_the_bins_of_missing_and_other_values_are_there_whether_or_not_anybody_needs_them"
 )
 
@@ -12,7 +12,7 @@ FAULTS = (
     Fault(
         name="the-first-row-of-a-person",
         harm="Whoever orders the rows of a file decides which value of a person counts.",
-        file="engines/in_process.py",
+        file="data/duckdb.py",
         old="SELECT arg_min({'value': value}, random_word(true)).value AS value ",
         new="SELECT first({'value': value}).value AS value ",
         tests=(f"{_ENGINES}::test_one_row_for_each_person_uniformly",),
@@ -20,7 +20,7 @@ FAULTS = (
     Fault(
         name="a-person-counts-once-for-each-value",
         harm="A person with several rows counts several times, and is protected only as far as each of them.",
-        file="engines/in_process.py",
+        file="data/duckdb.py",
         old="WHERE person IS NOT NULL GROUP BY person",
         new="WHERE person IS NOT NULL GROUP BY person, value",
         tests=(f"{_ENGINES}::test_one_row_for_each_person_uniformly",),
@@ -28,15 +28,15 @@ FAULTS = (
     Fault(
         name="rows-of-nobody-are-one-person",
         harm="Rows without a name count as a person, who exists only if some row has none.",
-        file="engines/in_process.py",
+        file="data/duckdb.py",
         old="WHERE person IS NOT NULL GROUP BY person",
         new="GROUP BY person",
-        tests=("tests/engines/test_people.py::test_rows_that_name_nobody_are_left_out",),
+        tests=("tests/data/test_people.py::test_rows_that_name_nobody_are_left_out",),
     ),
     Fault(
         name="missing-values-are-not-dropped",
         harm="People without a value are counted though they were to be left out.",
-        file="engines/row_sql.py",
+        file="data/contributions.py",
         old="for one in values] if column.drop_missing else []",
         new="for one in values] if column.drop_missing and column.in_sets else []",
         tests=(f"{_ENGINES}::test_missing_values_are_dropped_before_a_row_is_chosen",),
@@ -44,7 +44,7 @@ FAULTS = (
     Fault(
         name="missing-values-are-dropped-unasked",
         harm="The number of people tells how many have no value.",
-        file="engines/row_sql.py",
+        file="data/contributions.py",
         old="for one in values] if column.drop_missing else []",
         new="for one in values]",
         tests=(f"{_ENGINES}::test_every_table_and_array",),
@@ -52,7 +52,7 @@ FAULTS = (
     Fault(
         name="zeros-of-both-signs",
         harm="A number is counted under two names, and which ones depends on who else holds it.",
-        file="engines/row_sql.py",
+        file="data/contributions.py",
         old="THEN {value} + 0.0::{kind} END",
         new="THEN {value} END",
         tests=(f"{_ENGINES}::test_equal_numbers_are_one_label_whatever_their_sign_or_source",),
@@ -60,7 +60,7 @@ FAULTS = (
     Fault(
         name="row-chosen-by-half-a-word",
         harm="Rows of one person tie, and the one that comes first in the file wins.",
-        file="engines/in_process.py",
+        file="data/duckdb.py",
         old="return pyarrow.array(random_words(len(rows), rng))",
         new="return pyarrow.array(random_words(len(rows), rng) >> np.uint64(63))",
         tests=(f"{_ENGINES}::test_one_row_for_each_person_uniformly",),
@@ -68,15 +68,15 @@ FAULTS = (
     Fault(
         name="library-errors-are-passed-on",
         harm="An error of the library that reads the data quotes people's values.",
-        file="engines/in_process.py",
+        file="data/duckdb.py",
         old='raise DataError("the data cannot be read: damaged, or of another format") from None',
         new="raise",
-        tests=("tests/engines/test_people.py::test_errors_of_libraries_are_not_passed_on",),
+        tests=("tests/data/test_people.py::test_errors_of_libraries_are_not_passed_on",),
     ),
     Fault(
         name="no-bin-for-missing-values",
         harm="Whoever has no value is refused, and so are all others because of them.",
-        file="engines/bins/codebook.py",
+        file="data/encoders.py",
         old="if missing and None not in listed:",
         new="if missing and None in listed:",
         tests=(f"{_ENGINES}::test_codebook_has_a_bin_for_missing_and_for_other_values_whether_needed_or_not",),
@@ -84,7 +84,7 @@ FAULTS = (
     Fault(
         name="bin-for-missing-values-if-there-are-any",
         harm="That the list of values has a place for missing ones tells that somebody has none.",
-        file="engines/people.py",
+        file="data/people.py",
         old="missing=not drop_missing, other=other,",
         new="missing=not drop_missing and any(found.null_count for found, _ in self._engine.counts()), other=other,",
         tests=(_EXTRA_BINS,),
@@ -92,7 +92,7 @@ FAULTS = (
     Fault(
         name="bin-for-other-values-if-there-are-any",
         harm="That the list of values has a place for others tells that somebody holds one.",
-        file="engines/people.py",
+        file="data/people.py",
         old="missing=not drop_missing, other=other,",
         new="missing=not drop_missing, other=other and sum(len(f) for f, _ in self._engine.counts()) > len(domain),",
         tests=(_EXTRA_BINS,),
@@ -100,39 +100,39 @@ FAULTS = (
     Fault(
         name="values-are-their-own-people",
         harm="With the values as names of people, the number of people is that of different values, exactly.",
-        file="engines/column.py",
+        file="data/source.py",
         old="if self.user in self.names:",
         new="if self.user is self and self.names:",
-        tests=("tests/engines/test_people.py::test_values_are_not_their_own_people",),
+        tests=("tests/data/test_people.py::test_values_are_not_their_own_people",),
     ),
     Fault(
         name="whole-numbers-with-a-point",
         harm="One missing value turns 1 into 1.0 for everybody, which tells that somebody has none.",
-        file="pipeline/labels.py",
+        file="histogram/labels.py",
         old="return int(value) if value.is_integer() else float(value)",
         new="return float(value)",
-        tests=("tests/engines/test_inputs_in_memory.py::test_labels_are_natural_and_from_the_value_alone",),
+        tests=("tests/data/test_inputs_in_memory.py::test_labels_are_natural_and_from_the_value_alone",),
     ),
     Fault(
         name="zeros-with-a-sign-in-memory",
         harm="A number has two names, and which one is published depends on who came first.",
-        file="pipeline/tally.py",
+        file="histogram/tally.py",
         old="spelled = symbol(name)",
         new="spelled = name",
-        tests=("tests/pipeline/test_one_spelling.py",),
+        tests=("tests/histogram/test_one_spelling.py",),
     ),
     Fault(
         name="type-from-all-values",
         harm="One person's value decides how everybody's is named, or that nothing is counted at all.",
-        file="engines/sources/stored.py",
+        file="data/arrow.py",
         old="    return store_one_by_one(list(values))\n\n\n# data with a type",
         new="    return store_arrow(pa.array(list(values), from_pandas=True))\n\n\n# data with a type",
-        tests=("tests/engines/test_inputs_in_memory.py::test_a_number_its_text_and_a_truth_value_are_three_labels",),
+        tests=("tests/data/test_inputs_in_memory.py::test_a_number_its_text_and_a_truth_value_are_three_labels",),
     ),
     Fault(
         name="values-outside-the-domain-are-shown",
         harm="A value that is not in the list stands in an error message.",
-        file="engines/bins/codebook.py",
+        file="data/encoders.py",
         old='"a value is not in the domain (it is not shown, since it may be personal): list every possible value, "',
         new='f"{values.to_pylist()} is not in the domain: list every possible value, "',
         tests=(f"{_ENGINES}::test_codebook_refuses_other_values_without_showing_or_counting_them",),
@@ -140,11 +140,11 @@ FAULTS = (
     Fault(
         name="a-temporary-folder-outlives-an-early-interrupt",
         harm="A copy of people's data stays on a disk after the program that was interrupted.",
-        file="engines/scratch.py",
+        file="data/files.py",
         old="        self.close = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)\n"
         "        self.folder.mkdir(mode=0o700)\n",
         new="        self.folder.mkdir(mode=0o700)\n"
         "        self.close = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)\n",
-        tests=("tests/engines/test_scratch.py",),
+        tests=("tests/data/test_scratch.py",),
     ),
 )

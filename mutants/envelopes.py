@@ -2,15 +2,15 @@
 
 from mutants.fault import Fault
 
-_ENVELOPE = "tests/collection/envelope/"
+_ENVELOPE = "tests/collect/crypto/"
 _REPORTS, _MIXING, _KEYS = (f"{_ENVELOPE}test_{name}.py" for name in ("reports", "mixing", "key_files"))
-_OPENING, _VECTORS = f"{_ENVELOPE}test_opening.py", "tests/collection/test_vectors.py"
+_OPENING, _VECTORS = f"{_ENVELOPE}test_opening.py", "tests/collect/test_vectors.py"
 
 FAULTS = (
     Fault(
         name="layers-are-not-bound-to-the-task",
         harm="A report of one task can be replayed in another, with other noise.",
-        file="collection/envelope/hpke.py",
+        file="collect/crypto/hpke.py",
         old="    return _VERSION + task_id + bytes([position])",
         new="    return _VERSION + bytes(32) + bytes([position])",
         tests=(f"{_REPORTS}::test_the_wrong_key_task_or_place_is_refused", _VECTORS),
@@ -18,7 +18,7 @@ FAULTS = (
     Fault(
         name="layers-do-not-know-their-place",
         harm="A layer for one hop is opened by another, so that hops can be skipped.",
-        file="collection/envelope/hpke.py",
+        file="collect/crypto/hpke.py",
         old="    return _VERSION + task_id + bytes([position])",
         new="    return _VERSION + task_id + bytes([0])",
         tests=(f"{_REPORTS}::test_the_wrong_key_task_or_place_is_refused", _VECTORS),
@@ -26,7 +26,7 @@ FAULTS = (
     Fault(
         name="later-shufflers-are-left-out",
         harm="Onions are sealed to the analyzer alone: the second shuffler's mixing can be skipped.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="    hops = [*task.shufflers[1:], task.analyzer]",
         new="    hops = [task.analyzer]",
         tests=(f"{_REPORTS}::test_a_report_goes_through_the_whole_chain",),
@@ -34,7 +34,7 @@ FAULTS = (
     Fault(
         name="a-message-is-as-wide-as-it-is-large",
         harm="The length of a message tells the first shuffler something about it.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="    onion = symbol.to_bytes(task.symbol_bytes)",
         new="    onion = symbol.to_bytes(max(1, (symbol.bit_length() + 1) // 2))",
         tests=(f"{_REPORTS}::test_sizes_depend_on_the_number_of_messages_only",),
@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         name="any-time-in-a-report",
         harm="A client can mark people by the exact time in their reports.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="    if time % task.time_precision:\n        raise Refused(Reason.MALFORMED)",
         new="    if time < 0:\n        raise Refused(Reason.MALFORMED)",
         tests=(f"{_REPORTS}::test_what_is_inside_has_its_form", _VECTORS),
@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         name="reports-of-any-length",
         harm="One forged report holds as many messages as it likes, and moves every count.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="    if len(sealed) > task.longest_report:",
         new="    if len(sealed) > 10**9:",
         tests=(f"{_REPORTS}::test_one_message_too_many", _VECTORS),
@@ -58,7 +58,7 @@ FAULTS = (
     Fault(
         name="empty-reports",
         harm="Reports without a message count as people: a batch has less noise than its privacy is computed for.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="or not onions or len(onions) % each:",
         new="or len(onions) % each:",
         tests=(f"{_REPORTS}::test_what_is_inside_has_its_form", _VECTORS),
@@ -66,7 +66,7 @@ FAULTS = (
     Fault(
         name="padded-reports-of-any-number",
         harm="A client that leaves out the padding is served, and its people's numbers of messages are seen.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="    if task.padded and number != task.most_messages:",
         new="    if task.padded and number > task.most_messages:",
         tests=(f"{_REPORTS}::test_fewer_messages_than_a_padded_report_holds_are_refused", _VECTORS),
@@ -74,7 +74,7 @@ FAULTS = (
     Fault(
         name="padding-is-counted",
         harm="What counts for nothing is counted for the first value, so that every count of it is far too large.",
-        file="collection/analyzer/counting.py",
+        file="collect/analyzer/worker.py",
         old="        messages = found[found < self._task.alphabet]",
         new="        messages = found[found < self._task.symbols] % self._task.alphabet",
         tests=(f"{_VECTORS}::test_the_analyzer_counts_what_counts",),
@@ -82,7 +82,7 @@ FAULTS = (
     Fault(
         name="padding-is-called-strange",
         harm="Every batch is said to hold messages that no honest person sends, and forged ones are not noticed.",
-        file="collection/analyzer/counting.py",
+        file="collect/analyzer/worker.py",
         old="np.count_nonzero(found >= self._task.symbols)",
         new="np.count_nonzero(found >= self._task.alphabet)",
         tests=(f"{_VECTORS}::test_the_analyzer_counts_what_counts",),
@@ -90,7 +90,7 @@ FAULTS = (
     Fault(
         name="half-an-onion",
         harm="Bytes after the last onion carry what nobody checks.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="or not onions or len(onions) % each:",
         new="or len(onions) < each:",
         tests=(f"{_REPORTS}::test_what_is_inside_has_its_form", _VECTORS),
@@ -98,7 +98,7 @@ FAULTS = (
     Fault(
         name="the-digest-is-of-the-id",
         harm="A second report with other messages under the same id is taken for the first.",
-        file="collection/envelope/report.py",
+        file="collect/crypto/report.py",
         old="        return hashlib.sha256(inside).digest()[:_DIGEST_BYTES]",
         new="        return hashlib.sha256(inside[:16]).digest()[:_DIGEST_BYTES]",
         tests=(f"{_REPORTS}::test_a_digest_is_of_what_is_inside",),
@@ -106,7 +106,7 @@ FAULTS = (
     Fault(
         name="what-cannot-be-opened-is-kept",
         harm="Forged onions are handed on and counted as messages.",
-        file="collection/envelope/opening.py",
+        file="collect/crypto/batch.py",
         old="opened = [inside for inside in found if inside is not None]",
         new="opened = [inside or bytes(self.length - 48) for inside in found]",
         tests=(f"{_OPENING}::test_what_cannot_be_opened_is_counted_and_left_out",),
@@ -114,7 +114,7 @@ FAULTS = (
     Fault(
         name="a-batch-is-not-mixed",
         harm="The analyzer receives messages in the order in which reports were stored.",
-        file="collection/envelope/mixing.py",
+        file="collect/crypto/batch.py",
         old="        order = shuffle(kept)\n",
         new="        order = kept\n",
         tests=(f"{_MIXING}::test_every_order_of_a_small_batch_is_equally_likely",),
@@ -122,7 +122,7 @@ FAULTS = (
     Fault(
         name="a-batch-is-mixed-in-parts",
         harm="A person hides only among those who came just before and after them.",
-        file="collection/envelope/mixing.py",
+        file="collect/crypto/batch.py",
         old="        order = shuffle(kept)\n",
         new="        order = np.concatenate([shuffle(part) for part in np.array_split(kept, 2)])\n",
         tests=(f"{_MIXING}::test_every_onion_may_be_anywhere",),
@@ -130,7 +130,7 @@ FAULTS = (
     Fault(
         name="repeated-onions-are-kept",
         harm="Whoever copies a person's onion many times finds it again in the counts.",
-        file="collection/envelope/mixing.py",
+        file="collect/crypto/batch.py",
         old="        if onion in seen:",
         new="        if not onion:",
         tests=(f"{_MIXING}::test_copies_are_left_out_and_counted", _VECTORS),
@@ -138,7 +138,7 @@ FAULTS = (
     Fault(
         name="onions-that-begin-alike-are-copies",
         harm="A forger who sees the beginning of an onion can make it be left out.",
-        file="collection/envelope/mixing.py",
+        file="collect/crypto/batch.py",
         old="        onion = onions[at].tobytes()",
         new="        onion = onions[at][:8].tobytes()",
         tests=(f"{_MIXING}::test_copies_are_left_out_and_counted",),
@@ -146,7 +146,7 @@ FAULTS = (
     Fault(
         name="onions-wait-in-a-file-with-a-name",
         harm="After a crash the onions of a batch are left on the disk in the order in which they came.",
-        file="collection/envelope/mixing.py",
+        file="collect/crypto/batch.py",
         old="    with tempfile.TemporaryFile() as file:",
         new="    with tempfile.NamedTemporaryFile(delete=False) as file:",
         tests=(f"{_MIXING}::test_onions_wait_in_a_file_without_a_name",),
@@ -154,7 +154,7 @@ FAULTS = (
     Fault(
         name="keys-that-everybody-may-read",
         harm="Any user of the machine can read the private keys of a server.",
-        file="collection/envelope/keys.py",
+        file="collect/crypto/keys.py",
         old="os.O_EXCL, 0o600)",
         new="os.O_EXCL, 0o644)",
         tests=(f"{_KEYS}::test_a_key_is_written_and_read_back",),
@@ -162,7 +162,7 @@ FAULTS = (
     Fault(
         name="open-keys-are-used",
         harm="A key that others may have copied is used as if it were secret.",
-        file="collection/envelope/keys.py",
+        file="collect/crypto/keys.py",
         old='        if os.name == "posix" and others:',
         new='        if os.name != "posix" and others:',
         tests=(f"{_KEYS}::test_a_key_that_others_may_use_is_refused",),
@@ -170,7 +170,7 @@ FAULTS = (
     Fault(
         name="keys-are-overwritten",
         harm="Making a key again destroys the one that a task names: its reports are lost.",
-        file="collection/envelope/keys.py",
+        file="collect/crypto/keys.py",
         old="os.O_CREAT | os.O_EXCL,",
         new="os.O_CREAT,",
         tests=(f"{_KEYS}::test_an_existing_file_is_left_alone",),
@@ -178,7 +178,7 @@ FAULTS = (
     Fault(
         name="destroyed-keys-are-only-unlinked",
         harm="The bytes of a destroyed key stay on the disk, and open whatever was recorded.",
-        file="collection/envelope/destroying.py",
+        file="collect/task/servers.py",
         old="            file.write(secrets.token_bytes(size))",
         new="            file.seek(size)",
         tests=("tests/cli/test_keys.py::test_the_bytes_of_a_destroyed_key_are_overwritten_before_they_are_unlinked",),

@@ -64,7 +64,7 @@ FAULTS = (
     _honest(
         "sparse-accounted-for-all",
         "sparse",
-        "protocols/shuffled/sparse/histogram.py",
+        "protocols/shuffled/sparse.py",
         "honest = self._laws.scaled(self.honest / self.users)",
         "honest = self._laws",
         _accounted("SparseHistogram"),
@@ -72,7 +72,7 @@ FAULTS = (
     _honest(
         "blanket-calibrated-for-all",
         "blanket",
-        "protocols/flips.py",
+        "protocols/sums/blanket_sum.py",
         "_allowed_flips(target.honest,",
         "_allowed_flips(target.users,",
         _chosen("CSU+19's histogram"),
@@ -104,7 +104,7 @@ FAULTS = (
     _honest(
         "private-coin-calibrated-for-all",
         "private-coin",
-        "protocols/shuffled/private_coin/histogram.py",
+        "protocols/shuffled/private_coin.py",
         "math.ceil(_fewest_noise(elements, epsilon, delta) / honest)",
         "math.ceil(_fewest_noise(elements, epsilon, delta) / target.users)",
         _chosen("The private coin protocol"),
@@ -112,7 +112,7 @@ FAULTS = (
     _honest(
         "private-coin-accounted-for-all",
         "private-coin",
-        "protocols/shuffled/private_coin/histogram.py",
+        "protocols/shuffled/private_coin.py",
         "SupportCurve(noise_messages=self.honest * self.noise_messages",
         "SupportCurve(noise_messages=self.users * self.noise_messages",
         _accounted("The private coin protocol"),

@@ -5,7 +5,7 @@ from mutants.fault import Fault
 _NODE = "tests/clients/test_client.py::test_a_client_answers_once_in_node"
 _BROWSER = "tests/clients/test_client.py::test_a_client_answers_once_in_a_browser"
 _NETWORK = "tests/clients/test_client_network.py"
-_ORIGINS = "tests/collection/shuffler/test_cross_origin.py"
+_ORIGINS = "tests/collect/shuffler/test_cross_origin.py"
 _SOURCE = "clients/javascript/src"
 
 _CHECKED = (
@@ -209,7 +209,7 @@ _PAGES_OF_OTHERS = (
     Fault(
         name="every-page-may-read-batches",
         harm="A page that gets hold of a next hop's token reads and deletes batches from a visitor's browser.",
-        file="collection/shuffler/cross_origin.py",
+        file="collect/shuffler/app.py",
         old="(?:/(status|reports))?",
         new="(?:/(status|reports)|/batches.*)?",
         tests=(f"{_ORIGINS}::test_nothing_else_is_for_pages_of_others",),
@@ -217,7 +217,7 @@ _PAGES_OF_OTHERS = (
     Fault(
         name="pages-cannot-read-why-a-report-was-refused",
         harm="A browser takes every refusal for a broken connection, and sends what is refused again and again.",
-        file="collection/service/application.py",
+        file="collect/server/http.py",
         old="[*around, Middleware(Unexpected)]",
         new="[Middleware(Unexpected), *around]",
         tests=(f"{_ORIGINS}::test_a_page_may_read_that_a_server_is_in_trouble",),

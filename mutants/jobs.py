@@ -2,14 +2,14 @@
 
 from mutants.fault import Fault
 
-_RELEASE = "tests/jobs/test_release.py"
-_CHOOSE = "tests/jobs/test_choose.py"
+_RELEASE = "tests/release/test_release.py"
+_CHOOSE = "tests/release/test_choose.py"
 
 FAULTS = (
     Fault(
         name="release-with-twice-the-epsilon",
         harm="A release is calibrated for twice the epsilon that was asked.",
-        file="jobs/private_histogram.py",
+        file="release/private_histogram.py",
         old="            epsilon=epsilon,\n            delta=delta,\n            values_per_person",
         new="            epsilon=2 * epsilon,\n            delta=delta,\n            values_per_person",
         tests=(f"{_RELEASE}::test_the_calibrated_guarantee_is_the_asked_one",),
@@ -17,7 +17,7 @@ FAULTS = (
     Fault(
         name="release-for-more-people-than-there-are",
         harm="Noise is calibrated for people who are not there, and each of those who are makes too little of it.",
-        file="jobs/private_histogram.py",
+        file="release/private_histogram.py",
         old="            users=users,\n            bins=people.domain.size,",
         new="            users=2 * users,\n            bins=people.domain.size,",
         tests=(f"{_RELEASE}::test_the_calibrated_guarantee_is_the_asked_one",),
@@ -25,7 +25,7 @@ FAULTS = (
     Fault(
         name="truth-in-every-release",
         harm="The true counts are in the release, whether or not somebody asked for a comparison with them.",
-        file="jobs/private_histogram.py",
+        file="release/private_histogram.py",
         old="people.truth(estimate.labels, estimate.symbols)) if evaluate else None",
         new="people.truth(estimate.labels, estimate.symbols))",
         tests=(f"{_RELEASE}::test_json_has_everything_and_no_truth_unless_asked",),
@@ -33,7 +33,7 @@ FAULTS = (
     Fault(
         name="size-of-the-domain-from-the-data",
         harm="The noise depends on how many values people hold, which tells that somebody holds a new one.",
-        file="jobs/private_histogram.py",
+        file="release/private_histogram.py",
         old="            bins=people.domain.size,",
         new="            bins=sum(len(labels) for labels, _ in people._engine.counts()),",
         tests=(
@@ -44,7 +44,7 @@ FAULTS = (
     Fault(
         name="noisy-values-that-only-people-name",
         harm="Without a list of possible values a protocol is used that shows every one: those shown are the data's.",
-        file="jobs/choose.py",
+        file="release/choose.py",
         old="if listed or not entry.phantoms]",
         new="if listed or entry.phantoms or not entry.phantoms]",
         tests=(f"{_CHOOSE}::test_where_values_are_not_listed_nothing_is_invented",),
@@ -52,7 +52,7 @@ FAULTS = (
     Fault(
         name="no-warning-of-a-large-delta",
         harm="Nobody is told that the chosen delta allows to publish a person's value.",
-        file="jobs/advice.py",
+        file="release/plan_rows.py",
         old="if delta > 1 / users:",
         new="if delta > 1:",
         tests=(f"{_RELEASE}::test_warnings",),

@@ -13,7 +13,7 @@ COMPOSITION = (
     Fault(
         name="numbers-below-zero-are-forgotten",
         harm="Of a release known by its numbers, what the other order of two datasets tells is left out.",
-        file="accounting/dots.py",
+        file="accounting/composition.py",
         old="1 - below + below * deltas[mirrored]",
         new="1 - below",
         tests=(f"{_ANY}::test_counts_known_by_their_numbers_bound_every_decision_tree",),
@@ -21,7 +21,7 @@ COMPOSITION = (
     Fault(
         name="numbers-above-the-last-are-forgotten",
         harm="What a release reveals outright is left out of every composition with others.",
-        file="accounting/dots.py",
+        file="accounting/composition.py",
         old="float(deltas[-1]) * (1 + PRIVACY_LOSS)",
         new="0.0",
         tests=(f"{_ANY}::test_stated_guarantees_compose_as_the_worst_releases",),
@@ -29,7 +29,7 @@ COMPOSITION = (
     Fault(
         name="what-a-curve-never-falls-below-is-taken-off",
         harm="A release known by its numbers is accounted without what it always reveals.",
-        file="accounting/dots.py",
+        file="accounting/composition.py",
         old="deltas = np.minimum.accumulate(deltas)",
         new="deltas = deltas - deltas.min()",
         tests=(f"{_ANY}::test_stated_guarantees_compose_as_the_worst_releases",),
@@ -61,7 +61,7 @@ COMPOSITION = (
     Fault(
         name="a-stated-guarantee-without-its-delta",
         harm="What was spent elsewhere counts without its delta.",
-        file="accounting/stated_curve.py",
+        file="accounting/closed_form_curves.py",
         old="(self.stated_delta + (1 - self.stated_delta) * response)",
         new="response",
         tests=(f"{_ANY}::test_stated_guarantees_compose_as_the_worst_releases",),
@@ -69,7 +69,7 @@ COMPOSITION = (
     Fault(
         name="moments-without-what-is-revealed",
         harm="Where noise is chosen by results, what is revealed outright is not counted.",
-        file="accounting/moments.py",
+        file="accounting/composition.py",
         old="revealed += times * share",
         new="revealed += 0.0",
         tests=(f"{_MOMENTS}::test_no_choice_by_results_beats_the_bound",),
@@ -77,7 +77,7 @@ COMPOSITION = (
     Fault(
         name="moments-of-one-release-each",
         harm="Where noise is chosen by results, equal releases count once.",
-        file="accounting/moments.py",
+        file="accounting/composition.py",
         old="log_moment += times * moment",
         new="log_moment += moment",
         tests=(f"{_MOMENTS}::test_the_numbers_of_releases_that_fit_are_those_of_the_page",),
@@ -85,7 +85,7 @@ COMPOSITION = (
     Fault(
         name="moments-traded-for-what-is-revealed",
         harm="Whoever reveals where little is known, and adds to the loss where much is, spends more than the limit.",
-        file="accounting/moments.py",
+        file="accounting/composition.py",
         old="max(revealed / _REVEALED, tail / (1 - _REVEALED))",
         new="revealed + tail",
         tests=(f"{_MOMENTS}::test_no_choice_by_results_beats_the_bound",),
@@ -136,7 +136,7 @@ BUDGET = (
     Fault(
         name="entered-after-the-noise",
         harm="A release that is stopped after its noise was drawn is not accounted for.",
-        file="engines/people.py",
+        file="data/people.py",
         old="            before()\n            return protocol.sample_tally(counts)",
         new="            tally = protocol.sample_tally(counts)\n            before()\n            return tally",
         tests=(f"{_RELEASE}::test_a_failure_while_noise_is_drawn_counts_as_spent",),
@@ -144,7 +144,7 @@ BUDGET = (
     Fault(
         name="entered-after-the-noise-of-any-value",
         harm="The same where any value is possible.",
-        file="engines/people.py",
+        file="data/people.py",
         old="        before()\n        seen, done = [], 0\n",
         new="        seen, done = [], 0\n",
         tests=(
@@ -155,7 +155,7 @@ BUDGET = (
     Fault(
         name="messages-are-not-entered",
         harm="A release whose messages are really made is not accounted for.",
-        file="engines/people.py",
+        file="data/people.py",
         old="        before()\n        return self._engine.tally(protocol, self._encoder)",
         new="        return self._engine.tally(protocol, self._encoder)",
         tests=(f"{_RELEASE}::test_a_release_is_entered_and_says_so",),
@@ -163,7 +163,7 @@ BUDGET = (
     Fault(
         name="entered-before-values-are-looked-up",
         harm="A release that fails before any noise is drawn spends the budget.",
-        file="engines/people.py",
+        file="data/people.py",
         old="            counts = self._dense(self._encoder)\n            before()\n",
         new="            before()\n            counts = self._dense(self._encoder)\n",
         tests=(f"{_RELEASE}::test_a_failure_before_noise_is_drawn_spends_nothing",),
@@ -211,7 +211,7 @@ BUDGET = (
     Fault(
         name="what-is-left-is-that-of-one-kind",
         harm="A figure of what is left goes over the limit if it is spent elsewhere.",
-        file="ledger/standing.py",
+        file="ledger/budget.py",
         old="left_epsilon=largest_guarantee(",
         new="left_epsilon=largest_histogram(",
         tests=(f"{_LEDGER}::test_what_is_left_fits_whatever_the_kind",),
@@ -275,7 +275,7 @@ BUDGET = (
     Fault(
         name="nobody-is-told-that-a-stopped-release-counts",
         harm="Who interrupts a release takes its privacy for unspent.",
-        file="ledger/spending.py",
+        file="ledger/ledger.py",
         old="if error is not None and self._ledger is not None and self._number:",
         new="if False:",
         tests=(f"{_RELEASE}::test_a_failure_while_noise_is_drawn_counts_as_spent",),
@@ -283,7 +283,7 @@ BUDGET = (
     Fault(
         name="where-a-ledger-is-goes-public",
         harm="A published release names a file of whoever made it.",
-        file="jobs/private_histogram.py",
+        file="release/private_histogram.py",
         old='_UNSAID = ("data", "domain", "master", "ledger", "progress")',
         new='_UNSAID = ("data", "domain", "master", "progress")',
         tests=(f"{_RELEASE}::test_a_release_is_entered_and_says_so",),

@@ -147,7 +147,7 @@ FAULTS = (
     Fault(
         name="noise-clusters-skip-the-first-value",
         harm="The first value gets no noise: who holds it is seen.",
-        file="noise/clusters.py",
+        file="noise/compound_poisson.py",
         old="rng.integers(0, self.bins, size=number)",
         new="rng.integers(min(1, self.bins - 1), self.bins, size=number)",
         tests=(_ONE,),
@@ -155,7 +155,7 @@ FAULTS = (
     Fault(
         name="noise-clusters-for-one-value-less",
         harm="Everybody makes the noise of one value too few.",
-        file="noise/clusters.py",
+        file="noise/compound_poisson.py",
         old="Fraction(self.law.rate) * self.bins / self.users",
         new="Fraction(self.law.rate) * (self.bins - 1) / self.users",
         tests=(_ONE,),
@@ -163,7 +163,7 @@ FAULTS = (
     Fault(
         name="one-person-makes-no-clusters",
         harm="A person who sends by themselves, as deployed, makes no noise, while a simulation of many does.",
-        file="noise/clusters.py",
+        file="noise/compound_poisson.py",
         old="number = int(self._table.sample(people * self._parts, rng=rng).sum())",
         new="number = int(self._table.sample(people * self._parts, rng=rng).sum()) if people > 1 else 0",
         tests=(_ONE,),
@@ -195,7 +195,7 @@ FAULTS = (
     Fault(
         name="ties-decided-by-the-first-bits",
         harm="A draw on the edge of the table is rounded, so that probabilities are off where delta is very small.",
-        file="noise/inversion.py",
+        file="noise/distribution.py",
         old="for i in np.flatnonzero(tied):",
         new="for i in np.flatnonzero(tied)[:0]:",
         tests=(f"{_INVERSION}::test_inversion_reads_further_bits_on_a_tie",),
@@ -203,7 +203,7 @@ FAULTS = (
     Fault(
         name="table-without-its-last-value",
         harm="The largest noise is never drawn, though it is accounted.",
-        file="noise/inversion.py",
+        file="noise/distribution.py",
         old="        total = sum(weights)\n",
         new="        weights = weights[:-1] if len(weights) > 1 else weights\n        total = sum(weights)\n",
         tests=(f"{_INVERSION}::test_inversion_reads_further_bits_on_a_tie",),
@@ -211,7 +211,7 @@ FAULTS = (
     Fault(
         name="tail-above-one-too-few",
         harm="Tails leave out one value: bounds on errors, thresholds and delta are too small.",
-        file="noise/law.py",
+        file="noise/distribution.py",
         old="self._reverse_cumulative[max(k + 1 - self.first, 0)]",
         new="self._reverse_cumulative[min(max(k + 2 - self.first, 0), self.log_pmf.size - 1)]",
         tests=(f"{_BINOMIAL}::test_tail_bounds_are_upper_bounds_and_complement",),

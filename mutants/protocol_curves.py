@@ -13,7 +13,7 @@ FAULTS = (
     Fault(
         name="shares-tell-too-little",
         harm="What shares tell beyond their sum is counted for one of two datasets only.",
-        file="accounting/split_and_mix_curve.py",
+        file="accounting/closed_form_curves.py",
         old="told = (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * 2.0**-self.security_bits",
         new="told = 2.0**-self.security_bits",
         tests=("tests/protocols/test_planted_faults.py::test_what_shares_tell_counts_for_both_sides",),
@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         name="sparse-curve-without-lone-messages",
         harm="Only the pairs are accounted, and what the lone messages tell is forgotten.",
-        file="protocols/shuffled/sparse/laws.py",
+        file="protocols/shuffled/sparse_noise.py",
         old="moved_bins(self.pairs, self.lone, values",
         new="moved_bins(self.pairs, values",
         tests=(f"{_SPARSE}::test_privacy_matches_enumeration_of_messages_in_fractions",),
@@ -61,7 +61,7 @@ FAULTS = (
     Fault(
         name="sparse-curve-without-pairs",
         harm="Only the lone messages are accounted, and what the pairs tell is forgotten.",
-        file="protocols/shuffled/sparse/laws.py",
+        file="protocols/shuffled/sparse_noise.py",
         old="moved_bins(self.pairs, self.lone, values",
         new="moved_bins(self.lone, values",
         tests=(f"{_SPARSE}::test_privacy_matches_enumeration_of_messages_in_fractions",),
@@ -125,7 +125,7 @@ FAULTS = (
     Fault(
         name="smoothness-in-one-direction",
         harm="A law is called smooth because of shifts up, while shifts down tell more.",
-        file="accounting/smoothness.py",
+        file="accounting/theorems.py",
         old="for sign in (1, -1)",
         new="for sign in (1,)",
         tests=(f"{_SMOOTH}::test_smoothness_matches_its_definition_in_fractions",),

@@ -2,7 +2,7 @@
 
 from mutants.fault import Fault
 
-_PATH = "tests/pipeline/test_message_path.py"
+_PATH = "tests/histogram/test_message_path.py"
 _ONE = "tests/protocols/test_one_person.py"
 _CONTRACT = "tests/protocols/test_contract.py"
 _LOCAL = "tests/protocols/local/test_local.py"
@@ -11,7 +11,7 @@ _DUMMY = "tests/protocols/shuffled/test_dummy_histogram.py"
 _PRIVATE = "tests/protocols/shuffled/test_private_coin.py"
 _PUBLIC = "tests/protocols/shuffled/test_public_coin.py"
 _REAL = "tests/protocols/sums/test_real_sum.py"
-_FINITE = "tests/verification/exact/test_finite.py"
+_FINITE = "tests/paper/test_finite.py"
 
 FAULTS = (
     Fault(
@@ -142,7 +142,7 @@ FAULTS = (
     Fault(
         name="parities-are-uniform-but-for-zero",
         harm="A noise message never has an element that real ones have: it is told apart.",
-        file="protocols/shuffled/private_coin/histogram.py",
+        file="protocols/shuffled/private_coin.py",
         old="words = rng.integers(0, 1 << self.bits_per_element",
         new="words = rng.integers(1, 1 << self.bits_per_element",
         tests=(f"{_PRIVATE}::test_one_persons_messages_follow_the_randomizers_law",),
@@ -150,7 +150,7 @@ FAULTS = (
     Fault(
         name="one-noise-message-fewer",
         harm="Everybody hides among fewer noise messages than were calibrated.",
-        file="protocols/shuffled/private_coin/histogram.py",
+        file="protocols/shuffled/private_coin.py",
         old="size = people.size * (1 + self.noise_messages), self.elements",
         new="size = people.size * self.noise_messages, self.elements",
         tests=(f"{_PRIVATE}::test_one_persons_messages_follow_the_randomizers_law",),
@@ -158,7 +158,7 @@ FAULTS = (
     Fault(
         name="only-the-first-parity-is-moved",
         harm="The elements of a real message are those of the value in one place only: the message is not of its law.",
-        file="protocols/shuffled/private_coin/histogram.py",
+        file="protocols/shuffled/private_coin.py",
         old="        real ^= (np.bitwise_count(real & vectors) & 1)",
         new="        real = real[:, :1]\n        real ^= (np.bitwise_count(real & vectors) & 1)",
         tests=(f"{_PRIVATE}::test_joint_law_of_the_whole_tally_matches_enumeration[by_messages]",),
@@ -166,7 +166,7 @@ FAULTS = (
     Fault(
         name="one-person-sends-no-lone-message",
         harm="Who sends by themselves, as deployed, makes nothing that hides a small count.",
-        file="protocols/shuffled/sparse/histogram.py",
+        file="protocols/shuffled/sparse.py",
         old="        kind = np.min_scalar_type(2 * self.bins - 1)\n",
         new="        lone = lone if people.size > 1 else lone[:0]\n"
         "        kind = np.min_scalar_type(2 * self.bins - 1)\n",
@@ -175,7 +175,7 @@ FAULTS = (
     Fault(
         name="pairs-without-their-second-half",
         harm="The two kinds of messages of a value tell its true count, up to the lone ones.",
-        file="protocols/shuffled/sparse/histogram.py",
+        file="protocols/shuffled/sparse.py",
         old="((people.ravel(), 0), (pairs, 0), (pairs, 1), (lone, 1))",
         new="((people.ravel(), 0), (pairs, 0), (pairs[1:], 1), (lone, 1))",
         tests=(f"{_ONE}::test_messages_of_one_person_have_their_law[sparse]",),
@@ -183,7 +183,7 @@ FAULTS = (
     Fault(
         name="drawn-pairs-for-each-kind-apart",
         harm="A drawn tally is of another law than that of messages: its noise is not the accounted one.",
-        file="protocols/shuffled/sparse/histogram.py",
+        file="protocols/shuffled/sparse.py",
         old="np.column_stack([truth.counts + pairs, pairs + lone])",
         new="np.column_stack([truth.counts + pairs, self.pairs.sample(len(truth), rng=rng) + lone])",
         tests=("tests/protocols/shuffled/test_sparse_histogram.py::test_sample_tally_follows_the_same_law",),

@@ -118,7 +118,7 @@ FAULTS = (
     Fault(
         name="bits-from-a-fixed-seed",
         harm="The noise on everybody's bit is the same in every sum, and known to all.",
-        file="protocols/sums/bits.py",
+        file="protocols/sums/binary_sum.py",
         old="return self._send(bits, generator(rng))",
         new="return self._send(bits, np.random.default_rng(7))",
         tests=(f"{_RANDOMNESS}::test_runs_differ_without_a_generator_and_agree_with_a_seed",),
@@ -150,7 +150,7 @@ FAULTS = (
     Fault(
         name="drawn-lone-messages-from-a-fixed-seed",
         harm="The noise that hides a small count is the same in every release of SparseHistogram, and known to all.",
-        file="protocols/shuffled/sparse/histogram.py",
+        file="protocols/shuffled/sparse.py",
         old="lone = self.lone.sample(len(truth), rng=rng)",
         new="lone = self.lone.sample(len(truth), rng=np.random.default_rng(7))",
         tests=("tests/test_unseeded.py::test_every_number_of_an_unseeded_draw_varies[sparse]",),
@@ -158,7 +158,7 @@ FAULTS = (
     Fault(
         name="curators-noise-from-a-fixed-seed",
         harm="A curator publishes the true counts plus known numbers.",
-        file="protocols/central/laplace_histogram.py",
+        file="protocols/central.py",
         old="self.noise.sample(len(truth), rng=rng)",
         new="self.noise.sample(len(truth), rng=np.random.default_rng(7))",
         tests=(f"{_CONTRACT}::test_unseeded_draws_differ[laplace]",),
@@ -166,7 +166,7 @@ FAULTS = (
     Fault(
         name="shuffle-from-a-fixed-seed",
         harm="The order of the shuffled messages is known: everybody's messages can be put back beside their names.",
-        file="pipeline/shuffler.py",
+        file="histogram/shuffle.py",
         old="concatenate(messages), generator(rng)",
         new="concatenate(messages), np.random.default_rng(7)",
         tests=("tests/test_unseeded.py::test_two_shuffles_differ",),
@@ -192,7 +192,7 @@ FAULTS = (
     Fault(
         name="rows-chosen-from-a-fixed-seed",
         harm="Which of a person's rows counts can be foreseen, so that a row is put where it surely counts.",
-        file="engines/in_process.py",
+        file="data/duckdb.py",
         old="rng = generator(self._rng)",
         new="rng = np.random.default_rng(7)",
         tests=("tests/test_unseeded.py::test_the_row_of_a_person_is_chosen_anew",),

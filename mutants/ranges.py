@@ -2,9 +2,9 @@
 
 from mutants.fault import Fault
 
-_TREE = "tests/reading/test_tree.py"
+_TREE = "tests/estimators/test_tree.py"
 _RANGES = "tests/protocols/test_ranges.py"
-_JOBS = "tests/jobs/test_ranges.py"
+_JOBS = "tests/release/test_ranges.py"
 _HOLD = f"{_RANGES}::test_bands_quantiles_and_ranges_hold[shuffler]"
 
 FAULTS = (
@@ -27,7 +27,7 @@ FAULTS = (
     Fault(
         name="ranges-send-other-groups",
         harm="People are counted in the groups of their neighbour.",
-        file="reading/tree.py",
+        file="estimators/tree.py",
         old="leaves[:, None] // np.array(self.widths)",
         new="(leaves[:, None] + 1) // np.array(self.widths)",
         tests=(f"{_TREE}::test_nodes_above_a_leaf_are_those_that_hold_it",),
@@ -35,7 +35,7 @@ FAULTS = (
     Fault(
         name="ranges-forget-how-many-people-there-are",
         harm="The known number of people is not used, and all numbers are off by more than is said.",
-        file="reading/tree.py",
+        file="estimators/tree.py",
         old="agreed = np.array([float(people)])",
         new="agreed = self._sums(upwards[-1])",
         tests=(f"{_TREE}::test_a_fit_is_the_dense_least_squares_solution",),
@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         name="ranges-weigh-the-wrong-way-round",
         harm="The noisier of two numbers has the larger weight, and errors are larger than is said.",
-        file="reading/tree.py",
+        file="estimators/tree.py",
         old="upwards.append(s * y + (1 - s) * self._sums(upwards[-1]))",
         new="upwards.append((1 - s) * y + s * self._sums(upwards[-1]))",
         tests=(f"{_TREE}::test_a_fit_is_the_dense_least_squares_solution",),
@@ -51,7 +51,7 @@ FAULTS = (
     Fault(
         name="ranges-split-what-is-lacking-alike",
         harm="In uneven trees numbers are corrected by other shares than their noise asks for.",
-        file="reading/tree.py",
+        file="estimators/tree.py",
         old="return tuple(s / self._to_children(self._sums(s), s.size) for s in self.variances)",
         new="return tuple(1 / self._to_children(self._sums(np.ones(s.size)), s.size) for s in self.variances)",
         tests=(f"{_TREE}::test_a_fit_is_the_dense_least_squares_solution",),
@@ -59,7 +59,7 @@ FAULTS = (
     Fault(
         name="the-band-holds-at-one-place-only",
         harm="The band is said to hold everywhere at once, and holds at single places.",
-        file="reading/tree_errors.py",
+        file="estimators/tree_counts.py",
         old="    return equal + 2 * ndtr(-high / smallest), high\n",
         new="    return np.full(deviations.size, risk), high\n",
         tests=(f"{_TREE}::test_the_band_is_a_union_over_all_places_and_both_sides",),
@@ -67,7 +67,7 @@ FAULTS = (
     Fault(
         name="both-sides-of-an-interval-have-the-whole-risk",
         harm="Intervals miss the truth twice as often as is said.",
-        file="reading/tree_errors.py",
+        file="estimators/tree_counts.py",
         old="half = np.asarray(risks) / 2",
         new="half = np.asarray(risks)",
         tests=(f"{_TREE}::test_leaves_are_bounded_alone_and_together",),
@@ -75,7 +75,7 @@ FAULTS = (
     Fault(
         name="noise-is-taken-for-normal",
         harm="Tails that are heavier than normal ones are left out of the risk.",
-        file="reading/linear_errors.py",
+        file="estimators/tree.py",
         old="np.log(np.minimum(1.0, normal + 2 * distance))",
         new="np.log(np.minimum(1.0, normal))",
         tests=(f"{_TREE}::test_bounds_hold_for_sums_whose_law_is_known",),
@@ -83,7 +83,7 @@ FAULTS = (
     Fault(
         name="errors-of-uneven-trees-are-those-of-even-ones",
         harm="At the end of the values the errors are taken for smaller than they are.",
-        file="reading/tree_errors.py",
+        file="estimators/tree_counts.py",
         old="(node < size - 1) & (last[level] != regular[level])",
         new="(node < size - 1) & False",
         tests=(f"{_TREE}::test_errors_are_the_combinations_of_noise_that_a_fit_makes",),
@@ -91,7 +91,7 @@ FAULTS = (
     Fault(
         name="all-ranges-have-the-risk-of-one",
         harm="Bounds that are said to hold for all ranges at once hold for a single one.",
-        file="reading/tree_counts.py",
+        file="estimators/tree_counts.py",
         old="risk = beta / ranges if everywhere else beta",
         new="risk = beta",
         tests=(_HOLD,),
@@ -99,7 +99,7 @@ FAULTS = (
     Fault(
         name="the-band-is-cut-from-the-wrong-side",
         harm="The upper end of the band falls below the truth.",
-        file="pipeline/ordered_estimate.py",
+        file="histogram/ordered_estimate.py",
         old="np.minimum.accumulate(high[::-1])[::-1]",
         new="np.minimum.accumulate(high)",
         tests=(_HOLD,),
@@ -107,7 +107,7 @@ FAULTS = (
     Fault(
         name="quantiles-without-an-interval",
         harm="The interval of a quantile ends at its estimate, and misses the truth.",
-        file="pipeline/distribution.py",
+        file="histogram/distribution.py",
         old="high = max(at, self._first(self.low, math.ceil(exact * int(self.high[-1]))))",
         new="high = at",
         tests=(_HOLD,),
@@ -115,7 +115,7 @@ FAULTS = (
     Fault(
         name="missing-values-are-the-largest",
         harm="People without a value are taken for those with the largest one, and quantiles are too large.",
-        file="jobs/ranges.py",
+        file="release/ranges.py",
         old="while ordered > 1 and last and (",
         new="while ordered < 0 and (",
         tests=(f"{_JOBS}::test_missing_and_other_values_belong_to_no_range",),
@@ -123,7 +123,7 @@ FAULTS = (
     Fault(
         name="json-holds-the-usual-quantiles",
         harm="Whoever asked for other quantiles finds the usual ones in the file.",
-        file="jobs/ranges.py",
+        file="release/ranges.py",
         old="estimate = replace(estimate, shares=tuple(shares))",
         new="estimate = replace(estimate)",
         tests=("tests/cli/test_ranges.py::test_files_and_json_hold_the_quantiles_that_are_shown",),
@@ -131,7 +131,7 @@ FAULTS = (
     Fault(
         name="curator-of-ranges-compared-with-single-values",
         harm="The error of a curator's ranges is set beside that of single values: a comparison of unlike things.",
-        file="jobs/release.py",
+        file="release/release.py",
         old="off = self.protocol.range_error(self.estimate.beta)",
         new="off = self.error",
         tests=(f"{_JOBS}::test_a_curator_counts_ranges_too",),
@@ -139,7 +139,7 @@ FAULTS = (
     Fault(
         name="plan-of-ranges-forgets-the-messages",
         harm="A way to count ranges is recommended that sends more messages than are allowed.",
-        file="jobs/range_plan.py",
+        file="release/ranges.py",
         old="_messages(row) <= most)]",
         new="_messages(row) <= math.inf)]",
         tests=(f"{_JOBS}::test_a_plan_recommends_the_smallest_error_of_those_with_few_enough_messages",),

@@ -3,48 +3,50 @@
 from mutants.fault import Fault
 
 _CONTRACT = "tests/protocols/test_contract.py"
-_COVERAGE = "tests/reading/test_coverage.py"
+_COVERAGE = "tests/estimators/test_coverage.py"
 _THEOREMS = "tests/accounting/test_theorems.py"
-_EVERY = "tests/reading/test_every_dataset.py::test_all_intervals_hold_at_once_for_every_dataset"
-_ESTIMATE = "tests/pipeline/test_estimate.py"
+_EVERY = "tests/estimators/test_every_dataset.py::test_all_intervals_hold_at_once_for_every_dataset"
+_ESTIMATE = "tests/histogram/test_estimate.py"
 
 FAULTS = (
     Fault(
         name="values-that-nobody-holds-are-shown",
         harm="Values are shown that nobody holds, and people are taken to hold them.",
-        file="reading/noisy_counts.py",
+        file="estimators/counts.py",
         old="ordered.pick(ordered.counts > self.people)",
         new="ordered.pick(ordered.counts >= self.people)",
-        tests=("tests/reading/test_hidden_values.py::test_a_count_that_an_empty_value_can_have_is_hidden[hist]",),
+        tests=("tests/estimators/test_hidden_values.py::test_a_count_that_an_empty_value_can_have_is_hidden[hist]",),
     ),
     Fault(
         name="sparse-values-that-nobody-holds-are-shown",
         harm="Values are shown that nobody holds, and people are taken to hold them.",
-        file="reading/paired_counts.py",
+        file="estimators/pairs.py",
         old="ordered.pick(ordered.counts[:, 0] > ordered.counts[:, 1])",
         new="ordered.pick(ordered.counts[:, 0] >= ordered.counts[:, 1])",
-        tests=("tests/reading/test_hidden_values.py::test_a_count_that_an_empty_value_can_have_is_hidden[sparse]",),
+        tests=("tests/estimators/test_hidden_values.py::test_a_count_that_an_empty_value_can_have_is_hidden[sparse]",),
     ),
     Fault(
         name="hidden-values-are-shown",
         harm="Values that the analyzer must not show, since nobody may hold them, are in the result.",
-        file="reading/noisy_counts.py",
+        file="estimators/counts.py",
         old="ordered.pick(ordered.counts > self.people)",
         new="ordered",
-        tests=("tests/reading/test_hidden_values.py::test_a_count_that_an_empty_value_can_have_is_hidden[hist]",),
+        tests=("tests/estimators/test_hidden_values.py::test_a_count_that_an_empty_value_can_have_is_hidden[hist]",),
     ),
     Fault(
         name="thresholded-values-one-lower",
         harm="Counts below the accounted threshold are shown.",
-        file="reading/curated_counts.py",
+        file="estimators/counts.py",
         old="ordered.pick(ordered.counts >= self.threshold)",
         new="ordered.pick(ordered.counts >= self.threshold - 1)",
-        tests=("tests/reading/test_hidden_values.py::test_a_count_that_an_empty_value_can_have_is_hidden[stability]",),
+        tests=(
+            "tests/estimators/test_hidden_values.py::test_a_count_that_an_empty_value_can_have_is_hidden[stability]",
+        ),
     ),
     Fault(
         name="order-of-the-data-is-shown",
         harm="Values are listed in the order in which people's rows came, which tells who is where.",
-        file="reading/reading.py",
+        file="estimators/base.py",
         old="order = sorted_order(tally.symbols)",
         new="order = slice(None)",
         tests=(f"{_ESTIMATE}::test_the_order_of_an_estimate_says_nothing_about_the_order_of_the_data",),
@@ -52,7 +54,7 @@ FAULTS = (
     Fault(
         name="intervals-one-too-high",
         harm="Intervals begin one person above where they should, and miss the truth more often than stated.",
-        file="reading/levels.py",
+        file="estimators/levels.py",
         old="return np.asarray(value + math.ceil(offset))",
         new="return np.asarray(value + math.ceil(offset) + 1)",
         tests=(f"{_EVERY}[missing messages-0.5]",),
@@ -60,7 +62,7 @@ FAULTS = (
     Fault(
         name="intervals-one-too-low",
         harm="Intervals end one person below where they should, and miss the truth more often than stated.",
-        file="reading/levels.py",
+        file="estimators/levels.py",
         old="return np.asarray(value + math.floor(offset))",
         new="return np.asarray(value + math.floor(offset) - 1)",
         tests=(f"{_EVERY}[missing messages-0.5]",),
@@ -68,7 +70,7 @@ FAULTS = (
     Fault(
         name="hidden-counts-one-too-small",
         harm="A value that is not shown can have one more person than is said.",
-        file="reading/levels.py",
+        file="estimators/levels.py",
         old="unreported_high=int(min(level.hidden, known.unreported))",
         new="unreported_high=max(0, int(min(level.hidden, known.unreported)) - 1)",
         tests=(f"{_EVERY}[missing messages-0.5]",),
@@ -76,7 +78,7 @@ FAULTS = (
     Fault(
         name="intervals-for-a-third-of-the-values",
         harm="Intervals that should hold for all values at once hold for a third of them.",
-        file="reading/levels.py",
+        file="estimators/levels.py",
         old="return math.floor(math.log1p(-beta) / math.log1p(-risk)",
         new="return math.floor(3 * math.log1p(-beta) / math.log1p(-risk)",
         tests=(f"{_EVERY}[missing messages-0.5]",),
@@ -84,23 +86,23 @@ FAULTS = (
     Fault(
         name="risk-of-one-end-only",
         harm="Intervals spend their risk at either end, twice what is stated.",
-        file="reading/levels.py",
+        file="estimators/levels.py",
         old="risk=min(1.0, risk_below + risk_above))",
         new="risk=min(1.0, max(risk_below, risk_above)))",
-        tests=("tests/reading/test_risks.py::test_a_level_fails_as_rarely_as_it_says",),
+        tests=("tests/estimators/test_risks.py::test_a_level_fails_as_rarely_as_it_says",),
     ),
     Fault(
         name="noise-range-of-one-end-only",
         harm="Intervals of noisy values spend their risk at either end, twice what is stated.",
-        file="reading/levels.py",
+        file="estimators/levels.py",
         old="return least, most, noise.below(int(least)) + noise.above(int(most))",
         new="return least, most, (noise.below(int(least)) + noise.above(int(most))) / 4",
-        tests=("tests/reading/test_risks.py::test_the_range_of_noise_is_left_as_rarely_as_stated",),
+        tests=("tests/estimators/test_risks.py::test_the_range_of_noise_is_left_as_rarely_as_stated",),
     ),
     Fault(
         name="hidden-people-are-no-error",
         harm="A promised error leaves out people whose value is not shown.",
-        file="reading/noisy_counts.py",
+        file="estimators/counts.py",
         old="off_or_hidden = off + self.noise.window.above(most)",
         new="off_or_hidden = off",
         tests=(f"{_COVERAGE}::test_truncated_per_bin_error_is_the_smallest_that_holds",),
@@ -108,7 +110,7 @@ FAULTS = (
     Fault(
         name="errors-of-one-side",
         harm="A promised error leaves out estimates that are too large.",
-        file="reading/noisy_counts.py",
+        file="estimators/counts.py",
         old="return noise.window.below(low) + noise.window.above(high)",
         new="return noise.window.above(high)",
         tests=(f"{_COVERAGE}::test_the_unbiased_bound_is_exact",),
@@ -116,7 +118,7 @@ FAULTS = (
     Fault(
         name="risk-of-one-value-for-all",
         harm="An error that is promised for all values at once holds for one of them.",
-        file="reading/risk.py",
+        file="estimators/base.py",
         old="none = sum(count * math.log1p(-probability) for probability, count in at_risk)",
         new="none = sum(math.log1p(-probability) for probability, count in at_risk)",
         tests=(f"{_COVERAGE}::test_the_unbiased_bound_is_exact",),
@@ -124,7 +126,7 @@ FAULTS = (
     Fault(
         name="chance-supports-of-one-side",
         harm="A promised error of the private coin protocol leaves out estimates that are too small.",
-        file="reading/chance_supports.py",
+        file="estimators/supports.py",
         old="            + block.at_most.window.below(math.ceil(block.at_fewest.mean - reach))\n",
         new="",
         tests=(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from mutants.fault import Fault
 
-_SETS = "tests/pipeline/test_sets.py"
+_SETS = "tests/histogram/test_sets.py"
 _PROTOCOLS = "tests/protocols/test_several_values.py"
 
 FAULTS = (
     Fault(
         name="one-filler-for-everything-that-is-missing",
         harm="A person without values is counted several times in one bin, which then moves by more than one.",
-        file="pipeline/sets.py",
+        file="histogram/inputs.py",
         old="whole[empty] = (bins - fillers + np.cumsum(empty, axis=1) - 1)[empty]",
         new="whole[empty] = bins - fillers",
         tests=(f"{_SETS}::test_everybody_holds_the_same_number_of_different_bins",),
@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         name="a-value-that-is-named-twice-counts-twice",
         harm="A person moves one bin by two, and the promise does not hold for them.",
-        file="pipeline/sets.py",
+        file="histogram/inputs.py",
         old="if (ordered[:, 1:] == ordered[:, :-1]).any():",
         new="if False:",
         tests=(f"{_SETS}::test_other_rows_are_refused",),
@@ -27,7 +27,7 @@ FAULTS = (
     Fault(
         name="people-name-fillers-themselves",
         harm="A value of a client can be a filler, which then counts a person twice.",
-        file="pipeline/sets.py",
+        file="histogram/inputs.py",
         old="rows = _rows(values, real=bins - fillers, each=each)",
         new="rows = _rows(values, real=bins, each=each)",
         tests=(f"{_SETS}::test_other_rows_are_refused",),
@@ -35,7 +35,7 @@ FAULTS = (
     Fault(
         name="missing-values-are-not-filled-up",
         harm="The number of messages tells how many values a person holds.",
-        file="pipeline/sets.py",
+        file="histogram/inputs.py",
         old="if not fillers and missing.any():",
         new="if missing.any() and fillers < 0:",
         tests=(f"{_SETS}::test_without_fillers_everybody_holds_all",),
@@ -67,7 +67,7 @@ FAULTS = (
     Fault(
         name="sparse-curve-forgets-several-values",
         harm="Our protocol says that it protects sets like single values.",
-        file="protocols/shuffled/sparse/histogram.py",
+        file="protocols/shuffled/sparse.py",
         old="return honest.curve(values=self.values_per_person, resolution=search.resolution)",
         new="return honest.curve(resolution=search.resolution)",
         tests=(f"{_PROTOCOLS}::test_more_values_need_more_noise",),
@@ -75,7 +75,7 @@ FAULTS = (
     Fault(
         name="curator-curve-forgets-several-values",
         harm="A curator says that sets are protected like single values.",
-        file="protocols/central/laplace_histogram.py",
+        file="protocols/central.py",
         old="return moved_bins(self.noise, values=self.values_per_person)",
         new="return moved_bins(self.noise)",
         tests=(f"{_PROTOCOLS}::test_more_values_need_more_noise",),
@@ -91,7 +91,7 @@ FAULTS = (
     Fault(
         name="large-bins-counted-for-one-value-each",
         harm="Bounds on what is hidden forget that people who hold several values fill more bins.",
-        file="reading/noisy_counts.py",
+        file="estimators/counts.py",
         old="return self.people * self.values_per_person",
         new="return self.people",
         tests=(f"{_PROTOCOLS}::test_many_more_values_than_people_can_be_held",),
@@ -99,17 +99,17 @@ FAULTS = (
     Fault(
         name="consistent-counts-leave-their-intervals",
         harm="An adjusted estimate lies outside of the interval that is shown beside it.",
-        file="pipeline/consistent.py",
+        file="histogram/estimate.py",
         old="return np.clip(counts - shift, low, high)",
         new="return np.maximum(counts - shift, 0)",
-        tests=("tests/pipeline/test_consistent.py::test_it_is_a_projection",),
+        tests=("tests/histogram/test_consistent.py::test_it_is_a_projection",),
     ),
     Fault(
         name="adjusted-without-a-word",
         harm="A reader takes adjusted estimates for unbiased ones.",
-        file="pipeline/estimate.py",
+        file="histogram/estimate.py",
         old="if self.adjusted:",
         new="if False:",
-        tests=("tests/pipeline/test_consistent.py::test_its_use_is_stated",),
+        tests=("tests/histogram/test_consistent.py::test_its_use_is_stated",),
     ),
 )

@@ -2,18 +2,18 @@
 
 from mutants.fault import Fault
 
-_AT = "tests/collection/shuffler"
+_AT = "tests/collect/shuffler"
 _REPORTS, _BATCHES, _CHAIN = f"{_AT}/test_reports.py", f"{_AT}/test_batches.py", f"{_AT}/test_chain.py"
 _ADMISSION, _PUBLIC, _STARTING = f"{_AT}/test_admission.py", f"{_AT}/test_public.py", f"{_AT}/test_starting.py"
-_PULLING, _SERVING = "tests/collection/service/test_pulling.py", "tests/collection/service/test_serving.py"
-_LIMITS, _TOKENS = "tests/collection/service/test_limits.py", "tests/collection/service/test_tokens.py"
-_PROBLEMS = "tests/collection/service/test_problems.py"
+_PULLING, _SERVING = "tests/collect/server/test_pulling.py", "tests/collect/server/test_serving.py"
+_LIMITS, _TOKENS = "tests/collect/server/test_limits.py", "tests/collect/server/test_tokens.py"
+_PROBLEMS = "tests/collect/server/test_problems.py"
 
 FAULTS = (
     Fault(
         name="acknowledged-before-it-is-stored",
         harm="A person is told that the answer counts, and it is lost when the machine stops.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old="        outcome = await self._commits.add(_arrival(served.task, opened, spent))\n",
         new="        import asyncio\n\n"
         "        self._later = asyncio.ensure_future(self._commits.add(_arrival(served.task, opened, spent)))\n"
@@ -23,7 +23,7 @@ FAULTS = (
     Fault(
         name="a-failed-commit-is-acknowledged",
         harm="While the disk is full everybody is told that the answer counts.",
-        file="collection/shuffler/group_commit.py",
+        file="collect/shuffler/ingest.py",
         old="waiting.set_exception(Refused(Reason.UNAVAILABLE))",
         new="waiting.set_result(Outcome.STORED)",
         tests=(_REPORTS,),
@@ -31,7 +31,7 @@ FAULTS = (
     Fault(
         name="a-batch-of-one-person-less",
         harm="A batch has less noise than was promised.",
-        file="collection/stores/report_store.py",
+        file="collect/store/reports.py",
         old="            return batching.close(transaction, task, users)",
         new="            return batching.close(transaction, task, users - 1)",
         tests=(_BATCHES,),
@@ -39,7 +39,7 @@ FAULTS = (
     Fault(
         name="what-is-left-is-handed-on-when-the-task-closes",
         harm="The last few people of a task are handed on in a batch that is too small to hide them.",
-        file="collection/stores/report_store.py",
+        file="collect/store/reports.py",
         old="batching.close(transaction, task, left, state=DROPPED)",
         new="batching.close(transaction, task, left)",
         tests=(_BATCHES,),
@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         name="batches-keep-their-order",
         harm="Messages of one person stay together, and the analyzer sees whose they are.",
-        file="collection/shuffler/closing.py",
+        file="collect/shuffler/worker.py",
         old="blocks = until(stopping, mixed.blocks())",
         new="blocks = until(stopping, self._store.onions(batch_id))",
         tests=(_BATCHES,),
@@ -55,7 +55,7 @@ FAULTS = (
     Fault(
         name="blocks-of-a-batch-are-mixed-by-themselves",
         harm="A person hides only among those whose reports were read from the disk at the same time.",
-        file="collection/shuffler/closing.py",
+        file="collect/shuffler/worker.py",
         old="            blocks = until(stopping, mixed.blocks())\n",
         new="            width, parts = self._task.onion_length(0), []\n"
         "            for block in self._store.onions(batch_id):\n"
@@ -67,7 +67,7 @@ FAULTS = (
     Fault(
         name="a-later-shuffler-keeps-the-order",
         harm="Of two shufflers the second adds nothing: the first one and the analyzer together see who sent what.",
-        file="collection/shuffler/relay.py",
+        file="collect/shuffler/worker.py",
         old="until(stopping, mixed.blocks()), counted)",
         new="until(stopping, [mixed.onions.tobytes()]), counted)",
         tests=(_CHAIN,),
@@ -75,7 +75,7 @@ FAULTS = (
     Fault(
         name="layers-are-not-bound-to-their-place",
         harm="The second shuffler opens layers that are meant for another place in the chain.",
-        file="collection/shuffler/relay.py",
+        file="collect/shuffler/worker.py",
         old="        self._layer = layer_of(served.task, served.key)\n",
         new="        self._layer = layer_of(served.task, served.key)\n"
         '        object.__setattr__(self._layer, "position", self._position + 1)\n',
@@ -84,7 +84,7 @@ FAULTS = (
     Fault(
         name="acknowledged-upstream-before-it-is-kept",
         harm="A batch is deleted at one shuffler before the next has it: everybody in it is lost.",
-        file="collection/shuffler/relay.py",
+        file="collect/shuffler/worker.py",
         old="            if not self._store.has_batch(batch.batch_id):\n"
         "                self._take(batch, stopping)\n"
         "            self._upstream.acknowledge(self._task, batch.batch_id)\n",
@@ -99,7 +99,7 @@ FAULTS = (
     Fault(
         name="never-acknowledged-upstream",
         harm="The first shuffler keeps ciphertexts that it should have deleted.",
-        file="collection/shuffler/relay.py",
+        file="collect/shuffler/worker.py",
         old="            self._upstream.acknowledge(self._task, batch.batch_id)\n",
         new="",
         tests=(_CHAIN,),
@@ -107,7 +107,7 @@ FAULTS = (
     Fault(
         name="batches-for-anybody",
         harm="Whoever asks gets the mixed messages.",
-        file="collection/shuffler/endpoints.py",
+        file="collect/shuffler/app.py",
         old="            raise Refused(Reason.NO_TOKEN)\n",
         new="            pass\n",
         tests=(_BATCHES,),
@@ -115,7 +115,7 @@ FAULTS = (
     Fault(
         name="batches-to-be-deleted-by-anybody",
         harm="Whoever asks can delete a batch before the next hop has it.",
-        file="collection/shuffler/endpoints.py",
+        file="collect/shuffler/app.py",
         old="        self._check_next_hop(request)\n        batch_id = _batch_id(request)\n",
         new="        batch_id = _batch_id(request)\n",
         tests=(_BATCHES,),
@@ -123,7 +123,7 @@ FAULTS = (
     Fault(
         name="no-token-is-a-token",
         harm="Where the hash of nothing is configured by mistake, everybody gets the batches.",
-        file="collection/service/tokens.py",
+        file="collect/server/auth.py",
         old="return token is not None and any(matches)",
         new="return any(matches)",
         tests=(_TOKENS,),
@@ -131,7 +131,7 @@ FAULTS = (
     Fault(
         name="any-scheme-is-a-token",
         harm="A password of another kind is taken for the token.",
-        file="collection/service/tokens.py",
+        file="collect/server/auth.py",
         old="authorization[: len(_SCHEME)].lower() != _SCHEME",
         new="len(authorization) < len(_SCHEME)",
         tests=(_TOKENS,),
@@ -139,7 +139,7 @@ FAULTS = (
     Fault(
         name="an-acknowledged-batch-stays",
         harm="Ciphertexts that the next hop has are kept for whoever steals the disk.",
-        file="collection/shuffler/endpoints.py",
+        file="collect/shuffler/app.py",
         old="            await run_in_threadpool(self._store.acknowledge, batch_id)\n",
         new="            pass\n",
         tests=(_BATCHES,),
@@ -147,7 +147,7 @@ FAULTS = (
     Fault(
         name="reports-sent-again-count-again",
         harm="Whoever sends the same answer twice counts twice, and spends privacy twice.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old="        report_id=opened.report_id,\n        digest=opened.digest,\n",
         new="        report_id=__import__('os').urandom(16),\n        digest=opened.digest,\n",
         tests=(_REPORTS,),
@@ -155,7 +155,7 @@ FAULTS = (
     Fault(
         name="other-bytes-of-the-same-id-are-taken",
         harm="Whoever draws again under the same id is told that the second answer counts.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old="    Outcome.OTHER_BYTES: Reason.OTHER_BYTES,\n",
         new="",
         tests=(_REPORTS,),
@@ -163,7 +163,7 @@ FAULTS = (
     Fault(
         name="clocks-are-ignored",
         harm="Reports recorded or made for another time are taken.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old="        check_time(served.task, opened.time, now=self._clock())\n",
         new="",
         tests=(_REPORTS,),
@@ -171,7 +171,7 @@ FAULTS = (
     Fault(
         name="any-time-ahead-is-taken",
         harm="Reports whose time is years ahead are taken.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old=" or time > now + task.time_precision:",
         new=":",
         tests=(_REPORTS,),
@@ -179,7 +179,7 @@ FAULTS = (
     Fault(
         name="the-first-step-of-a-task-is-refused",
         harm="People who answer as soon as a task opens are refused.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old="first = task.opens.timestamp() // task.time_precision * task.time_precision",
         new="first = task.opens.timestamp()",
         tests=(_REPORTS,),
@@ -187,7 +187,7 @@ FAULTS = (
     Fault(
         name="a-closed-task-takes-reports",
         harm="People answer after the end that they were told, and nobody counts them.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old="            raise Refused(Reason.CLOSED)\n",
         new="            pass\n",
         tests=(_REPORTS,),
@@ -195,7 +195,7 @@ FAULTS = (
     Fault(
         name="a-task-opens-early",
         harm="Reports are taken before the task opens.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old="            raise Refused(Reason.NOT_YET_OPEN)\n",
         new="            pass\n",
         tests=(_REPORTS,),
@@ -203,7 +203,7 @@ FAULTS = (
     Fault(
         name="tokens-are-spent-by-nobody",
         harm="One token admits any number of forged reports.",
-        file="collection/shuffler/ingestion.py",
+        file="collect/shuffler/ingest.py",
         old="        admission_hash=spent,\n",
         new="        admission_hash=None,\n",
         tests=(_ADMISSION,),
@@ -211,7 +211,7 @@ FAULTS = (
     Fault(
         name="admission-is-not-asked-for",
         harm="Whoever does not know the secret is let in, and can fill a batch around one person.",
-        file="collection/shuffler/admission.py",
+        file="collect/shuffler/settings.py",
         old="        if token not in self.secret:\n",
         new="        if token is not None and token not in self.secret:\n",
         tests=(_ADMISSION,),
@@ -219,7 +219,7 @@ FAULTS = (
     Fault(
         name="bodies-are-read-whatever-their-length",
         harm="A single request fills the memory of the server, and nobody else is served.",
-        file="collection/service/limits.py",
+        file="collect/server/http.py",
         old="                if size > most:\n",
         new="                if size > 2**40:\n",
         tests=(_LIMITS,),
@@ -227,7 +227,7 @@ FAULTS = (
     Fault(
         name="any-number-per-second",
         harm="The limit that the operator set does not hold.",
-        file="collection/service/limits.py",
+        file="collect/server/http.py",
         old="        self._left -= 1\n",
         new="        self._left -= 0\n",
         tests=(_LIMITS, f"{_REPORTS}::test_more_per_second_than_allowed_are_refused"),
@@ -235,17 +235,17 @@ FAULTS = (
     Fault(
         name="addresses-are-logged",
         harm="The log says from which addresses reports came, and when.",
-        file="collection/shuffler/endpoints.py",
+        file="collect/shuffler/app.py",
         old="        self._rate.take()\n",
         new="        self._rate.take()\n"
-        "        from shuffledp.collection.service.logs import _write\n\n"
+        "        from shuffledp.collect.server.observability import _write\n\n"
         '        _write({"event": request.client.host if request.client else ""})\n',
         tests=(_PUBLIC,),
     ),
     Fault(
         name="access-logs-are-on",
         harm="The log has a line with the address of everybody who sends a report.",
-        file="collection/service/serving.py",
+        file="collect/server/run.py",
         old="        log_config=None,\n        access_log=False,\n",
         new="        access_log=True,\n",
         tests=(_PUBLIC,),
@@ -253,7 +253,7 @@ FAULTS = (
     Fault(
         name="errors-are-logged-with-their-message",
         harm="Whatever an error speaks of, such as a token or an address, is in the log.",
-        file="collection/service/logs.py",
+        file="collect/server/observability.py",
         old='"error": type(error).__name__}',
         new='"error": repr(error)}',
         tests=(_PUBLIC, _PROBLEMS),
@@ -261,7 +261,7 @@ FAULTS = (
     Fault(
         name="errors-are-answered-with-their-message",
         harm="Whoever provokes an error is told what the server was doing for somebody else.",
-        file="collection/service/problems.py",
+        file="collect/server/http.py",
         old="            await plain_problem(HTTPStatus.INTERNAL_SERVER_ERROR)(scope, receive, send)\n",
         new='            document = {"detail": repr(error)}\n'
         "            await _answer(document, HTTPStatus.INTERNAL_SERVER_ERROR, None)(scope, receive, send)\n",
@@ -270,7 +270,7 @@ FAULTS = (
     Fault(
         name="a-batch-that-ends-early-is-whole",
         harm="Messages that were lost on the way are missing in the release, and so is their noise.",
-        file="collection/service/pulling.py",
+        file="collect/server/pull.py",
         old="    if left:\n",
         new="    if left < 0:\n",
         tests=(_PULLING,),
@@ -278,7 +278,7 @@ FAULTS = (
     Fault(
         name="any-batch-is-the-one-asked-for",
         harm="A batch of another task or for another place is counted.",
-        file="collection/service/pulling.py",
+        file="collect/server/pull.py",
         old="    if (head.task_id, head.batch_id, head.position) != (task.id, batch_id, position):\n",
         new="    if False:\n",
         tests=(_PULLING,),
@@ -286,7 +286,7 @@ FAULTS = (
     Fault(
         name="a-batch-without-an-end",
         harm="A hop upstream can fill the disk.",
-        file="collection/service/pulling.py",
+        file="collect/server/pull.py",
         old="    if head.number > task.users * task.most_messages:\n",
         new="    if False:\n",
         tests=(_PULLING,),
@@ -294,7 +294,7 @@ FAULTS = (
     Fault(
         name="a-stop-cancels-requests-under-way",
         harm="People whose report is on its way when a server stops are not served.",
-        file="collection/service/serving.py",
+        file="collect/server/run.py",
         old="        timeout_graceful_shutdown=GRACE,\n",
         new="        timeout_graceful_shutdown=0,\n",
         tests=(_SERVING,),
@@ -302,7 +302,7 @@ FAULTS = (
     Fault(
         name="a-stop-forgets-requests-under-way",
         harm="People whose report is on its way when a server stops get no answer.",
-        file="collection/service/serving.py",
+        file="collect/server/run.py",
         old="        self.should_exit = True\n",
         new="        self.should_exit = self.force_exit = True\n",
         tests=(f"{_AT}/test_command.py",),
@@ -310,7 +310,7 @@ FAULTS = (
     Fault(
         name="a-broken-promise-is-served",
         harm="A shuffler takes part in a collection that gives less privacy than it claims.",
-        file="collection/shuffler/starting.py",
+        file="collect/shuffler/start.py",
         old="                check_served(served.task)\n",
         new="",
         tests=(_STARTING,),
@@ -318,7 +318,7 @@ FAULTS = (
     Fault(
         name="the-analyzers-key-mixes",
         harm="One server mixes and counts, so that it sees who sent what.",
-        file="collection/shuffler/starting.py",
+        file="collect/shuffler/start.py",
         old="        if key.public == task.analyzer.key:\n",
         new="        if False:\n",
         tests=(_STARTING,),
@@ -326,7 +326,7 @@ FAULTS = (
     Fault(
         name="keys-of-two-shufflers-in-one-hand",
         harm="One server holds the keys of both shufflers, of which at least one should be somebody else's.",
-        file="collection/shuffler/starting.py",
+        file="collect/shuffler/start.py",
         old="    if len(found) > 1:\n",
         new="    if False:\n",
         tests=(_STARTING,),
@@ -334,7 +334,7 @@ FAULTS = (
     Fault(
         name="what-was-being-mixed-is-forgotten",
         harm="After a restart a closed batch is not mixed for a long time.",
-        file="collection/shuffler/closing.py",
+        file="collect/shuffler/worker.py",
         old="self._own = set(store.closing(task.id))",
         new="self._own: set[bytes] = set()",
         tests=(_BATCHES,),
@@ -342,7 +342,7 @@ FAULTS = (
     Fault(
         name="refusals-are-lost-at-a-stop",
         harm="The public count of refused reports is too small.",
-        file="collection/shuffler/app.py",
+        file="collect/shuffler/app.py",
         old="            self.refusals.write()\n",
         new="            pass\n",
         tests=(_REPORTS,),
@@ -350,7 +350,7 @@ FAULTS = (
     Fault(
         name="a-later-shuffler-hands-on-what-lacks-noise",
         harm="A batch with one honest person's messages among few others is opened by the analyzer.",
-        file="collection/shuffler/relay.py",
+        file="collect/shuffler/worker.py",
         old="if most_people(task, mixed.number) < task.honest_users:",
         new="if not mixed.number:",
         tests=(f"{_CHAIN}::test_a_batch_with_too_few_messages_goes_no_further",),
@@ -358,7 +358,7 @@ FAULTS = (
     Fault(
         name="padding-counts-as-noise",
         harm="Messages that count for nothing let a short batch of padded reports pass.",
-        file="collection/shuffler/relay.py",
+        file="collect/shuffler/worker.py",
         old="    if task.padded:\n        return number // task.most_messages\n",
         new="",
         tests=(f"{_CHAIN}::test_padded_reports_are_counted_by_their_one_length",),
@@ -366,7 +366,7 @@ FAULTS = (
     Fault(
         name="a-broken-batch-stops-a-later-shuffler",
         harm="One batch that cannot be read stops every later one.",
-        file="collection/shuffler/relay.py",
+        file="collect/shuffler/worker.py",
         old="            self._troubles.fails(batch.batch_id, error, BATCH)\n            return False",
         new="            self._troubles.fails(batch.batch_id, error, BATCH)\n            raise",
         tests=(f"{_CHAIN}::test_a_batch_that_fails_holds_up_no_other",),
@@ -374,7 +374,7 @@ FAULTS = (
     Fault(
         name="a-next-hop-of-one-task-opens-another",
         harm="Whoever counts one task can fetch and delete the batches of another that the same shuffler serves.",
-        file="collection/shuffler/settings.py",
+        file="collect/shuffler/settings.py",
         old="if len({each.next_hop for each in served}) > 1:",
         new="if not served:",
         tests=(f"{_STARTING}::test_a_next_hop_gets_no_batches_of_tasks_that_are_not_its_own",),
@@ -382,7 +382,7 @@ FAULTS = (
     Fault(
         name="one-token-for-several-hops-upstream",
         harm="A shuffler learns the token with which the batches of another are fetched.",
-        file="collection/service/options.py",
+        file="collect/server/run.py",
         old="if len(set(addresses)) > 1:",
         new="if not addresses:",
         tests=(f"{_STARTING}::test_a_token_is_not_shown_to_two_hops_upstream",),

@@ -2,7 +2,7 @@
 
 from mutants.fault import Fault
 
-_TESTS = "tests/collection/stores"
+_TESTS = "tests/collect/store"
 _ARRIVALS = f"{_TESTS}/test_arrivals.py"
 _BATCHES = f"{_TESTS}/test_batches.py"
 _TALLIES = f"{_TESTS}/test_tallies.py"

@@ -2,20 +2,20 @@
 
 from mutants.fault import Fault
 
-_TASKS = "tests/collection/task/"
+_TASKS = "tests/collect/task/"
 _FILES, _PROMISE, _ANSWERS = f"{_TASKS}test_task_files.py", f"{_TASKS}test_promise.py", f"{_TASKS}test_answers.py"
 _MOST, _NUMBER, _EXACT = (
     f"{_TASKS}test_most_messages.py",
     f"{_TASKS}test_number_of_messages.py",
     f"{_TASKS}test_exact.py",
 )
-_VECTORS = "tests/collection/test_vectors.py"
+_VECTORS = "tests/collect/test_vectors.py"
 
 FAULTS = (
     Fault(
         name="a-task-claims-what-it-likes",
         harm="A task with too little noise is answered: people believe a promise that nobody keeps.",
-        file="collection/task/promise.py",
+        file="collect/task/guarantee.py",
         old="    if reached > claimed.delta * (1 + PROMISED_DELTA):",
         new="    if reached > 1.0:",
         tests=(f"{_PROMISE}::test_a_task_that_claims_more_than_it_gives_is_refused",),
@@ -23,7 +23,7 @@ FAULTS = (
     Fault(
         name="what-a-person-allows-is-compared-with-the-claim",
         harm="Somebody who allows less than a task gives answers it all the same.",
-        file="collection/task/promise.py",
+        file="collect/task/guarantee.py",
         old="        if allowed > delta * (1 + PROMISED_DELTA):",
         new="        if claimed.epsilon > 2 * epsilon:",
         tests=(f"{_PROMISE}::test_less_than_somebody_allows_is_refused",),
@@ -31,7 +31,7 @@ FAULTS = (
     Fault(
         name="everybody-is-counted-on",
         harm="A task counts the noise of people who were never promised to be honest.",
-        file="collection/task/parameters.py",
+        file="collect/task/parameters.py",
         old="honest_users=self.honest_users, bins=self.bins",
         new="honest_users=self.users, bins=self.bins",
         tests=(f"{_PROMISE}::test_only_the_honest_people_count",),
@@ -39,7 +39,7 @@ FAULTS = (
     Fault(
         name="a-limit-of-messages-is-free",
         harm="A task cuts the noise off by a small limit of messages, and the privacy is computed as if it did not.",
-        file="collection/task/promise.py",
+        file="collect/task/guarantee.py",
         old="    if redrawn > seldom_enough(claimed.delta):",
         new="    if redrawn > 1.0:",
         tests=(f"{_PROMISE}::test_a_limit_of_messages_that_people_often_exceed_is_refused",),
@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         name="the-chance-of-more-is-that-of-one-person",
         harm="That anybody draws again is taken to be as unlikely as that one person does.",
-        file="protocols/most_messages.py",
+        file="protocols/shuffled_histogram.py",
         old="    return min(1.0, protocol.users * math.exp(",
         new="    return min(1.0, math.exp(",
         tests=(f"{_MOST}::test_the_chance_of_more_is_never_below_the_truth",),
@@ -55,7 +55,7 @@ FAULTS = (
     Fault(
         name="the-limit-is-one-too-small",
         harm="People draw again more often than delta has room for.",
-        file="protocols/most_messages.py",
+        file="protocols/shuffled_histogram.py",
         old="    return max(protocol.values_per_person, math.ceil(least))",
         new="    return max(protocol.values_per_person, math.ceil(least) - 1)",
         tests=(f"{_MOST}::test_the_limit_is_large_enough_and_not_much_larger",),
@@ -63,7 +63,7 @@ FAULTS = (
     Fault(
         name="too-many-messages-are-cut-off",
         harm="Who draws too many leaves some out instead of drawing again: noise is missing, and perhaps the answer.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="        if messages.size <= task.most_messages:",
         new="        messages = messages[: task.most_messages]\n        if messages.size:",
         tests=(f"{_NUMBER}::test_who_draws_too_many_draws_again",),
@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         name="messages-in-the-order-they-were-made",
         harm="The first message of every report is the answer: whoever opens reports can read it.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="for message in shuffle(_padded(task, messages), rng=source)]",
         new="for message in _padded(task, messages)]",
         tests=(f"{_NUMBER}::test_messages_are_in_random_order",),
@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         name="reports-are-not-padded",
         harm="The first shuffler counts a person's messages, and knows so much of the noise that hides the others.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="    missing = task.most_messages - messages.size if task.padded else 0",
         new="    missing = 0",
         tests=(f"{_NUMBER}::test_the_first_shuffler_sees_the_same_number_or_the_same_law",),
@@ -87,7 +87,7 @@ FAULTS = (
     Fault(
         name="padding-comes-last",
         harm="The place of a message tells whether it counts: the number of those that do is seen all the same.",
-        file="collection/client/randomized.py",
+        file="collect/client/client.py",
         old="for message in shuffle(_padded(task, messages), rng=source)]",
         new="for message in _padded(task, shuffle(messages, rng=source))]",
         tests=(f"{_NUMBER}::test_padding_is_mixed_in",),
@@ -95,7 +95,7 @@ FAULTS = (
     Fault(
         name="padding-is-the-last-value",
         harm="What should count for nothing is counted for somebody who does not answer.",
-        file="collection/task/task.py",
+        file="collect/task/task.py",
         old="        return self.alphabet\n\n    @property\n    def symbols",
         new="        return self.alphabet - 1\n\n    @property\n    def symbols",
         tests=(_VECTORS,),
@@ -103,7 +103,7 @@ FAULTS = (
     Fault(
         name="dummies-of-several-at-a-time",
         harm="Reports are not padded though their numbers of messages tell more about the noise than the counts do.",
-        file="collection/task/parameters.py",
+        file="collect/task/parameters.py",
         old="    if law.size_weights != (SIZE_GRID,):",
         new="    if sum(law.size_weights) != SIZE_GRID:",
         tests=(f"{_FILES}::test_dummies_must_come_one_at_a_time", _VECTORS),
@@ -111,7 +111,7 @@ FAULTS = (
     Fault(
         name="dummies-by-coins-are-not-padded",
         harm="Whoever sends all dummies that they can is known to: their noise hides nobody from the first shuffler.",
-        file="collection/task/parameters.py",
+        file="collect/task/parameters.py",
         old="    return _codec(name).padded",
         new='    return _codec(name).padded and name != "dummy"',
         tests=(f"{_NUMBER}::test_which_protocols_are_padded", _VECTORS),
@@ -119,7 +119,7 @@ FAULTS = (
     Fault(
         name="padding-has-no-room",
         harm="Padding is a byte longer than messages, or cannot be written: its number shows, or nobody reports.",
-        file="collection/task/task.py",
+        file="collect/task/task.py",
         old="((self.symbols - 1).bit_length() + 7)",
         new="((self.alphabet - 1).bit_length() + 7)",
         tests=(f"{_FILES}::test_the_width_of_a_message_is_what_the_largest_needs",),
@@ -127,7 +127,7 @@ FAULTS = (
     Fault(
         name="an-unknown-answer-is-an-error",
         harm="Whoever has another answer sends nothing, which tells the shuffler something about it.",
-        file="collection/task/answers.py",
+        file="collect/task/schema.py",
         old="            return self._found.get(str(answer), other)",
         new="            return self._found[str(answer)]",
         equivalent="an answer that fails in any way is counted as (other), in bin_of",
@@ -135,7 +135,7 @@ FAULTS = (
     Fault(
         name="a-strange-answer-fails",
         harm="An answer whose text cannot be had stops the client: that no report comes tells something.",
-        file="collection/task/answers.py",
+        file="collect/task/schema.py",
         old="        except Exception:  #",
         new="        except KeyError:  #",
         tests=(f"{_ANSWERS}::test_places_in_a_list",),
@@ -143,7 +143,7 @@ FAULTS = (
     Fault(
         name="no-answer-is-other",
         harm="People who do not answer are counted among those with another answer.",
-        file="collection/task/answers.py",
+        file="collect/task/schema.py",
         old="            return self.size - 1\n",
         new="            return self.size - 2\n",
         tests=(f"{_ANSWERS}::test_places_in_a_list",),
@@ -151,7 +151,7 @@ FAULTS = (
     Fault(
         name="any-list-of-answers",
         harm="A server can show each person another list under the same task, and so learn who they are.",
-        file="collection/task/answers.py",
+        file="collect/task/schema.py",
         old="        if hashlib.sha256(content).hexdigest() != self.sha256:",
         new="        if not content:",
         tests=(f"{_ANSWERS}::test_another_list_than_the_named_one_is_refused",),
@@ -159,7 +159,7 @@ FAULTS = (
     Fault(
         name="the-id-leaves-out-the-keys",
         harm="Two people who compare the number of their task may have been given different keys.",
-        file="collection/task/task.py",
+        file="collect/task/task.py",
         old="        return _canonical(msgspec.to_builtins(self))",
         new="        plain = msgspec.to_builtins(self)\n        return _canonical({**plain, 'analyzer': None})",
         tests=(f"{_FILES}::test_any_field_changes_the_id",),
@@ -167,7 +167,7 @@ FAULTS = (
     Fault(
         name="the-id-follows-the-order-of-names",
         harm="One task has several numbers: reports of the same people cannot be told to belong together.",
-        file="collection/task/task.py",
+        file="collect/task/task.py",
         old="sort_keys=True, separators",
         new="sort_keys=False, separators",
         tests=(f"{_FILES}::test_the_id_is_the_sha256_of_sorted_names_without_spaces",),
@@ -175,7 +175,7 @@ FAULTS = (
     Fault(
         name="names-may-be-twice",
         harm="Two programs can read two different tasks in one file.",
-        file="collection/task/task.py",
+        file="collect/task/task.py",
         old="    if len(found) != len(pairs):",
         new="    if not found:",
         tests=(_VECTORS, f"{_FILES}::test_files_that_are_no_json"),
@@ -183,7 +183,7 @@ FAULTS = (
     Fault(
         name="one-key-for-all",
         harm="A task whose shuffler holds the analyzer's key too is taken for one with two parties.",
-        file="collection/task/task.py",
+        file="collect/task/task.py",
         old="        if len(set(keys)) != len(keys):",
         new="        if not keys:",
         tests=(f"{_FILES}::test_what_is_wrong_is_said",),
@@ -191,15 +191,15 @@ FAULTS = (
     Fault(
         name="keys-in-two-spellings",
         harm="One key under two spellings passes for two.",
-        file="collection/envelope/hpke.py",
+        file="collect/crypto/hpke.py",
         old=' or int.from_bytes(content, "little") >= _FIELD:',
         new=":",
-        tests=("tests/collection/envelope/test_reports.py::test_nothing_can_be_sealed_to_a_point_of_low_order",),
+        tests=("tests/collect/crypto/test_reports.py::test_nothing_can_be_sealed_to_a_point_of_low_order",),
     ),
     Fault(
         name="fractions-that-are-rounded",
         harm="A parameter is read as another number than the one that others compute the privacy for.",
-        file="collection/task/exact.py",
+        file="collect/task/schema.py",
         old="    if written(number) != text:",
         new="    if number < 0:",
         tests=(f"{_EXACT}::test_any_other_spelling_is_refused",),
@@ -207,7 +207,7 @@ FAULTS = (
     Fault(
         name="the-guarantee-shown-is-the-claim",
         harm="People are shown a promise that the task does not keep.",
-        file="collection/task/words.py",
+        file="explain/task.py",
         old="    except BrokenPromiseError as error:\n        return None, str(error)",
         new="    except BrokenPromiseError:\n        return task.guarantee.delta, None",
         tests=("tests/cli/test_task.py::test_a_broken_promise_is_shown_as_one",),
@@ -223,10 +223,10 @@ FAULTS = (
     Fault(
         name="a-host-has-several-spellings",
         harm="Two people with the same task send their reports to different hosts.",
-        file="collection/task/addresses.py",
+        file="collect/task/schema.py",
         old="return bool(_NAME.fullmatch(host))",
         new="return bool(host)",
-        tests=("tests/collection/task/test_task_files.py",),
+        tests=("tests/collect/task/test_task_files.py",),
     ),
     Fault(
         name="a-host-has-several-spellings-in-browsers",
@@ -239,9 +239,9 @@ FAULTS = (
     Fault(
         name="servers-in-one-hand-are-no-reason-to-warn",
         harm="People believe that two parties would have to work together, where one has all keys.",
-        file="collection/task/words.py",
+        file="explain/task.py",
         old="    if len(hosts) > 1:\n",
         new="    if hosts:\n",
-        tests=("tests/collection/task/test_words.py",),
+        tests=("tests/collect/task/test_words.py",),
     ),
 )

@@ -41,7 +41,7 @@ FAULTS = (
     Fault(
         name="turnout-for-no-risk",
         harm="Messages that few people send by chance one time in ten pass for those of many.",
-        file="accounting/turnout.py",
+        file="accounting/participation.py",
         old="needed = (_TILTS * total + math.log(RISK)) / cumulant(_TILTS)",
         new="needed = (_TILTS * total + math.log(0.9)) / cumulant(_TILTS)",
         tests=("tests/accounting/test_turnout.py",),
@@ -57,7 +57,7 @@ FAULTS = (
     Fault(
         name="reached-guarantee-is-the-promised-one",
         harm="What is left of a guarantee is printed as all of it.",
-        file="protocols/promise.py",
+        file="protocols/guarantee.py",
         old="Guarantee(epsilon=curve.epsilon(promised.delta), delta=promised.delta, basis=basis)",
         new="Guarantee(epsilon=promised.epsilon, delta=promised.delta, basis=basis)",
         tests=(f"{_TURNOUT}::test_fewer_reports_than_honest_people",),
@@ -65,7 +65,7 @@ FAULTS = (
     Fault(
         name="promise-kept-with-twice-the-delta",
         harm="A promise counts as kept although it fails twice as often as it says.",
-        file="protocols/promise.py",
+        file="protocols/guarantee.py",
         old="promised.delta * (1 + PROMISED_DELTA) if promised.delta",
         new="promised.delta * 2 if promised.delta",
         tests=("tests/protocols/test_kept_promises.py",),

@@ -4,7 +4,7 @@ from mutants.fault import Fault
 
 _WORDS = "tests/test_words.py"
 _SENTENCES = "tests/protocols/test_sentences.py"
-_DOMAIN = "tests/pipeline/test_tally_and_domain.py"
+_DOMAIN = "tests/histogram/test_tally_and_domain.py"
 _CONTRACT = "tests/protocols/test_contract.py"
 
 FAULTS = (
@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         name="error-in-words-rounded-to-the-nearest",
         harm="The error in an explanation is smaller than what is promised.",
-        file="protocols/promise.py",
+        file="protocols/guarantee.py",
         old="no estimate is off by more than {people_at_most(error)} ",
         new="no estimate is off by more than {error:,.0f} people ",
         tests=(_SENTENCES,),
@@ -51,7 +51,7 @@ FAULTS = (
     Fault(
         name="factor-in-words-rounded-to-the-nearest",
         harm="The factor in an explanation is smaller than what is promised.",
-        file="protocols/promise.py",
+        file="protocols/guarantee.py",
         old="by at most {share_at_most(math.exp(promised.epsilon), digits=3)}{rest}.",
         new="by at most {math.exp(promised.epsilon):.3g}{rest}.",
         tests=(_SENTENCES,),
@@ -59,7 +59,7 @@ FAULTS = (
     Fault(
         name="value-in-the-error-of-a-domain",
         harm="A person's value stands in an error message, and so in logs.",
-        file="pipeline/domain.py",
+        file="histogram/domain.py",
         old="            return np.array([self._bin(value) for value in _listed(values)], dtype=np.int64)\n"
         "        except (KeyError, TypeError):\n            raise _outside() from None",
         new="            return np.array([self._bin(value) for value in _listed(values)], dtype=np.int64)\n"
@@ -70,7 +70,7 @@ FAULTS = (
     Fault(
         name="value-in-the-chain-of-an-error",
         harm="A traceback shows the value that was looked up.",
-        file="pipeline/domain.py",
+        file="histogram/domain.py",
         old="        except (KeyError, TypeError):\n            raise _outside() from None",
         new="        except (KeyError, TypeError):\n            raise _outside()",
         tests=("tests/test_personal_values.py",),
@@ -78,7 +78,7 @@ FAULTS = (
     Fault(
         name="value-in-the-error-of-a-randomizer",
         harm="A person's value stands in an error message, and so in logs.",
-        file="pipeline/inputs.py",
+        file="histogram/inputs.py",
         old='            f"a {what} is not a bin between 0 and {readable(bins - 1)} "',
         new='            f"a {what} {numbers.tolist()} is not a bin between 0 and {readable(bins - 1)} "',
         tests=(f"{_CONTRACT}::test_foreign_values_and_messages_are_refused_without_showing_them[response]",),
@@ -86,7 +86,7 @@ FAULTS = (
     Fault(
         name="labels-in-the-name-of-a-domain",
         harm="The labels of a domain stand wherever it is printed.",
-        file="pipeline/domain.py",
+        file="histogram/domain.py",
         old='return f"Domain.of(<{self.size} labels>)"',
         new='return f"Domain.of({self._labels.tolist()})"',
         tests=(f"{_DOMAIN}::test_representations_show_no_labels",),

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.collection.task import exact, parameters
-from shuffledp.collection.task.parameters import People
-from shuffledp.collection.task.promise import check_promise
+from shuffledp.accounting.curve import Guarantee
+from shuffledp.collect.task import parameters
+from shuffledp.collect.task import schema as exact
+from shuffledp.collect.task.guarantee import check_promise
+from shuffledp.collect.task.parameters import People
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.catalogue import named
-from shuffledp.protocols.most_messages import chance_of_more, most_messages
-from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more, most_messages
 from shuffledp.protocols.target import Target
 
 EPSILONS = ("0", "0.01", "0.1", "0.5", "1", "2", "4", "10")

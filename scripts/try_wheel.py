@@ -19,8 +19,8 @@ from pathlib import Path
 WHEEL = (
     "shuffledp/py.typed",
     "shuffledp/surnames/surnames-1990.txt.gz",
-    "shuffledp/collection/pages/client/src/index.js",
-    "shuffledp/collection/pages/client/vendor/hpke.js",
+    "shuffledp/collect/web/client/src/index.js",
+    "shuffledp/collect/web/client/vendor/hpke.js",
     "/licenses/LICENSE",
 )
 """What a wheel is easily built without."""

@@ -21,23 +21,16 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.promise_vectors import promises  # noqa: E402
-from tests.collection.envelope.hpke_by_hand import sealed_by_hand  # noqa: E402
+from tests.collect.crypto.hpke_by_hand import sealed_by_hand  # noqa: E402
 
-from shuffledp.collection.envelope.batch import BatchHead  # noqa: E402
-from shuffledp.collection.envelope.hpke import info  # noqa: E402
-from shuffledp.collection.envelope.keys import KeyPair  # noqa: E402
-from shuffledp.collection.reasons import Reason  # noqa: E402
-from shuffledp.collection.task import (  # noqa: E402
-    AnswerList,
-    AnswerRange,
-    AnswersElsewhere,
-    Place,
-    Task,
-    exact,
-    task_of,
-)
-from shuffledp.collection.task.answers import Answers  # noqa: E402
-from shuffledp.collection.task.making import new_task  # noqa: E402
+from shuffledp.collect.crypto.batch import BatchHead  # noqa: E402
+from shuffledp.collect.crypto.hpke import info  # noqa: E402
+from shuffledp.collect.crypto.keys import KeyPair  # noqa: E402
+from shuffledp.collect.reasons import Reason  # noqa: E402
+from shuffledp.collect.task import AnswerList, AnswerRange, AnswersElsewhere, Place, Task, task_of  # noqa: E402
+from shuffledp.collect.task import schema as exact  # noqa: E402
+from shuffledp.collect.task.new_task import new_task  # noqa: E402
+from shuffledp.collect.task.schema import Answers  # noqa: E402
 
 THEMES = AnswerList(["dark", "light", "system"])
 HARD = AnswerList(

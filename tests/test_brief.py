@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from shuffledp import Domain, Tally, plan, private_histogram, simulate
-from shuffledp.brief import Brief, brief
-from shuffledp.jobs.choose import choose
-from shuffledp.jobs.compare import Measurement
-from shuffledp.jobs.trade_off import trade_off
+from shuffledp.formatting import Brief, brief
 from shuffledp.protocols import BinarySum, RealSum, Target
+from shuffledp.release.choose import choose
+from shuffledp.release.compare import Measurement, trade_off
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 EVERYTHING = 2**65536

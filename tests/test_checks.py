@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from shuffledp.accounting.amplification import Amplification
-from shuffledp.checks import LEAST_BETA
 from shuffledp.errors import ParameterError
 from shuffledp.protocols import CATALOGUE, RealSum, Target
+from shuffledp.validation import LEAST_BETA
 
 QUICK = ["laplace", "stability", "unary", "hist", "sparse", "dummy", "dummy-poisson", "private-coin"]
 

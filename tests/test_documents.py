@@ -188,7 +188,7 @@ def test_every_page_named_in_the_code_exists():
 
 
 def test_every_module_named_in_the_docs_exists():
-    """`jobs/plan.py` and `protocols/local/` are paths in the package, `test_goodness.py` is the name of a test file."""
+    """`release/plan.py` and `protocols/local/` are paths in the package, `test_goodness.py` a test file."""
     tests = {path.name for path in (ROOT / "tests").rglob("*.py")}
     for document in DOCUMENTS:
         for path in re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:\.py|/))`", document.read_text()):

@@ -7,9 +7,9 @@ import pytest
 from experiments import documents, gap, report_figure, table1, table1_figures, table2, table2_figure, trade_off
 
 from shuffledp.errors import DataError
-from shuffledp.jobs.compare import Measurement
+from shuffledp.explain.tables import people
 from shuffledp.protocols import CATALOGUE
-from shuffledp.report.separation_table import people
+from shuffledp.release.compare import Measurement
 
 ROOT = Path(__file__).parent.parent
 README = "# Title\n\nA sentence about `<!-- table1 -->`.\n\n<!-- table1 -->\nold\n<!-- /table1 -->\n\nThe end.\n"

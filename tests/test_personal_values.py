@@ -5,7 +5,7 @@ import traceback
 import pytest
 
 from shuffledp.errors import ShuffledpError
-from shuffledp.pipeline.domain import Domain
+from shuffledp.histogram.domain import Domain
 from shuffledp.protocols import Histogram
 
 SECRET = "sekrit-4711"

@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 import pytest
 
-from shuffledp.plain import plain, plain_label, to_json
+from shuffledp.jsonable import plain, plain_label, to_json
 
 
 class Model(Enum):

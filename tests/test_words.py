@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shuffledp.words import (
+from shuffledp.formatting import (
     at_most,
     counted,
     in_paragraphs,

@@ -54,7 +54,7 @@ class BrokenPromiseError(DataError):
 
 
 class RefusedError(DataError):
-    """A report is refused, for good or until something is put right; `reason` is a word of collection/reasons.py."""
+    """A report is refused, for good or until something is put right; `reason` is a word of collect/reasons.py."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ class RefusedError(DataError):
 class UnreachableError(ShuffledpError):
     """A server did not answer, or asks to try again later: nothing is lost, and the same bytes are sent then.
 
-    `reason` is a word of collection/reasons.py, where the server said one.
+    `reason` is a word of collect/reasons.py, where the server said one.
     """
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:

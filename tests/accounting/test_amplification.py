@@ -19,8 +19,8 @@ from shuffledp.accounting.amplification import (
     unavoidable_epsilon,
 )
 from shuffledp.errors import ParameterError
+from shuffledp.paper.finite_randomizer import exact_delta, shuffled_law, worst_delta
 from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
-from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law, worst_delta
 from tests.oracles.exact import exact_exp
 from tests.protocols.local.test_local import exact_laws
 

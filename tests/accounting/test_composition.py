@@ -9,7 +9,7 @@ import pytest
 from shuffledp import BinarySum, Histogram
 from shuffledp.accounting.curve import Comparison, Shift
 from shuffledp.noise import Binomial
-from shuffledp.verification.exact.enumeration import shifted_delta
+from shuffledp.paper.finite_randomizer import shifted_delta
 from tests.oracles.adaptive import adaptive_delta, every_tree
 from tests.oracles.documents import document
 from tests.oracles.exact import exact_exp, law_table

@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 from shuffledp import BinarySum, Histogram, SparseHistogram
 from shuffledp.accounting.amplification import Amplification
 from shuffledp.accounting.blanket_curve import BlanketCurve
-from shuffledp.accounting.composition import composed
+from shuffledp.accounting.closed_form_curves import PureCurve, SplitAndMixCurve, StatedCurve
+from shuffledp.accounting.composition import composed, connected
 from shuffledp.accounting.curve import REPLACE_ONE
-from shuffledp.accounting.dots import connected
-from shuffledp.accounting.pure_curve import PureCurve
-from shuffledp.accounting.split_and_mix_curve import SplitAndMixCurve
-from shuffledp.accounting.stated_curve import StatedCurve
 from shuffledp.accounting.support_curve import SupportCurve
 from shuffledp.accounting.threshold_curve import ThresholdCurve
 from shuffledp.errors import ParameterError

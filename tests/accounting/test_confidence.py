@@ -7,7 +7,7 @@ from scipy.special import betaincinv
 from scipy.stats import beta
 
 from shuffledp import ParameterError
-from shuffledp.accounting.confidence import lower_bound, upper_bound
+from shuffledp.accounting.participation import lower_bound, upper_bound
 from shuffledp.accounting.rounding import CLOPPER_PEARSON_TAIL
 from tests.oracles.binomial_tails import exact_tail, precise_tail
 

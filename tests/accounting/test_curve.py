@@ -19,8 +19,7 @@ from shuffledp.accounting.support_curve import SupportCurve
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID
-from shuffledp.verification.exact.enumeration import shifted_delta, shuffled_law
-from shuffledp.verification.exact.finite import FiniteRandomizer
+from shuffledp.paper.finite_randomizer import FiniteRandomizer, shifted_delta, shuffled_law
 from tests.oracles.exact import assert_tight_upper_bound, high_precision_delta, law_table
 
 RATIOS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(3), Fraction(20)]

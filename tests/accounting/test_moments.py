@@ -11,11 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shuffledp import BinarySum, Histogram
-from shuffledp.accounting.composition import composed
+from shuffledp.accounting.closed_form_curves import PureCurve, StatedCurve
+from shuffledp.accounting.composition import MomentBound, composed
 from shuffledp.accounting.curve import REPLACE_ONE, PrivacyCurve
-from shuffledp.accounting.moments import MomentBound
-from shuffledp.accounting.pure_curve import PureCurve
-from shuffledp.accounting.stated_curve import StatedCurve
 from tests.oracles.documents import document
 from tests.oracles.pairs import best_tree, numbers
 

@@ -12,7 +12,7 @@ from shuffledp.accounting.support_curve import SupportCurve
 from shuffledp.noise import Binomial, CompoundPoisson, half_binomial
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.compound_poisson import SIZE_GRID
-from shuffledp.verification.exact.divergence import logarithm_above
+from shuffledp.paper.divergence import logarithm_above
 from tests.oracles.exact import fair_coins, fair_coins_tail, high_precision_delta
 
 SAFETY = 2

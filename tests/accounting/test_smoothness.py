@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp import BinarySum, ParameterError
 from shuffledp.accounting import theorems
-from shuffledp.accounting.smoothness import binomial_lemma, corollary, smooth_delta
+from shuffledp.accounting.theorems import binomial_lemma, corollary, smooth_delta
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
 

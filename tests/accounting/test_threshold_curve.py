@@ -6,12 +6,11 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from shuffledp.accounting.laplace_shifts import loss_of_shifts
-from shuffledp.accounting.threshold_curve import ThresholdCurve
+from shuffledp.accounting.threshold_curve import ThresholdCurve, loss_of_shifts
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.paper.pairs import exponential_above
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
-from shuffledp.protocols.central.stability_histogram import _private_pairs
-from shuffledp.verification.exact.pairs import exponential_above
+from shuffledp.protocols.central import _private_pairs
 
 MANY = 44
 """People in a value that is published whatever the noise is, but for 2^-40."""

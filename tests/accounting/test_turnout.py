@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from shuffledp import Histogram
-from shuffledp.accounting.turnout import RISK, fewest_people, most_people
+from shuffledp.accounting.participation import RISK, fewest_people, most_people
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
 

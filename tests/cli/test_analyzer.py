@@ -3,10 +3,10 @@
 import pytest
 
 from shuffledp import Ledger
-from shuffledp.collection.envelope.keys import read_word, write_key, write_secret
-from shuffledp.collection.service.tokens import hash_of, new_token
+from shuffledp.collect.crypto.keys import read_word, write_key, write_secret
+from shuffledp.collect.server.auth import hash_of, new_token
 from tests.cli.commands import command
-from tests.collection.tasks import small_task
+from tests.collect.tasks import small_task
 
 
 @pytest.mark.parametrize("which", ["token", "other"])

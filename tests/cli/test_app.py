@@ -9,13 +9,14 @@ import sys
 import pytest
 
 import shuffledp
-from shuffledp import __version__, collection
+from shuffledp import __version__
+from shuffledp import collect as collection
 from shuffledp.cli.app import COLLECTION, COMMANDS, app
 from shuffledp.cli.options import with_names
 from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import GUARANTEE, command, real_command
 
-ALL = {module.__name__.rpartition(".")[2]: module for module in (*COMMANDS, *COLLECTION)}
+ALL = {**COMMANDS, **COLLECTION}
 GROUPS = {name: module for name, module in ALL.items() if hasattr(module, "COMMANDS")}
 MODULES = {name: module for name, module in ALL.items() if name not in GROUPS}
 SUBCOMMANDS = [(group, name) for group, module in GROUPS.items() for name in module.COMMANDS]
@@ -69,7 +70,7 @@ def test_help_of_a_command(name):
     shown = command(name, "--help")
     assert shown.returncode == 0
     assert command(name, "-h").stdout == shown.stdout
-    assert_has_example(shown.stdout, MODULES[name].EXAMPLE)
+    assert_has_example(shown.stdout, MODULES[name][1])
     assert not re.search(r"<\w+|FLOAT|INTEGER|TEXT|\{[a-z]\w*\}", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
@@ -77,7 +78,7 @@ def test_help_of_a_command(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in NEED_SERVERS])
 def test_the_example_of_a_command_works(name, folder):
-    program, *arguments = shlex.split(MODULES[name].EXAMPLE)
+    program, *arguments = shlex.split(MODULES[name][1])
     assert (program, arguments[0]) == ("shuffledp", name)
     result = command(*arguments, *QUICKER.get(name, []), cwd=folder)
     assert result.returncode == 0, result.stderr
@@ -117,8 +118,8 @@ def test_the_examples_of_keys_and_tasks_work_one_after_another(tmp_path):
 
 
 def test_a_missing_library_of_collections_names_the_extra(monkeypatch, tmp_path):
-    monkeypatch.setattr(shuffledp, "collection", collection)  # so that other tests find it again as it was
-    for name in [name for name in sys.modules if name.startswith("shuffledp.collection")]:
+    monkeypatch.setattr(shuffledp, "collect", collection)  # so that other tests find it again as it was
+    for name in [name for name in sys.modules if name.startswith("shuffledp.collect")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "msgspec", None)
     result = command("task", "show", tmp_path / "t.json")
@@ -184,7 +185,7 @@ def test_an_interrupt_has_an_exit_code(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shuffledp.jobs.plan.plan", interrupted)
+    monkeypatch.setattr("shuffledp.release.plan.plan", interrupted)
     assert command("plan", "--users", "1000", "--bins", "5", *GUARANTEE) == (130, "", "interrupted\n")
 
 
@@ -192,13 +193,13 @@ def test_an_interrupt_has_an_exit_code(monkeypatch):
     "where",
     [
         "typer.core.TyperGroup.make_context = interrupt",  # outside of any command, which typer passes over in silence
-        "shuffledp.jobs.plan.plan = lambda *_, **__: exec('raise KeyboardInterrupt')",  # as in dataclasses
-        "shuffledp.jobs.plan.plan = swallow",
+        "shuffledp.release.plan.plan = lambda *_, **__: exec('raise KeyboardInterrupt')",  # as in dataclasses
+        "shuffledp.release.plan.plan = swallow",
     ],
 )
 def test_an_interrupt_has_an_exit_code_wherever_it_comes(where, tmp_path):
     program = f"""
-import contextlib, sys, time, typer.core, shuffledp.cli.app, shuffledp.jobs.plan
+import contextlib, sys, time, typer.core, shuffledp.cli.app, shuffledp.release.plan
 def interrupt(*_, **__):
     raise KeyboardInterrupt
 def swallow(*_, **__):  # as libraries do while they are loaded

@@ -55,7 +55,7 @@ def test_bad_parameters_are_one_clear_error(arguments, reason, tmp_path):
 def test_the_readers_own_files_are_kept(name, tmp_path, monkeypatch):
     (tmp_path / name).write_text("mine")
     with monkeypatch.context() as nothing_is_done:
-        nothing_is_done.setattr("shuffledp.cli.demo._write_population", None)
+        nothing_is_done.setattr("shuffledp.cli.data._write_population", None)
         result = command("demo", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert f"{name} already exists: give another name, or --force" in result.stderr

@@ -6,11 +6,11 @@ import stat
 
 import pytest
 
-from shuffledp.collection.envelope.keys import read_key, read_secret
-from shuffledp.collection.service.tokens import hash_of
-from shuffledp.collection.stores import Arrival, open_report_store
+from shuffledp.collect.crypto.keys import read_key, read_secret
+from shuffledp.collect.server.auth import hash_of
+from shuffledp.collect.store import Arrival, open_report_store
 from tests.cli.commands import command
-from tests.collection.tasks import CLOSES, OPENS, small_task
+from tests.collect.tasks import CLOSES, OPENS, small_task
 
 
 def keys(folder, *arguments):
@@ -104,7 +104,7 @@ def over(tmp_path):
 
 
 def _kept(folder, *, closes, shufflers=2):
-    from shuffledp.collection.envelope.keys import write_key
+    from shuffledp.collect.crypto.keys import write_key
 
     kept = small_task(shufflers=shufflers, closes=closes)
     (folder / "t.json").write_text(kept.task.to_json())

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from shuffledp import DataError, Histogram, Ledger
+from shuffledp.accounting.closed_form_curves import StatedCurve
 from shuffledp.accounting.composition import composed
-from shuffledp.accounting.stated_curve import StatedCurve
 from tests.cli.commands import GUARANTEE, command, real_command
 
 LIMIT = ["--limit", "3,1e-5"]
@@ -110,7 +110,7 @@ def test_an_output_that_cannot_be_written_is_said_to_count(folder, monkeypatch, 
         raise DataError("cannot write out.csv")
 
     budget(folder, *LIMIT)
-    monkeypatch.setattr("shuffledp.cli.histogram.save", fails)
+    monkeypatch.setattr("shuffledp.cli.release_output.save", fails)
     stopped = command("run", "people.csv", "--column", "theme", *GUARANTEE, *given, "--out", "out.csv", cwd=folder)
     assert stopped.returncode == 3
     assert ("; the release was entered in the ledger before and counts as spent" in stopped.stderr) is told

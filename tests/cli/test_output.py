@@ -17,7 +17,7 @@ from rich.cells import cell_len
 
 from shuffledp import private_histogram
 from shuffledp.cli import progress
-from shuffledp.cli.histogram import publish
+from shuffledp.cli.release_output import publish
 from tests.cli.commands import GUARANTEE, REAL, command
 
 PEOPLE = ["people.csv", "--column", "page"]
@@ -43,8 +43,8 @@ def folder(tmp_path_factory):
     return path
 
 
-JOBS = ("jobs.plan.plan", "jobs.private_histogram.private_histogram", "jobs.simulate.simulate", "jobs.compare.compare",
-        "applications.separation.separate")  # fmt: skip
+JOBS = ("release.plan.plan", "release.private_histogram.private_histogram",
+        "release.simulate.simulate", "release.compare.compare", "paper.separation.separate")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def once(monkeypatch, done):
 
         return asked
 
-    import_module("shuffledp.jobs.trade_off")  # takes `plan` by name, once, and must not take its stand-in
+    import_module("shuffledp.release.compare")  # takes `plan` by name, once, and must not take its stand-in
     for place in JOBS:
         module, _, name = place.rpartition(".")
         job = getattr(import_module(f"shuffledp.{module}"), name)

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from shuffledp.cli.app import app
-from shuffledp.cli.ranges import parse_shares, show_quantiles, show_range_plan
+from shuffledp.cli.release_output import parse_shares, show_quantiles, show_range_plan
 from shuffledp.errors import ParameterError
-from shuffledp.jobs.range_plan import RangeRow
-from tests.report.cases import CASES
+from shuffledp.release.ranges import RangeRow
+from tests.explain.cases import CASES
 
 
 def test_shares_are_read():

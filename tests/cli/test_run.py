@@ -237,7 +237,7 @@ def test_an_earlier_release_is_not_overwritten_unless_told(folder, tmp_path, oth
         (tmp_path / name).write_bytes(b"before" if name == "report.html" else (folder / name).read_bytes())
     asked = ["run", "people.parquet", "--column", "page", *GUARANTEE, "--out", "report.html", *others]
     with monkeypatch.context() as nothing_is_done:
-        nothing_is_done.setattr("shuffledp.jobs.private_histogram.private_histogram", None)
+        nothing_is_done.setattr("shuffledp.release.private_histogram.private_histogram", None)
         result = command(*asked, cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert "report.html already exists: give another name, or --force to overwrite" in result.stderr

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from shuffledp.jobs.evaluate import Evaluation
-from shuffledp.jobs.simulate import Simulation
+from shuffledp.release.evaluate import Evaluation
+from shuffledp.release.simulate import Simulation
 from tests.cli.commands import GUARANTEE, command
 
 
@@ -44,7 +44,7 @@ def test_how_often_intervals_held_is_a_number_of_releases(held, words, folder, m
         return Simulation(title="Histogram", people=3000, bins=2**65536, epsilon=1.0, delta=1e-6, beta=0.07,
                           predicted_error=14.1, trials=trials)  # fmt: skip
 
-    monkeypatch.setattr("shuffledp.jobs.simulate.simulate", simulated)
+    monkeypatch.setattr("shuffledp.release.simulate.simulate", simulated)
     shown = command("simulate", "people.csv", "--column", "page", *GUARANTEE, cwd=folder).stdout
     assert f"All intervals at once held the truth {words}" in shown
     assert "an error of at most 15 people, with probability at least 0.93" in shown

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shuffledp.cli.times import length_of, moment_of
-from shuffledp.collection.client.cost import Cost
-from shuffledp.collection.envelope.keys import KeyPair, write_key
-from shuffledp.collection.task import AnswerRange, AnswersElsewhere, read_task
-from shuffledp.collection.task.words import in_words
+from shuffledp.cli.options import length_of, moment_of
+from shuffledp.collect.crypto.keys import KeyPair, write_key
+from shuffledp.collect.task import AnswerRange, AnswersElsewhere, read_task
+from shuffledp.collect.task.report import Cost
 from shuffledp.errors import ParameterError
+from shuffledp.explain.task import in_words
 from tests.cli.commands import GUARANTEE, command
-from tests.collection.tasks import small_task
+from tests.collect.tasks import small_task
 
 KEYS = [KeyPair.generate() for _ in range(3)]
 SERVERS = ["--shuffler", f"http://127.0.0.1:1={KEYS[0].public}", "--analyzer", f"http://127.0.0.1:3={KEYS[2].public}"]

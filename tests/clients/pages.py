@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-from shuffledp.collection.pages.assets import client_folder
+from shuffledp.collect.web.assets import client_folder
 from tests.browser import running_browser
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
-from shuffledp.collection.pages.assets import client_folder
+from shuffledp.collect.web.assets import client_folder
 from tests.clients.pages import new_page, pages
 from tests.node import run_node
 

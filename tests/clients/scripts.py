@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from shuffledp.collection.pages.assets import client_folder
+from shuffledp.collect.web.assets import client_folder
 from tests.node import node_path, run_node
 
 CLIENT = client_folder()

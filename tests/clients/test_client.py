@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from shuffledp.collection.reasons import Reason
-from shuffledp.collection.task import AnswersElsewhere, Claim, task_of
+from shuffledp.collect.reasons import Reason
+from shuffledp.collect.task import AnswersElsewhere, Claim, task_of
 from tests.clients.pages import browser_at_pages, in_page, new_page
 from tests.clients.scripts import in_node
-from tests.collection.tasks import small_task
+from tests.collect.tasks import small_task
 
 LIST = "dark\nlight\nsystem\n"
 OF_REPORTS = list(Reason)[: list(Reason).index(Reason.NO_TOKEN)]

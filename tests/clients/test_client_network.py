@@ -9,15 +9,15 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shuffledp.collection import Client
-from shuffledp.collection.envelope.report import open_report
-from shuffledp.collection.service.serving import served
-from shuffledp.collection.shuffler.cross_origin import CrossOrigin
+from shuffledp.collect import Client
+from shuffledp.collect.server.run import served
+from shuffledp.collect.shuffler.app import CrossOrigin
+from shuffledp.collect.task.report import open_report
 from shuffledp.errors import DataError, RefusedError
 from tests.clients.pages import browser_at_pages, in_page
 from tests.clients.scripts import in_node, node_calling
-from tests.collection.client.servers import Recorder, breaking_server, problem, recording_server
-from tests.collection.tasks import small_task
+from tests.collect.client.servers import Recorder, breaking_server, problem, recording_server
+from tests.collect.tasks import small_task
 
 MODULE = "test/client_network.js"
 SEND = ["send", "dark"]

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from shuffledp.collection.pages.assets import client_folder
-from shuffledp.collection.task import exact
+from shuffledp.collect.task import schema as exact
+from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise.binomial import round_up_to_grid
 from tests.clients.scripts import run_script
-from tests.collection.task.test_number_of_messages import noisy_task
+from tests.collect.task.test_number_of_messages import noisy_task
 from tests.node import run_node
 from tests.oracles.goodness import FALSE_FAILURE_RATE, law_p_value, p_value
 

@@ -9,13 +9,13 @@ from collections import Counter
 import httpx
 import pytest
 
-from shuffledp.collection import Client
-from shuffledp.collection.client import client as python_client
+from shuffledp.collect import Client
+from shuffledp.collect.client import client as python_client
 from tests.clients.pages import browser_at_pages, in_page, new_page
 from tests.clients.scripts import in_node
-from tests.collection.chaos import wait_until
-from tests.collection.servers import Collection, counts_of
-from tests.collection.shuffler.running import NEXT_HOP
+from tests.collect.chaos import wait_until
+from tests.collect.servers import Collection, counts_of
+from tests.collect.shuffler.running import NEXT_HOP
 
 MODULE = "test/client_network.js"
 USERS, IN_NODE, IN_BROWSER = 48, 24, 8

@@ -11,14 +11,14 @@ import pytest
 from scripts.promise_vectors import computed, protocol_of
 
 from shuffledp.accounting.rounding import PRIVACY_LOSS
-from shuffledp.collection.pages.assets import client_folder
-from shuffledp.collection.task import exact
-from shuffledp.collection.task.parameters import CODECS
+from shuffledp.collect.task import schema as exact
+from shuffledp.collect.task.parameters import CODECS
+from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
-from shuffledp.protocols.most_messages import chance_of_more
-from tests.collection.test_vectors import read
+from shuffledp.protocols.shuffled_histogram import chance_of_more
+from tests.collect.test_vectors import read
 from tests.node import run_node
 from tests.oracles.exact import assert_tight_upper_bound, exact_exp, high_precision_delta, law_table
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from shuffledp.collection.task import task_of
+from shuffledp.collect.task import task_of
 from shuffledp.errors import TaskError
 from tests.clients.running import VECTORS
 from tests.clients.scripts import run_script

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from shuffledp import BinarySum, BudgetError, DataError, Histogram, Ledger, ParameterError, SparseHistogram
+from shuffledp.accounting.closed_form_curves import StatedCurve
 from shuffledp.accounting.composition import composed
-from shuffledp.accounting.stated_curve import StatedCurve
 from shuffledp.ledger import store
 from shuffledp.ledger.ledger import _same_kind
 from shuffledp.protocols import CATALOGUE

@@ -16,7 +16,7 @@ from shuffledp import (
     TooFewUsersError,
     private_histogram,
 )
-from shuffledp.jobs.release import Release
+from shuffledp.release.release import Release
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 VALUES = ["a"] * 600 + ["b"] * 300

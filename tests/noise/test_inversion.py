@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shuffledp.noise.inversion import InversionTable
+from shuffledp.noise.distribution import InversionTable
 
 
 class _Scripted:

@@ -3,11 +3,7 @@
 import numpy as np
 
 from shuffledp import audit
-from shuffledp.protocols.local import (
-    BassilySmith,
-    LocalHashing,
-    bassily_smith,
-)
+from shuffledp.protocols.local import BassilySmith, LocalHashing, bassily_smith
 
 CONFIDENCE = 1 - 1e-4
 """An audit accuses a correct mechanism with probability 1e-4 at most."""

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from shuffledp.pipeline.sets import filled_up
-from shuffledp.pipeline.tally import Tally
+from shuffledp.histogram.inputs import filled_up
+from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import MessageCount
 
 

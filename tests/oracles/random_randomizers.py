@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from shuffledp.verification.exact.finite import FiniteRandomizer
+from shuffledp.paper.finite_randomizer import FiniteRandomizer
 
 HALF = Fraction(1, 2)
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from shuffledp.engines.kinds import Kind
-from shuffledp.engines.people import People
-from shuffledp.engines.sources.tables import read_memory
+from shuffledp.data.labels import Kind
+from shuffledp.data.people import People
+from shuffledp.data.tables import read_memory
 
 NO_NOISE = SimpleNamespace(
     draws_its_law=True,

@@ -6,8 +6,8 @@ from itertools import product
 
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.paper.finite_randomizer import exact_delta
 from shuffledp.protocols import SparseHistogram
-from shuffledp.verification.exact.enumeration import exact_delta
 
 REACH = 14
 PAIR_RATE, LONE_RATE = Fraction(3, 8), Fraction(1, 4)

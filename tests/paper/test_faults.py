@@ -6,8 +6,9 @@ from fractions import Fraction
 import pytest
 
 from shuffledp.accounting import theorems
-from shuffledp.applications import SupportIdentification
-from shuffledp.paper import statements
+from shuffledp.paper import SupportIdentification, statements
+from shuffledp.paper.finite_randomizer import FiniteRandomizer
+from shuffledp.paper.gap import Gap
 from shuffledp.paper.protocol_checks import SUMS, check
 from shuffledp.protocols import (
     CATALOGUE,
@@ -27,8 +28,6 @@ from shuffledp.protocols import (
 )
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.shuffled import amplified
-from shuffledp.verification.exact.finite import FiniteRandomizer
-from shuffledp.verification.exact.gap import Gap
 
 
 def failed(name):

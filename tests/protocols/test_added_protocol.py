@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from shuffledp.jobs.compare import compare
-from shuffledp.jobs.plan import plan
-from shuffledp.jobs.private_histogram import private_histogram
 from shuffledp.paper import protocol_checks
 from shuffledp.protocols import CATALOGUE, DummyHistogram, Entry
+from shuffledp.release.compare import compare
+from shuffledp.release.plan import plan
+from shuffledp.release.private_histogram import private_histogram
 from tests.protocols import test_contract
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-protocol.md"

@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from shuffledp.auditing import audit, shuffled_messages, tallied_messages
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.pipeline.estimate import Estimate
-from shuffledp.pipeline.run import run
-from shuffledp.pipeline.shuffler import shuffle
-from shuffledp.pipeline.tally import Tally
+from shuffledp.estimators.base import Truncating
+from shuffledp.formatting import at_most
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.shuffle import run, shuffle
+from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import CATALOGUE, MessageProtocol, Target
-from shuffledp.protocols.central.curator import Curator
-from shuffledp.reading.reading import Truncating
-from shuffledp.verification.audit import audit, shuffled_messages, tallied_messages
-from shuffledp.words import at_most
+from shuffledp.protocols.central import Curator
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
 
 COUNTS = np.array([70, 40, 20, 0])

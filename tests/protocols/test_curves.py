@@ -12,6 +12,7 @@ import pytest
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.paper.finite_randomizer import FiniteRandomizer, shifted_delta
 from shuffledp.paper.protocol_checks import CENTRAL_TARGETS, central_delta
 from shuffledp.protocols import CATALOGUE, DummyHistogram, Histogram, PrivateCoinHistogram, SparseHistogram
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
@@ -19,8 +20,6 @@ from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashi
 from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
 from shuffledp.protocols.shuffled.blanket import BlanketHistogram
 from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
-from shuffledp.verification.exact.enumeration import shifted_delta
-from shuffledp.verification.exact.finite import FiniteRandomizer
 from tests.accounting.test_amplification import exact_tight_delta
 from tests.oracles.exact import law_table
 from tests.oracles.small_sparse import sparse_delta, sparse_histogram

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from shuffledp import DummyHistogram, Histogram, SparseHistogram
-from shuffledp.accounting.turnout import RISK
+from shuffledp.accounting.participation import RISK
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.pipeline.tally import Tally
+from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import CATALOGUE, Target
+from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.central import LaplaceHistogram
-from shuffledp.protocols.record import from_record, to_record
 from tests.oracles.goodness import assert_law, assert_not_law
 
 NAMES = ("hist", "hist-unbiased", "sparse", "dummy", "dummy-poisson")

@@ -2,10 +2,10 @@
 
 from typing import get_args
 
-from shuffledp.engines.sources import files
-from shuffledp.jobs.choose import MODEL_OF
+from shuffledp.data import files
 from shuffledp.protocols import CATALOGUE
-from shuffledp.protocols.names import CentralName, EngineName, EstimatorName, LocalName, ShuffledName, TrustName
+from shuffledp.protocols.protocol import CentralName, EngineName, EstimatorName, LocalName, ShuffledName, TrustName
+from shuffledp.release.choose import MODEL_OF
 
 
 def test_the_types_of_names_are_those_of_the_catalogue():

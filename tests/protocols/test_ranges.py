@@ -16,17 +16,17 @@ import pytest
 
 from shuffledp import Ranges
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.inputs import NONE
+from shuffledp.histogram.shuffle import shuffle
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.sets import NONE
-from shuffledp.pipeline.shuffler import shuffle
+from shuffledp.paper.finite_randomizer import exact_delta, shifted_delta, shuffled_law
 from shuffledp.protocols import HistogramProtocol, MessageProtocol, Target
+from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.central import LaplaceHistogram
-from shuffledp.protocols.record import from_record, to_record
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
-from shuffledp.verification.exact.enumeration import exact_delta, shifted_delta, shuffled_law
 from tests.oracles.exact import exact_exp, law_table
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
 

@@ -7,7 +7,7 @@ import pytest
 
 from shuffledp.errors import DataError
 from shuffledp.protocols import CATALOGUE, Histogram, SparseHistogram, Target
-from shuffledp.protocols.record import from_record, to_record
+from shuffledp.protocols.catalogue import from_record, to_record
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffledp import BinarySum, Histogram, run
-from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.accounting.curve import Guarantee
+from shuffledp.formatting import paragraphs
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
 from shuffledp.protocols.sums.real_sum import RealSum
-from shuffledp.words import paragraphs
 
 TITLES = ["Guarantee", "Who must be trusted", "How sure", "Noise", "Not protected"]
 OUR_WORDS = r"\bbins?\b|\blone\b|phantom|calibrat|safe side|2\^|tally|\bbeta\b|None|nan\b"

@@ -14,19 +14,19 @@ import pytest
 
 from shuffledp.accounting.curve import moved_bins
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.inputs import NONE, filled_up, holders_of_fillers
+from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.shuffle import shuffle
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.labels import Absent
-from shuffledp.pipeline.sets import NONE, filled_up, holders_of_fillers
-from shuffledp.pipeline.shuffler import shuffle
+from shuffledp.paper.finite_randomizer import exact_delta, shifted_delta, shuffled_law
 from shuffledp.protocols import CATALOGUE, Target
+from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.central import LaplaceHistogram
-from shuffledp.protocols.record import from_record, to_record
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.protocols.shuffled.sparse import SparseHistogram
-from shuffledp.verification.exact.enumeration import exact_delta, shifted_delta, shuffled_law
 from tests.oracles.exact import exact_exp, law_table
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
 

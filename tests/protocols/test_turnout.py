@@ -8,10 +8,10 @@ import pytest
 
 from shuffledp import BinarySum, DummyHistogram, Histogram, SparseHistogram, run
 from shuffledp.errors import DataError, TooFewUsersError
-from shuffledp.jobs.private_histogram import private_histogram
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
+from shuffledp.release.private_histogram import private_histogram
 
 SHUFFLED = [name for name, entry in CATALOGUE.items() if entry.model == "shuffled" and not entry.published]
 QUICK = [name for name in SHUFFLED if name not in ("shuffled-hashing", "amplified", "sparse-best")]

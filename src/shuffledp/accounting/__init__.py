@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shuffledp.accounting.amplification import Amplification
-from shuffledp.accounting.composition import Composition, composed
-from shuffledp.accounting.curve import Comparison, Curve, PrivacyCurve, Shift
-from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.accounting.closed_form_curves import StatedCurve
+from shuffledp.accounting.composition import Composition, MomentBound, composed
+from shuffledp.accounting.curve import Comparison, Curve, Guarantee, PrivacyCurve, Shift
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss
-from shuffledp.accounting.moments import MomentBound
-from shuffledp.accounting.stated_curve import StatedCurve
 
 if TYPE_CHECKING:
     from shuffledp.accounting.blanket_curve import BlanketCurve

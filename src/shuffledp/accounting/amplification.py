@@ -29,16 +29,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.blanket_curve import blocks
+from shuffledp.accounting.blanket_curve import HiddenMessage, blocks
 from shuffledp.accounting.curve import REPLACE_ONE
-from shuffledp.accounting.hidden_message import HiddenMessage
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe_from, last_safe_from, log_excess
-from shuffledp.checks import head_count, open_probability, real
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
-from shuffledp.noise.law import TAIL
+from shuffledp.noise.distribution import TAIL
+from shuffledp.validation import head_count, open_probability, real
 
 MOST_LOCAL_EPSILON = 30.0
 _MOST_BLOCKS = 1024

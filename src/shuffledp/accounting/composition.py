@@ -1,9 +1,34 @@
-"""The curve of several releases of the same people's data, whichever curves they are known by.
+"""A pair of laws from a privacy curve that is known only by its numbers delta(epsilon): its dots are connected.
+
+Let H(x) = sup over events of P - x Q, x = e^epsilon, be the truth for any two neighbours in either order. As a function
+of x it is convex, falls, and is 1 at x = 0. A curve bounds it at every x >= 1, and with P and Q exchanged below 1 too:
+
+    H(x) <= delta(ln x)  for x >= 1,    H(x) <= 1 - x + x delta(-ln x)  for x < 1.
+
+The largest convex function through or below some of these points is therefore nowhere below H, whatever the curve does
+between them, and it is the curve of one pair of laws: the mass of Q at a point is the change of slope there, that of P
+is x times as much, and what is left at the last point is a loss without limit (Doroshenko, Ghazi, Kamath, Kumar and
+Manurangsi 2022, "Connect the dots"; docs/proofs/exact-privacy.md, "Curves known by their numbers").
+
+The curve of several releases of the same people's data, whichever curves they are known by.
 
 Releases whose curves are made of shifts of noise are composed shift by shift, as `PrivacyCurve.compose` does. Of every
 other release only the numbers delta(epsilon) are known; it counts as the pair of laws that connects them
-(accounting/dots.py). Either way what is asked in a later release may depend on the results of the earlier ones
+(accounting/composition.py). Either way what is asked in a later release may depend on the results of the earlier ones
 (docs/proofs/exact-privacy.md, "Several releases").
+
+A bound on several releases that holds even if how much each one spends is decided by the results of the others.
+
+Fix an order a > 1. Of a release with loss l, let r be what it reveals outright and M = E_P[e^((a - 1) l)] over what is
+left. If on every way that the results can lead the sum of the r is at most R and the product of the M at most B, then
+
+    delta(epsilon) <= R + c e^(-(a - 1) epsilon) B,   c = (1 - 1/a)^(a - 1) / a,
+
+since (1 - e^-t)_+ <= c e^((a - 1) t) for every t, and moments multiply from the last release back to the first whatever
+is chosen in between (docs/proofs/exact-privacy.md, "Noise chosen by results"). With the order, R and B fixed in advance
+this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and Zrnic 2021 for Renyi differential privacy).
+R and B must not be traded for each other by results: whoever reveals where losses are small, and adds to the loss where
+it is large, has both in full.
 """
 
 from __future__ import annotations
@@ -15,13 +40,83 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import REPLACE_ONE, Curve, PrivacyCurve
-from shuffledp.accounting.dots import connected
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
+from shuffledp.accounting.rounding import PRIVACY_LOSS
 from shuffledp.accounting.search import smallest_epsilon
-from shuffledp.checks import real
 from shuffledp.errors import ParameterError
+from shuffledp.validation import real, target_delta, target_epsilon
+
+_DOTS = 128
+"""On either side of 0. The epsilon of eleven histograms is then 0.2 % above that of their shifts, with twice as many
+0.05 %; but some curves take a tenth of a second for each dot."""
+
+_FARTHEST = 128.0
+"""Beyond this epsilon no curve is asked: what is not resolved up to there counts as revealed."""
+
+_FLOOR = 1e-3
+"""A delta that is within this share of the smallest one of its curve has reached it."""
+
+_LOWEST = -30.0
+"""No dots are set below: an outcome with a smaller loss has a probability below e^-30, and could as well have this."""
+
+
+@lru_cache(maxsize=128)
+def connected(curve: Curve, resolution: float) -> PrivacyLoss:
+    """The loss of a pair of laws that tells at least as much as what the curve is of, in either direction.
+
+    `resolution` is a delta below which nothing needs to be told apart.
+    """
+    end = _end(curve, resolution)
+    epsilons = np.linspace(0.0, end, _DOTS + 1)
+    deltas = np.array([min(1.0, curve.delta(float(epsilon))) for epsilon in epsilons])
+    deltas = np.minimum.accumulate(deltas)  # H falls, so what bounds it bounds it further on as well
+    mirrored = (epsilons[1:] <= -_LOWEST).nonzero()[0][::-1] + 1
+    losses = np.concatenate([-epsilons[mirrored], epsilons])
+    below = np.exp(-epsilons[mirrored])
+    heights = np.concatenate([[1.0], 1 - below + below * deltas[mirrored], deltas])
+    places = np.concatenate([[0.0], np.exp(losses)])
+    corners = _lower_hull(places, heights)
+    slopes = np.append(np.diff(heights[corners]) / np.diff(places[corners]), 0.0)
+    masses = places[corners[1:]] * np.maximum(np.diff(slopes), 0.0)
+    return PrivacyLoss(losses[corners[1:] - 1], masses * (1 + PRIVACY_LOSS), float(deltas[-1]) * (1 + PRIVACY_LOSS))
+
+
+def _end(curve: Curve, resolution: float) -> float:
+    """The last dot: about the first epsilon at which the delta is below the resolution, or falls no more."""
+    floor = min(curve.delta(epsilon) for epsilon in (1.0, 4.0, 16.0, 64.0, _FARTHEST))
+    enough = max(resolution, floor * (1 + _FLOOR))
+    low, high = 0.0, 1.0
+    while high < _FARTHEST and curve.delta(high) > enough:
+        low, high = high, 2 * high
+    while high - low > max(_NEARLY * high, _NEARLY):
+        middle = (low + high) / 2
+        low, high = (low, middle) if curve.delta(middle) <= enough else (middle, high)
+    return high
+
+
+_NEARLY = 1e-9
+"""Where the last dot may be, relative: a curve that ends in a corner, as every pure one does, has a dot on it."""
+
+
+def _lower_hull(places: NDArray[np.float64], heights: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Which points are corners of the largest convex function that is nowhere above any of them."""
+    corners: list[int] = []
+    for at in range(places.size):
+        while len(corners) > 1 and not _turns_up(places, heights, corners[-2], corners[-1], at):
+            corners.pop()
+        corners.append(at)
+    return np.array(corners)
+
+
+def _turns_up(places: NDArray[np.float64], heights: NDArray[np.float64], first: int, middle: int, last: int) -> bool:
+    """Whether the middle one of three points lies below the line through the others."""
+    before = (heights[middle] - heights[first]) / (places[middle] - places[first])
+    after = (heights[last] - heights[middle]) / (places[last] - places[middle])
+    return bool(before < after)
+
 
 RESOLUTION = 1e-25
 """The mass that may be given up, counted as revealed, wherever a distribution is shortened: that of `PrivacyCurve`."""
@@ -132,3 +227,73 @@ def _step(losses: list[tuple[PrivacyLoss, int]], span: float) -> float:
 def _smallest_first(losses: list[GridLoss]) -> GridLoss:
     """The sum, which takes least time where short distributions meet short ones."""
     return sum_of(sorted(losses, key=lambda loss: loss.masses.size))
+
+
+_ORDERS = 1 + np.geomspace(1e-2, 1e4, 2000)
+"""Among which the order is chosen: what a limit allows is flat around the best one."""
+
+_REVEALED = 0.5
+"""The share of a delta that is for what is revealed outright, R; the rest is for moments. Half of it costs the moments
+little: ln 2 / (a - 1) of epsilon."""
+
+_STEPS = 1 << 11
+"""Of the losses of one release on a grid: moments of the order in use move by less than one part in a thousand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentBound:
+    """The bound at a limit (`epsilon`, `delta`), whose order depends on nothing else."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", target_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", target_delta(self.delta))
+
+    @cached_property
+    def order(self) -> float:
+        """The one with which most releases of Gaussian losses fit: with variance v, M = e^(a (a - 1) v / 2)."""
+        a = _ORDERS
+        log_c = (a - 1) * np.log1p(-1 / a) - np.log(a)
+        variance = 2 * (math.log((1 - _REVEALED) * self.delta) - log_c + (a - 1) * self.epsilon) / (a * (a - 1))
+        return float(a[np.argmax(variance)])
+
+    def reached(self, total: Composition) -> float:
+        """What all releases use up of a delta at the limit's epsilon, whatever made somebody choose them.
+
+        Where it is at most some delta on every way that the results can lead, all is private with that delta: R is at
+        most one share of it, and the term with B the other.
+        """
+        a, revealed, log_moment = self.order, 0.0, 0.0
+        for curve, times in total.parts:
+            share, moment = _moment(curve, a)
+            revealed += times * share
+            log_moment += times * moment
+        if not total.parts:
+            return 0.0
+        log_c = (a - 1) * math.log1p(-1 / a) - math.log(a)
+        exponent = log_c - (a - 1) * self.epsilon + log_moment
+        tail = math.exp(min(exponent, 0.0)) * (1 + _MARGIN * (1 + log_moment))
+        return min(1.0, max(revealed / _REVEALED, tail / (1 - _REVEALED)))
+
+
+_MARGIN = 1e-9
+"""Relative: of the exponential of a sum of logarithms, each off by a few roundings of losses up to 700."""
+
+
+@lru_cache(maxsize=512)
+def _moment(curve: Curve, order: float) -> tuple[float, float]:
+    """What one release reveals outright, and the logarithm of its moment; both rounded up."""
+    loss = _pair(curve)
+    moment = float(np.log(np.sum(loss.masses * np.exp((order - 1) * (loss.losses - loss.losses[-1])))))
+    return loss.infinity, max(0.0, moment + (order - 1) * float(loss.losses[-1]) + PRIVACY_LOSS)
+
+
+def _pair(curve: Curve) -> PrivacyLoss:
+    """One pair of laws that is as bad as the release in either direction."""
+    if not isinstance(curve, PrivacyCurve):
+        return connected(curve, RESOLUTION)
+    span = max(release.span(RESOLUTION) for release, _ in curve.releases)
+    grids = [release.on_grid(span / _STEPS or 1.0, cut=RESOLUTION).times(times) for release, times in curve.releases]
+    return sum(grids[1:], start=grids[0]).loss

@@ -1,4 +1,7 @@
-"""The privacy curve of a release: the smallest delta for every epsilon, and back."""
+"""What a release promises.
+
+The privacy curve of a release: the smallest delta for every epsilon, and back.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,35 @@ import numpy as np
 
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
 from shuffledp.accounting.search import smallest_epsilon
-from shuffledp.checks import real, whole
 from shuffledp.errors import MissingExtraError, ParameterError
+from shuffledp.formatting import share_at_most
 from shuffledp.noise import IntegerLaw
+from shuffledp.validation import real, whole
+
+_ASKED_DIGITS = 9
+"""Whoever asks for an epsilon writes it in fewer digits than this: it is printed as it was asked for."""
+
+_REACHED_DIGITS = 6
+"""A figure that was computed has more digits than anybody reads: it is rounded up, so that what is printed holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What was promised: (epsilon, delta)-differential privacy, and where the promise comes from."""
+
+    epsilon: float
+    delta: float
+    basis: str
+
+    def __str__(self) -> str:
+        return f"({privacy_figure(self.epsilon)}, {privacy_figure(self.delta)})-differential privacy"
+
+
+def privacy_figure(figure: float) -> str:
+    """An epsilon or a delta: as it was asked for, or rounded up where it has too many digits to have been."""
+    asked = f"{figure:.{_ASKED_DIGITS}g}"
+    return asked if float(asked) == figure else share_at_most(figure, digits=_REACHED_DIGITS)
+
 
 REPLACE_ONE = "datasets of equal size in which what one person holds is replaced"
 

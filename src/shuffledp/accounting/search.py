@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from shuffledp.checks import open_probability
+from shuffledp.validation import open_probability
 
 _BISECT_EVERY = 4
 """False position halves a bracket at least this often: enough guard, and it costs little where it was not needed."""

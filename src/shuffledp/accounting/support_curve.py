@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from shuffledp.accounting.curve import REPLACE_ONE
 from shuffledp.accounting.rounding import WINDOW_SUM
 from shuffledp.accounting.search import smallest_epsilon
-from shuffledp.checks import real, whole
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
-from shuffledp.noise.law import Window
+from shuffledp.noise.distribution import Window
+from shuffledp.validation import real, whole
 
 MOST_ELEMENTS = 50
 """So that 2^-elements is a probability on the dyadic grid."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -11,46 +12,37 @@ import typer
 from typer.core import TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import (
-    amplify,
-    analyzer,
-    compare,
-    count,
-    crowd,
-    demo,
-    keys,
-    ledger,
-    mix,
-    plan,
-    protocols,
-    run,
-    send,
-    separate,
-    shuffler,
-    simulate,
-    task,
-    up,
-    verify,
-)
+from shuffledp.cli import batch, collect, data, keys, plan, protocols, research, servers, task
+from shuffledp.cli import ledger as budget
 from shuffledp.cli.help import NAME, Command, Group, without_type
 from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError, UnreachableError
 
-COMMANDS = (
-    run,
-    ledger,
-    simulate,
-    demo,
-    plan,
-    protocols,
-    amplify,
-    compare,
-    separate,
-    verify,
-)
-"""In the order in which help shows them."""
+COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
+    "run": (data.run, data.RUN_EXAMPLE),
+    "ledger": (budget.ledger, budget.EXAMPLE),
+    "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
+    "demo": (data.demo, data.DEMO_EXAMPLE),
+    "plan": (plan.plan, plan.EXAMPLE),
+    "protocols": (protocols.protocols, protocols.PROTOCOLS_EXAMPLE),
+    "amplify": (protocols.amplify, protocols.AMPLIFY_EXAMPLE),
+    "compare": (research.compare, research.COMPARE_EXAMPLE),
+    "separate": (research.separate, research.SEPARATE_EXAMPLE),
+    "verify": (research.verify, research.VERIFY_EXAMPLE),
+}
+"""Each command with an example, in the order in which help shows them."""
 
-COLLECTION = (up, task, keys, send, crowd, shuffler, analyzer, mix, count)
-"""Commands of a collection, in a panel of their own: all of it at once, then from a task to a release."""
+COLLECTION: dict[str, tuple[Callable[..., Any], str] | ModuleType] = {
+    "up": (collect.up, collect.UP_EXAMPLE),
+    "task": task,
+    "keys": keys,
+    "send": (collect.send, collect.SEND_EXAMPLE),
+    "crowd": (collect.crowd, collect.CROWD_EXAMPLE),
+    "shuffler": (servers.shuffler, servers.SHUFFLER_EXAMPLE),
+    "analyzer": (servers.analyzer, servers.ANALYZER_EXAMPLE),
+    "mix": (batch.mix, batch.MIX_EXAMPLE),
+    "count": (batch.count, batch.COUNT_EXAMPLE),
+}
+"""Commands of a collection; a module stands for a group of commands."""
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -81,7 +73,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """In our order; typer would put groups last."""
-        return [_called(module) for module in (*COMMANDS, *COLLECTION)]
+        return [*COMMANDS, *COLLECTION]
 
     def invoke(self, ctx: Any) -> Any:
         """Runs a command."""
@@ -134,31 +126,26 @@ app = typer.Typer(
 )
 
 
-def _add(module: ModuleType, *, panel: str) -> None:
-    """A command that is called like its module, or a group of those that the module lists."""
-    name = _called(module)
-    if not hasattr(module, "COMMANDS"):
-        how = app.command(name, cls=Command, epilog=_example(module.EXAMPLE), rich_help_panel=panel)
-        how(getattr(module, name))
+def _add(name: str, command: tuple[Callable[..., Any], str] | ModuleType, *, panel: str) -> None:
+    """Add a command, or a group of the commands that a module lists."""
+    if isinstance(command, tuple):
+        function, example = command
+        app.command(name, cls=Command, epilog=_example(example), rich_help_panel=panel)(function)
         return
-    group = typer.Typer(cls=Group, help=module.__doc__, no_args_is_help=True, context_settings=_HELP)
-    for each, (function, example) in module.COMMANDS.items():
+    group = typer.Typer(cls=Group, help=command.__doc__, no_args_is_help=True, context_settings=_HELP)
+    for each, (function, example) in command.COMMANDS.items():
         group.command(each, cls=Command, epilog=_example(example))(function)
     app.add_typer(group, name=name, rich_help_panel=panel)
-
-
-def _called(module: ModuleType) -> str:
-    return module.__name__.rpartition(".")[2]
 
 
 def _example(text: str) -> str:
     return f"Example:\n\n{text}"
 
 
-for module in COMMANDS:
-    _add(module, panel="Commands")
-for module in COLLECTION:
-    _add(module, panel="Collections: nobody holds the data")
+for name, command in COMMANDS.items():
+    _add(name, command, panel="Commands")
+for name, either in COLLECTION.items():
+    _add(name, either, panel="Collections: nobody holds the data")
 
 
 def _print_version(asked: bool) -> None:

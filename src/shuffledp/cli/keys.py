@@ -12,10 +12,10 @@ from shuffledp.cli import options as given
 from shuffledp.cli.options import flag, option, whole_number
 from shuffledp.cli.output import note_written, print_json, print_sentence
 from shuffledp.errors import ParameterError
-from shuffledp.words import counted
+from shuffledp.formatting import counted
 
 if TYPE_CHECKING:
-    from shuffledp.collection.task import Task
+    from shuffledp.collect.task import Task
 
 _MOST_TOKENS = 10_000_000
 """A file of half a gigabyte."""
@@ -28,7 +28,7 @@ def new(out: Out, json: given.Json = False) -> None:
 
     The task names the public key; the server is given the file. The next task should name another.
     """
-    from shuffledp.collection.envelope.keys import KeyPair, write_key
+    from shuffledp.collect.crypto.keys import KeyPair, write_key
 
     _refuse_folder(out)
     pair = KeyPair.generate()
@@ -46,8 +46,8 @@ def token(out: Out, json: given.Json = False) -> None:
     the file with --token. An analyzer is started with it and --operator: whoever has the file can sign in to its
     console.
     """
-    from shuffledp.collection.envelope.keys import write_secret
-    from shuffledp.collection.service.tokens import hash_of, new_token
+    from shuffledp.collect.crypto.keys import write_secret
+    from shuffledp.collect.server.auth import hash_of, new_token
 
     _refuse_folder(out)
     made = new_token()
@@ -68,10 +68,10 @@ def tokens(
 
     Each lets one person send one report. The shuffler is given the hashes; nobody should keep who was handed which.
     """
-    from shuffledp.cli.overwriting import keep_existing, refuse_repeated
-    from shuffledp.collection.envelope.keys import refuse_existing_secret, write_secret
-    from shuffledp.collection.service.tokens import hash_of, new_token
-    from shuffledp.report.whole_file import check_folder, write_whole
+    from shuffledp.atomic_file import check_folder, write_whole
+    from shuffledp.cli.options import keep_existing, refuse_repeated
+    from shuffledp.collect.crypto.keys import refuse_existing_secret, write_secret
+    from shuffledp.collect.server.auth import hash_of, new_token
 
     if not 1 <= number <= _MOST_TOKENS:
         raise ParameterError(f"--number must be from 1 to {_MOST_TOKENS:,}, got {number}")
@@ -103,9 +103,9 @@ def destroy(
     """
     from datetime import UTC, datetime
 
-    from shuffledp.collection.envelope import destroying
-    from shuffledp.collection.envelope.keys import read_key
-    from shuffledp.collection.task import read_task
+    from shuffledp.collect.crypto.keys import read_key
+    from shuffledp.collect.task import read_task
+    from shuffledp.collect.task import servers as destroying
 
     pair, tasks, now = read_key(file), [read_task(path) for path in task], datetime.now(UTC)
     for one in tasks:
@@ -126,7 +126,7 @@ def _refuse_folder(out: Path) -> None:
 
 def _waiting(task: Task, store: str) -> str:
     """What waits in the store of a shuffler of the task."""
-    from shuffledp.collection.stores import open_report_store
+    from shuffledp.collect.store import open_report_store
 
     path = Path(store.removeprefix("sqlite:///"))
     if "://" not in str(path) and not path.exists():  # looking must not make one

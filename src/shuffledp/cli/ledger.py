@@ -19,8 +19,8 @@ from shuffledp.cli.output import (
     print_whole,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.plain import plain
-from shuffledp.words import counted, readable, share_at_most, shown
+from shuffledp.formatting import counted, readable, share_at_most, shown
+from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
     from shuffledp.ledger import Standing
@@ -59,12 +59,11 @@ def ledger(
     FILE is a ledger, in which `shuffledp run --ledger FILE` enters every release before its noise is drawn.
     With --limit it is made. One ledger is for one population: the people whose data is released.
     """
-    from shuffledp.accounting.stated_curve import check_guarantee
-    from shuffledp.cli.overwriting import keep_existing
+    from shuffledp.accounting.closed_form_curves import check_guarantee
+    from shuffledp.atomic_file import refuse_same
+    from shuffledp.cli.options import keep_existing
+    from shuffledp.explain.plots import check_figure, draw_budget
     from shuffledp.ledger import Ledger
-    from shuffledp.report.budget import draw_budget
-    from shuffledp.report.drawing import check_figure
-    from shuffledp.report.whole_file import refuse_same
 
     if figure is not None:
         check_figure(figure)

@@ -1,9 +1,15 @@
-"""The options that several commands share, each said once, and how people write numbers."""
+"""The options that several commands share, each said once, and how people write numbers.
+
+Moments and lengths of time as people write them: 2027-01-31, 2027-01-31T12:00, 30d, 12h.
+
+Files that a command would overwrite are kept unless it is told otherwise: a release cannot be made again.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -206,3 +212,51 @@ def shortened(text: str) -> str:
 
 
 _MOST_SHOWN = 40
+
+
+_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_LENGTH = re.compile(r"([1-9][0-9]{0,8})(s|min|h|d|w)")
+
+
+def length_of(text: str, *, name: str) -> timedelta:
+    """A length of time such as 30d, 12h, 45min, 90s or 2w."""
+    if (found := _length(text)) is None:
+        raise ParameterError(f"{name} must be a length of time such as 30d, 12h, 45min or 90s; got {shortened(text)}")
+    return found
+
+
+def moment_of(text: str, *, name: str, after: datetime) -> datetime:
+    """A date or a time, in UTC unless it says otherwise, or a length of time after a moment."""
+    try:
+        if (later := _length(text)) is not None:
+            return after + later
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+    except (ValueError, OverflowError):
+        raise ParameterError(
+            f"{name} must be a time such as 2027-01-31T12:00Z, a date, or a length of time such as 30d; got "
+            f"{shortened(text)}"
+        ) from None
+
+
+def _length(text: str) -> timedelta | None:
+    found = _LENGTH.fullmatch(text.strip())
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2]]) if found else None
+
+
+def keep_existing(paths: Iterable[Path], *, force: bool) -> None:
+    """Refuses to overwrite any of the paths, before anything is drawn; with `force` all may be overwritten."""
+    if existing := [str(path) for path in paths if path.exists() and not force]:
+        they = "exists" if len(existing) == 1 else "exist"
+        raise ParameterError(
+            f"{' and '.join(existing)} already {they}: give another name, or --force to overwrite what is there"
+        )
+
+
+def refuse_repeated(paths: Iterable[Path]) -> None:
+    """Refuses an output that is given twice, also by another way to it."""
+    seen = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise ParameterError(f"{path} is given twice as an output: give each of them another name")
+        seen.add(path.resolve())

@@ -19,7 +19,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from shuffledp.plain import to_json
+from shuffledp.jsonable import to_json
 
 _READABLE_WIDTH = 100
 """Longer lines of text are hard to read."""

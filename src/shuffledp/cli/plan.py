@@ -20,15 +20,15 @@ from shuffledp.cli.output import (
     print_title,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.plain import plain
-from shuffledp.words import at_most, counted, magnitude, people_at_most, sentence, share_at_most
+from shuffledp.formatting import at_most, counted, magnitude, people_at_most, sentence, share_at_most
+from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from shuffledp.jobs.plan import Plan
-    from shuffledp.jobs.rows import PlanRow
     from shuffledp.progress import Progress
+    from shuffledp.release.plan import Plan
+    from shuffledp.release.plan_rows import PlanRow
 
 EXAMPLE = "shuffledp plan --users 1e6 --bins 100000 --epsilon 1 --delta 1e-6"
 _ANYTHING = "any"
@@ -63,13 +63,12 @@ def plan(
     json: given.Json = False,
 ) -> None:
     """Error, messages and feasibility of every protocol, before anybody is asked."""
-    from shuffledp.checks import values_each
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.jobs.advice import PRACTICAL_MESSAGES, counted_messages
-    from shuffledp.jobs.plan import plan as planned
-    from shuffledp.jobs.trade_off import trade_off
-    from shuffledp.report.drawing import check_figure
-    from shuffledp.report.trade_off import draw_trade_off
+    from shuffledp.explain.plots import check_figure, draw_trade_off
+    from shuffledp.release.compare import trade_off
+    from shuffledp.release.plan import plan as planned
+    from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, counted_messages
+    from shuffledp.validation import values_each
 
     if ranges:
         useless = {
@@ -145,10 +144,10 @@ def _check_messages(max_messages: float | None, *, own: int, held: bool) -> None
 def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool, **asked: Any) -> None:
     """The errors of the distribution function instead of those of single values."""
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.cli.ranges import show_range_plan
-    from shuffledp.jobs.advice import warnings
-    from shuffledp.jobs.range_plan import plan_ranges, range_advice
+    from shuffledp.cli.release_output import show_range_plan
     from shuffledp.protocols.target import Target
+    from shuffledp.release.plan_rows import warnings
+    from shuffledp.release.ranges import plan_ranges, range_advice
 
     if bins == _ANYTHING:
         raise ParameterError("--ranges needs the number of possible values, which are in order: give --bins")
@@ -168,7 +167,7 @@ def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool,
 
 def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, Any]]:
     """For each protocol: the epsilon and the number of people that a simultaneous error of `target` people needs."""
-    from shuffledp.jobs.backwards import epsilon_needed, users_needed
+    from shuffledp.release.plan import epsilon_needed, users_needed
 
     same: dict[str, Any] = {
         "bins": answer.bins,
@@ -200,7 +199,7 @@ def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, An
 
 def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
     """For each protocol that is possible: the most bins for a number of messages per person; 0 if not even one."""
-    from shuffledp.jobs.backwards import most_bins
+    from shuffledp.release.plan import most_bins
 
     found = {}
     for row in _answerable(answer):
@@ -313,7 +312,7 @@ def _advice(answer: Plan, *, held: bool) -> list[str]:
 
 def _curator(answer: Plan) -> list[str]:
     """What whoever is trusted with the data can publish."""
-    from shuffledp.jobs.trust import is_smaller
+    from shuffledp.release.choose import is_smaller
 
     if answer.recommended_for_curator is None:
         return []

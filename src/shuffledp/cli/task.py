@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.failures import failures_in_json, options_named, tasks_from_options
+from shuffledp.cli.help import failures_in_json, options_named, tasks_from_options
 from shuffledp.cli.options import option, parse_pair, shortened, whole_number
 from shuffledp.cli.output import note_written, print_json, print_note, print_paragraphs, print_sentence, print_title
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
 
 if TYPE_CHECKING:
-    from shuffledp.collection.task import Place, Task
-    from shuffledp.collection.task.answers import Answers
-    from shuffledp.collection.task.task import Admission
+    from shuffledp.collect.task import Place, Task
+    from shuffledp.collect.task.schema import Answers
+    from shuffledp.collect.task.task import Admission
 
 _ANSWERS, _PEOPLE, _SERVERS, _TIME = "Answers", "People", "Servers", "Time"
 _ADMISSIONS = ("anybody", "secret", "tokens")
@@ -77,11 +77,10 @@ def new(
     """
     from datetime import UTC, datetime
 
-    from shuffledp.cli.overwriting import keep_existing
+    from shuffledp.atomic_file import check_folder, write_whole
+    from shuffledp.cli.options import keep_existing, length_of, moment_of
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.cli.times import length_of, moment_of
-    from shuffledp.collection.task.making import new_task
-    from shuffledp.report.whole_file import check_folder, write_whole
+    from shuffledp.collect.task.new_task import new_task
 
     keep_existing([out], force=force)
     check_folder(out)
@@ -118,7 +117,7 @@ def show(file: File, json: given.Json = False) -> None:
 
     FILE is a task. The exit code is 4 if it does not keep what it promises.
     """
-    from shuffledp.collection.task import read_task
+    from shuffledp.collect.task import read_task
 
     _show(read_task(file), json=json)
 
@@ -136,9 +135,9 @@ def check(
     FILE is a task. Exit codes: 0 it keeps its promise, 3 it is no task, or not the one that was pinned, 4 it gives less
     privacy than it claims or than is allowed.
     """
-    from shuffledp.collection.task import read_task
-    from shuffledp.collection.task.words import guarantee_about
-    from shuffledp.words import share_at_most
+    from shuffledp.collect.task import read_task
+    from shuffledp.explain.task import guarantee_about
+    from shuffledp.formatting import share_at_most
 
     with failures_in_json(json, kept=False):
         limit = None if at_most is None else parse_pair("--at-most", at_most)
@@ -160,8 +159,8 @@ def check(
 
 
 def _show(task: Task, *, json: bool) -> None:
-    from shuffledp.collection.client.cost import cost
-    from shuffledp.collection.task.words import about, in_words, promise_of
+    from shuffledp.collect.task.report import cost
+    from shuffledp.explain.task import about, in_words, promise_of
 
     spent = cost(task)
     if json:
@@ -176,8 +175,8 @@ def _show(task: Task, *, json: bool) -> None:
 
 
 def _answers(domain: Path | None, at: str | None, numbers: str | None) -> Answers:
-    from shuffledp.cli.domain import read_domain
-    from shuffledp.collection.task import AnswerList, AnswerRange
+    from shuffledp.cli.domains import read_domain
+    from shuffledp.collect.task import AnswerList, AnswerRange
 
     if (domain is None) == (numbers is None):
         raise ParameterError("say which answers are counted: either --domain with a file, or --range with numbers")
@@ -199,7 +198,7 @@ def _answers_at(address: str, file: Path) -> Answers:
     """The list by its fingerprint, as the file is byte by byte."""
     import hashlib
 
-    from shuffledp.collection.task import AnswersElsewhere
+    from shuffledp.collect.task import AnswersElsewhere
 
     try:
         content = file.read_bytes()
@@ -225,7 +224,7 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _place(name: str, text: str) -> Place:
-    from shuffledp.collection.task import Place
+    from shuffledp.collect.task import Place
 
     address, equals, key = text.partition("=")
     if not equals or not key:
@@ -240,8 +239,8 @@ def _place(name: str, text: str) -> Place:
 
 def _public_key(text: str) -> str:
     """64 hexadecimal digits as they are; otherwise those of a file, or of the private key in a file."""
-    from shuffledp.collection.envelope.keys import read_key
-    from shuffledp.collection.task.exact import is_hexadecimal
+    from shuffledp.collect.crypto.keys import read_key
+    from shuffledp.collect.task.schema import is_hexadecimal
 
     if is_hexadecimal(text.lower()):
         return text.lower()
@@ -256,7 +255,7 @@ def _public_key(text: str) -> str:
 
 
 def _admission(text: str) -> Admission:
-    from shuffledp.checks import one_of
+    from shuffledp.validation import one_of
 
     chosen: Admission = one_of("admission", text, _ADMISSIONS)  # type: ignore[assignment]
     return chosen

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from shuffledp.ledger.budget import Standing
 from shuffledp.ledger.entry import LedgerEntry
-from shuffledp.ledger.ledger import Ledger
-from shuffledp.ledger.spending import Spending
-from shuffledp.ledger.standing import Standing
+from shuffledp.ledger.ledger import Ledger, Spending
 
 __all__ = ["Ledger", "LedgerEntry", "Spending", "Standing"]

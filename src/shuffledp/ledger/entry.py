@@ -8,13 +8,13 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
+from shuffledp.accounting.closed_form_curves import StatedCurve
 from shuffledp.accounting.curve import Curve
-from shuffledp.accounting.stated_curve import StatedCurve
-from shuffledp.brief import Brief
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.protocols.promise import promised_or_usual
+from shuffledp.formatting import Brief
+from shuffledp.protocols.catalogue import from_record, to_record
+from shuffledp.protocols.guarantee import promised_or_usual
 from shuffledp.protocols.protocol import HistogramProtocol
-from shuffledp.protocols.record import from_record, to_record
 
 ELSEWHERE = "spent elsewhere"
 _LONGEST = 200

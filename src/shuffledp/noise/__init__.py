@@ -2,6 +2,6 @@
 
 from shuffledp.noise.binomial import Binomial
 from shuffledp.noise.compound_poisson import CompoundPoisson
-from shuffledp.noise.law import IntegerLaw, Window
+from shuffledp.noise.distribution import IntegerLaw, Window
 
 __all__ = ["Binomial", "CompoundPoisson", "IntegerLaw", "Window"]

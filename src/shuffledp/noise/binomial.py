@@ -10,10 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import real, whole
 from shuffledp.errors import ParameterError
-from shuffledp.noise.inversion import InversionTable
-from shuffledp.noise.law import TAIL, Tilted, Window
+from shuffledp.noise.distribution import TAIL, InversionTable, Tilted, Window
+from shuffledp.validation import real, whole
 
 GRID_BITS = 53
 """Probabilities are multiples of 2^-53: every one is a float, its complement too, and a sampler can hit it exactly."""

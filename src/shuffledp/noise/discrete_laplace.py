@@ -10,11 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import real
 from shuffledp.errors import ParameterError
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
-from shuffledp.noise.inversion import InversionTable
-from shuffledp.noise.law import TAIL, Tilted, Window
+from shuffledp.noise.distribution import TAIL, InversionTable, Tilted, Window
+from shuffledp.validation import real
 
 _WEIGHT_BITS = 256
 """Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""

@@ -1,1 +1,23 @@
-"""The statements of the paper and one privacy check per protocol, each compared with an independent computation."""
+"""Problems that a histogram without phantom bins solves with few people, and how many other models need."""
+
+from shuffledp.paper.bernoulli import BernoulliMean
+from shuffledp.paper.finite_randomizer import FiniteRandomizer
+from shuffledp.paper.local_simulation import FiniteProtocol, LocalSimulation, to_local
+from shuffledp.paper.pointer_chasing import PointerChasing, PointerInstance
+from shuffledp.paper.pointer_jumping import PointerJumping
+from shuffledp.paper.separation import Separation, separate
+from shuffledp.paper.support_identification import SupportIdentification
+
+__all__ = [
+    "BernoulliMean",
+    "FiniteProtocol",
+    "FiniteRandomizer",
+    "LocalSimulation",
+    "PointerChasing",
+    "PointerInstance",
+    "PointerJumping",
+    "Separation",
+    "SupportIdentification",
+    "separate",
+    "to_local",
+]

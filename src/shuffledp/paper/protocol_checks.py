@@ -20,6 +20,10 @@ from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.paper import pairs
+from shuffledp.paper.divergence import EnumerableProtocol, Law
+from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta
+from shuffledp.paper.pairs import NEVER, Pair, exponential_above, worse_way
 from shuffledp.paper.statements import PAPER, Basis, Quantity, Statement, at_most
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols import (
@@ -37,15 +41,10 @@ from shuffledp.protocols import (
     StabilityHistogram,
 )
 from shuffledp.protocols.catalogue import CATALOGUE
+from shuffledp.protocols.guarantee import Promising
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
-from shuffledp.protocols.promise import Promising
 from shuffledp.protocols.target import Target
-from shuffledp.verification.exact import pairs
-from shuffledp.verification.exact.enumeration import exact_delta
-from shuffledp.verification.exact.finite import FiniteRandomizer
-from shuffledp.verification.exact.laws import EnumerableProtocol, Law
-from shuffledp.verification.exact.pairs import NEVER, Pair, exponential_above, worse_way
 
 TARGET = Target(users=80, bins=4, epsilon=1.0, delta=0.01, honest_users=60)
 """Few enough users to sum whole distributions, in integers where the noise is binomial."""

@@ -14,15 +14,15 @@ from fractions import Fraction
 from itertools import product
 
 from shuffledp.accounting import theorems
-from shuffledp.accounting.smoothness import binomial_lemma, corollary, smooth_delta
-from shuffledp.applications import SupportIdentification
+from shuffledp.accounting.theorems import binomial_lemma, corollary, smooth_delta
+from shuffledp.paper import SupportIdentification
+from shuffledp.paper.finite_randomizer import FiniteRandomizer
+from shuffledp.paper.gap import Gap
+from shuffledp.paper.local_simulation import FiniteProtocol, to_local
+from shuffledp.paper.pairs import ROUNDED, Pair, near_the_mean, worse_way
+from shuffledp.paper.pure_privacy import opposite_bits, response, shuffler_removal
 from shuffledp.protocols import BinarySum, Histogram
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse, UnaryEncoding
-from shuffledp.verification.exact.finite import FiniteRandomizer
-from shuffledp.verification.exact.gap import Gap
-from shuffledp.verification.exact.local_simulation import FiniteProtocol, to_local
-from shuffledp.verification.exact.pairs import ROUNDED, Pair, near_the_mean, worse_way
-from shuffledp.verification.exact.pure import opposite_bits, response, shuffler_removal
 
 EPSILON, DELTA, BETA = 0.5, 1e-6, 0.05
 BINS = 10**6

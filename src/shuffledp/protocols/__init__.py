@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shuffledp.lazily import lazy_names
+from shuffledp.lazy_import import lazy_names
 
 if TYPE_CHECKING:
     from shuffledp.protocols.catalogue import CATALOGUE, Entry
     from shuffledp.protocols.central import LaplaceHistogram, StabilityHistogram
-    from shuffledp.protocols.cost import MessageCount
     from shuffledp.protocols.local import (
         BassilySmith,
         HadamardResponse,
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
         RandomizedResponse,
         UnaryEncoding,
     )
-    from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
+    from shuffledp.protocols.protocol import HistogramProtocol, MessageCount, MessageProtocol
     from shuffledp.protocols.ranges import Ranges
     from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
     from shuffledp.protocols.shuffled.blanket import BlanketHistogram
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "shuffled_histogram": ("ShuffledHistogram",),
         "catalogue": (
             "CATALOGUE",
             "Entry",
@@ -47,7 +45,6 @@ __getattr__, __dir__ = lazy_names(
             "LaplaceHistogram",
             "StabilityHistogram",
         ),
-        "cost": ("MessageCount",),
         "local": (
             "BassilySmith",
             "HadamardResponse",
@@ -57,6 +54,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "protocol": (
             "HistogramProtocol",
+            "MessageCount",
             "MessageProtocol",
         ),
         "ranges": ("Ranges",),
@@ -67,6 +65,7 @@ __getattr__, __dir__ = lazy_names(
         "shuffled.private_coin": ("PrivateCoinHistogram",),
         "shuffled.public_coin": ("PublicCoinHistogram",),
         "shuffled.sparse": ("SparseHistogram",),
+        "shuffled_histogram": ("ShuffledHistogram",),
         "sums.binary_sum": ("BinarySum",),
         "sums.blanket_sum": ("BlanketSum",),
         "sums.real_sum": ("RealSum",),

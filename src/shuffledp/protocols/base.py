@@ -10,10 +10,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from shuffledp.accounting.curve import Curve
-from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.brief import Brief
-from shuffledp.checks import (
+from shuffledp.accounting.curve import Curve, Guarantee
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.estimators.base import ErrorBound, Reading, Truncating, around_estimates
+from shuffledp.formatting import Brief, readable
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
+from shuffledp.histogram.tally import Tally
+from shuffledp.protocols.guarantee import (
+    changed,
+    describe_release,
+    kept,
+    promised_or_usual,
+    reached,
+    trusted_in_the_shuffled_model,
+)
+from shuffledp.protocols.protocol import MessageCount, bits_to_name
+from shuffledp.protocols.target import Target, fillers_of
+from shuffledp.randomness import generator
+from shuffledp.validation import (
     failure_probability,
     head_count,
     honest_among,
@@ -23,30 +39,6 @@ from shuffledp.checks import (
     values_each,
     whole,
 )
-from shuffledp.errors import DataError, ParameterError
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
-from shuffledp.pipeline.inputs import (
-    Counts,
-    check_domain,
-    check_messages,
-    check_tally,
-    true_counts,
-)
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount, bits_to_name
-from shuffledp.protocols.promise import (
-    changed,
-    describe_release,
-    kept,
-    promised_or_usual,
-    reached,
-    trusted_in_the_shuffled_model,
-)
-from shuffledp.protocols.target import Target, fillers_of
-from shuffledp.randomness import generator
-from shuffledp.reading.reading import ErrorBound, Reading, Truncating, around_estimates
-from shuffledp.words import readable
 
 _TURNOUT_TOLERANCE = 0.01
 """By how much epsilon may grow, relative to the promised one, if as few people reported as their messages allow: an

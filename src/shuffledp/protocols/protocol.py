@@ -1,4 +1,10 @@
-"""What a histogram protocol is: a randomizer, a privacy curve and a reading of its tally.
+"""The names that one can ask for, as types: an editor completes them, and mypy finds a wrong one.
+
+A test keeps them equal to those of the catalogue.
+
+What a protocol costs each person: how many messages, and of how many bits.
+
+What a histogram protocol is: a randomizer, a privacy curve and a reading of its tally.
 
 This is all that runs, plans, comparisons, verification, simulations and engines ask of one, and nothing else. Protocols
 of the central model have no messages and so only the first interface.
@@ -6,19 +12,79 @@ of the central model have no messages and so only the first interface.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, runtime_checkable
+import math
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
-from shuffledp.pipeline.inputs import Counts
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount
-from shuffledp.protocols.promise import Promising
+from shuffledp.estimators.base import ErrorBound, Reading
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.inputs import Counts
+from shuffledp.histogram.tally import Tally
+from shuffledp.protocols.guarantee import Promising
 from shuffledp.protocols.target import Target
-from shuffledp.reading.reading import ErrorBound, Reading
+
+ShuffledName = Literal[
+    "shuffled-response",
+    "shuffled-hadamard",
+    "shuffled-unary",
+    "shuffled-hashing",
+    "blanket-published",
+    "blanket",
+    "public-coin-published",
+    "public-coin",
+    "private-coin-published",
+    "private-coin",
+    "amplified",
+    "hist-published",
+    "hist",
+    "hist-unbiased",
+    "sparse",
+    "sparse-best",
+    "dummy",
+    "dummy-poisson",
+]
+"""Protocols of the shuffled model, with which a release can be made."""
+
+CentralName = Literal["stability", "laplace"]
+"""Protocols of the central model, with which a trusted curator makes a release."""
+
+LocalName = Literal["response", "unary-symmetric", "unary", "hashing", "hadamard", "bassily-smith"]
+"""Protocols of the local model, which comparisons measure too."""
+
+ReleaseName = ShuffledName | CentralName
+ProtocolName = ReleaseName | LocalName
+EstimatorName = Literal["truncated", "unbiased", "smallest"]
+EngineName = Literal["local", "spark"]
+TrustName = Literal["shuffler", "curator"]
+"""Whom a release trusts: a shuffler, as if people had sent messages, or a curator, who is given everybody's values."""
+
+
+class MessageCount(NamedTuple):
+    """How many messages one person sends."""
+
+    expected: float
+    maximum: float
+
+    @property
+    def fixed(self) -> bool:
+        """Whether everybody always sends the same number."""
+        return self.expected == self.maximum < math.inf
+
+
+def expected_messages(*, bins: int, noise_per_bin: float, values: int = 1) -> float:
+    """One message for each value, and a person's noise in every bin; infinite where no float can hold it."""
+    try:
+        return values + bins * noise_per_bin
+    except OverflowError:
+        return math.inf
+
+
+def bits_to_name(bins: int) -> int:
+    """Bits that tell this number of bins apart."""
+    return max(1, (bins - 1).bit_length())
 
 
 class HistogramProtocol(Promising, Protocol):

@@ -4,7 +4,7 @@ The values are the leaves of a tree. A person holds one node on each level, thos
 values as there are levels, which a histogram protocol for sets counts in one release. A replaced person moves one node
 down and one up on each level. Any range is made of few nodes, so that its error does not grow with its length, as that
 of a sum over a histogram does. The counts of all nodes are then made to agree by least squares, with the number of all
-people, which is public (reading/tree.py): post-processing, that costs no privacy. Proofs: docs/proofs/ranges.md.
+people, which is public (estimators/tree.py): post-processing, that costs no privacy. Proofs: docs/proofs/ranges.md.
 """
 
 from __future__ import annotations
@@ -19,27 +19,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting.curve import Curve
-from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.brief import Brief
-from shuffledp.checks import failure_probability, one_of, whole
+from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
-from shuffledp.pipeline.inputs import Counts, check_domain, people_in_bins, true_counts
-from shuffledp.pipeline.ordered_estimate import OrderedEstimate
-from shuffledp.pipeline.sets import filled_up
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.central.laplace_histogram import LaplaceHistogram
-from shuffledp.protocols.cost import MessageCount
-from shuffledp.protocols.promise import HOW_SURE
+from shuffledp.estimators.base import ErrorBound, around_estimates
+from shuffledp.estimators.tree import Tree
+from shuffledp.estimators.tree_counts import TreeCounts, largest_deviation
+from shuffledp.formatting import Brief, at_most, in_paragraphs, paragraphs, people_at_most, percent_at_most, surely
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.inputs import Counts, check_domain, filled_up, people_in_bins, true_counts
+from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.tally import Tally
+from shuffledp.protocols.central import LaplaceHistogram
+from shuffledp.protocols.guarantee import HOW_SURE
+from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.reading.reading import ErrorBound, around_estimates
-from shuffledp.reading.tree import Tree
-from shuffledp.reading.tree_counts import TreeCounts
-from shuffledp.reading.tree_errors import largest_deviation
-from shuffledp.words import at_most, in_paragraphs, paragraphs, people_at_most, percent_at_most, surely
+from shuffledp.validation import failure_probability, one_of, whole
 
 _PLACES = 512
 """At so many places errors of trees are compared; the worst of all is hardly larger."""
@@ -62,7 +58,7 @@ class Ranges(Brief):
     """Ranges of `bins` ordered values, by a tree with `branching` children of each node.
 
     `nodes` is the protocol that counts the nodes; messages and tallies are those of nodes, numbered as in
-    reading/tree.py. With `fillers` = 1 the last bin is no value: people without one are counted there.
+    estimators/tree.py. With `fillers` = 1 the last bin is no value: people without one are counted there.
     """
 
     bins: int

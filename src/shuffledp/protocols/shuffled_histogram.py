@@ -3,6 +3,16 @@
 A new protocol derives from `ShuffledHistogram` and writes its calibration (`for_target`), its privacy curve, the
 reading of its tally, its messages (`_send`), their number, and a sentence about its noise. It draws its tally from the
 exact law (`_draw`) where it knows that; otherwise messages are made, shuffled and counted.
+
+How many messages a report may hold, where people draw their number: who draws more draws again.
+
+Let A be the event that nobody of n people draws more than `most` messages, and eta >= n P(more) bound the chance that
+it fails. The number of messages has the same law whatever somebody holds, so P(A) is the same for neighbours, and for
+every set S of outcomes
+
+    P_x(S | A) = P_x(S and A) / P(A) <= (e^epsilon P_x'(S and A) + delta) / P(A) = e^epsilon P_x'(S | A) + delta / P(A).
+
+Drawing again therefore costs a factor 1 / (1 - eta) in delta, for every epsilon, alone and in any composition.
 """
 
 from __future__ import annotations
@@ -15,17 +25,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting import turnout
-from shuffledp.checks import whole
+from shuffledp.accounting import participation as turnout
+from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.pipeline.inputs import check_bins, people_in_bins
-from shuffledp.pipeline.sets import filled_up
-from shuffledp.pipeline.shuffler import concatenate, shuffle
-from shuffledp.pipeline.tally import Tally
+from shuffledp.formatting import readable
+from shuffledp.histogram.inputs import check_bins, filled_up, people_in_bins
+from shuffledp.histogram.shuffle import concatenate, shuffle
+from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.base import BaseHistogram
-from shuffledp.protocols.promise import trusted_in_the_shuffled_model
+from shuffledp.protocols.guarantee import trusted_in_the_shuffled_model
 from shuffledp.randomness import generator
-from shuffledp.words import readable
+from shuffledp.validation import whole
 
 _BINS_PER_MESSAGE = 4
 """Counting every bin pays while there are at most this many of them for each message."""
@@ -83,7 +93,7 @@ class ShuffledHistogram(BaseHistogram):
         return tally.total
 
     def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Ln E e^(t S) of one person's part S of that number; without one it tells nothing (accounting/turnout.py)."""
+        """Ln E e^(t S) of one person's part S of that number (accounting/participation.py)."""
         return np.where(tilts > 0, np.inf, 0.0)
 
     def messages_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -234,3 +244,40 @@ class ShuffledHistogram(BaseHistogram):
 def _number(tally: Tally) -> int:
     """How many messages were counted."""
     return tally.total if tally.messages is None else tally.messages
+
+
+SHARE_OF_DELTA = 1e-3
+"""The chance that anybody draws again is at most this share of delta."""
+
+SELDOM = 2.0**-44
+"""And at most this, far below the margins that every delta has for rounding (accounting/rounding.py): a curve that
+does not know of the limit, as in a ledger, is then still on the safe side. It makes the limit a few messages larger."""
+
+_TILTS = np.geomspace(1e-9, 50.0, 400)
+"""Tilts of Chernoff's bound that are tried; each gives a bound that holds, and it is flat around the best."""
+
+
+def most_messages(protocol: ShuffledHistogram, *, delta: float) -> int:
+    """The smallest limit that nobody of all people exceeds, but for a negligible chance; at most what anybody sends."""
+    limit = seldom_enough(delta)
+    with np.errstate(over="ignore"):
+        growth = protocol.messages_cumulant(_TILTS) * (1 + SEVERAL_OPERATIONS) + math.log(protocol.users / limit)
+    needed = float(np.nanmin(np.where(np.isfinite(growth), growth, np.inf) / _TILTS))
+    least = min(needed - 1, protocol.messages_per_user.maximum)  # more than `most` is at least most + 1
+    if not math.isfinite(least):
+        raise ParameterError(f"{type(protocol).__name__} has no largest number of messages that is known")
+    return max(protocol.values_per_person, math.ceil(least))
+
+
+def seldom_enough(delta: float) -> float:
+    """The chance that anybody draws again which a delta allows."""
+    return min(SHARE_OF_DELTA * delta, SELDOM)
+
+
+def chance_of_more(protocol: ShuffledHistogram, most: int) -> float:
+    """At most how likely anybody of all people draws more than `most` messages."""
+    if most >= protocol.messages_per_user.maximum:
+        return 0.0
+    with np.errstate(over="ignore"):
+        exponents = protocol.messages_cumulant(_TILTS) * (1 + SEVERAL_OPERATIONS) - _TILTS * (most + 1)
+    return min(1.0, protocol.users * math.exp(min(0.0, float(np.nanmin(exponents)))))

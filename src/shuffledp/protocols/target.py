@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shuffledp.accounting.guarantee import Guarantee
-from shuffledp.brief import Brief
-from shuffledp.checks import head_count, honest_among, target_delta, target_epsilon, values_each, whole
+from shuffledp.accounting.curve import Guarantee
 from shuffledp.errors import ParameterError, TooFewUsersError
+from shuffledp.formatting import Brief
+from shuffledp.validation import head_count, honest_among, target_delta, target_epsilon, values_each, whole
 
 
 @dataclass(frozen=True, kw_only=True)

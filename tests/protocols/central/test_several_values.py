@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import binom
 
 from shuffledp.errors import DataError, ParameterError
+from shuffledp.histogram.domain import Domain
+from shuffledp.paper.finite_randomizer import exact_delta
+from shuffledp.paper.pairs import exponential_above
 from shuffledp.paper.protocol_checks import count_distributions
-from shuffledp.pipeline.domain import Domain
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram, Target
-from shuffledp.protocols.record import from_record, to_record
-from shuffledp.verification.exact.enumeration import exact_delta
-from shuffledp.verification.exact.pairs import exponential_above
+from shuffledp.protocols.catalogue import from_record, to_record
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law
 
 KINDS = [LaplaceHistogram, StabilityHistogram]

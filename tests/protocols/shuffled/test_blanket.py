@@ -12,10 +12,10 @@ from scipy.stats import binom
 from shuffledp import run
 from shuffledp.accounting.blanket_curve import BlanketCurve, blocks
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.estimators.supports import flipped_reach
+from shuffledp.paper.finite_randomizer import worst_delta
 from shuffledp.protocols import BlanketHistogram, BlanketSum
-from shuffledp.protocols.flips import published_coins
-from shuffledp.reading.supports import flipped_reach
-from shuffledp.verification.exact.enumeration import worst_delta
+from shuffledp.protocols.sums.blanket_sum import published_coins
 from tests.oracles.goodness import assert_law, assert_not_law
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}

@@ -9,7 +9,7 @@ from scipy.stats import binom, poisson
 
 from shuffledp import DataError, DummyHistogram, Histogram, ParameterError, TooFewUsersError, run, shuffle
 from shuffledp.noise import Binomial
-from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law
+from shuffledp.paper.finite_randomizer import exact_delta, shuffled_law
 from tests.oracles.goodness import assert_law, assert_not_law
 
 COMMON = {"users": 1000, "bins": 50, "epsilon": 1, "delta": 1e-6}

@@ -8,6 +8,7 @@ import pytest
 
 from shuffledp import Histogram
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.estimators.supports import flipped_reach
 from shuffledp.noise import Binomial
 from shuffledp.protocols import (
     AmplifiedOracle,
@@ -23,7 +24,6 @@ from shuffledp.protocols import (
     StabilityHistogram,
     UnaryEncoding,
 )
-from shuffledp.reading.supports import flipped_reach
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}
 ORACLES = [RandomizedResponse, UnaryEncoding, LocalHashing, HadamardResponse]

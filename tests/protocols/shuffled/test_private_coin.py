@@ -12,11 +12,11 @@ from scipy.stats import binom
 
 from shuffledp import DataError, DummyHistogram, ParameterError, TooFewUsersError, run, shuffle
 from shuffledp.accounting.support_curve import SupportCurve
+from shuffledp.estimators.supports import ChanceSupports
+from shuffledp.paper.finite_randomizer import exact_delta, shuffled_law, worst_delta
 from shuffledp.protocols import PrivateCoinHistogram
-from shuffledp.protocols.shuffled.private_coin import decoding as parity_decoding
-from shuffledp.protocols.shuffled.private_coin import sampling as parity_sampling
-from shuffledp.reading.chance_supports import ChanceSupports
-from shuffledp.verification.exact.enumeration import exact_delta, shuffled_law, worst_delta
+from shuffledp.protocols.shuffled import parities as parity_decoding
+from shuffledp.protocols.shuffled import parities as parity_sampling
 from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, assert_not_law, p_value
 
 COMMON = {"users": 1000, "bins": 50, "epsilon": 1, "delta": 1e-6}

@@ -11,8 +11,8 @@ from shuffledp import Domain, run
 from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.noise import Binomial
+from shuffledp.paper.finite_randomizer import worst_delta
 from shuffledp.protocols import PublicCoinHistogram
-from shuffledp.verification.exact.enumeration import worst_delta
 from tests.accounting.test_amplification import exact_exp
 from tests.oracles.goodness import assert_law, assert_not_law
 

@@ -11,8 +11,8 @@ import pytest
 from shuffledp import DataError, Domain, DummyHistogram, ParameterError, SparseHistogram, run, shuffle
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
-from shuffledp.protocols.shuffled.sparse.laws import LawSearch
-from shuffledp.verification.exact.enumeration import exact_delta
+from shuffledp.paper.finite_randomizer import exact_delta
+from shuffledp.protocols.shuffled.sparse_noise import LawSearch
 from tests.oracles.goodness import assert_law, assert_not_law
 
 DRAWS = 2000

@@ -1,7 +1,7 @@
 """What the local protocols have in common: each report supports some bins.
 
 A report of a person with value x supports bin x with probability `true_support` (p), and every other bin with
-probability `false_support` (q). The tally counts the reports that support each bin (reading/supports.py).
+probability `false_support` (q). The tally counts the reports that support each bin (estimators/supports.py).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.amplification import Amplification
-from shuffledp.accounting.guarantee import Guarantee, privacy_figure
-from shuffledp.accounting.pure_curve import PureCurve
-from shuffledp.checks import real, reporting, target_epsilon, whole
-from shuffledp.pipeline.inputs import few_enough_bins
-from shuffledp.pipeline.shuffler import concatenate
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount
+from shuffledp.accounting.closed_form_curves import PureCurve
+from shuffledp.accounting.curve import Guarantee, privacy_figure
+from shuffledp.estimators.supports import Supports
+from shuffledp.histogram.inputs import few_enough_bins
+from shuffledp.histogram.shuffle import concatenate
+from shuffledp.histogram.tally import Tally
+from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.reading.supports import Supports
+from shuffledp.validation import real, reporting, target_epsilon, whole
 
 _BLOCK = 1 << 14
 """Bins that are compared with a report together: they stay in the cache."""

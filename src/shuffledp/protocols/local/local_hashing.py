@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.checks import whole
 from shuffledp.errors import DataError
-from shuffledp.pipeline.inputs import MOST_BINS
-from shuffledp.protocols.cost import bits_to_name
+from shuffledp.histogram.inputs import MOST_BINS
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle, compare_with_every_bin
 from shuffledp.protocols.local.randomized_response import RandomizedResponse
+from shuffledp.protocols.protocol import bits_to_name
 from shuffledp.randomness import random_words
+from shuffledp.validation import whole
 
 REPORT = np.dtype([("multiplier", np.uint64), ("offset", np.uint64), ("cell", np.uint32)])
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
+from shuffledp.histogram.inputs import check_bins
+from shuffledp.histogram.shuffle import concatenate
+from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
-from shuffledp.pipeline.inputs import check_bins
-from shuffledp.pipeline.shuffler import concatenate
-from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import DataError
+from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import packed_flips
-from shuffledp.pipeline.tally import Tally
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.randomness import child
 

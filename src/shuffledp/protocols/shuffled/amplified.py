@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.amplification import Amplification, largest_local_epsilon
 from shuffledp.errors import ParameterError
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount
+from shuffledp.estimators.base import Reading
+from shuffledp.formatting import share_at_most
+from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.reading.reading import Reading
-from shuffledp.words import share_at_most
 
 ORACLES: tuple[type[FrequencyOracle], ...] = (LocalHashing, HadamardResponse, RandomizedResponse, UnaryEncoding)
 """Those whose message carries all that the analyzer needs, so that nobody must know whose it is."""

@@ -1,7 +1,8 @@
 """The histogram of CSU+19: their sum of bits for every bin at once.
 
-A person has a 1 for their own bin and a 0 for every other, and flips each bit now and then (protocols/flips.py). What
-arrives is how many ones there are for each bin; as the number of people is known, zeros say nothing more and are not
+A person has a 1 for their own bin and a 0 for every other, and flips each bit now and then
+(protocols/sums/blanket_sum.py). What arrives is how many ones there are for each bin; as the number of people is
+known, zeros say nothing more and are not
 sent (the published protocol sends all d bits).
 """
 
@@ -17,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import BlanketCurve
+from shuffledp.estimators.supports import FlippedBits
+from shuffledp.histogram.tally import Tally
 from shuffledp.noise.coins import heads
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount, expected_messages
-from shuffledp.protocols.flips import blanket_curve, check_flip, fewest_flips, published_flips
-from shuffledp.protocols.promise import kept_promise
+from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.protocols.sums.blanket_sum import blanket_curve, check_flip, fewest_flips, published_flips
 from shuffledp.protocols.target import Target
-from shuffledp.reading.supports import FlippedBits
 
 _FLIPS_AT_ONCE = 1 << 18
 """Flips made at a time: they stay in the cache."""

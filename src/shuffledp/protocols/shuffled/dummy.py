@@ -18,18 +18,17 @@ from numpy.typing import NDArray
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, moved_bins
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
-from shuffledp.checks import target_delta, target_epsilon, values_each
 from shuffledp.errors import ParameterError
+from shuffledp.estimators.counts import UnbiasedCounts
+from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial, CompoundPoisson
-from shuffledp.noise.clusters import Clusters
 from shuffledp.noise.coins import heads
-from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount, expected_messages
-from shuffledp.protocols.promise import computed
+from shuffledp.noise.compound_poisson import LARGEST_RATE, SIZE_GRID, Clusters
+from shuffledp.protocols.guarantee import computed
+from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.reading.noisy_counts import UnbiasedCounts
+from shuffledp.validation import target_delta, target_epsilon, values_each
 
 _DUMMIES_AT_ONCE = 1 << 18
 """Dummies made at a time: they stay in the cache."""

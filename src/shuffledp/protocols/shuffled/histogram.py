@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, moved_bins
-from shuffledp.checks import target_delta, target_epsilon, values_each
+from shuffledp.estimators.counts import TruncatedCounts, UnbiasedCounts
+from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount, expected_messages
-from shuffledp.protocols.promise import computed, theorem_noise
+from shuffledp.protocols.guarantee import computed, theorem_noise
+from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.reading.noisy_counts import TruncatedCounts, UnbiasedCounts
+from shuffledp.validation import target_delta, target_epsilon, values_each
 
 _CELLS_AT_ONCE = 1 << 18
 """Noise messages made at a time: they stay in the cache."""

@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
-from shuffledp.checks import target_delta, target_epsilon, whole
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.estimators.hashed_cells import HashRows, SmallestCell
+from shuffledp.formatting import counted
+from shuffledp.histogram.inputs import few_enough_bins
+from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import heads
-from shuffledp.pipeline.inputs import few_enough_bins
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount, bits_to_name
-from shuffledp.protocols.promise import kept_promise
+from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target, need_one_value
-from shuffledp.reading.smallest_cell import HashRows, SmallestCell
-from shuffledp.words import counted
+from shuffledp.validation import target_delta, target_epsilon, whole
 
 _MOST_CELLS = 2**31
 """The counts of more cells do not fit in memory."""

@@ -23,12 +23,25 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting.curve import PrivacyCurve, Shift
-from shuffledp.accounting.guarantee import Guarantee
+from shuffledp.accounting.closed_form_curves import SplitAndMixCurve
+from shuffledp.accounting.curve import Guarantee, PrivacyCurve, Shift
 from shuffledp.accounting.rounding import FEW_OPERATIONS
-from shuffledp.accounting.split_and_mix_curve import SplitAndMixCurve
-from shuffledp.brief import Brief
-from shuffledp.checks import (
+from shuffledp.errors import DataError, ParameterError, TooFewUsersError
+from shuffledp.estimators.base import ErrorBound, around_estimates, possible_counts
+from shuffledp.formatting import Brief, share_at_most
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.inputs import check_messages, check_tally
+from shuffledp.histogram.shuffle import concatenate
+from shuffledp.histogram.tally import Tally
+from shuffledp.noise.binomial import safely_up
+from shuffledp.noise.compound_poisson import poisson_table
+from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.noise.distribution import TAIL, InversionTable
+from shuffledp.protocols.guarantee import describe_release, trusted_in_the_shuffled_model
+from shuffledp.protocols.protocol import MessageCount
+from shuffledp.randomness import generator, random_words
+from shuffledp.validation import (
     failure_probability,
     head_count,
     honest_among,
@@ -37,22 +50,6 @@ from shuffledp.checks import (
     target_epsilon,
     whole,
 )
-from shuffledp.errors import DataError, ParameterError, TooFewUsersError
-from shuffledp.noise.binomial import safely_up
-from shuffledp.noise.compound_poisson import poisson_table
-from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.noise.inversion import InversionTable
-from shuffledp.noise.law import TAIL
-from shuffledp.pipeline.domain import Domain
-from shuffledp.pipeline.estimate import Estimate
-from shuffledp.pipeline.inputs import check_messages, check_tally
-from shuffledp.pipeline.shuffler import concatenate
-from shuffledp.pipeline.tally import Tally
-from shuffledp.protocols.cost import MessageCount
-from shuffledp.protocols.promise import describe_release, trusted_in_the_shuffled_model
-from shuffledp.randomness import generator, random_words
-from shuffledp.reading.reading import ErrorBound, around_estimates, possible_counts
-from shuffledp.words import share_at_most
 
 FEWEST_USERS = 19
 """The theorem on shares holds from here on."""

@@ -1,0 +1,72 @@
+"""Exact confidence bounds for the probability of an event that was counted (Clopper and Pearson 1934).
+
+How many people must have reported, by what they sent.
+
+If one person's part of a number S has ln E e^(t S) = k(t), whatever their value, that of R people has R k(t), and by
+Chernoff's bound
+
+    P(S >= s) <= e^(R k(t) - t s)   and   P(S <= s) <= e^(R k(-t) + t s)   for every t > 0.
+
+So fewer than (t s + ln RISK) / k(t) people reach s with probability below RISK only, for the best t: the values of s
+for which a given R is excluded are all those above some point, so that choosing t by s costs nothing. The other side
+is the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.rounding import CLOPPER_PEARSON_TAIL
+from shuffledp.errors import ParameterError
+from shuffledp.validation import open_probability, whole
+
+
+def lower_bound(successes: int, trials: int, *, failure: float) -> float:
+    """A number that is above the true probability with probability at most `failure`.
+
+    It is the p with P[Bin(trials, p) >= successes] = failure. That tail is the distribution function at p of a
+    Beta(successes, trials - successes + 1) variable, which scipy inverts; the margin covers how exactly it does.
+    """
+    from scipy.special import betaincinv
+
+    successes, trials = whole("successes", successes, minimum=0), whole("trials", trials)
+    failure = open_probability("failure", failure)
+    if successes > trials:
+        raise ParameterError(f"successes={successes} must lie between 0 and trials={trials}")
+    if successes == 0:
+        return 0.0
+    return float(betaincinv(successes, trials - successes + 1, failure * (1 - CLOPPER_PEARSON_TAIL)))
+
+
+def upper_bound(successes: int, trials: int, *, failure: float) -> float:
+    """A number that is below the true probability with probability at most `failure`."""
+    return 1 - lower_bound(trials - successes, trials, failure=failure)
+
+
+Cumulant = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From tilts t to ln E e^(t S) of one person."""
+
+RISK = 1e-9
+"""How likely a number of people is excluded although it is the true one, on either side."""
+
+_TILTS = np.geomspace(1e-9, 50.0, 400)
+"""Tilts that are tried: the best one is about 6 / (standard deviation of S), and the bound is flat around it."""
+
+
+def fewest_people(total: float, cumulant: Cumulant) -> int:
+    """The smallest number of people who send this much, but for RISK; at least 1."""
+    with np.errstate(all="ignore"):
+        needed = (_TILTS * total + math.log(RISK)) / cumulant(_TILTS)
+    return max(1, math.ceil(np.nanmax(needed) * (1 - 1e-12)))
+
+
+def most_people(total: float, cumulant: Cumulant) -> float:
+    """The largest number of people who send as little as this, but for RISK; it can be infinite."""
+    with np.errstate(all="ignore"):
+        falling = -cumulant(-_TILTS)
+        most = np.where(falling > 0, (_TILTS * total - math.log(RISK)) / falling, np.inf)
+    return float(np.nanmin(most) * (1 + 1e-12))

@@ -1,0 +1,167 @@
+"""`shuffledp mix`: the shuffler's step over files, in this process or on Spark.
+
+`shuffledp count`: the analyzer's step over files, in this process or on Spark.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shuffledp.cli import options as given
+from shuffledp.cli.options import PLACE, option
+from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
+from shuffledp.formatting import counted
+
+MIX_EXAMPLE = r"""
+shuffledp mix reports --task theme.task.json \
+--key shuffler.key --out batches
+""".strip()
+
+TOO_FEW_REPORTS = 5
+"""The exit code that says: nothing is wrong, come again later."""
+
+TaskFile = Annotated[Path, option("FILE", "The task.")]
+KeyFile = Annotated[Path, option("FILE", "The private key of whoever runs this; it says which hop it is.")]
+EngineName = Annotated[str | None, option("local|spark", "local unless given.", panel=PLACE)]
+Master = Annotated[
+    str | None, option("ADDRESS", "Where Spark runs, such as local[4] or spark://host:7077.", panel=PLACE)
+]
+
+
+def mix(
+    files: given.Files,
+    task: TaskFile,
+    key: KeyFile,
+    out: Annotated[Path, option("FOLDER", "A new folder for the batches.")],
+    before: Annotated[
+        list[Path] | None,
+        option("FOLDER", "--out of an earlier run: nobody is mixed twice, and what was left is taken up."),
+    ] = None,
+    force: given.Force = False,
+    json: given.Json = False,
+    engine: EngineName = None,
+    master: Master = None,
+) -> None:
+    """Mix files of reports to batches: a shuffler without a server.
+
+    FILE is a Parquet file of reports, a folder of them or a pattern.
+    A later shuffler of the chain gives the batches of the one before.
+    Batches have exactly as many reports as the task says, chosen by lot.
+    Only the folder of --out is for the next hop. Reports that are too
+    few for one more batch, and which ones are in one, stay with you in
+    the folder FOLDER.kept beside it.
+
+    Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
+    3 data that cannot be read or written, 5 too few reports for a
+    batch, so that nothing was handed on, 130 interrupted.
+    """
+    from shuffledp.cli.progress import ProgressBar, quiet_start
+    from shuffledp.collect.batch_files.mix import TooFewReportsError, mix_files
+    from shuffledp.collect.crypto.keys import read_key
+    from shuffledp.collect.task import read_task
+
+    asked = read_task(task)
+    try:
+        with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
+            mixed = mix_files(
+                files,
+                task=asked,
+                key=read_key(key),
+                out=out,
+                before=before or [],
+                engine=engine,
+                master=master,
+                force=force,
+                progress=progress,
+            )
+    except TooFewReportsError as error:
+        print_note(f"shuffledp mix: {error}")
+        raise typer.Exit(TOO_FEW_REPORTS) from None
+    if mixed.reports is not None and asked.admission != "anybody":
+        print_note("note: this task admits not everybody; whoever wrote the files must have checked who may report")
+    if json:
+        print_json({"task": asked.name, **mixed.to_plain()})
+    else:
+        for sentence in mixed.sentences(asked.users):
+            print_sentence(sentence)
+    note_written(out)
+
+
+COUNT_EXAMPLE = r"""
+shuffledp count batches --task theme.task.json \
+--key analyzer.key --out release.json
+""".strip()
+
+
+def count(
+    files: given.Files,
+    task: TaskFile,
+    key: KeyFile,
+    out: Annotated[
+        list[Path],
+        option("FILE", "Write the release to a .html, .csv, .parquet or .json file; may be repeated."),
+    ],
+    ledger: Annotated[
+        Path | None,
+        option("FILE", "Enter the task in this ledger, made by `shuffledp ledger`, which keeps a limit."),
+    ] = None,
+    force: given.Force = False,
+    json: given.Json = False,
+    top: given.Top = 15,
+    engine: EngineName = None,
+    master: Master = None,
+) -> None:
+    """Count batches and publish a histogram: an analyzer without a server.
+
+    FILE is a batch, a folder of batches or a pattern. All batches give
+    one release; one that is given twice counts once, and one in which
+    noise is missing is left out.
+
+    Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
+    3 data that cannot be read or written or released, 130 interrupted,
+    141 whoever read the output went away.
+    """
+    from shuffledp.atomic_file import refuse_same
+    from shuffledp.cli.options import keep_existing, refuse_repeated
+    from shuffledp.cli.progress import ProgressBar, quiet_start
+    from shuffledp.cli.release_output import publish
+    from shuffledp.collect.batch_files.count import count_files
+    from shuffledp.collect.batch_files.tables import find_tables
+    from shuffledp.collect.crypto.keys import read_key
+    from shuffledp.collect.task import read_task
+    from shuffledp.explain.files import check_writable
+    from shuffledp.validation import whole
+
+    whole("top", top)
+    inputs = [*find_tables(files), task, key, *([] if ledger is None else [ledger])]
+    for path in out:
+        check_writable(path)
+        refuse_same(path, inputs, "an output")
+    refuse_repeated(out)
+    keep_existing(out, force=force)
+    with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
+        found = count_files(
+            files,
+            task=read_task(task),
+            key=read_key(key),
+            ledger=ledger,
+            engine=engine,
+            master=master,
+            progress=progress,
+        )
+    if found.copies:
+        print_note(f"{counted(found.copies, 'file')} of a batch that is there already: counted once")
+    if found.refused_batches:
+        print_note(
+            f"left out: {counted(len(found.refused_batches), 'batch', things='batches')}, since noise is missing"
+        )
+    try:
+        publish(found.release, out=out, top=top, as_json=json)
+    except BaseException as error:
+        if ledger is not None:
+            error.add_note("the task was entered in the ledger before and counts as spent, once for all its releases")
+        raise

@@ -1,0 +1,341 @@
+"""`shuffledp run`: a private histogram of a column of some files, on the terminal and in files.
+
+`shuffledp simulate`: the errors of many seeded releases of the same files.
+
+`shuffledp demo`: which surnames are common, without anybody's name being known.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from shuffledp.cli import options as given
+from shuffledp.cli.options import PLACE, PROTOCOL, RESULT, flag, option, whole_number
+from shuffledp.cli.output import (
+    new_table,
+    print_indented,
+    print_json,
+    print_note,
+    print_sentence,
+    print_title,
+    print_whole,
+)
+from shuffledp.errors import ParameterError
+from shuffledp.formatting import counted
+from shuffledp.jsonable import plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
+    from shuffledp.release.simulate import RangeSimulation, Simulation
+
+
+RUN_EXAMPLE = "shuffledp run people.csv --column theme --epsilon 1 --delta 1e-6"
+
+
+def run(
+    files: given.Files,
+    column: given.Columns,
+    epsilon: given.Epsilon,
+    delta: given.Delta,
+    out: Annotated[
+        list[Path] | None,
+        option("FILE", "Write the result to a .html, .csv, .parquet or .json file; may be repeated.", panel=RESULT),
+    ] = None,
+    force: given.Force = False,
+    json: given.Json = False,
+    user: given.User = None,
+    values_per_person: given.ValuesPerPerson = 1,
+    where: given.Where = None,
+    drop_missing: given.DropMissing = False,
+    domain: given.Domain = None,
+    edges: given.Edges = None,
+    by: given.By = None,
+    start: given.From = None,
+    stop: given.To = None,
+    other: given.Other = False,
+    trust: given.Trust = "shuffler",
+    protocol: given.ProtocolName = None,
+    estimator: given.Estimator = None,
+    messages: Annotated[
+        bool, flag("--messages", "Really make, shuffle and count every message (needs --domain).", panel=PROTOCOL)
+    ] = False,
+    consistent: given.Consistent = False,
+    quantiles: given.Quantiles = None,
+    ranges: given.Ranges = False,
+    beta: given.Beta = 0.05,
+    top: given.Top = 15,
+    evaluate: Annotated[
+        bool, flag("--evaluate", "NOT PRIVATE: add the true error, for tests on data you own.", panel=RESULT)
+    ] = False,
+    ledger: Annotated[
+        Path | None,
+        option("FILE", "Enter the release in this ledger, made by `shuffledp ledger`, which keeps a limit."),
+    ] = None,
+    engine: Annotated[str | None, option("local|spark", "local unless given.", panel=PLACE)] = None,
+    master: Annotated[
+        str | None, option("ADDRESS", "Where Spark runs, such as local[4] or spark://host:7077.", panel=PLACE)
+    ] = None,
+    delimiter: given.Delimiter = None,
+    encoding: given.Encoding = None,
+    format: given.Format = None,
+) -> None:
+    """A private histogram of a column: how many people hold each value.
+
+    FILE is Parquet, CSV, TSV, JSON lines or Arrow, also .gz or .zst;
+    a folder of such files; a pattern such as 'logs/*.csv';
+    or - for standard input.
+    One row is one person unless --user is given.
+    Randomness is cryptographic and cannot be seeded.
+
+    Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
+    3 data that cannot be read or written, 130 interrupted,
+    141 whoever read the output went away.
+    """
+    from shuffledp.atomic_file import refuse_same
+    from shuffledp.cli.domains import read_possible_values
+    from shuffledp.cli.options import keep_existing, refuse_repeated
+    from shuffledp.cli.progress import ProgressBar, quiet_start
+    from shuffledp.cli.release_output import parse_shares, publish
+    from shuffledp.data import find_files
+    from shuffledp.explain.files import check_writable
+    from shuffledp.release.private_histogram import private_histogram
+    from shuffledp.validation import whole
+
+    whole("top", top)
+    shares = None if quantiles is None else parse_shares(quantiles)
+    data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
+    if data.passed_over:
+        print_note(f"passed over {counted(len(data.passed_over), 'file')} of no known format")
+    inputs = [Path(path) for path in data.paths]
+    for path in out or []:
+        check_writable(path)
+        refuse_same(path, [*inputs, *([] if ledger is None else [ledger])], "an output")
+    refuse_repeated(out or [])
+    keep_existing(out or [], force=force)
+    possible = read_possible_values(
+        column,
+        lists=domain or [],
+        edges=edges or [],
+        by=by or [],
+        start=start or [],
+        stop=stop or [],
+        data_files=inputs,
+        outputs=out or [],
+        delimiter=delimiter,
+    )
+    with ProgressBar() as progress, quiet_start() if engine == "spark" else nullcontext():
+        release = private_histogram(
+            data,
+            column=column if len(column) > 1 else column[0],
+            epsilon=epsilon,
+            delta=delta,
+            user=user,
+            values_per_person=values_per_person,
+            where=where,
+            drop_missing=drop_missing,
+            domain=possible,
+            other=other,
+            trust=cast("TrustName", trust),
+            protocol=cast("ReleaseName | None", protocol),
+            estimator=cast("EstimatorName | None", estimator),
+            messages=messages,
+            consistent=consistent,
+            quantiles=shares,
+            ranges=ranges,
+            beta=beta,
+            evaluate=evaluate,
+            ledger=ledger,
+            engine=cast("EngineName | None", engine),
+            master=master,
+            progress=progress,
+        )
+    try:
+        publish(release, out=out or [], top=top, as_json=json)
+    except BaseException as error:
+        if ledger is not None:
+            error.add_note("the release was entered in the ledger before and counts as spent")
+        raise
+
+
+SIMULATE_EXAMPLE = "shuffledp simulate people.csv --column theme --epsilon 1 --delta 1e-6"
+
+
+def simulate(
+    files: given.Files,
+    column: given.Columns,
+    epsilon: given.Epsilon,
+    delta: given.Delta,
+    trials: Annotated[int, option("NUMBER", "How many releases to simulate.", parser=whole_number)] = 100,
+    seed: given.Seed = 0,
+    user: given.User = None,
+    values_per_person: given.ValuesPerPerson = 1,
+    where: given.Where = None,
+    drop_missing: given.DropMissing = False,
+    domain: given.Domain = None,
+    edges: given.Edges = None,
+    by: given.By = None,
+    start: given.From = None,
+    stop: given.To = None,
+    other: given.Other = False,
+    trust: given.Trust = "shuffler",
+    protocol: given.ProtocolName = None,
+    estimator: given.Estimator = None,
+    ranges: given.Ranges = False,
+    beta: given.Beta = 0.05,
+    delimiter: given.Delimiter = None,
+    encoding: given.Encoding = None,
+    format: given.Format = None,
+    json: given.Json = False,
+) -> None:
+    """NOT PRIVATE: the errors that releases of this data would have, over many seeded trials.
+
+    FILE is Parquet, CSV, TSV, JSON lines or Arrow, also .gz or .zst;
+    a folder of such files; a pattern such as 'logs/*.csv';
+    or - for standard input.
+    """
+    from shuffledp.cli.domains import read_possible_values
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.data import find_files
+    from shuffledp.release.simulate import simulate as simulated
+
+    data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
+    inputs = [Path(path) for path in data.paths]
+    possible = read_possible_values(
+        column,
+        lists=domain or [],
+        edges=edges or [],
+        by=by or [],
+        start=start or [],
+        stop=stop or [],
+        data_files=inputs,
+        outputs=[],
+        delimiter=delimiter,
+    )
+    with ProgressBar() as progress:
+        result = simulated(
+            data,
+            column=column if len(column) > 1 else column[0],
+            epsilon=epsilon,
+            delta=delta,
+            trials=trials,
+            seed=seed,
+            user=user,
+            values_per_person=values_per_person,
+            where=where,
+            drop_missing=drop_missing,
+            domain=possible,
+            other=other,
+            trust=cast("TrustName", trust),
+            protocol=cast("ReleaseName | None", protocol),
+            estimator=cast("EstimatorName | None", estimator),
+            beta=beta,
+            ranges=ranges,
+            progress=progress,
+        )
+    if json:
+        print_json({**plain(result), "covered": result.covered, "error_quantiles": result.error_quantiles()})
+    else:
+        _show(result)
+
+
+def _show(result: Simulation | RangeSimulation) -> None:
+    """How the largest error over all values, or of the distribution function, is distributed."""
+    print_title(result.headline())
+    table = new_table()
+    errors = result.error_quantiles()
+    for name in errors:
+        table.add_column(name, justify="right")
+    table.add_row(*(f"{error:,.1f}" for error in errors.values()))
+    print_whole(table)
+    print_indented(f"the largest error {result.over} of one release, in people: how it is distributed")
+    for text in result.sentences():
+        print_sentence(text)
+
+
+DEMO_EXAMPLE = "shuffledp demo --people 50000"
+_MOST_PEOPLE = 10_000_000  # about a gigabyte
+_POPULATION_SEED = 1990  # the year of the census; the people of the demo are always the same
+
+
+def demo(
+    people: Annotated[int, option("NUMBER", "How many people to sample.", parser=whole_number)] = 200_000,
+    epsilon: given.Epsilon = 1.0,
+    delta: given.Delta = 1e-6,
+    top: given.Top = 15,
+    data: Annotated[Path, option("FILE", "Where to write the sampled people, as Parquet.", panel=RESULT)] = Path(
+        "surnames.parquet"
+    ),
+    out: Annotated[Path, option("FILE", "Where to write the report.", panel=RESULT)] = Path("report.html"),
+    force: given.Force = False,
+    json: given.Json = False,
+) -> None:
+    """A private histogram of US surnames, through the whole path of run.
+
+    People are sampled from the 1990 census table.
+    """
+    from shuffledp.atomic_file import check_folder, refuse_same
+    from shuffledp.cli.options import keep_existing
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.cli.release_output import publish
+    from shuffledp.explain.files import check_writable
+    from shuffledp.formatting import readable
+    from shuffledp.protocols.target import Target
+    from shuffledp.release.private_histogram import private_histogram
+    from shuffledp.validation import whole
+
+    people = whole("people", people)
+    if people > _MOST_PEOPLE:
+        raise ParameterError(
+            f"people must be at most {_MOST_PEOPLE:,}, since the demo makes them in memory; got {readable(people)}. "
+            "For more, use run on files of your own"
+        )
+    whole("top", top)
+    Target(users=people, bins=1, epsilon=epsilon, delta=delta)  # checked before anything is written
+    if data.suffix != ".parquet":
+        raise ParameterError(f"data must be a name that ends in .parquet, got {data}")
+    check_folder(data)
+    check_writable(out)
+    refuse_same(out, [data], "the report")
+    keep_existing([data, out], force=force)
+    with ProgressBar() as progress:
+        progress("sampling people", 0.0)
+        _write_population(data, people)
+        progress("sampling people", 1.0)
+        release = private_histogram(
+            data, column="surname", epsilon=epsilon, delta=delta, evaluate=True, progress=progress
+        )
+    publish(release, out=[out], top=top, as_json=json)
+    if not json:
+        print_note(
+            f"the same on a file of your own: shuffledp run {data} --column surname --epsilon {epsilon:g} "
+            f"--delta {delta:g} --out release{out.suffix}"
+        )
+
+
+def population(people: int) -> NDArray[Any]:
+    """The surnames of sampled people, in a random order. The people are always the same; the noise never is."""
+    import numpy as np
+
+    from shuffledp.surnames import surnames
+
+    names, shares = surnames()
+    rng = np.random.default_rng(_POPULATION_SEED)
+    held = np.repeat(names, rng.multinomial(people, shares))
+    rng.shuffle(held)
+    return held
+
+
+def _write_population(path: Path, people: int) -> None:
+    from shuffledp.atomic_file import write_whole
+    from shuffledp.errors import MissingExtraError
+    from shuffledp.explain.files import parquet_bytes
+
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtraError("pyarrow", extra="files") from None
+    write_whole(path, parquet_bytes(pyarrow.table({"surname": population(people)})))

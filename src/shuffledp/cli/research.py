@@ -1,0 +1,422 @@
+"""`shuffledp compare`: every protocol of the comparison table, measured side by side.
+
+`shuffledp separate`: how many people each model needs for the same problem.
+
+`shuffledp verify`: the paper's statements and one privacy check per protocol, as a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shuffledp.cli import options as given
+from shuffledp.cli.options import RESULT, flag, option, parse_whole, parse_wholes, read_whole, shortened, whole_number
+from shuffledp.cli.output import (
+    least_width,
+    new_table,
+    note_written,
+    print_in_parts,
+    print_indented,
+    print_json,
+    print_sentence,
+    print_table,
+    print_title,
+    print_whole,
+    width,
+)
+from shuffledp.errors import ParameterError
+from shuffledp.formatting import counted
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from shuffledp.histogram.tally import Tally
+    from shuffledp.paper.separation import Separation
+    from shuffledp.paper.statements import Statement
+    from shuffledp.release.compare import Measurement
+
+
+COMPARE_EXAMPLE = "shuffledp compare --users 20000 --bins 1000 --epsilon 1 --delta 1e-6"
+_MADE_UP = ("zipf", "uniform", "adversarial")
+
+
+def compare(
+    bins: Annotated[str, option("NUMBERS", "How many values are possible; several with commas: 100,1000,1e6,2^64.")],
+    epsilon: given.Epsilon,
+    delta: given.Delta,
+    users: Annotated[str | None, option("NUMBERS", "How many people take part; several with commas.")] = None,
+    trials: Annotated[
+        int, option("NUMBER", "How many releases of each protocol to measure.", parser=whole_number)
+    ] = 20,
+    data: Annotated[str, option("NAME|FILE", "zipf, uniform, adversarial, or a file (with --column).")] = "zipf",
+    column: Annotated[str | None, option("COLUMN", "The column of the file whose values are counted.")] = None,
+    delimiter: given.Delimiter = None,
+    encoding: given.Encoding = None,
+    format: given.Format = None,
+    protocols: Annotated[
+        str | None, option("NAMES", "Only these, with commas; `shuffledp protocols` lists all.")
+    ] = None,
+    seed: given.Seed = 0,
+    beta: given.Beta = 0.05,
+    figure: given.Figure = None,
+    markdown: Annotated[
+        Path | None, option("FILE", "Write the tables to a file, for a document.", panel=RESULT)
+    ] = None,
+    json: given.Json = False,
+) -> None:
+    """NOT PRIVATE: the measured error and cost of every protocol, on equal terms.
+
+    The protocols of the local, the shuffled and the central model are run on the
+    same people and values, for the same guarantee of the whole release.
+    """
+    from shuffledp.atomic_file import check_folder, write_whole
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.explain.plots import check_figure, draw_comparison
+    from shuffledp.explain.tables import markdown_page
+    from shuffledp.release.compare import compare as measured
+
+    for path, check in ((figure, check_figure), (markdown, check_folder)):
+        if path is not None:
+            check(path)
+    people = [] if users is None else parse_wholes(users, name="users")
+    question: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "beta": beta, "trials": trials}
+    with ProgressBar() as progress:
+        if data in _MADE_UP:
+            if not people:
+                raise ParameterError("--users must say how many people there are, such as 20000 or 1e6")
+            chosen: str | Tally = data
+        else:
+            chosen = _counted(data, column, delimiter=delimiter, encoding=encoding, format=format)
+            if people not in ([], [chosen.total]):
+                raise ParameterError(f"the file has {chosen.total:,} people: leave --users out")
+            people = [chosen.total]
+        results = measured(
+            users=people,
+            bins=parse_wholes(bins, name="bins"),
+            data=chosen,
+            protocols=None if protocols is None else [name.strip() for name in protocols.split(",")],
+            seed=seed,
+            progress=progress,
+            **question,
+        )
+    if json:
+        print_json(results)
+    else:
+        _show_comparison(results, data=data, **question)
+    if markdown is not None:
+        write_whole(markdown, markdown_page(results, data=data, **question).encode())
+        note_written(markdown)
+    if figure is not None:
+        draw_comparison(results, figure, epsilon=epsilon, delta=delta)
+        note_written(figure)
+
+
+def _counted(name: str, column: str | None, **how: str | None) -> Tally:
+    """The true counts of a column of a file."""
+    from shuffledp.data import find_files
+    from shuffledp.data.people import People
+
+    if column is None:
+        raise ParameterError(f"--data must be {', '.join(_MADE_UP)}, or the name of a file together with --column")
+    files = find_files([name], **how)
+    with People(files, column=column, user=None, drop_missing=False, domain=None, other=False) as people:
+        people.number(count=True)
+        return people.numbered()
+
+
+def _show_comparison(
+    results: list[Measurement], *, epsilon: float, delta: float, beta: float, trials: int, data: str
+) -> None:
+    """One table for every number of people and bins."""
+    from shuffledp.explain.tables import CELLS, by_case, legend
+
+    for (users, bins), rows in by_case(results).items():
+        people, values = counted(users, "person", things="people"), counted(bins, "possible value")
+        print_title(f"{people}, {values}, epsilon {epsilon:g}, delta {delta:g}")
+        measured = [row for row in rows if not row.problem]
+        left_out = _left_out(measured)
+        if measured:
+            print_whole(_comparison_table(measured, [name for name in CELLS if name not in left_out]))
+            for line in legend(beta=beta, trials=trials, data=data):
+                print_indented(line)
+        if left_out:
+            print_indented(f"no room for: {', '.join(left_out)}; a wider window or --json shows them")
+        for row in rows:
+            if row.problem:
+                print_sentence(f"{row.title}: {row.problem}.")
+        print_sentence("")
+    print_sentence("Not private: this compares with the true counts.")
+
+
+def _left_out(rows: list[Measurement]) -> tuple[str, ...]:
+    """The least important columns, until the others fit."""
+    from shuffledp.explain.tables import CELLS
+
+    for number in range(len(_DISPENSABLE)):
+        kept = [name for name in CELLS if name not in _DISPENSABLE[:number]]
+        if least_width(_comparison_table(rows, kept)) <= width():
+            return _DISPENSABLE[:number]
+    return _DISPENSABLE
+
+
+def _comparison_table(rows: list[Measurement], columns: Sequence[str]) -> Table:
+    from shuffledp.explain.tables import CELLS
+
+    table = new_table()
+    for name in columns:
+        if name == "protocol":
+            table.add_column(name, min_width=_TITLE_WIDTH)
+        else:
+            table.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(CELLS[name](row) for name in columns))
+    return table
+
+
+_TITLE_WIDTH = 22  # narrower titles would be broken into single words
+_DISPENSABLE = ("seconds", "bits", "model", "messages")
+
+
+SEPARATE_EXAMPLE = "shuffledp separate --problem support --epsilon 1 --delta 1e-6 --no-local"
+
+
+def separate(
+    problem: Annotated[str, option("NAME", "pointer-chasing, pointer-jumping, support or bernoulli.")],
+    epsilon: given.Epsilon,
+    delta: given.Delta,
+    length: Annotated[str | None, option("NUMBERS", "Lengths of the permutations: 10,100,1000.", name="--l")] = None,
+    height: Annotated[
+        str | None,
+        option("NUMBERS", "Numbers of levels (pointer-jumping) or of items (support): 2,4,8.", name="--h"),
+    ] = None,
+    branching: Annotated[
+        str | None, option("NUMBER", "Children of a node (pointer-jumping); h^4 unless given.", name="--s")
+    ] = None,
+    bins: Annotated[str | None, option("NUMBER", "How many values are possible (support); 1024 unless given.")] = None,
+    alpha: Annotated[str | None, option("NUMBERS", "Errors of the mean (bernoulli): 0.1,0.03,0.01.")] = None,
+    local: Annotated[
+        bool, flag("--local/--no-local", "Simulate the local baseline, which takes nearly all the time.")
+    ] = True,
+    seed: given.Seed = 0,
+    figure: given.Figure = None,
+    json: given.Json = False,
+) -> None:
+    """How many people the local, the shuffled and the central model need for the same problem.
+
+    This is the paper's Table 2, measured.
+    """
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.explain.plots import check_figure, draw_separation
+    from shuffledp.paper.separation import PROBLEMS
+    from shuffledp.paper.separation import separate as separated
+    from shuffledp.validation import one_of
+
+    one_of("problem", problem, PROBLEMS)
+    sizes = _sizes(problem, {"l": length, "h": height, "s": branching, "bins": bins, "alpha": alpha})
+    if figure is not None:
+        check_figure(figure)
+    with ProgressBar() as progress:
+        result = separated(problem, epsilon=epsilon, delta=delta, seed=seed, local=local, progress=progress, **sizes)
+    if json:
+        print_json(result.to_dict())
+    else:
+        _show_separation(result)
+    if figure is not None:
+        draw_separation([result], figure)
+        note_written(figure)
+
+
+def _show_separation(result: Separation) -> None:
+    from shuffledp.explain.tables import notes
+
+    print_title(f"{result.problem}, epsilon {result.epsilon:g}, delta {result.delta:g}: people needed")
+    print_in_parts(partial(_separation_table, result), range(len(result.sizes)))
+    for line in notes(result):
+        print_sentence(line)
+
+
+def _separation_table(result: Separation, chosen: Sequence[int]) -> Table:
+    """A column for each of the chosen sizes."""
+    from shuffledp.explain.tables import label, people
+
+    table = new_table()
+    table.add_column("", no_wrap=True)
+    for at in chosen:
+        table.add_column(f"{result.size_name} = {result.sizes[at]:,}", justify="right", no_wrap=True)
+    previous = "exact"
+    for column, cells in zip(result.columns, result.cells, strict=True):
+        if column.how == "bound" and previous != "bound":
+            table.add_section()
+        table.add_row(label(column), *(people(cells[at]) for at in chosen))
+        previous = column.how
+    return table
+
+
+def _sizes(problem: str, options: dict[str, str | None]) -> dict[str, Any]:
+    """The sizes and options that were given, each of which must belong to the problem."""
+    given_options = {name: text for name, text in options.items() if text is not None}
+    known = _OPTIONS[problem]
+    for name in given_options:
+        if name not in known:
+            raise ParameterError(f"--{name} does not belong to {problem}, which takes --{' and --'.join(known)}")
+    return {known[name][0]: known[name][1](name, text) for name, text in given_options.items()}
+
+
+def _whole_numbers(name: str, text: str) -> tuple[int, ...]:
+    return tuple(_people_needed(name, part, "whole numbers such as 10,100,1000", text) for part in text.split(","))
+
+
+def _numbers(name: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(f"{name} must be numbers such as 0.1,0.03; got {text!r}") from None
+
+
+def _one_number(name: str, text: str) -> int:
+    from shuffledp.validation import whole
+
+    return whole(name, _people_needed(name, text, "one whole number", text))
+
+
+def _people_needed(name: str, part: str, needed: str, text: str) -> int:
+    number = read_whole(part)
+    if number is None:
+        raise ParameterError(f"{name} must be {needed}; got {shortened(text)}")
+    return number
+
+
+def _bins(name: str, text: str) -> int:
+    return parse_whole(text, name=name)
+
+
+_OPTIONS: dict[str, dict[str, tuple[str, Callable[[str, str], Any]]]] = {
+    "pointer-chasing": {"l": ("sizes", _whole_numbers)},
+    "pointer-jumping": {"h": ("sizes", _whole_numbers), "s": ("branching", _one_number)},
+    "support": {"h": ("sizes", _whole_numbers), "bins": ("bins", _bins)},
+    "bernoulli": {"alpha": ("sizes", _numbers)},
+}
+"""What each problem takes: the parameter of the library behind an option, and how its text is read."""
+
+
+VERIFY_EXAMPLE = "shuffledp verify --protocol hist"
+FALSE_STATEMENT = 4
+"""The exit code where a statement fails."""
+
+
+def verify(
+    protocol: Annotated[str | None, option("NAME", "Check only one: {verified}.")] = None,
+    json: given.Json = False,
+) -> None:
+    """Check the paper's statements and the privacy of every protocol.
+
+    Each claimed number stands beside an independently computed one. Without
+    --protocol, one protocol of every class is checked. This takes seconds.
+
+    The basis says how the number was computed: enumerated (all outcomes are
+    listed with exact probabilities), recomputed (the distributions that a
+    theorem compares are summed again), noise (the exact distribution of the
+    noise) or bound (an upper bound; the true number may be smaller).
+
+    Exit codes: 0 every statement holds, 2 a wrong parameter, 4 a statement fails.
+    """
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.paper.protocol_checks import check
+
+    with ProgressBar() as progress:
+        statements = list(check(protocol, progress=progress))
+    holds = all(statement.holds for statement in statements)
+    if json:
+        print_json({"holds": holds, "statements": [_as_json(statement) for statement in statements]})
+    else:
+        _show_checks(statements)
+    if not holds:
+        raise typer.Exit(FALSE_STATEMENT)
+
+
+def _as_json(statement: Statement) -> dict[str, Any]:
+    """Infinite numbers are the word, and an upper limit is not called exact."""
+    exact, slack = ("exact_below", "slack_above") if statement.is_limit else ("exact", "slack")
+    fields = {
+        "protocol": statement.group,
+        "statement": statement.source,
+        "claim": _claim(statement),
+        "claimed": statement.claimed,
+        "basis": statement.basis.value,
+        exact: statement.computed,
+        slack: statement.slack,
+        "holds": statement.holds,
+    }
+    return {name: "infinite" if value == math.inf else value for name, value in fields.items()}
+
+
+def _show_checks(statements: Sequence[Statement]) -> None:
+    table = new_table(padding=(0, 1, 0, 0))
+    table.add_column("statement")
+    for heading in ("claimed", "computed", "slack"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("basis", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for statement in statements:
+        table.add_row(*_cells(statement), style=None if statement.holds else "bold red")
+    print_table(table)
+    print_sentence(f"{sum(statement.holds for statement in statements)} of {len(statements)} statements hold.")
+
+
+def _cells(statement: Statement) -> tuple[str, ...]:
+    from shuffledp.paper.statements import UNRESOLVED
+
+    computed = max(statement.computed, UNRESOLVED) if statement.is_limit else statement.computed
+    below, above = ("<=", ">=") if statement.is_limit else ("", "")
+    return (
+        f"{statement.source}: {_claim(statement)}",
+        _number(statement.claimed),
+        below + _number(computed),
+        "" if statement.slack is None else f"{above}{_number(statement.claimed / computed)}",
+        statement.basis.value,
+        "holds" if statement.holds else "FAILS",
+    )
+
+
+def _claim(statement: Statement) -> str:
+    """What the numbers of a statement mean."""
+    from shuffledp.paper.statements import Quantity
+
+    if statement.problem:
+        return f"not checked ({statement.problem})"
+    parameters = statement.parameters
+    if statement.quantity is Quantity.EPSILON and statement.claimed == math.inf:
+        words = "epsilon without and with shuffling"
+    else:
+        words = {
+            Quantity.DELTA: "delta",
+            Quantity.EPSILON: "epsilon of one message",
+            Quantity.ERROR: "error in people",
+            Quantity.MESSAGES: "messages per person",
+            Quantity.FALSE_POSITIVE: "chance of a nonzero count of nobody",
+            Quantity.SUCCESS: "chance of success",
+            Quantity.DISTANCE: "distance of outputs",
+        }[statement.quantity]
+    if "epsilon" in parameters:
+        words += f" at epsilon {parameters['epsilon']:.3g}"
+    if "beta" in parameters:
+        words += f", confidence {1 - parameters['beta']:g}"
+    if parameters.get("honest", parameters.get("users")) != parameters.get("users"):
+        words += f", {parameters['honest']:,} of {parameters['users']:,} honest"
+    elif parameters.get("users", 1) > 1:
+        words += f", n = {parameters['users']:,}"
+    if "bins" in parameters:
+        words += f", d = {parameters['bins']:,}"
+    return words
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "infinite"
+    return f"{value:,.0f}" if 1000 <= value < 1e7 else f"{value:.3g}"

@@ -1,0 +1,86 @@
+"""The shuffled model between real machines: nobody holds the data.
+
+person --Client--> report --Shuffler (1..k in a chain)--> batch --Analyzer--> tally --> release
+
+These names are what most programs need; each is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shuffledp.errors import MissingExtraError
+from shuffledp.lazy_import import lazy_names
+
+if TYPE_CHECKING:
+    from shuffledp.collect.client.client import Client
+    from shuffledp.collect.client.transport import Receipt
+    from shuffledp.collect.crypto.keys import KeyPair, read_key, write_key
+    from shuffledp.collect.reasons import Reason
+    from shuffledp.collect.simulation.crowd import CrowdResult, send_crowd
+    from shuffledp.collect.task.guarantee import Promise
+    from shuffledp.collect.task.new_task import new_task
+    from shuffledp.collect.task.schema import AnswerList, AnswerRange, AnswersElsewhere
+    from shuffledp.collect.task.task import Place, Task, read_task
+
+_load, __dir__ = lazy_names(
+    __name__,
+    {
+        "client.client": ("Client",),
+        "client.transport": ("Receipt",),
+        "crypto.keys": (
+            "KeyPair",
+            "read_key",
+            "write_key",
+        ),
+        "reasons": ("Reason",),
+        "simulation.crowd": (
+            "CrowdResult",
+            "send_crowd",
+        ),
+        "task.guarantee": ("Promise",),
+        "task.new_task": ("new_task",),
+        "task.schema": (
+            "AnswerList",
+            "AnswerRange",
+            "AnswersElsewhere",
+        ),
+        "task.task": (
+            "Place",
+            "Task",
+            "read_task",
+        ),
+    },
+)
+
+_LIBRARIES = ("cryptography", "httptools", "httpx", "msgspec")
+"""What people's side needs beyond the core."""
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _LIBRARIES:
+            raise MissingExtraError(", ".join(_LIBRARIES), extra="collect") from None
+        raise
+
+
+__all__ = [
+    "AnswerList",
+    "AnswerRange",
+    "AnswersElsewhere",
+    "Client",
+    "CrowdResult",
+    "KeyPair",
+    "Place",
+    "Promise",
+    "Reason",
+    "Receipt",
+    "Task",
+    "new_task",
+    "read_key",
+    "read_task",
+    "send_crowd",
+    "write_key",
+]

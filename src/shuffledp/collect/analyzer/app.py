@@ -1,0 +1,299 @@
+"""What an analyzer tells in public about its tasks, beside their releases.
+
+The analyzer as a web application: releases for everybody, the console, and the work that makes them beside.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from prometheus_client.core import Metric
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from shuffledp.collect.analyzer.releases import ENDINGS, JSON, Files, headers_for, media_type, saved_as
+from shuffledp.collect.analyzer.settings import Settings
+from shuffledp.collect.analyzer.worker import Collecting
+from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server import observability as metrics
+from shuffledp.collect.server.cache import Turns
+from shuffledp.collect.server.http import application, asking_the_store, healthy, problem, starting
+from shuffledp.collect.server.pull import Background
+from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
+from shuffledp.collect.task import Task
+from shuffledp.collect.web import console as mistakes
+from shuffledp.collect.web.console import Console
+from shuffledp.collect.web.sessions import SigningIn
+from shuffledp.formatting import readable
+
+
+def task_in_brief(task: Task) -> dict[str, Any]:
+    """A line of the list of tasks."""
+    return {
+        "task": task.name,
+        "question": task.question,
+        "users": task.users,
+        "opens": task.opening,
+        "closes": task.closing,
+    }
+
+
+def status_of(task: Task, standing: TallyStanding, problems: Sequence[str]) -> dict[str, Any]:
+    """Where a task stands; messages are `refused` by reason, and batches without enough of them altogether."""
+    return {
+        "task": task.name,
+        "users": task.users,
+        "batches": standing.batches - standing.problems,
+        "people": standing.people,
+        "batches_refused": standing.problems,
+        "refused": dict(standing.refused),
+        "releases": standing.releases,
+        "problems": list(problems),
+    }
+
+
+def no_release(task: Task, standing: TallyStanding) -> str:
+    """Why a release is not there."""
+    if standing.releases:
+        return f"No such release yet: there are {standing.releases}, counted from 1."
+    return (
+        f"No release yet: {readable(standing.people)} of {readable(task.users)} people so far in batches that were "
+        f"counted. How many reports wait for a batch is at {task.shufflers[0].address}/v1/tasks/{task.name}/status"
+    )
+
+
+def release_in_brief(kept: KeptRelease) -> dict[str, Any]:
+    """A line of the list of releases."""
+    release = json.loads(kept.release)
+    return {
+        "number": kept.number,
+        "made": kept.made.isoformat(),
+        "people": release["people"],
+        "batches": release["asked"]["batches"],
+        "guarantee": release["guarantee"],
+        "warnings": release["warnings"],
+    }
+
+
+class Briefs:
+    """The lines of lists of releases. Each is read out of its release once: that may have megabytes, its line has few.
+
+    All are kept, so that a list never has to be read anew; visitors cannot make them more.
+    """
+
+    def __init__(self, store: TallyStore) -> None:
+        self._store = store
+        self._known: dict[tuple[bytes, int], dict[str, Any]] = {}
+        self._turns = Turns()
+
+    def of(self, task: Task) -> list[dict[str, Any]]:
+        """All releases of a task, in brief."""
+        listed = [(task.id, each.number) for each in self._store.listed(task.id)]
+        if not all(which in self._known for which in listed):
+            with self._turns.one():
+                self._read(listed)
+        return [self._known[which] for which in listed]
+
+    def _read(self, listed: Iterable[tuple[bytes, int]]) -> None:
+        for which in listed:
+            if which not in self._known and (kept := self._store.release(*which)) is not None:
+                self._known[which] = release_in_brief(kept)
+
+
+def families(standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
+    """The same for Prometheus."""
+
+    def each(name: str) -> dict[str, float]:
+        return {task: getattr(standing, name) for task, standing in standings.items()}
+
+    refused = {task: standing.refused for task, standing in standings.items()}
+    failing = {task: len(words) for task, words in problems.items()}
+    return [
+        metrics.counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
+        metrics.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
+        metrics.counter("shuffledp_people", "People in the batches that were counted.", each("people")),
+        metrics.counter("shuffledp_releases", "Releases that are visible.", each("releases")),
+        metrics.refusals("shuffledp_messages_refused", "Messages that were refused, by reason.", refused),
+        metrics.gauge("shuffledp_problems", "What does not work at the moment.", failing),
+    ]
+
+
+Answer = TypeVar("Answer")
+Answering = Callable[[Task, Request], Awaitable[Response]]
+
+NO_KEY = (
+    "This analyzer was started without the key of the task: it shows the releases that are there, and makes no more."
+)
+
+_WHICH = re.compile(rf"(latest|[1-9][0-9]{{0,8}})(?:\.({'|'.join(ENDINGS)}))?")
+
+
+def make_app(settings: Settings) -> Starlette:
+    """The application; it pulls, counts and releases from its start to its end."""
+    analyzer = _Analyzer(settings)
+    of_task, task = analyzer.of_task, "/v1/tasks/{name}"
+    app = application(
+        [
+            Route("/v1/tasks", analyzer.list_tasks, methods=["GET"]),
+            Route(task, of_task(analyzer.show_task), methods=["GET"]),
+            Route(f"{task}/status", of_task(analyzer.show_status), methods=["GET"]),
+            Route(f"{task}/releases", of_task(analyzer.list_releases), methods=["GET"]),
+            Route(f"{task}/releases/{{which}}", of_task(analyzer.show_release), methods=["GET"]),
+            Route("/health", analyzer.show_health, methods=["GET"]),
+            Route("/metrics", analyzer.show_metrics, methods=["GET"]),
+            *analyzer.console.routes(),
+        ],
+        lifespan=analyzer.running,
+    )
+    app.add_exception_handler(HTTPException, mistakes.http_error)
+    app.add_exception_handler(Refused, _refused)
+    return app
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """A page or a problem document; either says when to try again, if that may help."""
+    assert isinstance(error, Refused)
+    told, later = await mistakes.refused(request, error), problem(error).headers.get("retry-after")
+    if later is not None:
+        told.headers["retry-after"] = later
+    return told
+
+
+class _Analyzer:
+    """Everything that an analyzer can be asked, and the threads beside."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._store = settings, settings.store
+        self._tasks = {task.name: task for task in settings.tasks}
+        self._work = {served.task.name: Collecting(served, settings) for served in settings.served}
+        self._threads = [
+            Background(work, every=settings.every, task=self._tasks[name].id) for name, work in self._work.items()
+        ]
+        self._files, self._briefs = Files(), Briefs(settings.store)
+        self.console = Console(
+            settings.tasks,
+            settings.store,
+            door=SigningIn(operators=settings.operators, sessions=settings.sessions, pause=settings.pause_after_wrong),
+            ledger=settings.ledger,
+            joined_releases=settings.joined,
+            upstream=settings.upstream,
+            problems=self._problems,
+            working=self._works,
+        )
+
+    @asynccontextmanager
+    async def running(self, app: Starlette) -> AsyncIterator[None]:
+        """From the start of the application to its end."""
+        with starting("analyzer"):
+            await run_in_threadpool(self._start)
+        try:
+            yield
+        finally:
+            await run_in_threadpool(self._stop)
+
+    def of_task(self, answer: Answering) -> Callable[[Request], Awaitable[Response]]:
+        """Finds the task of a request."""
+
+        async def answered(request: Request) -> Response:
+            task = self._tasks.get(request.path_params["name"])
+            if task is None:
+                raise Refused(Reason.UNKNOWN_TASK)
+            return await answer(task, request)
+
+        return answered
+
+    async def list_tasks(self, request: Request) -> Response:
+        """All tasks, in brief."""
+        return JSONResponse({"tasks": [task_in_brief(task) for task in self._tasks.values()]})
+
+    async def show_task(self, task: Task, request: Request) -> Response:
+        """The canonical bytes, of which the task's name is the SHA-256."""
+        return Response(task.canonical, media_type="application/json")
+
+    async def show_status(self, task: Task, request: Request) -> Response:
+        """Public counters, and what does not work."""
+        standing = await _from_the_store(partial(self._store.standing, task.id))
+        return JSONResponse(status_of(task, standing, self._problems(task)))
+
+    async def list_releases(self, task: Task, request: Request) -> Response:
+        """All releases, in brief."""
+        return JSONResponse({"releases": await _from_the_store(partial(self._briefs.of, task))})
+
+    async def show_release(self, task: Task, request: Request) -> Response:
+        """One release, by its number or the latest, as JSON, CSV, Arrow, Parquet or a page."""
+        asked = _WHICH.fullmatch(request.path_params["which"])
+        if asked is None:
+            raise HTTPException(404)
+        ending = asked[2] or JSON
+        number = await self._number(task) if asked[1] == "latest" else int(asked[1])
+        content = await run_in_threadpool(self._content, task, number, ending)
+        headers = {**headers_for(ending), **saved_as(task, number, asked[2])}
+        return Response(content, headers=headers, media_type=media_type(ending))
+
+    async def show_health(self, request: Request) -> Response:
+        """Whether the store answers and everything runs that should."""
+        for task in self._tasks.values():
+            await _from_the_store(partial(self._store.standing, task.id))
+        return healthy(self._threads)
+
+    async def show_metrics(self, request: Request) -> Response:
+        """Counters for Prometheus."""
+        standings = {
+            name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in self._tasks.items()
+        }
+        problems = {name: self._problems(task) for name, task in self._tasks.items()}
+        return Response(metrics.text_of(families(standings, problems)), media_type=metrics.CONTENT_TYPE)
+
+    async def _number(self, task: Task) -> int:
+        """That of the latest release; 0, which none has, if there is none."""
+        listed = await _from_the_store(partial(self._store.listed, task.id))
+        return listed[-1].number if listed else 0
+
+    def _content(self, task: Task, number: int, ending: str) -> bytes:
+        """A release in a format."""
+        kept = partial(self._kept, task, number)
+        return kept() if ending == JSON else self._files.get(task, number, ending, kept)
+
+    def _kept(self, task: Task, number: int) -> bytes:
+        """A release as it is in the store."""
+        with asking_the_store():
+            found = self._store.release(task.id, number)
+            if found is None:
+                raise Refused(Reason.NO_RELEASE, no_release(task, self._store.standing(task.id)))
+        return found.release
+
+    def _problems(self, task: Task) -> list[str]:
+        work = self._work.get(task.name)
+        return [NO_KEY] if work is None else work.problems
+
+    def _works(self) -> bool:
+        return all(thread.alive for thread in self._threads)
+
+    def _start(self) -> None:
+        for task in self._tasks.values():
+            self._store.prepare(task)
+        for thread in self._threads:
+            thread.start()
+
+    def _stop(self) -> None:
+        for thread in self._threads:
+            thread.stop()
+        for served in self._settings.served:
+            served.upstream.close()
+        self.console.close()
+        if self._settings.owns_store:
+            self._store.close()
+
+
+async def _from_the_store(ask: Callable[[], Answer]) -> Answer:
+    with asking_the_store():
+        return await run_in_threadpool(ask)

@@ -1,0 +1,265 @@
+"""Handing a report to the first shuffler over HTTP, and what its answer means.
+
+Only 201 says that a report is taken: anything between that answers for the server, such as a page to log in to a
+network, says something else. A refusal is one that trying again alone does not help against, by the server's
+reason; whatever else happens, nothing is lost and the same bytes can be sent later.
+
+A request says nothing about whoever sends it: the same few headers for everybody, no cookies, no redirects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+import httptools
+import httpx
+
+from shuffledp.collect.reasons import Again, Reason
+from shuffledp.collect.task import Task
+from shuffledp.errors import ParameterError, RefusedError, UnreachableError
+
+SECONDS = 30.0
+"""How long a server may take to answer, unless said otherwise."""
+
+_MOST_ANSWER_BYTES = 1 << 16
+"""Of a problem document, which has a few hundred."""
+
+_HEADERS = {"User-Agent": "shuffledp", "Accept": "*/*", "Accept-Encoding": "identity"}
+"""The same for everybody: the usual ones would tell versions of programs."""
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{1,1000}=*")
+"""What can stand in the header (RFC 6750)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """The report is with the shuffler, durably: taken now, or already before, when nothing was sent.
+
+    `made_before` says that it was made when this task was first answered: the answer that was given now was not used,
+    and nobody knows whether it is the same.
+    """
+
+    state: Literal["sent", "already sent"]
+    milliseconds: float
+    bytes: int
+    made_before: bool = False
+
+
+def check_seconds(name: str, seconds: float) -> float:
+    """A time to wait."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
+        raise ParameterError(f"{name} must be a positive number of seconds, got {seconds!r:.40}")
+    return float(seconds)
+
+
+def check_admission(task: Task, admission: str | None) -> str | None:
+    """What a person shows to be admitted; nothing where everybody is, since it could only tell who they are."""
+    if task.admission == "anybody":
+        return None
+    wanted = {"secret": "its secret", "tokens": "a one-time token"}[task.admission]
+    if admission is None:
+        raise ParameterError(
+            f"the task takes a report only with {wanted}: give its file with --admission FILE (in Python the text "
+            "as admission)"
+        )
+    if not isinstance(admission, str) or not _TOKEN.fullmatch(admission):
+        raise ParameterError("admission must be text of letters, digits and the characters . _ ~ + / - =")
+    return admission
+
+
+def _path(task: Task) -> str:
+    """Where reports of a task go, at the address of its first shuffler."""
+    return f"/v1/tasks/{task.name}/reports"
+
+
+def post(task: Task, report: bytes, *, admission: str | None = None, timeout: float = SECONDS) -> None:
+    """Hands over a report; returns when the shuffler has it durably."""
+    place, ends = task.shufflers[0].address, time.monotonic() + timeout
+    with _told_apart(place), httpx.Client(**settings(timeout)) as client:
+        headers = request_headers(admission)
+        with client.stream("POST", place.rstrip("/") + _path(task), content=report, headers=headers) as answer:
+            content = _whole(answer, most=_MOST_ANSWER_BYTES, ends=ends)
+    judge(place, answer.status_code, content)
+
+
+async def post_over(connection: Connection, task: Task, report: bytes, *, admission: str | None = None) -> None:
+    """The same over a connection of a crowd, whose requests have the same headers."""
+    headers = _HEADERS | request_headers(admission) | {"Connection": "keep-alive"}
+    status, content = await connection.post(_path(task), report, headers)
+    judge(task.shufflers[0].address, status, content)
+
+
+def fetch(address: str, *, most: int, timeout: float = SECONDS) -> bytes:
+    """A public file of at most so many bytes."""
+    ends = time.monotonic() + timeout
+    with _told_apart(address), httpx.Client(**settings(timeout)) as client, client.stream("GET", address) as answer:
+        if answer.status_code != HTTPStatus.OK:
+            raise UnreachableError(f"{address} answered with status {answer.status_code}: try again later")
+        return _whole(answer, most=most, ends=ends)
+
+
+def settings(timeout: float) -> dict[str, Any]:
+    """How clients are made: certificates are checked, and nothing tells people apart."""
+    nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    checks = {"verify": certificates(), "follow_redirects": False}
+    return {"timeout": timeout, "headers": _HEADERS, "cookies": nothing, **checks}
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Checks those of servers, against the usual authorities or those of SSL_CERT_FILE, which are read once."""
+    return httpx.create_ssl_context()
+
+
+def request_headers(admission: str | None) -> dict[str, str]:
+    """Of one report."""
+    sealed = {"Content-Type": "application/octet-stream"}
+    return sealed if admission is None else sealed | {"Authorization": f"Bearer {admission}"}
+
+
+def judge(place: str, status: int, content: bytes) -> None:
+    """Returns if the report was taken; otherwise raises what the answer means."""
+    if status == HTTPStatus.CREATED:
+        return
+    reason = _reason(content)
+    if reason is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise UnreachableError(
+            f"{place} answered with status {status} and did not take the report: nothing is lost, send it again later",
+            reason=reason,
+        )
+    raise failure(reason, place)
+
+
+def failure(reason: Reason, place: str) -> RefusedError | UnreachableError:
+    """The error for a reason, which says whether to try again; in our words, not in the server's."""
+    if reason.try_again:
+        return UnreachableError(f"{place}: {reason.meaning} Nothing is lost, send it again later", reason=reason)
+    kept = " The report is kept: send it again once that is put right" if reason.again is Again.ONCE_PUT_RIGHT else ""
+    return RefusedError(f"{place} refused the report ({reason}): {reason.meaning}{kept}", reason=reason)
+
+
+def _reason(content: bytes) -> Reason | None:
+    """The reason in a problem document (RFC 9457), if it is one that we know."""
+    try:
+        return Reason(json.loads(content)["reason"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _whole(answer: httpx.Response, *, most: int, ends: float) -> bytes:
+    """The content of an answer, which may neither be endless nor take forever."""
+    content = bytearray()
+    for part in answer.iter_raw():
+        content += part
+        if len(content) > most or time.monotonic() > ends:
+            raise httpx.ReadTimeout("the answer is too long, or takes too long")
+    return bytes(content)
+
+
+@contextmanager
+def _told_apart(place: str) -> Iterator[None]:
+    """Whatever goes wrong on the way is no refusal."""
+    try:
+        yield
+    except httpx.TimeoutException:
+        raise UnreachableError(f"{place} did not answer in time: nothing is lost, send it again later") from None
+    except httpx.RequestError as error:
+        why = "its certificate cannot be trusted" if "CERTIFICATE" in str(error) else "the connection failed"
+        raise UnreachableError(f"{place} cannot be reached, {why}: nothing is lost, send it again later") from None
+    except ImportError:
+        raise ParameterError(
+            "the environment names a SOCKS proxy, for which socksio is needed: pip install 'httpx[socks]'"
+        ) from None
+    except httpx.InvalidURL:
+        raise ParameterError(f"{place} is no address that can be used") from None
+
+
+_AT_ONCE = 1 << 16
+_MOST_BYTES = 1 << 20
+"""Of an answer: a problem document has a few hundred."""
+
+
+class Answer(NamedTuple):
+    """What a server says."""
+
+    status: int
+    content: bytes
+
+
+class Connection:
+    """Posts to one server, one after another; opened when it is needed, and anew after a failure."""
+
+    def __init__(self, address: str, *, timeout: float) -> None:
+        parts = urlsplit(address)
+        self._address, self._netloc, self._path = address, parts.netloc, parts.path.rstrip("/")
+        self._host, self._port = parts.hostname, parts.port or {"http": 80, "https": 443}[parts.scheme]
+        self._tls = certificates() if parts.scheme == "https" else None
+        self._timeout = timeout
+        self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> Answer:
+        """The answer to a request; UnreachableError if there is none in time, or no whole one."""
+        lines = [f"POST {self._path}{path} HTTP/1.1", f"Host: {self._netloc}", f"Content-Length: {len(content)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        head = "\r\n".join([*lines, "", ""]).encode("ascii")
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._exchange(head + content)
+        except (OSError, EOFError, httptools.HttpParserError):  # a TimeoutError is an OSError
+            self.close()
+            raise UnreachableError(
+                f"{self._address} cannot be reached, or broke off: nothing is lost, send it again later"
+            ) from None
+        except BaseException:  # stopped before the answer was read, which is then not that of the next request
+            self.close()
+            raise
+
+    async def _exchange(self, request: bytes) -> Answer:
+        if self._open is None:
+            self._open = await asyncio.open_connection(self._host, self._port, ssl=self._tls)
+        reader, writer = self._open
+        writer.write(request)
+        await writer.drain()
+        read = _Read()
+        parser = httptools.HttpResponseParser(read)
+        while not read.whole:
+            part = await reader.read(_AT_ONCE)
+            if not part or len(read.content) > _MOST_BYTES:
+                raise EOFError
+            parser.feed_data(part)
+        if not parser.should_keep_alive():
+            self.close()
+        return Answer(parser.get_status_code(), bytes(read.content))
+
+    def close(self) -> None:
+        """Ends the connection; the next request opens another."""
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+
+
+class _Read:
+    """What the parser has found so far."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.whole = False
+
+    def on_body(self, part: bytes) -> None:
+        self.content += part
+
+    def on_message_complete(self) -> None:
+        self.whole = True

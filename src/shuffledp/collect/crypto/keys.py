@@ -1,0 +1,153 @@
+"""Key pairs and their files: only their owner may read them, and that is checked.
+
+A key belongs to a task: the next task names another, and once the task is over its private keys are destroyed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from shuffledp.atomic_file import sync_folder
+from shuffledp.errors import DataError, ParameterError
+
+T = TypeVar("T")
+
+_KIND = "shuffledp private key 1"
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """A private key, and the public one that a task names."""
+
+    private: X25519PrivateKey
+
+    @classmethod
+    def generate(cls) -> KeyPair:
+        """A new pair, from the operating system's randomness."""
+        return cls(X25519PrivateKey.generate())
+
+    @classmethod
+    def from_private_bytes(cls, content: bytes) -> KeyPair:
+        """The pair of a private key of 32 bytes."""
+        return cls(X25519PrivateKey.from_private_bytes(content))
+
+    @property
+    def private_bytes(self) -> bytes:
+        """The private key, to be kept secret."""
+        return self.private.private_bytes_raw()
+
+    @property
+    def public_bytes(self) -> bytes:
+        """The public key."""
+        return self.private.public_key().public_bytes_raw()
+
+    @property
+    def public(self) -> str:
+        """The public key as a task has it."""
+        return self.public_bytes.hex()
+
+    def __repr__(self) -> str:
+        return f"<KeyPair with the public key {self.public}>"
+
+
+def write_key(pair: KeyPair, path: str | Path) -> Path:
+    """Writes a new file that only its owner may read; one that exists is left alone."""
+    return write_secret(path, json.dumps({"kind": _KIND, "private": pair.private_bytes.hex(), "public": pair.public}))
+
+
+def read_key(path: str | Path) -> KeyPair:
+    """The pair in a file of `write_key`; refused if anybody but its owner may read it."""
+    return read_secret(path, _key_of)
+
+
+def _key_of(path: Path, content: str) -> KeyPair:
+    try:
+        found = json.loads(content)
+        if found["kind"] != _KIND:
+            raise ValueError
+        pair = KeyPair.from_private_bytes(bytes.fromhex(found["private"]))
+        if pair.public != found["public"]:
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{path} is no private key of shuffledp: make one with  shuffledp keys new") from None
+    return pair
+
+
+def write_secret(path: str | Path, text: str) -> Path:
+    """Writes a new file with a secret, durably, for its owner only."""
+    target = Path(path)
+    refuse_existing_secret(target)
+    try:
+        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:  # made meanwhile
+        raise _existing(target) from None
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(target.parent)
+    except OSError as error:  # a half of a secret is none
+        target.unlink(missing_ok=True)
+        raise DataError(f"{target} cannot be written: {error.strerror}") from None
+    return target
+
+
+def refuse_existing_secret(path: Path) -> None:
+    """Refuses a name where something is, also a link to nowhere: whatever is there may be somebody's only copy."""
+    if os.path.lexists(path):
+        raise _existing(path)
+
+
+def _existing(path: Path) -> ParameterError:
+    return ParameterError(f"{path} exists, and a secret is never overwritten: choose another name")
+
+
+def read_word(path: str | Path) -> str:
+    """The one token or secret in a file that only its owner may read."""
+    return read_secret(path, _word_of)
+
+
+def _word_of(path: Path, content: str) -> str:
+    text = content.strip()
+    if not text or "\n" in text:
+        found = "it has more than one line" if text else "it is empty"
+        raise DataError(f"{path} holds no token or secret: {found}")
+    return text
+
+
+def _text_of(path: Path, content: str) -> str:
+    return content
+
+
+@overload
+def read_secret(path: str | Path) -> str: ...
+@overload
+def read_secret(path: str | Path, read: Callable[[Path, str], T]) -> T: ...
+def read_secret(path: str | Path, read: Callable[[Path, str], Any] = _text_of) -> Any:
+    """What `read` makes of a file with a secret, which nobody but its owner may read.
+
+    What the file is comes first: nobody needs to hide one that holds no secret.
+    """
+    source = Path(path)
+    try:
+        with source.open() as file:
+            others = os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+            found = read(source, file.read())
+        if os.name == "posix" and others:
+            raise DataError(f"others may read {source}, which holds a secret: forbid it with  chmod 600 {source}")
+        return found
+    except OSError as error:
+        raise DataError(f"{source} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{source} is not a file with a secret of shuffledp") from None

@@ -1,0 +1,188 @@
+"""A store in a database of PostgreSQL, for processes on many machines.
+
+The tables are in a schema of their own. A transaction is on the disk when it ends (synchronous_commit). What has been
+deleted is vacuumed away; PostgreSQL's own log may hold it until it is overwritten, and backups for longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+from shuffledp.collect.store.database import PATIENCE, ConflictError, Pool, Row, Schema, Transaction, Value
+from shuffledp.errors import DataError, MissingExtraError, ParameterError
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+except ImportError:  # pragma: no cover - the tests have it
+    raise MissingExtraError("psycopg", extra="postgres") from None
+
+_SECONDS_TO_CONNECT = 10
+_SCHEMA = "shuffledp"
+_DEADLOCK_OR_RACE = ("40P01", "40001")  # deadlock_detected, serialization_failure
+_FULL = ("53100", "53200")  # disk_full, out_of_memory
+_LOCKED = "55P03"  # lock_not_available
+_TYPES = {bytes: "bytea", int: "bigint", str: "text", type(None): "text"}
+
+_CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class PostgresDatabase:
+    """The database at a postgresql:// address, in which the tables are made unless they are there."""
+
+    def __init__(self, url: str, schema: Schema, *, patience: float = PATIENCE) -> None:
+        self._url, self._schema, self._patience = url, schema, patience
+        self._shown = _without_secrets(url)
+        self._pool = Pool(self._connected, psycopg.Connection.close, lost=(psycopg.OperationalError,))
+        try:
+            self._make()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def changing(self) -> Iterator[Transaction]:
+        """One transaction, in which every statement sees what others have finished before it."""
+        with self._transaction(_CHANGE) as transaction:
+            yield transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """One view of the database, which others may go on changing."""
+        with self._transaction(_READ) as transaction:
+            yield transaction
+
+    def forget(self, *tables: str) -> None:
+        """Gives the room of deleted rows back, as far as nobody is using them; PostgreSQL does it later otherwise."""
+        with suppress(psycopg.Error), self._pool.borrowed() as connection:
+            connection.execute(f"VACUUM (SKIP_LOCKED) {', '.join(tables)}".encode())
+
+    def close(self) -> None:
+        """Ends all connections."""
+        self._pool.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Transaction]:
+        with self._explained(), self._pool.borrowed(lambda idle: idle.execute(begin.encode())) as connection:
+            yield _PostgresTransaction(connection)  # if this fails the connection is ended, and all is undone
+            connection.execute("COMMIT")
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        connection = psycopg.connect(
+            self._url,
+            autocommit=True,  # transactions begin and end where the code says so
+            connect_timeout=_SECONDS_TO_CONNECT,
+            tcp_user_timeout=round(self._patience * 1000),  # a machine that is gone is noticed
+        )
+        try:
+            # stronger settings of the server stay as they are
+            ((commit,),) = connection.execute("SHOW synchronous_commit").fetchall()
+            if commit == "off":
+                connection.execute("SET synchronous_commit = on")
+            connection.execute(f"SET lock_timeout = {round(self._patience * 1000)}".encode())
+            # every statement goes by keys, and tables fill and empty faster than PostgreSQL learns how long they are
+            connection.execute("SET enable_seqscan = off")
+            connection.execute(f"SET search_path = {_SCHEMA}".encode())
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _make(self) -> None:
+        """Makes the tables unless they are there, and looks at whose they are."""
+        with self.changing() as transaction:
+            transaction.lock("tables")
+            if not transaction.rows("SELECT 1 FROM pg_namespace WHERE nspname = ?", _SCHEMA):
+                transaction.run(f"CREATE SCHEMA {_SCHEMA}")
+            if not transaction.rows("SELECT to_regclass('about') IS NOT NULL")[0][0]:
+                for table in (*self._schema.tables, *self._schema.wide_tables):
+                    transaction.run(table.replace("BLOB", "BYTEA"))
+                transaction.run("CREATE TABLE about (kind TEXT NOT NULL, version BIGINT NOT NULL)")
+                transaction.insert("about", ("kind", "version"), [(self._schema.kind, self._schema.version)])
+            ((kind, version),) = transaction.rows("SELECT kind, version FROM about")
+        if kind != self._schema.kind:
+            raise DataError(f"{self._shown} is the store of {kind}, not of {self._schema.kind}: give another database")
+        if version != self._schema.version:
+            raise DataError(
+                f"the store at {self._shown} was made by another version of shuffledp (format {version}; this one "
+                f"knows {self._schema.version}): use that version until its tasks are closed, or give another database"
+            )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Every failure of PostgreSQL as an error that says what to do, and nothing of what is in the tables."""
+        try:
+            yield
+        except psycopg.Error as error:
+            self._explain(error)
+
+    def _explain(self, error: psycopg.Error) -> NoReturn:
+        state = error.sqlstate
+        if state in _DEADLOCK_OR_RACE:
+            raise ConflictError("another process changed the same at the same moment: try again") from None
+        if state in _FULL:
+            raise DataError(f"{self._shown} has no more room: what was acknowledged is kept; try again") from None
+        if state == _LOCKED:
+            raise DataError(
+                f"{self._shown} was in use for {self._patience:g} seconds: nothing was changed; try again later"
+            ) from None
+        if state is None or isinstance(error, psycopg.OperationalError):
+            # libpq's own words name users and addresses of machines
+            raise DataError(
+                f"{self._shown} cannot be reached, or has ended the connection: is it running, and are name and "
+                "password right? What was acknowledged is kept; try again"
+            ) from None
+        raise DataError(f"{self._shown} refused a statement (SQLSTATE {state}): see its log") from None
+
+
+class _PostgresTransaction:
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self._connection = connection
+
+    def run(self, statement: str, *values: Value) -> int:
+        return self._execute(statement, values).rowcount
+
+    def rows(self, statement: str, *values: Value) -> list[Row]:
+        return self._execute(statement, values).fetchall()
+
+    def run_among(self, statement: str, keys: Sequence[Value], *values: Value) -> int:
+        return self._execute(_with_keys(statement), (*values, list(keys))).rowcount if keys else 0
+
+    def rows_among(self, statement: str, keys: Sequence[Value], *values: Value) -> list[Row]:
+        return self._execute(_with_keys(statement), (*values, list(keys))).fetchall() if keys else []
+
+    def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> int:
+        """All rows in one statement, as an array for each column."""
+        if not rows:
+            return 0
+        arrays = ", ".join(f"%b::{_TYPES[type(value)]}[]" for value in rows[0])
+        statement = f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING"
+        return self._execute(statement, [list(column) for column in zip(*rows, strict=True)]).rowcount
+
+    def lock(self, name: str, *, shared: bool = False) -> None:
+        key = int.from_bytes(hashlib.sha256(f"shuffledp {name}".encode()).digest()[:8], signed=True)
+        self.rows(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}(?::bigint)", key)
+
+    def _execute(self, statement: str, values: Sequence[Any]) -> psycopg.Cursor[Row]:
+        cursor = self._connection.cursor(binary=True)
+        return cursor.execute(statement.replace("?", "%b").encode(), values)
+
+
+def _with_keys(statement: str) -> str:
+    return statement.format(keys="= ANY(?)")
+
+
+def _without_secrets(url: str) -> str:
+    """An address as it may be shown: neither its name nor its password, nor anything that may be part of them."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:  # whose words quote the address
+        raise ParameterError(
+            "the address of PostgreSQL is not one: give postgresql://NAME:PASSWORD@HOST:PORT/DATABASE, with "
+            "%-codes for signs like / and @ in a password"
+        ) from None
+    return f"PostgreSQL (database {parts.get('dbname', 'of the same name as the user')})"

@@ -1,0 +1,103 @@
+"""Making a task: the planner chooses the protocol by its error and its messages, and its parameters are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from shuffledp.collect.task import parameters
+from shuffledp.collect.task import schema as exact
+from shuffledp.collect.task.schema import Answers
+from shuffledp.collect.task.task import BETA, VERSION, Admission, Claim, Named, Place, Task, moment_in_text
+from shuffledp.errors import ParameterError
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.catalogue import named
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
+from shuffledp.protocols.target import Target
+from shuffledp.release.choose import choose
+from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
+
+POISSON = "dummy-poisson"
+"""In the catalogue. The planner does not advise it for data that one holds, where no report has to be padded."""
+
+
+def new_task(
+    *,
+    question: str,
+    answers: Answers,
+    users: int,
+    epsilon: float,
+    delta: float,
+    shufflers: Sequence[Place],
+    analyzer: Place,
+    opens: datetime,
+    closes: datetime,
+    honest_users: int | None = None,
+    protocol: str | None = None,
+    time_precision: int = 3600,
+    admission: Admission = "anybody",
+    progress: Progress = quiet,
+) -> Task:
+    """A task in which batches of `users` people answer, with (epsilon, delta)-privacy for each of them.
+
+    `honest_users` of them are counted on for the noise. `protocol` is a name of the catalogue; by default the planner
+    chooses, and Poisson dummies are taken where they are no worse.
+    """
+    if protocol is not None and protocol not in parameters.CODECS:
+        raise ParameterError(f"a task's protocol must be one of {', '.join(parameters.CODECS)}; got {protocol!r}")
+    answers.check()
+    target = Target(
+        users=users, bins=answers.size + 2, epsilon=epsilon, delta=delta, honest_users=honest_users, fillers=0
+    )
+    chosen = choose(
+        target,
+        beta=BETA,
+        protocol=protocol,
+        estimator=None,
+        listed=True,
+        practical_messages=PRACTICAL_MESSAGES,
+        progress=progress,
+    )
+    name, made = chosen.name, chosen.protocol
+    assert isinstance(made, ShuffledHistogram)
+    poisson = _poisson_dummies(target) if protocol is None else None
+    if poisson is not None and (name == "dummy" or _is_no_worse(poisson, made, delta=delta)):
+        name, made = POISSON, poisson
+    task = Task(
+        version=VERSION,
+        question=question,
+        answers=answers,
+        protocol_used=Named(name, parameters.write(name, made)),
+        claim=Claim(exact.stated(epsilon), exact.stated(delta)),
+        users=users,
+        honest_users=target.honest,
+        most_messages=most_messages(made, delta=delta),
+        opening=moment_in_text(opens),
+        closing=moment_in_text(closes),
+        time_precision=time_precision,
+        admission=admission,
+        shufflers=list(shufflers),
+        analyzer=analyzer,
+    )
+    task.check()  # what is written out is what was computed
+    return task
+
+
+def _poisson_dummies(target: Target) -> ShuffledHistogram | None:
+    """About the error of binomial dummies, in reports that need no padding, and for groups of any size.
+
+    None where epsilon is so small that there are none.
+    """
+    try:
+        made = named(POISSON).make(target)
+    except ParameterError:
+        return None
+    assert isinstance(made, ShuffledHistogram)
+    return made
+
+
+def _is_no_worse(one: ShuffledHistogram, other: ShuffledHistogram, *, delta: float) -> bool:
+    """Whether a protocol has neither a larger error nor longer reports."""
+    if one.error(BETA).simultaneous > other.error(BETA).simultaneous:
+        return False
+    return most_messages(one, delta=delta) <= most_messages(other, delta=delta)

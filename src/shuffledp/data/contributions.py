@@ -1,0 +1,126 @@
+"""The rows of a table in DuckDB's SQL: what they say, whose they are and whether they count.
+
+What people hold who hold sets, as Arrow lists: at most a number of different values, chosen uniformly at random.
+
+A set is one of bins as soon as there are bins: two values in one bin, such as two ages of one interval or two values
+outside a list, are then one. Otherwise a person would count twice in that bin, and the promise would not hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.data import Encode
+from shuffledp.data.source import Column
+from shuffledp.data.where_sql import quoted_name
+from shuffledp.errors import DataError
+from shuffledp.histogram.inputs import NONE
+from shuffledp.randomness import random_words
+
+_UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETRY|\[")
+_AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON|TIME WITH TIME ZONE")
+
+LISTS = (
+    "column {name!r} holds lists: write one row for each of their values, choose one of text, numbers, truth values, "
+    "dates or times in each, and say whose row it is in another column (user)"
+)
+"""What is wrong with a column of lists."""
+
+
+def select_rows(
+    source: str, column: Column, *, fields: Sequence[str], user: str | None, types: Mapping[str, str]
+) -> str:
+    """A query that gives the `value` of every row, and of which `person` it is if that is said.
+
+    The source calls the values `fields`, in the order of the column's names. Rows without a value are left out if they
+    are to be. Of sets every row is there, and `kept` says whether it counts.
+    """
+    values = [_value(name, field, types[field]) for name, field in zip(column.names, fields, strict=True)]
+    crossed = ", ".join(f"'{at}': {value}" for at, value in enumerate(values))
+    value = values[0] if len(values) == 1 else f"{{{crossed}}}"
+    person = "" if user is None else f", {_number(quoted_name(user), types[user])} AS person"
+    required = [f"({one}) IS NOT NULL" for one in values] if column.drop_missing else []
+    if column.in_sets:
+        if column.where is not None:
+            required.append(f"coalesce(({column.where.to_duckdb(types=types)}), false)")
+        return f"SELECT {value} AS value, ({' AND '.join(required) or 'true'}) AS kept{person} FROM ({source})"
+    left = f" WHERE {' AND '.join(required)}" if required else ""
+    return f"SELECT {value} AS value{person} FROM ({source}){left}"
+
+
+def _value(name: str, field: str, kind: str) -> str:
+    """The values of a column, equal where they are to be counted together."""
+    if kind.endswith("]"):
+        raise DataError(LISTS.format(name=name))
+    if _UNSUPPORTED.search(kind):
+        raise DataError(
+            f"column {name!r} holds {kind.split('(')[0]} values: choose one of text, numbers, truth values, dates or "
+            "times"
+        )
+    value = f"CAST({quoted_name(field)} AS VARCHAR)" if _AS_TEXT.search(kind) else quoted_name(field)
+    return _number(value, kind)
+
+
+def _number(value: str, kind: str) -> str:
+    """Where it is a float: 0.0 and -0.0 are one value, and what is no number is missing."""
+    return f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END" if kind in ("FLOAT", "DOUBLE") else value
+
+
+def bounded(
+    sizes: NDArray[np.int64], entries: Any, *, most: int, rng: np.random.Generator, encode: Encode | None = None
+) -> Any:
+    """Lists of at most `most` of each person's different values; of bins, if there is what makes them.
+
+    The first `sizes[0]` entries, all different, are those of the first person, and so on. Every subset of the allowed
+    size is equally likely.
+    """
+    import pyarrow
+
+    people = np.repeat(np.arange(sizes.size), sizes)
+    if encode is not None:
+        people, bins = _different(people, encode(entries))
+        entries = pyarrow.array(bins)
+    kept = _chosen(people, most=most, rng=rng)
+    ends = np.cumsum(np.bincount(people[kept], minlength=sizes.size))
+    offsets = pyarrow.array(np.concatenate([[0], ends]), pyarrow.int32())
+    return pyarrow.ListArray.from_arrays(offsets, entries.take(pyarrow.array(kept)))
+
+
+def sizes_of(lists: Any) -> NDArray[np.int64]:
+    """How many entries each list of an Arrow array has."""
+    import pyarrow.compute as compute
+
+    return np.asarray(compute.list_value_length(lists), dtype=np.int64)
+
+
+def in_rows(sizes: NDArray[np.int64], bins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """People's bins as one row for each, as wide as the largest set, with NONE after the last."""
+    rows = np.full((sizes.size, max(1, int(sizes.max(initial=0)))), NONE, dtype=np.int64)
+    rows[np.arange(rows.shape[1]) < sizes[:, np.newaxis]] = bins
+    return rows
+
+
+def _different(people: NDArray[np.int64], bins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each person's different bins, in increasing order."""
+    order = np.lexsort((bins, people))
+    people, bins = people[order], bins[order]
+    first = np.ones(people.size, dtype=np.bool_)
+    first[1:] = (people[1:] != people[:-1]) | (bins[1:] != bins[:-1])
+    return people[first], bins[first]
+
+
+def _chosen(people: NDArray[np.int64], *, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The places that are kept: of a person with too many, those with the smallest random words."""
+    sizes = np.bincount(people)
+    crowded = np.flatnonzero(sizes[people] > most)
+    order = crowded[np.lexsort((random_words(crowded.size, rng), people[crowded]))]
+    starts = np.cumsum(sizes[sizes > most]) - sizes[sizes > most]
+    rank = np.arange(order.size) - np.repeat(starts, sizes[sizes > most])
+    kept = np.ones(people.size, dtype=np.bool_)
+    kept[order[rank >= most]] = False
+    return np.flatnonzero(kept)

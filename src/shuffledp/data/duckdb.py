@@ -1,0 +1,379 @@
+"""The engine on one machine: DuckDB reads and counts, numpy makes the messages, on all cores, in bounded memory."""
+
+from __future__ import annotations
+
+import glob
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.data import Encode
+from shuffledp.data.arrow import ArrowScan, check_schemas
+from shuffledp.data.contributions import bounded, in_rows, select_rows, sizes_of
+from shuffledp.data.files import Files, Scratch, is_remote, named
+from shuffledp.data.source import Column, check_spelling
+from shuffledp.data.tables import Scan, scan_memory
+from shuffledp.data.text_files import TextScan, has_key, values_of_lines, wrong_line
+from shuffledp.data.where_sql import quoted_name, quoted_text
+from shuffledp.errors import DataError, MissingExtraError
+from shuffledp.histogram.shuffle import shuffle
+from shuffledp.histogram.tally import Tally
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import MessageProtocol
+from shuffledp.randomness import generator, random_words
+
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of a KeyboardInterrupt that comes while it runs a query in the main thread."""
+
+_MEMORY = "2GB"
+"""What DuckDB may hold before it moves parts of a large count to temporary files."""
+
+_ROWS_AT_ONCE = 1 << 18
+"""Rows of an Arrow batch: a few megabytes."""
+
+_MESSAGES_AT_ONCE = 1 << 23
+"""Messages made together on one core: 64 megabytes."""
+
+_SETS_AT_ONCE = 1 << 16
+"""People of an Arrow batch of sets."""
+
+
+class Sets(NamedTuple):
+    """A query that gives what each person holds, as a list; of bins, if `encode` made them."""
+
+    query: str
+    encode: Encode | None
+
+
+class InProcess:
+    """Counts a column with DuckDB; makes, shuffles and tallies messages batch by batch with numpy.
+
+    A simulation passes `rng`, which then chooses a row of each person, or some of their values.
+    """
+
+    def __init__(self, column: Column, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
+        try:
+            import duckdb
+            import pyarrow
+        except ImportError:
+            raise MissingExtraError("duckdb and pyarrow", extra="files") from None
+        self._column, self._progress, self._rng = column, progress, rng
+        self._no_space, self._unreadable = duckdb.OutOfMemoryException, (duckdb.Error, pyarrow.ArrowException)
+        self._scratch = Scratch()
+        self._connection = duckdb.connect(
+            config={
+                "temp_directory": str(self._scratch.folder),
+                "memory_limit": _MEMORY,
+                # a simulation reads rows in order, so that its generator chooses the same ones again
+                "preserve_insertion_order": rng is not None,
+                **({} if rng is None else {"threads": 1}),
+                "autoinstall_known_extensions": False,
+            }
+        )
+        self._scan: Scan | None = None
+        self._fields, self._user = column.names, column.user  # as the scan calls them
+        self._scanned: Any = None
+        self._counted = False
+        self._sets: Sets | None = None
+        try:
+            with self._clear_errors():
+                self._connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+                self._rows = self._open()
+                with self._reader(f"SELECT value FROM ({self._rows}) LIMIT 0") as reader:
+                    self.label_type = reader.schema.field(0).type
+        except BaseException:
+            self.close()
+            raise
+
+    def people(self) -> int:
+        """How many people there are."""
+        if self._column.in_sets:
+            query = self._count_sets()
+        elif self._counted:
+            query = "SELECT sum(people)::BIGINT FROM counted"
+        else:
+            query = f"SELECT count(*) FROM ({self._rows})"
+        with self._clear_errors():
+            ((found,),) = self._run(query, "counting people")
+        return found or 0
+
+    def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+        """The true histogram in batches; counted once, kept by DuckDB."""
+        values, encoded = f"SELECT value FROM ({self._rows})", False
+        if self._column.in_sets:
+            sets = self._hold(encode)
+            values, encoded = f"SELECT unnest(held) AS value FROM ({sets.query})", sets.encode is not None
+        if not self._counted:
+            query = f"SELECT value, count(*) AS people FROM ({values}) GROUP BY value"
+            with self._clear_errors():
+                self._run(f"CREATE OR REPLACE TABLE counted AS {query}", "counting values")
+            self._counted = True
+        counted = self._stream("SELECT value, people FROM counted")
+        return ((_bins(batch.column(0), None if encoded else encode), batch.column(1).to_numpy()) for batch in counted)
+
+    def holdings(self, encode: Encode | None = None) -> dict[int, int]:
+        """How many people hold how many values."""
+        if not self._column.in_sets:
+            return {1: self.people()}
+        with self._clear_errors():
+            query = f"SELECT len(held), count(*) FROM ({self._hold(encode).query}) GROUP BY ALL"
+            return dict(self._run(query, "counting people"))
+
+    def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
+        """Makes the messages of a batch of people, shuffles and counts them, for all batches, on all cores.
+
+        Batches differ in who is in them, but only the sum of their tallies is handed out, and that is the tally of all
+        messages in any order.
+        """
+        at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
+        nobody = np.empty((0, 1) if self._column.in_sets else 0, dtype=np.int64)
+        total, done = protocol.tally(protocol.randomize(nobody)), 0
+
+        def one_batch(bins: NDArray[np.int64]) -> Tally:
+            return protocol.tally(shuffle(protocol.randomize(bins)))
+
+        cores = os.cpu_count() or 1
+        pool = ThreadPoolExecutor(cores)
+        try:
+            waiting: deque[tuple[int, Future[Any]]] = deque()
+            for bins in self._bins(encode, at_once):
+                waiting.append((len(bins), pool.submit(one_batch, bins)))
+                while len(waiting) > cores:  # so that messages of few batches are in memory
+                    people, finished = waiting.popleft()
+                    total, done = total + finished.result(), done + people
+                    self._progress("sending messages", done / protocol.users)
+            for _, finished in waiting:
+                total = total + finished.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+        self._progress("sending messages", 1.0)
+        return total
+
+    def close(self) -> None:
+        """Forgets what was counted and removes temporary files."""
+        self._scan = self._scanned = None  # a connection of DuckDB that lent its data is free again
+        self._connection.close()
+        self._scratch.close()
+
+    def _bins(self, encode: Encode, at_once: int) -> Iterator[NDArray[np.int64]]:
+        """Everybody's bin, or a row of theirs, in batches of at most this many people."""
+        for bins in self._rows_of_bins(encode) if self._column.in_sets else self._one_bin_each(encode):
+            for start in range(0, len(bins), at_once):
+                yield bins[start : start + at_once]
+
+    def _one_bin_each(self, encode: Encode) -> Iterator[NDArray[np.int64]]:
+        for batch in self._stream(f"SELECT value FROM ({self._rows})"):
+            yield encode(batch.column(0))
+
+    # sets ---------------------------------------------------------------------------------------------------------
+
+    def _rows_of_bins(self, encode: Encode) -> Iterator[NDArray[np.int64]]:
+        sets = self._hold(encode)
+        for batch in self._stream(f"SELECT held FROM ({sets.query})", at_once=_SETS_AT_ONCE):
+            lists, still = batch.column(0), None if sets.encode is not None else encode
+            yield in_rows(sizes_of(lists), np.asarray(_bins(lists.flatten(), still), dtype=np.int64))
+
+    def _count_sets(self) -> str:
+        """A query that counts people, whatever they hold."""
+        if self._sets is not None:
+            return f"SELECT count(*) FROM ({self._sets.query})"
+        person = "*" if self._column.user is None else "DISTINCT person"
+        return f"SELECT count({person}) FROM ({self._rows})"
+
+    def _hold(self, encode: Encode | None) -> Sets:
+        """What each person holds, made once."""
+        if self._column.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
+            self._sets = Sets(f"SELECT CASE WHEN kept THEN [value] ELSE [] END AS held FROM ({self._rows})", None)
+        elif self._sets is None or self._sets.encode is not encode:
+            self._counted = False
+            with self._clear_errors():
+                self._run(
+                    "CREATE OR REPLACE TABLE gathered AS "
+                    "SELECT coalesce(list(value) FILTER (WHERE kept), []) AS held FROM (SELECT DISTINCT person, kept, "
+                    f"CASE WHEN kept THEN value END AS value FROM ({self._rows}) WHERE person IS NOT NULL) "
+                    "GROUP BY person",
+                    "gathering everybody's values",
+                )
+                self._bound(encode)
+                self._run("DROP TABLE gathered")
+            self._sets = Sets("SELECT held FROM held", encode)
+        return self._sets
+
+    def _bound(self, encode: Encode | None) -> None:
+        """A table of at most the allowed number of values, or bins, of each person."""
+        import pyarrow
+
+        rng, most = generator(self._rng), self._column.values_per_person
+        with self._reader("SELECT held FROM gathered", at_once=_SETS_AT_ONCE) as reader:
+            nobody = pyarrow.RecordBatch.from_arrays([pyarrow.array([], reader.schema.field(0).type)], ["held"])
+            for batch in chain([nobody], reader):
+                lists = batch.column(0)
+                held = bounded(sizes_of(lists), lists.flatten(), most=most, rng=rng, encode=encode)
+                self._connection.register("part", pyarrow.table({"held": held}))
+                made = "CREATE OR REPLACE TABLE held AS" if batch is nobody else "INSERT INTO held"
+                self._connection.execute(f"{made} SELECT held FROM part")
+        self._connection.unregister("part")
+
+    # reading ------------------------------------------------------------------------------------------------------
+
+    def _open(self) -> str:
+        """A query that gives one value for each person; of sets, all values, whose they are, and whether they count."""
+        source, column = self._source(), self._column
+        types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {source}")}
+        rows = select_rows(source, column, fields=self._fields, user=self._user, types=types)
+        if column.in_sets or column.user is None:
+            return rows
+        self._choose_rows(rows)
+        return "SELECT value FROM chosen"
+
+    def _choose_rows(self, rows: str) -> None:
+        """One row of each person, uniformly at random: the one with the smallest random word."""
+        import pyarrow
+
+        rng = generator(self._rng)
+
+        def words(rows: Any) -> Any:
+            return pyarrow.array(random_words(len(rows), rng))
+
+        connection: Any = self._connection
+        connection.create_function(
+            "random_word", words, ["BOOLEAN"], "UBIGINT", type="arrow", side_effects=True, null_handling="special"
+        )
+        self._run(
+            # wrapped in a struct, since arg_min passes over rows whose value is missing
+            "CREATE TABLE chosen AS SELECT arg_min({'value': value}, random_word(true)).value AS value "
+            f"FROM ({rows}) WHERE person IS NOT NULL GROUP BY person",
+            "choosing a row of each person",
+        )
+        self._connection.remove_function("random_word")
+
+    def _source(self) -> str:
+        """A query that gives the needed columns, or the whole table."""
+        data, needed = self._column.data, self._column.needed
+        if not isinstance(data, Files):
+            memory = scan_memory(self._column)
+            self._scan, self._fields, self._user = memory.scan, memory.fields, memory.user
+            return "SELECT * FROM scanned"
+        check_spelling(needed)
+        if remote := next(filter(is_remote, data.paths), None):
+            called = ", where it is called s3a://" if remote.lower().startswith("s3://") else ""
+            raise DataError(
+                f"{remote} is not on this machine: read it on Spark with --engine spark (engine='spark' in Python)"
+                f"{called}, or copy the files here first"
+            )
+        if data.format in ("parquet", "arrow"):
+            check_schemas(data, needed)
+        if data.format == "parquet":
+            files = "[" + ", ".join(quoted_text(glob.escape(path)) for path in data.paths) + "]"
+            columns = ", ".join(map(quoted_name, needed))
+            # names of folders such as day=1 are no columns: their types would be guessed
+            return f"SELECT {columns} FROM read_parquet({files}, union_by_name = true, hive_partitioning = false)"
+        if data.format == "json":
+            self._check_keys(data)
+        self._scan = ArrowScan(data, needed) if data.format == "arrow" else TextScan(data, needed)
+        return values_of_lines(needed) if data.format == "json" else "SELECT * FROM scanned"
+
+    def _check_keys(self, files: Files) -> None:
+        """Refuses a file of which no line has the column; stops at the first line that has it."""
+        for path in files.paths:
+            self._scan = TextScan(replace(files, paths=(path,)), [])
+            for name in self._column.needed:
+                if not self._run(has_key(name)):
+                    self._refuse_wrong_line(replace(files, paths=(path,)))
+                    raise DataError(f"there is no column {name!r} in any line of {named(path)}")
+
+    def _refuse_wrong_line(self, files: Files) -> None:
+        """Refuses the first line of JSON files that is no object or has a nested value, if there is one."""
+        for path in files.paths:
+            self._scan = TextScan(replace(files, paths=(path,)), [])
+            for number, reason in self._run(wrong_line(self._column.needed)):
+                raise DataError(f"{named(path)} cannot be read as json: line {number:,} {reason}")
+
+    # running ------------------------------------------------------------------------------------------------------
+
+    def _run(self, query: str, what: str = "") -> Any:
+        """The rows of a query. It runs beside this thread, which tells its progress and stops it on an interrupt."""
+        outcome: list[Any] = []
+        finished = threading.Event()  # a thread's own join() may return too early after an interrupt
+
+        def work() -> None:
+            try:
+                outcome.append(self._connection.execute(query).fetchall())
+            except BaseException as error:
+                outcome.append(error)
+            finally:
+                finished.set()
+
+        self._register(self._connection)
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            while not finished.wait(0.1):
+                if what and (done := self._done()) > 0:
+                    self._progress(what, done)
+        except BaseException:
+            self._connection.interrupt()
+            finished.wait()
+            raise
+        if what:
+            self._progress(what, 1.0)
+        if isinstance(outcome[0], BaseException):
+            raise outcome[0]
+        return outcome[0]
+
+    def _done(self) -> float:
+        """How much of the query is done, if that is known."""
+        return self._scan.done if isinstance(self._scan, TextScan) else self._connection.query_progress() / 100
+
+    def _stream(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
+        """The Arrow batches of a query's result."""
+        with self._clear_errors(), self._reader(query, at_once) as reader:
+            yield from reader
+
+    @contextmanager
+    def _reader(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
+        """A query's result on a connection of its own, so that other queries may run before it is read."""
+        with self._connection.cursor() as cursor:
+            self._register(cursor)
+            yield cursor.sql(query).to_arrow_reader(at_once)
+
+    def _register(self, connection: Any) -> None:
+        """Makes the scanned source anew: a stream can be read only once, and some can be open only once."""
+        if self._scan is not None:
+            if hasattr(self._scanned, "close"):
+                self._scanned.close()
+            self._scanned = self._scan()
+            connection.register("scanned", self._scanned)
+
+    @contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        """The libraries' own messages can quote the data, so they are not passed on."""
+        try:
+            yield
+        except RuntimeError as error:
+            if str(error) == _INTERRUPTED:
+                raise KeyboardInterrupt from None
+            raise
+        except self._no_space:
+            raise DataError("there is not enough memory or space for temporary files to count these values") from None
+        except self._unreadable:
+            data = self._column.data
+            if not isinstance(data, Files):
+                raise DataError("the data cannot be read: damaged, or of another format") from None
+            if isinstance(self._scan, TextScan) and self._scan.failure is not None:
+                raise self._scan.failure from None
+            if data.format == "json":
+                self._refuse_wrong_line(data)
+            raise DataError(f"{data.shown} cannot be read as {data.format}: damaged, or of another format") from None
+
+
+def _bins(entries: Any, encode: Encode | None) -> Any:
+    return entries if encode is None else encode(entries)

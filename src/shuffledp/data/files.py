@@ -1,0 +1,264 @@
+"""Temporary folders for copies of people's data, which are gone when the program ends, however it is interrupted.
+
+Files on disk: which of them are meant, in which format, and how their text is written.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, Literal
+
+from shuffledp.errors import DataError, ParameterError
+
+PREFIX = "shuffledp-"
+
+
+class Scratch:
+    """A folder that is its owner's alone, removed by `close`, with this object, or at the end of the program.
+
+    Its removal is arranged before it is made: an interrupt may come while the operating system makes it.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.gettempdir(), PREFIX + secrets.token_hex(8))
+        self.close = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder.mkdir(mode=0o700)
+
+
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_COMPRESSED = (".gz", ".zst")
+_KNOWN = "Parquet (.parquet), Arrow (.arrow), CSV (.csv), TSV (.tsv) or JSON lines (.jsonl); text also .gz or .zst"
+_TEXT = ("csv", "tsv", "json")
+FormatName = Literal["csv", "tsv", "jsonl", "parquet", "arrow"]
+_NAMES: dict[str, str] = {"csv": "csv", "tsv": "tsv", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
+"""What a format is called by whoever gives one."""
+
+_ACROSS_LINES = ("iso2022", "hz", "unicode-escape", "punycode", "idna")
+"""How names of encodings begin in which a line can change how later ones are read, or swallow a line break."""
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """Files of one format that are read as one table. CSV and TSV have a header line; JSON has an object per line.
+
+    `passed_over` are files of no known format in a folder with others. `spool` keeps a copy of standard input for as
+    long as this exists.
+    """
+
+    paths: tuple[str, ...]
+    format: str
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    passed_over: tuple[str, ...] = ()
+    spool: Spool | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def shown(self) -> str:
+        """A name for messages."""
+        return named(self.paths[0]) if len(self.paths) == 1 else f"the {len(self.paths)} files"
+
+
+def find_files(
+    patterns: Iterable[str | os.PathLike[str]],
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    format: str | None = None,
+) -> Files:
+    """The files that names, folders and patterns such as 'logs/*.csv.gz' stand for; - is standard input.
+
+    The format follows from the endings of the names unless it is given: csv, tsv, jsonl, parquet or arrow. Names with a
+    scheme such as hdfs:// are left to the engine.
+    """
+    if format is not None and format not in _NAMES:
+        raise ParameterError(f"format must be one of {', '.join(_NAMES)}, got {format!r}")
+    spool: Spool | None = None
+    paths, passed_over = [], []
+    for given in patterns:
+        pattern = os.fspath(given)
+        if pattern == STANDARD_INPUT:
+            if spool is not None:
+                raise DataError("standard input is given twice: it can be read once")
+            format = format or "csv"
+            spool = Spool()
+            paths.append(spool.path)
+            _check_readable(spool.path)
+        else:
+            found, skipped = _expand(pattern, format)
+            paths += found
+            passed_over += skipped
+    if not paths:
+        raise ParameterError("no file is given")
+    _refuse_repeated(paths)
+    formats = {_NAMES[format]} if format else {_format_of(path) for path in paths}
+    if len(formats) > 1:
+        raise DataError(f"the files are of different formats ({', '.join(sorted(formats))}): give those of one format")
+    (kind,) = formats
+    return Files(
+        paths=tuple(paths),
+        format=kind,
+        delimiter=_checked_delimiter(delimiter) or ("\t" if kind == "tsv" else ","),
+        encoding=_checked_encoding(encoding, kind) or "utf-8",
+        passed_over=tuple(passed_over),
+        spool=spool,
+    )
+
+
+def names_something(name: str) -> bool:
+    """Whether a name stands for a file, a folder, a pattern, standard input or something elsewhere."""
+    found = Path(name).exists() or (has_magic(name) and bool(glob(name, recursive=True)))  # noqa: PTH207
+    return found or name == STANDARD_INPUT or is_remote(name)
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path has a scheme, such as hdfs:// or s3a://."""
+    return "://" in path
+
+
+def _checked_delimiter(delimiter: str | None) -> str | None:
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii()):
+        raise ParameterError("delimiter must be one ASCII character such as ';'")
+    return delimiter
+
+
+def _checked_encoding(encoding: str | None, format: str) -> str | None:
+    """The name of an encoding as Python spells it."""
+    if encoding is None:
+        return None
+    if format not in _TEXT:
+        raise ParameterError(f"encoding is for text files: {format} files say themselves how their text is written")
+    try:
+        found = codecs.lookup(encoding)
+        "".encode(encoding)  # some codecs are not for text
+    except (LookupError, ValueError):
+        raise ParameterError(
+            f"encoding must be one that Python knows, such as utf-8, latin-1, cp1252 or utf-16, got {encoding!r}"
+        ) from None
+    if found.name.startswith(_ACROSS_LINES):
+        raise ParameterError(
+            f"encoding must read every line by itself, and in {found.name} one line can change how others are read: "
+            "convert the files to UTF-8"
+        )
+    return "utf-8" if found.name == "utf-8-sig" else found.name
+
+
+_SPOOLED = "standard-input"
+_SIGNS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+"""How compressed files begin, and how their names end; no text in UTF-8 begins like that."""
+
+
+class Spool:
+    """A copy of standard input in a temporary file, since data is read more than once; it goes when this does.
+
+    Where it is compressed, the name of the copy ends as that of such a file does.
+    """
+
+    def __init__(self) -> None:
+        if sys.stdin is None:
+            raise DataError("there is no standard input")
+        self._scratch = Scratch()
+        first = sys.stdin.buffer.read(max(map(len, _SIGNS)))
+        ending = next((ending for sign, ending in _SIGNS.items() if first.startswith(sign)), "")
+        self.path = str(self._scratch.folder / (_SPOOLED + ending))
+        with Path(self.path).open("wb") as file:
+            file.write(first)
+            shutil.copyfileobj(sys.stdin.buffer, file)
+
+
+def named(path: str) -> str:
+    """A file as messages name it: standard input is not called like its copy."""
+    copied = Path(path).parent.name.startswith(PREFIX) and Path(path).name.split(".")[0] == _SPOOLED
+    return "standard input" if copied else path
+
+
+def _expand(pattern: str, format: str | None) -> tuple[list[str], list[str]]:
+    """The files that a pattern stands for, and those of a folder that are passed over."""
+    skipped: list[str] = []
+    if is_remote(pattern):
+        if pattern.lower().startswith(("http://", "https://", "ftp://")):
+            raise DataError(f"{pattern} is not on this machine: download it first, such as with curl -O {pattern}")
+        return [pattern], skipped
+    if has_magic(pattern) and not Path(pattern).exists():
+        found = _with_content(map(Path, glob(pattern, recursive=True)))  # noqa: PTH207
+        if not found:
+            raise DataError(f"no file with content matches {pattern}")
+    elif Path(pattern).is_dir():
+        every = _with_content(path for path in Path(pattern).rglob("*") if path.name[0] not in "._")
+        if not every:
+            raise DataError(f"the folder {pattern} has no files with content")
+        found = [path for path in every if format or _known_format(path)]
+        skipped = [path for path in every if path not in set(found)]
+        if not found:
+            raise DataError(f"the folder {pattern} has no file of a known format: give {_KNOWN}")
+    else:
+        found = [pattern]
+    for path in found:
+        _check_readable(path)
+    return found, skipped
+
+
+def _refuse_repeated(paths: list[str]) -> None:
+    """The same file under two names would count its people twice."""
+    seen: dict[Any, str] = {}
+    for path in paths:
+        status = None if is_remote(path) else Path(path).stat()
+        key = path if status is None else (status.st_dev, status.st_ino)
+        if key in seen:
+            again = "twice" if seen[key] == path else f"twice, also as {seen[key]}"
+            raise DataError(f"{path} is given {again}: its people would be counted twice")
+        seen[key] = path
+
+
+def _with_content(paths: Iterable[Path]) -> list[str]:
+    return sorted(str(path) for path in paths if path.is_file() and path.stat().st_size)
+
+
+def _check_readable(path: str) -> None:
+    if not Path(path).exists():
+        raise DataError(f"there is no file {path}")
+    if not os.access(path, os.R_OK):
+        raise DataError(f"{named(path)} may not be read: check its permissions")
+    if Path(path).stat().st_size == 0:
+        raise DataError(f"{named(path)} is empty")
+
+
+def _format_of(path: str) -> str:
+    known = _known_format(path)
+    if known is None:
+        raise DataError(
+            f"{path} is of no known format: give {_KNOWN}; or say which it is, such as --format csv (format= of "
+            "find_files in Python)"
+        )
+    return known
+
+
+def _known_format(path: str) -> str | None:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
+    ending = suffixes[-2:-1] if compressed else suffixes[-1:]
+    known = FORMATS.get("".join(ending))
+    return None if compressed and known not in _TEXT else known

@@ -1,0 +1,286 @@
+"""The universe of all values by name, where nobody lists the possible ones.
+
+From what somebody gives as data and column to a column of files, of a table in memory or of a Spark DataFrame.
+
+People's values as bins: of a listed domain, or of the universe of all values by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.data import Column, Files, find_files, open_engine
+from shuffledp.data.encoders import Encoder, encoder_of, possible_values
+from shuffledp.data.files import names_something
+from shuffledp.data.labels import CrossKind, Kind, finder
+from shuffledp.data.source import check_countable
+from shuffledp.data.tables import Memory, read_memory
+from shuffledp.data.where import Condition
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.inputs import holders_of_fillers
+from shuffledp.histogram.labels import LONGEST_NUMBER, Absent
+from shuffledp.histogram.tally import Tally, as_symbols
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
+
+LONGEST_VALUE = 8192
+EVERYTHING = 2 ** (8 * LONGEST_VALUE)
+"""How many values of up to LONGEST_VALUE bytes there are: the universe where no domain is given."""
+
+
+def names_of(kind: Kind | CrossKind, entries: Any) -> NDArray[Any]:
+    """The labels of some entries as symbols."""
+    named = as_symbols(kind.labels(entries))
+    if named.dtype == object and any(map(_too_long, named)):
+        raise DataError(f"a value is longer than {LONGEST_VALUE:,} bytes: shorten the values before they are counted")
+    return named
+
+
+def _too_long(label: Any) -> bool:
+    """Whether a label is none of the values that EVERYTHING counts, or too long to be written."""
+    if isinstance(label, tuple):
+        return any(map(_too_long, label))
+    if isinstance(label, int):
+        return label.bit_length() > LONGEST_NUMBER
+    return isinstance(label, str) and len(label.encode()) > LONGEST_VALUE
+
+
+def found_data(data: Any, column: Any, **how: str | None) -> Any:
+    """The data, with names of files looked up, to be read in the way that is asked for."""
+    if isinstance(data, Iterator) and not hasattr(data, "schema"):
+        data = list(data)
+    if isinstance(data, str | os.PathLike):
+        return find_files([data], **how)
+    if isinstance(data, list | tuple) and data and all(isinstance(part, _name_of_file(column)) for part in data):
+        for place, name in enumerate(map(os.fspath, data), start=1):
+            if not names_something(name):  # it may be somebody's value, and is not shown
+                raise DataError(
+                    f"entry {place} of the list is no file: a list of text together with column= is taken for names of "
+                    "files; for a list of values leave out column="
+                )
+        return find_files(data, **how)
+    if given := [f"{name}=" for name, value in how.items() if value is not None]:
+        raise ParameterError(f"{' and '.join(given)} say how files are read: this data is not in files that I open")
+    return data
+
+
+def column_of(data: Any, column: Hashable | list[Any] | None, *, user: Hashable | None, **options: Any) -> Column:
+    """The column of whatever data is."""
+    on_spark = type(data).__module__.startswith("pyspark.")
+    if on_spark and column is None and len(data.columns) == 1:
+        column = data.columns[0]
+    if not on_spark and not isinstance(data, Files):
+        where = options["where"]
+        data = read_memory(data, column=column, user=user, compared=() if where is None else where.columns)
+        column, user = list(data.names), data.user
+    if column is None:
+        raise ParameterError("column must be the name of a column: it says which values to count")
+    names = tuple(column) if isinstance(column, list) else (column,)
+    return Column(data=data, names=names, user=user, **options)  # type: ignore[arg-type]
+
+
+def _name_of_file(column: Hashable | None) -> Any:
+    """What the entries of a list must be to be names of files: text could be values, unless a column is named."""
+    return os.PathLike if column is None else str | os.PathLike
+
+
+def _nothing() -> None:
+    """What is done before noise is drawn unless something else is."""
+
+
+class People:
+    """One value for each person, or a set of a few, on the engine where they are.
+
+    See private_histogram for the parameters; `column` can be a list of columns, `domain` then has as many entries, or
+    one under each name: `possible` is what it says of each, None without one. `rng` chooses a row of each person, or
+    some of their values, in a simulation.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        column: Hashable | list[Any] | None,
+        user: Hashable | None,
+        drop_missing: bool,
+        domain: Any,
+        other: bool,
+        values_per_person: int = 1,
+        where: str | Condition | None = None,
+        engine: str | None = None,
+        master: str | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        format: str | None = None,
+        progress: Progress = quiet,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        data = found_data(data, column, delimiter=delimiter, encoding=encoding, format=format)
+        condition = where if where is None or isinstance(where, Condition) else Condition.parse(where)
+        self.column = column_of(
+            data, column, user=user, drop_missing=drop_missing, values_per_person=values_per_person, where=condition
+        )
+        self.possible = possible = possible_values(domain, self.column.names)
+        if possible is None and other:
+            raise ParameterError("other needs a domain: without one, every value is counted by itself")
+        self._progress = progress
+        self._engine = open_engine(self.column, engine=engine, master=master, progress=progress, rng=rng)
+        self._encoder: Encoder | None = None
+        everything = EVERYTHING ** len(self.column.names)
+        self.domain = domain if isinstance(domain, Domain) else Domain.implicit(everything)
+        try:
+            self._kind = self._kind_of_values()
+            for name, kind in zip(self.column.names, self.kinds, strict=True):
+                check_countable(kind, listed=possible is not None, name=name)
+            if possible is not None:
+                # a refusal would answer a question about the few who satisfy a condition, and nothing would be spent
+                self._encoder = encoder_of(
+                    possible, self._kind, missing=not drop_missing, other=other, refuses=not self.column.in_sets
+                )
+                self.domain = self._encoder.domain
+        except BaseException:
+            self._engine.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._engine.close()
+
+    @property
+    def listed(self) -> bool:
+        """Whether there is a list of the possible values."""
+        return self._encoder is not None
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """How the values of each column are read."""
+        return self._kind.kinds if isinstance(self._kind, CrossKind) else (self._kind,)
+
+    @property
+    def fillers(self) -> int:
+        """How many bins people fill up with who hold fewer values than they may: none where all hold exactly one."""
+        return self.column.values_per_person if self.column.in_sets else 0
+
+    def number(self, *, count: bool) -> int:
+        """How many people there are; with `count`, from the true histogram, which is counted if it was not yet."""
+        if count:
+            self._engine.counts(self._encoder)
+        people = self._engine.people()
+        if not people:
+            kept = " with a value" if self.column.drop_missing and not self.column.in_sets else ""
+            raise DataError(f"the data has no row{kept}: there is nobody to count")
+        return people
+
+    def send(self, protocol: HistogramProtocol, *, before: Callable[[], None] = _nothing) -> Tally:
+        """The tally of everybody's messages, really made and shuffled; `before` is called before the first is made."""
+        assert self._encoder is not None
+        if not isinstance(protocol, MessageProtocol):
+            raise ParameterError(f"{type(protocol).__name__} has no messages: a curator is given the values")
+        before()
+        return self._engine.tally(protocol, self._encoder)
+
+    def draw(self, protocol: HistogramProtocol, *, before: Callable[[], None] = _nothing) -> Tally:
+        """The tally of the shuffled messages, drawn from its exact law; `before` is called when all but that is done.
+
+        In the universe, batch by batch: only the values that are reported are ever named or kept.
+        """
+        if not protocol.draws_its_law:
+            raise ParameterError("the counts of this protocol cannot be drawn: really make the messages (--messages)")
+        if self._encoder is not None:
+            counts = self._dense(self._encoder)
+            before()
+            return protocol.sample_tally(counts)
+        absent = self._absent()
+        before()
+        seen, done = [], 0
+        for labels, people in self._engine.counts():
+            reported = _reported(protocol, people)
+            seen.append(reported.renamed(names_of(self._kind, labels.take(reported.symbols))))
+            done += int(people.sum())
+            self._progress("drawing noise", done / (protocol.users * self.column.values_per_person))
+        if self.fillers:
+            reported = _reported(protocol, absent)
+            seen.append(reported.renamed(_absent_labels(self.fillers)[reported.symbols]))
+        return Tally.join(seen)
+
+    def truth(
+        self, labels: NDArray[Any], symbols: NDArray[Any]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The true counts in batches, beside the places of their values among reported labels; -1 for the others.
+
+        `symbols` are the numbers of the same labels in a listed domain.
+        """
+        if self._encoder is not None:
+            dense = self._dense(self._encoder)
+            yield places(symbols, np.arange(dense.size)), dense
+            return
+        values, absent = [], {}
+        for at, label in enumerate(labels.tolist()):
+            if isinstance(label, Absent):
+                absent[label] = at
+            else:
+                values.append((label, at))
+        find = finder(self._kind, values)
+        for batch, people in self._engine.counts():
+            yield find(batch), people
+        if self.fillers:
+            yield np.array([absent.get(one, -1) for one in _absent_labels(self.fillers).tolist()]), self._absent()
+
+    def numbered(self) -> Tally:
+        """The true counts of numbered bins; of the universe, those of occupied ones, whose names do not matter."""
+        if self._encoder is not None:
+            dense = self._dense(self._encoder)
+            return Tally(np.arange(dense.size), dense)
+        counts = np.sort(np.concatenate([people for _, people in self._engine.counts()] + [self._absent()]))
+        return Tally(np.arange(counts.size), counts)
+
+    def _kind_of_values(self) -> Kind | CrossKind:
+        """How the engine's entries are read."""
+        data, whole = self.column.data, self._engine.label_type
+        several = len(self.column.names) > 1
+        types = [whole.field(at).type for at in range(whole.num_fields)] if several else [whole]
+        if isinstance(data, Memory):
+            given = zip(data.kinds, types, data.declared, strict=True)
+            kinds = [kind or Kind(type_, declared=declared) for kind, type_, declared in given]
+        else:
+            kinds = [Kind(type_) for type_ in types]
+        return CrossKind(tuple(kinds)) if several else kinds[0]
+
+    def _dense(self, encoder: Encoder) -> NDArray[np.int64]:
+        """The true count of every bin of the listed domain, and of fillers."""
+        counts = np.zeros(self.domain.size, dtype=np.int64)
+        for bins, people in self._engine.counts(encoder):
+            np.add.at(counts, np.asarray(bins), people)
+        return np.concatenate([counts, self._absent()])
+
+    def _absent(self) -> NDArray[np.int64]:
+        """How many people hold each filler."""
+        if not self.fillers:
+            return np.empty(0, dtype=np.int64)
+        holdings = self._engine.holdings(self._encoder)
+        return holders_of_fillers([holdings.get(held, 0) for held in range(self.fillers + 1)])
+
+
+def _reported(protocol: HistogramProtocol, people: NDArray[np.int64]) -> Tally:
+    """What is reported of some bins of the universe with so many people each; its symbols are their places."""
+    return protocol.reading.evidence(protocol.sample_tally(Tally(np.arange(people.size), people), part=True))
+
+
+def _absent_labels(fillers: int) -> NDArray[Any]:
+    return as_symbols([Absent(most=fillers - number) for number in range(1, fillers + 1)])
+
+
+def places(symbols: NDArray[Any], bins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where numbered bins are among increasing symbols; -1 for those that are not there."""
+    if not symbols.size:
+        return np.full(bins.size, -1)
+    at = np.minimum(np.searchsorted(symbols, bins), symbols.size - 1)
+    return np.where(symbols[at] == bins, at, -1)

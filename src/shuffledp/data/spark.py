@@ -1,0 +1,421 @@
+"""Starting Spark, or finding it running, and errors of it that do not quote the data.
+
+The engine on Apache Spark: DataFrames and mapInArrow only, so it also works through Spark Connect.
+
+The driver draws one secret for a run, and each task derives its own AES key from that secret and its partition. Spark
+may run a task twice, when an executor is lost or slow: the second try makes the same messages as the first, so noise is
+never drawn twice for the same data, whichever parts of either try Spark ends up using. Executors need shuffledp
+installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial, reduce
+from operator import and_
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.data import Encode
+from shuffledp.data.contributions import LISTS, bounded, in_rows, sizes_of
+from shuffledp.data.files import Files
+from shuffledp.data.source import Column
+from shuffledp.data.spark_files import read_json_lines, read_parquet, read_separated_text
+from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from shuffledp.histogram.shuffle import MOST_BUCKETS, deal, shuffle
+from shuffledp.histogram.tally import Tally
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import MessageProtocol
+from shuffledp.randomness import keyed, random_words
+
+
+def needs_spark() -> None:
+    """Says how to install what Spark needs, where it is missing."""
+    try:
+        import pandas  # noqa: F401  (pyspark needs it for mapInArrow)
+        import pyarrow  # noqa: F401
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("pyspark, pandas and pyarrow", extra="spark") from None
+
+
+def open_session(master: str | None, *, progress: Progress) -> tuple[Any, bool]:
+    """The session that runs, or a new one at `master`; and whether it was started here."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None and master is None:
+        return running, False
+    if master is None or not master.startswith("sc://"):
+        check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings: dict[str, Any] = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",  # Spark's errors can quote the data
+    }
+    builder = SparkSession.builder.appName("shuffledp").config(map=settings)
+    if master is not None and master.startswith("sc://"):
+        builder = builder.remote(master)
+    elif running is None:
+        builder = builder.master(master or "local[*]")
+    else:
+        raise ParameterError("a Spark session is already running: leave out the master, or stop that session")
+    progress("starting Spark", 0.0)
+    try:
+        session = builder.getOrCreate()
+    except Exception:
+        raise DataError(f"Spark did not start at {master or 'local[*]'}: check the address and Java") from None
+    progress("starting Spark", 1.0)
+    return session, True
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Spark's own messages can quote the data, so they are not passed on."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import AnalysisException, PySparkException
+
+    try:
+        with warnings.catch_warnings():
+            # mapInArrow needs pandas to be there and does not use it
+            warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+            yield
+    except AnalysisException as error:
+        raise DataError(f"Spark cannot read this data: {error.getCondition()}") from None
+    except (PySparkException, Py4JError) as error:
+        if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # by our own code in an executor
+            raise DataError(ours[1].strip()) from None
+        raise DataError(
+            "Spark failed: the data is damaged or of another format, or executors lack shuffledp or memory"
+        ) from None
+
+
+def check_java() -> None:
+    """Refuses to start Spark where there is no Java."""
+    home = os.environ.get("JAVA_HOME")
+    if not (home and os.access(Path(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
+        raise DataError(
+            "Spark needs Java 17 or 21, and there is none: install it, such as with apt-get install "
+            "openjdk-17-jre-headless, or set JAVA_HOME"
+        )
+
+
+_MESSAGES_AT_ONCE = 1 << 20
+_BUCKET = 1 << 22
+"""Messages in a bucket of the shuffle, about; one task holds a bucket as a whole."""
+
+_FEWEST_BUCKETS = 1 << 4
+_CHOOSE, _SEND = 0, 1
+"""What a task draws for, so that no two kinds of tasks share a key."""
+
+
+class _Counted(NamedTuple):
+    """A table of values, or bins if `encode` made them, and people; and how many people hold how many values."""
+
+    values: Any
+    holdings: dict[int, int]
+    encode: Encode | None = None
+
+
+class Spark:
+    """Counts a column on Spark; makes, shuffles and tallies messages in its executors."""
+
+    def __init__(self, column: Column, *, master: str | None = None, progress: Progress = quiet) -> None:
+        self._column, self._progress, self._started = column, progress, False
+        self._secret = secrets.token_bytes(32)
+        needs_spark()
+        self._counted: _Counted | None = None
+        try:
+            with clear_errors():
+                table = self._table(master)
+                column.check(table.columns)
+                # [value: one row for each person], or of sets [value, kept, person: one row for each row]
+                self._values = self._rows(table)
+                if not column.in_sets and column.user is not None:
+                    self._values = self._one_row_each(self._values)
+        except BaseException:
+            self.close()
+            raise
+
+    @cached_property
+    def label_type(self) -> Any:
+        """The Arrow type of the values."""
+        with clear_errors():
+            return self._values.select("value").limit(0).toArrow().schema.field(0).type
+
+    def people(self) -> int:
+        """How many people there are."""
+        if self._counted is not None:
+            return sum(self._counted.holdings.values())
+        with clear_errors():
+            if self._column.in_sets and self._column.user is not None:
+                return int(self._values.select("person").filter("person IS NOT NULL").distinct().count())
+            return int(self._values.count())
+
+    def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
+        """The true histogram; it is counted once and must fit the driver."""
+        counted = self._count(encode)
+        still = encode if counted.encode is None else None
+        return (
+            (batch.column(0) if still is None else still(batch.column(0)), batch.column(1).to_numpy())
+            for batch in counted.values.to_batches()
+        )
+
+    def holdings(self, encode: Encode | None = None) -> dict[int, int]:
+        """How many people hold how many values."""
+        return self._count(encode).holdings
+
+    def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
+        """Makes everybody's messages, deals them into random buckets, which are shuffled and counted."""
+        if not protocol.numbered_messages:
+            raise ParameterError("messages of this protocol are not numbers, which Spark needs: use the local engine")
+        secret, total = self._secret, protocol.users * protocol.messages_per_user.expected
+        buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))
+        at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
+
+        bins_of: Encode = encode
+        if self._column.in_sets:
+            bins_of = partial(_rows_of_bins, encode=None if self._in_chosen_sets else encode)
+
+        def send(batches: Iterator[Any]) -> Iterator[Any]:
+            rng = keyed(secret, _SEND, _partition())
+            for batch in batches:
+                bins = bins_of(batch.column(0))
+                for start in range(0, len(bins), at_once):
+                    messages = protocol.randomize(bins[start : start + at_once], rng=rng).astype(np.int64)
+                    dealt = [part.tobytes() for part in deal(messages, buckets, rng)]
+                    yield _batch(bucket=np.arange(buckets), messages=dealt)
+
+        def mix_and_count(batches: Iterator[Any]) -> Iterator[Any]:
+            parts: dict[int, list[NDArray[np.int64]]] = defaultdict(list)
+            for batch in batches:
+                for bucket, messages in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    parts[bucket].append(np.frombuffer(messages, dtype=np.int64))
+            if parts:
+                tally = Tally.of(np.concatenate([shuffle(dealt) for dealt in parts.values()]))
+                yield _batch(message=tally.symbols, count=tally.counts)
+
+        self._progress("sending messages", 0.0)
+        with clear_errors():
+            # [bucket, messages: one row for each bucket and batch of people]
+            sent = self._ordered(encode).mapInArrow(send, "bucket long, messages binary")
+            # [message, count: one row for each partition and message in it]
+            counted = sent.repartition("bucket").mapInArrow(mix_and_count, "message long, count long")
+            # [message, sum(count): one row for each message]
+            result = counted.groupBy("message").sum("count").toArrow()
+        self._progress("sending messages", 1.0)
+        return protocol.tally(Tally(result.column(0).to_numpy(), result.column(1).to_numpy()))
+
+    def close(self) -> None:
+        """Stops the Spark session if this engine started it."""
+        if self._started:
+            self._session.stop()
+
+    # reading ------------------------------------------------------------------------------------------------------
+
+    def _table(self, master: str | None) -> Any:
+        """The whole table: a DataFrame as it is, or files."""
+        files = self._column.data
+        if not isinstance(files, Files):
+            if not type(files).__module__.startswith("pyspark."):
+                raise ParameterError(
+                    "the Spark engine takes files or a Spark DataFrame; use the local one for this data"
+                )
+            return files
+        if files.format == "arrow":
+            raise DataError("Spark cannot read Arrow files: use the local engine, or Parquet files")
+        if files.spool is not None:
+            raise DataError("standard input is read in process: leave out the Spark engine, or give a file")
+        self._session, self._started = open_session(master, progress=self._progress)
+        if files.format == "parquet":
+            return read_parquet(self._session, files, self._column.needed)
+        if files.format == "json":
+            return read_json_lines(self._session, files, self._column.needed)
+        return read_separated_text(self._session, files, self._column.needed)
+
+    def _rows(self, table: Any) -> Any:
+        """[value, person: one row for each row]; of sets also whether it counts."""
+        from pyspark.sql import functions
+
+        column = self._column
+        values = [_value(table, name) for name in column.names]
+        present = reduce(and_, (value.isNotNull() for value in values))
+        value = values[0] if len(values) == 1 else functions.struct(*(v.alias(str(at)) for at, v in enumerate(values)))
+        selected = [value.alias("value")]
+        if column.user is not None:
+            selected.append(_number(table, column.user).alias("person"))
+        if column.in_sets:
+            satisfied = functions.lit(True) if column.where is None else functions.expr(column.where.to_spark())
+            kept = functions.coalesce(satisfied, functions.lit(False))
+            return table.select(*selected, (kept & present if column.drop_missing else kept).alias("kept"))
+        return (table.filter(present) if column.drop_missing else table).select(*selected)
+
+    def _one_row_each(self, values: Any) -> Any:
+        """One value for each person."""
+        from pyspark.sql import functions
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        # in an order that does not depend on how rows arrive, so that a task that runs again chooses the same ones
+        values = values.filter(values["person"].isNotNull()).sortWithinPartitions("person", "value")
+        secret = self._secret
+
+        def add_words(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            rng = keyed(secret, _CHOOSE, _partition())
+            for batch in batches:
+                words = pyarrow.array(random_words(batch.num_rows, rng).view(np.int64))
+                yield batch.append_column("word", words)
+
+        # [value, person, word]
+        with_words = values.mapInArrow(add_words, StructType([*values.schema.fields, StructField("word", LongType())]))
+        # [person, value: one row for each person, the one with the smallest word]
+        chosen = with_words.groupBy("person").agg(functions.min_by("value", "word").alias("value"))
+        return chosen.select("value")
+
+    # counting -----------------------------------------------------------------------------------------------------
+
+    def _count(self, encode: Encode | None) -> _Counted:
+        """The true histogram and how many values people hold, from one run."""
+        if self._counted is None or (self._counted.encode is not encode and self._in_chosen_sets):
+            self._progress("counting values", 0.0)
+            with clear_errors():
+                if self._column.in_sets:
+                    self._counted = self._count_sets(encode)
+                else:
+                    # [value, count: one row for each value]
+                    found = self._values.groupBy("value").count().toArrow()
+                    self._counted = _Counted(found, {1: int(found.column(1).to_numpy().sum())})
+            self._progress("counting values", 1.0)
+        return self._counted
+
+    def _count_sets(self, encode: Encode | None) -> _Counted:
+        """Both from one run, so that they are those of the same choice."""
+        import pyarrow.compute as compute
+        from pyspark.sql import functions
+
+        held = self._held(encode)
+        kind = held.schema["held"].dataType.elementType
+        # [of a person: how many values they hold; then each value]
+        nothing, not_a_size = functions.lit(None).cast(kind).alias("value"), functions.lit(-1).alias("size")
+        size = functions.struct(functions.size("held").alias("size"), nothing)
+        each = functions.transform("held", lambda value: functions.struct(not_a_size, value.alias("value")))
+        exploded = held.select(functions.explode(functions.concat(functions.array(size), each)).alias("one"))
+        # [size, value, count: one row for each size or value]
+        found = exploded.groupBy("one.size", "one.value").count().toArrow()
+        is_value = compute.less(found.column("size"), 0)
+        sizes = found.filter(compute.invert(is_value))
+        holdings = dict(zip(sizes.column("size").to_pylist(), sizes.column("count").to_pylist(), strict=True))
+        return _Counted(
+            found.filter(is_value).select(["value", "count"]), holdings, encode if self._in_chosen_sets else None
+        )
+
+    @property
+    def _in_chosen_sets(self) -> bool:
+        return self._column.in_sets and self._column.user is not None
+
+    def _ordered(self, encode: Encode) -> Any:
+        """What everybody holds, in an order that is the same again if a task runs again."""
+        if not self._column.in_sets:
+            return self._values.sortWithinPartitions("value")
+        held = self._held(encode)
+        return held if self._in_chosen_sets else held.sortWithinPartitions("held")
+
+    def _held(self, encode: Encode | None) -> Any:
+        """[held: a list of values, or bins, for each person]."""
+        from pyspark.sql import functions
+        from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+        rows, kind = self._values, self._values.schema["value"].dataType
+        if self._column.user is None:
+            nothing = functions.array().cast(ArrayType(kind))
+            return rows.select(functions.when(rows["kept"], functions.array("value")).otherwise(nothing).alias("held"))
+        # By a number of partitions that is said, since Spark would settle one from how many bytes it comes across. The
+        # same people are then in the same partition in every run, and, sorted, in the same order.
+        partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+        together = rows.filter(rows["person"].isNotNull()).repartition(partitions, "person").groupBy("person")
+        # in a struct, since collect_set passes over missing values; of many people it leaves some structs twice
+        collected = functions.collect_set(functions.when(rows["kept"], functions.struct("value")))
+        different = functions.sort_array(functions.array_distinct(collected))
+        # [person, held: all different values]
+        gathered = together.agg(different.alias("held")).sortWithinPartitions("person").select("held")
+        secret, most = self._secret, self._column.values_per_person
+
+        def bound(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            rng = keyed(secret, _CHOOSE, _partition())
+            for batch in batches:
+                lists = batch.column(0)
+                (entries,) = lists.flatten().flatten()
+                held = bounded(sizes_of(lists), entries, most=most, rng=rng, encode=encode)
+                yield pyarrow.RecordBatch.from_arrays([held], ["held"])
+
+        bins = ArrayType(kind if encode is None else LongType())
+        return gathered.mapInArrow(bound, StructType([StructField("held", bins)]))
+
+
+def _rows_of_bins(lists: Any, encode: Encode | None) -> NDArray[np.int64]:
+    entries = lists.flatten()
+    return in_rows(sizes_of(lists), np.asarray(entries if encode is None else encode(entries), dtype=np.int64))
+
+
+def _partition() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None, "runs in a Spark task"
+    return context.partitionId()
+
+
+def _batch(**columns: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.RecordBatch.from_pydict(columns)
+
+
+def _value(table: Any, name: str) -> Any:
+    """The values of a column, equal where they are to be counted together."""
+    kind = table.schema[name].dataType.typeName()
+    if kind == "array":
+        raise DataError(LISTS.format(name=name))
+    if kind in ("struct", "map", "binary", "variant") or "interval" in kind:
+        raise DataError(
+            f"column {name!r} holds {kind} values: choose one of text, numbers, truth values, dates or times"
+        )
+    return _number(table, name)
+
+
+def _number(table: Any, name: str) -> Any:
+    """A column, of floats so that 0.0 and -0.0 are one value and what is no number is missing."""
+    from pyspark.sql import functions
+
+    kind, value = table.schema[name].dataType.typeName(), _spelled(table, name)
+    if kind not in ("float", "double"):
+        return value
+    return functions.when(~functions.isnan(value), value + functions.lit(0.0).cast(kind))
+
+
+def _spelled(table: Any, column: str) -> Any:
+    """A column whose texts are equal only if they are spelled alike.
+
+    Under another collation, such as one that ignores case, Spark would count different texts together and publish the
+    spelling that it came across first.
+    """
+    from pyspark.sql import functions
+
+    found = table["`" + column.replace("`", "``") + "`"]
+    kind = table.schema[column].dataType
+    return functions.collate(found, "UTF8_BINARY") if kind.typeName() == "string" else found

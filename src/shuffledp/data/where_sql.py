@@ -1,0 +1,272 @@
+"""Names and texts in DuckDB's SQL.
+
+Comparisons as SQL that never fails and gives the same answer on DuckDB and on Spark.
+
+Columns can have any type, so a value is taken as its text, and that is read as what it is compared with:
+
+| literal | value |
+|---|---|
+| number | a number: a whole one of up to 38 digits is compared exactly, any other as a float |
+| 'text' | the text itself, byte by byte; of a number with fractions the shortest one, so that 1.0 is 1 in every type |
+| DATE | the day of a date or moment as `written_moments` reads it, in UTC where it has a zone |
+| TRUE, FALSE | a truth value, or the text true or false in any case |
+
+Whatever cannot be read so is undecided (NULL), and so are missing values and NaN.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from math import inf
+from typing import Any
+
+from shuffledp.histogram.edges import LONGEST, NUMBER, scaled
+from shuffledp.histogram.periods import MOMENT
+
+
+def quoted_name(column: str) -> str:
+    """A column, whatever its name."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def quoted_text(value: str) -> str:
+    """A text, whatever is in it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+Literal = Decimal | str | date | bool
+
+_DIGITS = 38
+"""Of the longest whole numbers that both engines know."""
+
+_WHOLE = f"[+-]?[0-9]{{1,{_DIGITS}}}"
+
+
+class Sql(ABC):
+    """What both engines say in the same way; each spells types, texts and patterns in its own."""
+
+    @abstractmethod
+    def text(self, column: str) -> str:
+        """A value as text; NULL where it is missing or NaN."""
+
+    @abstractmethod
+    def literal(self, text: str) -> str:
+        """A text, whatever is in it."""
+
+    @abstractmethod
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether the whole of a text has this form."""
+
+    @abstractmethod
+    def part(self, text: str, pattern: str, group: int) -> str:
+        """What a group of a pattern matches in a text; empty if nothing."""
+
+    @abstractmethod
+    def trimmed(self, text: str) -> str:
+        """A text without spaces around it."""
+
+    @abstractmethod
+    def number(self, value: float) -> str:
+        """A float, which may be infinite."""
+
+    @abstractmethod
+    def infinite(self, column: str) -> str:
+        """Whether a value is an infinite float."""
+
+    @abstractmethod
+    def later(self, moment: str, minutes: str) -> str:
+        """A moment that a text says, some minutes later; NULL where it says none."""
+
+    def ordered(self, column: str, sign: str, literal: Literal) -> str:
+        """Whether a value is below or above a literal."""
+        if isinstance(literal, str):
+            return f"({self.text(column)} {sign} {self.literal(literal)})"
+        if isinstance(literal, date):
+            return f"({self._day(column)} {sign} DATE '{literal.isoformat()}')"
+        assert isinstance(literal, Decimal), "truth values have no order"
+        return self._number(column, _whole_order(sign, literal), f"{{}} {sign} {self.number(float(literal))}")
+
+    def among(self, column: str, literals: Sequence[Any]) -> str:
+        """Whether a value is one of some literals, all of one kind."""
+        first = literals[0]
+        if isinstance(first, str):
+            return f"({self.text(column)} IN ({', '.join(map(self.literal, literals))}))"
+        if isinstance(first, bool):
+            truth = f"lower({self.text(column)})"
+            read = f"CASE {truth} WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
+            return f"({read} IN ({', '.join(str(one).upper() for one in literals)}))"
+        if isinstance(first, date):
+            days = ", ".join(f"DATE '{one.isoformat()}'" for one in literals)
+            return f"({self._day(column)} IN ({days}))"
+        whole = [scaled(one, 0) for one in literals if one == one.to_integral_value() and one.adjusted() < _DIGITS]
+        floats = ", ".join(self.number(float(one)) for one in literals)
+        exactly = f"{{}} IN ({', '.join(map(_decimal, whole))})" if whole else "FALSE"
+        return self._number(column, exactly, f"{{}} IN ({floats})")
+
+    def _number(self, column: str, whole: str, other: str) -> str:
+        """A comparison of numbers, of a whole one and of any other; {} stands for the value."""
+        text = self.text(column)
+        trimmed = self.trimmed(text)
+        return (
+            f"CASE WHEN {self.matches(text, f' *{_WHOLE} *')} AND length({text}) <= {LONGEST} "
+            f"THEN {whole.format(f'TRY_CAST({trimmed} AS DECIMAL({_DIGITS}, 0))')} "
+            f"WHEN ({self.matches(text, f' *{NUMBER} *')} AND length({text}) <= {LONGEST}) OR {self.infinite(column)} "
+            f"THEN {other.format(f'TRY_CAST({trimmed} AS DOUBLE)')} END"
+        )
+
+    def _shortest(self, text: str, kind: str, is_float: str, is_decimal: str) -> str:
+        """The text of a value, of a number with fractions without zeros at its end.
+
+        One missing value makes floats of a column of whole numbers in many tools, and one longer fraction makes all
+        decimals longer: that must not change how the values of others compare.
+        """
+        near, zeros = f"TRY_CAST({text} AS DOUBLE)", self.literal("[.]?0+$")
+        whole = f"TRY_CAST({near} AS DECIMAL({_DIGITS}, 0))"
+        return (
+            f"CASE WHEN {is_float} AND {near} = {whole} THEN CAST({whole} AS {kind}) "
+            f"WHEN {is_decimal} AND {text} LIKE '%.%' THEN regexp_replace({text}, {zeros}, '') ELSE {text} END"
+        )
+
+    def _day(self, column: str) -> str:
+        """The day of a date or moment, in UTC where it has a zone; NULL for any other value."""
+        text = self.text(column)
+        trimmed = self.trimmed(text)
+        zone = "^.{16}[0-9:.]*([+-])([0-9]{2}):?([0-9]{2})?"
+        sign, *parts = (self.part(trimmed, zone, group) for group in (1, 2, 3))
+        hours, minutes = (f"coalesce(TRY_CAST({digits} AS INTEGER), 0)" for digits in parts)
+        behind = f"CASE {sign} WHEN '-' THEN 1 ELSE -1 END * ({hours} * 60 + {minutes})"
+        day = f"CAST({self.later(f'substr({trimmed}, 1, 16)', behind)} AS DATE)"
+        return f"CASE WHEN {self.matches(text, f' *{MOMENT} *')} THEN {day} END"
+
+
+def _whole_order(sign: str, literal: Decimal) -> str:
+    """The comparison of a whole number with any number, by the next whole one above."""
+    if literal and literal.adjusted() >= _DIGITS:
+        return "TRUE" if ("<" in sign) == (literal > 0) else "FALSE"
+    above = scaled(literal, 0)
+    if above != literal:
+        sign = "<" if "<" in sign else ">="
+    if abs(above) >= 10**_DIGITS:
+        return "TRUE" if ("<" in sign) == (above > 0) else "FALSE"
+    return f"{{}} {sign} {_decimal(above)}"
+
+
+def _decimal(whole: int) -> str:
+    return f"CAST('{whole}' AS DECIMAL({_DIGITS}, 0))"
+
+
+@dataclass(frozen=True)
+class DuckDB(Sql):
+    """The SQL of DuckDB; `types` has its names of the types of columns."""
+
+    types: Mapping[str, str]
+
+    def text(self, column: str) -> str:
+        """A value as text; NULL where it is missing or NaN."""
+        name = quoted_name(column)
+        if zone := _ZONES.get(self.types.get(column, "")):
+            # moments that no calendar has are there, but DuckDB fails to write them, even where that is not needed
+            known = f"{name} >= {zone[0]} '0001-01-01{zone[1]}' AND {name} < {zone[0]} '10000-01-01{zone[1]}'"
+            written = f"CAST(CASE WHEN {known} THEN {name} END AS VARCHAR)"
+            return f"coalesce({written}, CASE WHEN {name} IS NOT NULL THEN '' END)"
+        text = self._shortest(f"CAST({name} AS VARCHAR)", "VARCHAR", self._is_float(name), self._is_decimal(name))
+        return f"nullif({text}, CASE WHEN {self._is_float(name)} THEN 'nan' END)"
+
+    def literal(self, text: str) -> str:
+        """A text, whatever is in it."""
+        return quoted_text(text)
+
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether the whole of a text has this form."""
+        return f"regexp_full_match({text}, '{pattern}')"
+
+    def part(self, text: str, pattern: str, group: int) -> str:
+        """What a group of a pattern matches in a text; empty if nothing."""
+        return f"regexp_extract({text}, '{pattern}', {group})"
+
+    def trimmed(self, text: str) -> str:
+        """A text without spaces around it."""
+        return f"trim({text}, ' ')"
+
+    def number(self, value: float) -> str:
+        """A float, which may be infinite."""
+        return f"CAST('{value!r}' AS DOUBLE)"
+
+    def infinite(self, column: str) -> str:
+        """Whether a value is an infinite float."""
+        return f"({self._is_float(quoted_name(column))} AND {self.text(column)} IN ('inf', '-inf'))"
+
+    def later(self, moment: str, minutes: str) -> str:
+        """A moment that a text says, some minutes later; NULL where it says none."""
+        return f"(TRY_CAST({moment} AS TIMESTAMP) + to_minutes({minutes}))"
+
+    def _is_float(self, name: str) -> str:
+        return f"typeof({name}) IN ('DOUBLE', 'FLOAT')"
+
+    def _is_decimal(self, name: str) -> str:
+        return f"starts_with(typeof({name}), 'DECIMAL')"
+
+
+_ZONES = {
+    "TIMESTAMP": ("TIMESTAMP", ""),
+    "TIMESTAMP_S": ("TIMESTAMP_S", ""),
+    "TIMESTAMP_MS": ("TIMESTAMP_MS", ""),
+    "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", " 00:00:00+00"),
+}
+"""Types of moments, and how literals of each are written."""
+
+
+@dataclass(frozen=True)
+class Spark(Sql):
+    """The SQL of Spark. Texts are written as bytes, which mean the same under every setting of a session."""
+
+    def text(self, column: str) -> str:
+        """A value as text; NULL where it is missing or NaN."""
+        name = self._name(column)
+        written = self._shortest(f"CAST({name} AS STRING)", "STRING", self._is_float(name), self._is_decimal(name))
+        plain = f"nullif({written}, CASE WHEN {self._is_float(name)} THEN 'NaN' END)"
+        # a moment with a zone would come in that of the session, without saying so
+        in_utc = f"get_json_object(to_json(named_struct('v', {name}), map('timeZone', 'UTC')), '$.v')"
+        return f"collate(CASE WHEN typeof({name}) = 'timestamp' THEN {in_utc} ELSE {plain} END, 'UTF8_BINARY')"
+
+    def literal(self, text: str) -> str:
+        """A text, whatever is in it."""
+        return f"CAST(X'{text.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"
+
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether the whole of a text has this form."""
+        whole = rf"^(?:{pattern})\z"  # $ would also match before a line break at the end
+        return f"({text} RLIKE {self.literal(whole)})"
+
+    def part(self, text: str, pattern: str, group: int) -> str:
+        """What a group of a pattern matches in a text; empty if nothing."""
+        return f"regexp_extract({text}, {self.literal(pattern)}, {group})"
+
+    def trimmed(self, text: str) -> str:
+        """A text without spaces around it."""
+        return f"trim({text})"
+
+    def number(self, value: float) -> str:
+        """A float, which may be infinite."""
+        return f"CAST('{'Infinity' if value == inf else '-Infinity' if value == -inf else repr(value)}' AS DOUBLE)"
+
+    def infinite(self, column: str) -> str:
+        """Whether a value is an infinite float."""
+        return f"({self._is_float(self._name(column))} AND {self.text(column)} IN ('Infinity', '-Infinity'))"
+
+    def later(self, moment: str, minutes: str) -> str:
+        """A moment that a text says, some minutes later; NULL where it says none."""
+        return f"timestampadd(MINUTE, {minutes}, TRY_CAST({moment} AS TIMESTAMP_NTZ))"
+
+    def _name(self, column: str) -> str:
+        return "`" + column.replace("`", "``") + "`"
+
+    def _is_float(self, name: str) -> str:
+        return f"typeof({name}) IN ('double', 'float')"
+
+    def _is_decimal(self, name: str) -> str:
+        return f"startswith(typeof({name}), 'decimal')"

@@ -1,1 +1,0 @@
-"""Where columns come from: files on disk, and tables and arrays in memory."""

@@ -1,0 +1,246 @@
+"""What every way of reading a tally offers.
+
+A reading goes from the counts of shuffled messages to estimates, intervals and the errors to expect. It knows the law
+of the counts and the number of people; it knows nothing of privacy and of how messages are made.
+
+How likely something goes wrong in at least one of many bins, and the bounds on noise that keep that rare.
+
+Noise M that hides people: a bin of c people shows an excess of c - M, and is reported where that is positive.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import DataError
+from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.inputs import check_bins
+from shuffledp.histogram.tally import Tally, sorted_order
+from shuffledp.noise import IntegerLaw
+
+_MOST_LISTED = 2**32
+"""A tally is filled up with the bins that did not occur only where a count for each fits in memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorBound:
+    """Errors in people that are exceeded with probability at most beta, on the worst dataset.
+
+    `per_bin` is for any single bin, `simultaneous` for the largest error over all bins, where a bin that is not
+    reported counts as an estimate of 0. `shown` and `hidden` take these two apart: with probability at least 1 - beta,
+    no bin that is reported is off by more than `shown`, and every bin that more than `hidden` people hold is reported.
+    After a release the same two are the widths of its intervals and their `unreported_high`, which are usually smaller.
+    """
+
+    beta: float
+    per_bin: float
+    simultaneous: float
+    shown: float
+    hidden: int
+
+
+class Reading(Protocol):
+    """One way to read a tally."""
+
+    @property
+    def name(self) -> str:
+        """Truncated (nothing is reported that nobody holds), unbiased, or smallest."""
+
+    @property
+    def people(self) -> int:
+        """How many people sent the messages."""
+
+    @property
+    def phantoms(self) -> bool:
+        """Whether every bin is reported, so that one that nobody holds can look occupied."""
+
+    def evidence(self, tally: Tally) -> Tally:
+        """The entries that are reported, in an order that says nothing about the data; all that the estimate needs.
+
+        The evidence of evidence is the same again.
+        """
+
+    def point(self, evidence: Tally) -> NDArray[np.float64]:
+        """The estimate of each reported bin, in people."""
+
+    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+        """Bounds on true counts that hold for any given number of bins at once, but for probability beta."""
+
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """The smallest error in people that the estimates of these bins exceed with probability at most beta.
+
+        At most `occupied` of the bins are held by anybody.
+        """
+
+
+@runtime_checkable
+class Truncating(Protocol):
+    """A reading that leaves out whatever could be an empty bin; `phantoms` is then False."""
+
+    def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
+        """How far off a reported bin, and how many people an unreported one can be, together but for beta."""
+
+    def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
+        """How likely a bin of `count` people is reported with an estimate of `at_least` people; 0 for an empty one."""
+
+
+def possible_counts(low: NDArray[Any], high: NDArray[Any], *, people: int) -> Intervals:
+    """Intervals of a reading that reports every bin, without the counts that nobody's data can have."""
+    least, most = (np.clip(end, 0, people).astype(np.int64) for end in (np.floor(low), np.ceil(high)))
+    return Intervals(least, most, unreported_high=0)
+
+
+def around_estimates(
+    counts: NDArray[np.float64], *, per_bin: Intervals, simultaneous: Intervals
+) -> tuple[Intervals, Intervals]:
+    """The same intervals, widened where needed so that each holds its estimate and what holds for all holds for one.
+
+    An unbiased estimate may be negative, or larger than the number of people: an interval then reaches from the
+    possible counts to the estimate. Wider intervals cover all that they covered.
+    """
+    if (counts < per_bin.low).any() or (counts > per_bin.high).any():
+        low = np.minimum(per_bin.low, np.floor(counts).astype(np.int64))
+        high = np.maximum(per_bin.high, np.ceil(counts).astype(np.int64))
+        per_bin = Intervals(low, high, unreported_high=per_bin.unreported_high)
+    return per_bin, Intervals(
+        np.minimum(simultaneous.low, per_bin.low),
+        np.maximum(simultaneous.high, per_bin.high),
+        unreported_high=max(simultaneous.unreported_high, per_bin.unreported_high),
+    )
+
+
+def in_order(tally: Tally) -> Tally:
+    """The same tally with its entries in an order that says nothing about the data."""
+    order = sorted_order(tally.symbols)
+    if isinstance(order, slice):
+        return tally
+    return replace(tally, symbols=tally.symbols[order], counts=tally.counts[order])
+
+
+def every_bin(tally: Tally, *, bins: int) -> Tally:
+    """The tally in order, with an entry for every bin; refused where some were not drawn."""
+    if len(tally) == bins:
+        return in_order(tally)
+    if not tally.complete or bins > _MOST_LISTED:
+        raise DataError(
+            "every bin is estimated, which needs the count of every bin: tally messages, or give sample_tally an array "
+            "with all true counts"
+        )
+    check_bins(tally.symbols, bins=bins, what="symbol")
+    return tally.dense(bins=bins)
+
+
+_MOST_EVENTS = 10**300
+"""More events than this cannot be told apart in floats, and leave nothing to chance."""
+
+
+def any_of(*risks: tuple[float, int]) -> float:
+    """How likely at least one of independent events is: each entry is a probability and how many events have it."""
+    at_risk = [(probability, min(count, _MOST_EVENTS)) for probability, count in risks if count]
+    if any(probability >= 1 for probability, _ in at_risk):
+        return 1.0
+    none = sum(count * math.log1p(-probability) for probability, count in at_risk)
+    return -math.expm1(none)
+
+
+def last_low(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
+    """The largest bound below the mean of a law on 0, 1, ... that does not fail."""
+    return bisect_left(range(1, math.floor(noise.mean) + 1), True, key=fails)
+
+
+def first_high(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
+    """The smallest bound above the mean that does not fail; the largest possible value if only that is sure."""
+    options = range(math.floor(noise.mean), noise.window.last + 2)
+    at = bisect_left(options, True, key=lambda high: not fails(high))
+    return options[at] if at < len(options) else int(noise.window.highest)
+
+
+def smallest_distance(noise: IntegerLaw, holds: Callable[[float], bool]) -> float:
+    """The smallest error that holds, where errors are whole counts or distances of the noise from its mean."""
+    largest = math.ceil(max(noise.mean, min(noise.window.highest, 2 * noise.window.last))) + 1
+    whole = bisect_left(range(largest), True, key=holds)
+    if whole == largest:  # the tails outside of the window are too heavy for this risk: only the farthest value is sure
+        return max(noise.mean, noise.window.highest - noise.mean)
+    # of the distances from the mean, two lie in the last unit
+    below = noise.mean - math.floor(noise.mean - whole + 1)
+    above = math.ceil(noise.mean + whole - 1) - noise.mean
+    between = sorted(error for error in (below, above) if max(0, whole - 1) < error < whole)
+    return next((error for error in between if holds(error)), float(whole))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingNoise:
+    """M = Z + `shift`, for Z with the given `law`; noise of both signs that must reach a threshold has a shift."""
+
+    law: IntegerLaw
+    shift: int = 0
+
+    @cached_property
+    def mean(self) -> float:
+        """E[M]."""
+        return self.law.mean + self.shift
+
+    @property
+    def first(self) -> int:
+        """The smallest value inside the window."""
+        return self.law.window.first + self.shift
+
+    @property
+    def last(self) -> int:
+        """The largest value inside the window."""
+        return self.law.window.last + self.shift
+
+    def above(self, k: int) -> float:
+        """P(M > k), rounded up."""
+        return self.law.window.above(k - self.shift)
+
+    def below(self, k: int) -> float:
+        """P(M < k), rounded up."""
+        return self.law.window.below(k - self.shift)
+
+    def most(self, risk: float) -> float:
+        """The smallest bound from the mean on that M exceeds with at most this risk; infinite if there is none."""
+        options = range(math.ceil(self.mean), max(math.ceil(self.mean), self.last) + 1)
+        at = bisect_left(options, True, key=lambda k: self.above(k) <= risk)
+        return options[at] if at < len(options) else math.inf
+
+    def least(self, risk: float) -> float:
+        """The largest bound up to the mean that M falls below with at most this risk; -infinite if there is none."""
+        options = range(math.floor(self.mean), min(math.floor(self.mean), self.first) - 1, -1)
+        at = bisect_left(options, True, key=lambda k: self.below(k) <= risk)
+        return options[at] if at < len(options) else -math.inf
+
+    def least_of_small(self, risk: float, *, held: int, bins: int) -> float:
+        """The largest bound that M stays under in some *reported* bin with at most this risk, whatever the data.
+
+        A bin of c people is reported where M < c, so it counts with P(M < min(bound, c)); over all bins this adds up
+        to at most held * max over c of P(M < min(bound, c)) / c, and to at most (occupied bins) * P(M < bound), where
+        `held` is the number of values that all people hold together.
+        """
+        single = self.least(risk / min(held, bins))
+        largest = max(1, math.floor(self.mean))
+        # sizes up to the window all have the same P(M < c): of them one person counts most, so they need not be tried
+        start = min(max(1, self.first), largest)
+        sizes = np.arange(start, largest + 1)
+        shares = self._below_each(sizes) / sizes
+        shares[0] = self.below(1)
+        per_person = np.maximum.accumulate(shares)
+        small = int(np.searchsorted(held * per_person, risk, side="right"))  # how many of these keep to the risk
+        return max(single, start - 1 + small) if small else single
+
+    def _below_each(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
+        """P(M < k) for every k of an array, rounded up."""
+        return self._cumulative[np.clip(k - self.first, 0, self._cumulative.size - 1)]
+
+    @cached_property
+    def _cumulative(self) -> NDArray[np.float64]:
+        window = self.law.window
+        return np.minimum(np.append(0.0, np.cumsum(window.pmf)) + window.mass_below, 1.0)

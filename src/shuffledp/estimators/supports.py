@@ -1,0 +1,242 @@
+"""Counts of messages that support a bin: how to read them, and how far off they can be.
+
+A message of a person with value x supports bin x with probability p, and every other bin with probability q. The
+number of messages that support bin j is Bin(c_j, p) + Bin(n - c_j, q), so (supports - n q) / (p - q) is an unbiased
+estimate of the true count c_j. Nothing is clipped or rescaled: a projection would be biased.
+
+Estimates from the messages that support a bin, c surely and every other one by chance: c + Bin(N - c, t).
+
+    (supports - N t) / (1 - t)
+
+is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t). The law of B depends on c, a little: true counts
+are taken in blocks, and within a block B lies between the laws at its ends, so that every bound holds for every c.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.rounding import SUPPORTS_AGAINST_MEAN
+from shuffledp.accounting.search import first_safe
+from shuffledp.errors import DataError
+from shuffledp.estimators.base import every_bin, first_high, last_low, possible_counts
+from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.tally import Tally
+from shuffledp.noise import Binomial
+from shuffledp.noise.coins import count_heads
+
+_TOLERANCE, _LEAST_TOLERANCE = 1e-9, 1e-12
+"""Precision of a share of flipped bits, relative to their probability, and where that is very small."""
+
+_MANY_DRAWS, _MANY_TRIALS = 8, 1 << 22
+"""From this many draws of one law, or trials of one draw, on a table for inversion pays."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Supports:
+    """Supports with probability p = `true_support` and q = `false_support`."""
+
+    people: int
+    bins: int
+    true_support: float
+    false_support: float
+
+    name = "unbiased"
+    phantoms = True
+
+    def evidence(self, tally: Tally) -> Tally:
+        """Every bin."""
+        return every_bin(tally, bins=self.bins)
+
+    def point(self, evidence: Tally) -> NDArray[np.float64]:
+        """The unbiased estimates."""
+        p, q = self.true_support, self.false_support
+        return ((evidence.counts - self.people * q) / (p - q)).astype(np.float64)
+
+    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+        """As wide as the error bound."""
+        counts, error = self.point(evidence), self.error(beta=beta, bins=bins, occupied=bins)
+        return possible_counts(counts - error, counts + error, people=self.people)
+
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """Bernstein's bound on |s_j - E s_j| / (p - q): each of n reports moves it by at most 1 / (p - q)."""
+        spread = max(self.variance(0), self.variance(self.people))
+        reach, log = 1 / (self.true_support - self.false_support), math.log(2 / (beta / bins))
+        return reach * log / 3 + math.sqrt((reach * log / 3) ** 2 + 2 * spread * log)
+
+    def variance(self, count: int = 0) -> float:
+        """Variance of the estimate of a bin that `count` people hold."""
+        p, q = self.true_support, self.false_support
+        return (count * p * (1 - p) + (self.people - count) * q * (1 - q)) / (p - q) ** 2
+
+    def draw(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """For each true count c an independent draw of Bin(c, p) + Bin(n - c, q), exactly, for p and q on the grid."""
+        drawn = np.empty_like(counts)
+        order = np.argsort(counts, kind="stable")
+        values, starts = np.unique(counts[order], return_index=True)
+        for value, where in zip(values.tolist(), np.split(order, starts[1:]), strict=True):
+            own = _binomial(value, self.true_support, where.size, rng)
+            others = _binomial(self.people - value, self.false_support, where.size, rng)
+            drawn[where] = own + others
+        return drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlippedBits(Supports):
+    """Supports of bits that are all flipped alike, with probability q = 1 - p: a sharper bound on the error."""
+
+    def evidence(self, tally: Tally) -> Tally:
+        """Every bin, with at most one support from each person."""
+        if len(tally) and tally.counts.max() > self.people:
+            raise DataError(f"more ones than {self.people} people can send; give the number who reported as reports=")
+        return super().evidence(tally)
+
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """Chernoff's bound on either side."""
+        reach = flipped_reach(self.people, self.false_support, beta / (2 * bins))
+        return reach / (1 - 2 * self.false_support)
+
+
+def flipped_reach(users: int, flip: float, risk: float) -> float:
+    """How far a sum of bits, each flipped with probability `flip`, goes beyond its mean but for `risk`, on one side.
+
+    Chernoff's bound for Bin(users, flip), which has the heaviest tail: every flip of a 0 has a larger moment generating
+    function than one of a 1 (docs/proofs/comparison.md).
+    """
+    needed = math.log(1 / risk) / users
+
+    def excess(share: float) -> float:
+        return needed - _divergence(share, flip)
+
+    if excess(1.0) > 0:
+        return users * (1 - flip)
+    return users * (first_safe(excess, flip, 1.0, tolerance=_LEAST_TOLERANCE + _TOLERANCE * flip) - flip)
+
+
+def _binomial(trials: int, probability: float, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Exact draws, one by one or by inversion, whichever is faster."""
+    if not trials:
+        return np.zeros(size, dtype=np.int64)
+    if probability > 0.5:
+        return trials - _binomial(trials, 1 - probability, size, rng)
+    if size < _MANY_DRAWS and trials < _MANY_TRIALS:
+        return np.array([count_heads(trials, probability, rng) for _ in range(size)], dtype=np.int64)
+    return Binomial(trials=trials, probability=probability).sample(size, rng=rng)
+
+
+def _divergence(share: float, flip: float) -> float:
+    """Kullback-Leibler divergence between coins of these probabilities."""
+    heads = share * math.log(share / flip)
+    return heads + (1 - share) * math.log((1 - share) / (1 - flip)) if share < 1 else heads
+
+
+_SLIP = 0.05
+"""How far apart the means at the ends of a block may be, in standard deviations."""
+
+_MOST_BLOCKS = 200
+"""More blocks take longer than their sharper bounds are worth."""
+
+_CHANCE_TOLERANCE = 1e-6
+"""Relative precision of an error bound, which is rounded up."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """True counts from `fewest` to `most`, and the chance supports at either end."""
+
+    fewest: int
+    most: int
+    at_fewest: Binomial
+    at_most: Binomial
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChanceSupports:
+    """All `messages` of `people`, each of which supports a bin that is not its own with `probability`."""
+
+    people: int
+    bins: int
+    messages: int
+    probability: float
+
+    name = "unbiased"
+    phantoms = True
+
+    def evidence(self, tally: Tally) -> Tally:
+        """Every bin."""
+        return every_bin(tally, bins=self.bins)
+
+    def point(self, evidence: Tally) -> NDArray[np.float64]:
+        """The unbiased estimates."""
+        return self.estimate(evidence.counts)
+
+    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+        """The true counts that do not make the supports too unlikely, with the same risk for each bin."""
+        return Intervals(*self.interval(evidence.counts, beta=beta / bins), unreported_high=0)
+
+    def variance(self, count: int = 0) -> float:
+        """Variance of the estimate of a bin that `count` people hold."""
+        t = self.probability
+        return (self.messages - count) * t / (1 - t)
+
+    def estimate(self, supports: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(supports - N t) / (1 - t)."""
+        others = self.messages * self.probability
+        return ((supports - others) / (1 - self.probability)).astype(np.float64)
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """Blocks of true counts 0 .. people."""
+        reach = self.people * self.probability
+        wanted = math.ceil(reach / (_SLIP * math.sqrt(self.messages * self.probability)))
+        number = max(1, min(wanted, _MOST_BLOCKS, self.people))
+        edges = [self.people * k // number for k in range(number + 1)]
+        return [Block(low, high, self._law(low), self._law(high)) for low, high in pairwise(edges)]
+
+    def _law(self, count: int) -> Binomial:
+        return Binomial(trials=self.messages - count, probability=self.probability)
+
+    def failure(self, error: float) -> float:
+        """At most how likely the estimate of a bin is off by more than `error`, whatever its true count."""
+        reach = error * (1 - self.probability) - SUPPORTS_AGAINST_MEAN
+        return max(
+            block.at_fewest.window.above(math.floor(block.at_most.mean + reach))
+            + block.at_most.window.below(math.ceil(block.at_fewest.mean - reach))
+            for block in self.blocks
+        )
+
+    def error(self, *, beta: float, bins: int, occupied: int) -> float:
+        """The smallest error that is exceeded with probability at most beta, added up over the bins."""
+        low, high, risk = 0.0, 1.0, beta / bins
+        while self.failure(high) > risk:
+            low, high = high, 2 * high
+        while high - low > _CHANCE_TOLERANCE * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.failure(middle) > risk else (low, middle)
+        return high
+
+    def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The true counts that do not make these supports too unlikely: too few or too many with beta / 2 each."""
+        # where no count fits at all, the nearest one
+        nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
+        low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
+        for block in self.blocks:
+            most_others = first_high(block.at_fewest, _exceeds(block.at_fewest.window.above, beta / 2))
+            fewest_others = last_low(block.at_most, _exceeds(block.at_most.window.below, beta / 2))
+            first = np.maximum(supports - most_others, block.fewest)
+            last = np.minimum(supports - fewest_others, block.most)
+            possible = first <= last
+            low = np.where(possible, np.minimum(low, first), low)
+            high = np.where(possible, np.maximum(high, last), high)
+        return np.where(high < 0, nearest, low), np.where(high < 0, nearest, high)
+
+
+def _exceeds(tail: Callable[[int], float], risk: float) -> Callable[[int], bool]:
+    return lambda bound: tail(bound) > risk

@@ -1,0 +1,186 @@
+"""Numbers and labels as a person reads them.
+
+Records in one short line: no array in full, and no whole number with thousands of digits, which Python refuses.
+
+`Brief` is written once in the base of a family of records. Whoever derives from it, dataclass or not, has a short repr
+too: a dataclass keeps a `__repr__` that its class already has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import numpy as np
+
+
+def readable(number: int) -> str:
+    """A count of any size in few characters."""
+    return f"{number:,}" if number.bit_length() <= 64 else f"about 2^{number.bit_length() - 1}"
+
+
+def at_most(bound: float) -> str:
+    """An upper bound on a number of people, rounded up, so that what is printed holds too."""
+    return f"{math.ceil(bound):,}" if math.isfinite(bound) else "any number of"
+
+
+def people_at_most(bound: float) -> str:
+    """The same with its noun."""
+    return f"{at_most(bound)} {'person' if math.ceil(min(bound, 2)) == 1 else 'people'}"
+
+
+def share_at_most(bound: float, *, digits: int = 2) -> str:
+    """An upper bound on a share, an epsilon, a delta or a factor, rounded up to a number of digits."""
+    return _rounded(bound, digits, ROUND_CEILING)
+
+
+def share_at_least(bound: float, *, digits: int = 2) -> str:
+    """A lower bound on a share, an epsilon or a factor, rounded down to a number of digits."""
+    return _rounded(bound, digits, ROUND_FLOOR)
+
+
+def _rounded(bound: float, digits: int, direction: str) -> str:
+    if not math.isfinite(bound):
+        return f"{bound:g}"
+    # a number that its digits write exactly, such as 0.1, is not rounded to the next one
+    number = Context(prec=digits, rounding=direction).create_decimal(Decimal(repr(float(bound))))
+    return f"{float(number):.{digits}g}"
+
+
+def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:
+    """An upper bound as a share of a whole, in per cent, rounded up to a number of digits."""
+    if not math.isfinite(part):
+        return "any share"
+    up = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{_plain(up.divide(100 * Decimal(repr(float(part))), Decimal(repr(float(whole)))))} %"
+
+
+def surely(beta: float) -> str:
+    """The probability 1 - beta with which something holds at least, rounded down."""
+    return _plain(1 - _rounded_up(beta))
+
+
+def sure_percent(beta: float) -> str:
+    """The same in per cent, without the sign."""
+    return _plain(100 * (1 - _rounded_up(beta)))
+
+
+def _rounded_up(beta: float) -> Decimal:
+    return Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(repr(float(beta))))
+
+
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def magnitude(number: float, *, infinite: str = "no limit") -> str:
+    """A number of things that may be huge or without a limit, in few characters."""
+    if number == math.inf:
+        return infinite
+    if number >= _LARGEST_POWER:
+        return readable(int(number))
+    if number >= 1e7:
+        return f"{float(number):.1e}"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+_LARGEST_POWER = 10**300
+"""Beyond this a whole number may not fit a float."""
+
+
+def counted(number: int, thing: str, *, things: str | None = None) -> str:
+    """A number of things, with the noun in the right form: 1 value, 2 values."""
+    return f"{readable(number)} {thing if number == 1 else things or thing + 's'}"
+
+
+def moment(time: datetime) -> str:
+    """A time in UTC, to the minute, as people read it."""
+    return f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def in_paragraphs(parts: Mapping[str, str]) -> str:
+    """Paragraphs with a title each, as one text with an empty line between them."""
+    return "\n\n".join(f"{title}: {text}" for title, text in parts.items())
+
+
+def paragraphs(text: str) -> dict[str, str]:
+    """What `in_paragraphs` joined: each title and its text, in their order."""
+    return dict(part.split(": ", 1) for part in text.split("\n\n"))
+
+
+def sentence(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+MISSING = "(missing)"
+_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
+"""Invisible, but parts of emojis and of words in some scripts."""
+
+
+_TIMES = " \N{MULTIPLICATION SIGN} "
+"""Between the parts of a label of several columns, and between the names of those columns."""
+
+
+def _whole(label: Any) -> str:
+    return MISSING if label is None else str(label) if label != "" else "(empty)"
+
+
+def shown(label: Any, *, width: int = 40) -> str:
+    """A label in one short printable line."""
+    text = _TIMES.join(map(_whole, label)) if isinstance(label, tuple) else _whole(label)
+    line = "".join(mark if mark.isprintable() or mark in _JOINERS else "\N{REPLACEMENT CHARACTER}" for mark in text)
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+_MOST_PARTS = 4
+"""Of a list or tuple that is shown in full."""
+
+_MOST_MARKS = 60
+"""Of a text that is shown in full."""
+
+
+class Brief:
+    """A record, that is a dataclass, whose repr is one short line."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # else the dataclass would write its own
+
+    def __repr__(self) -> str:
+        return _record(self)
+
+
+def brief(value: Any) -> str:
+    """A value, or a record with its fields, in a few words."""
+    if isinstance(value, bool) or value is None:
+        return repr(value)
+    if isinstance(value, int):
+        return repr(value) if value.bit_length() <= 64 else readable(value)
+    if isinstance(value, np.ndarray):
+        return f"<{counted(value.size, 'number' if value.dtype.kind in 'iufb' else 'value')}>"
+    if isinstance(value, Mapping):
+        return f"<{counted(len(value), 'entry', things='entries')}>"
+    if isinstance(value, list | tuple | AbstractSet):
+        if len(value) > _MOST_PARTS:
+            return f"<{counted(len(value), 'part')}>"
+        return f"({', '.join(map(brief, value))})"
+    if isinstance(value, Brief):
+        return repr(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _record(value)
+    text = value.__name__ if isinstance(value, type) else repr(value)
+    return text if len(text) <= _MOST_MARKS else f"{text[: _MOST_MARKS - 1]}…"
+
+
+def _record(record: Any) -> str:
+    """The name of its class and the fields that it shows."""
+    shown = (f"{each.name}={brief(getattr(record, each.name))}" for each in dataclasses.fields(record) if each.repr)
+    return f"{type(record).__name__}({', '.join(shown)})"

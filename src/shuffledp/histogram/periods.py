@@ -1,0 +1,200 @@
+"""Which texts are dates and moments: one strict reading, wherever they come as text.
+
+A date is written 2026-11-16, a moment 2026-11-16 13:45, with seconds and their fractions or without, with a space or a
+T between; a zone behind it is Z or an offset such as +02:00. Spaces around it do not matter. Nothing else is read: in
+03/04/2026 nobody knows which is the month.
+
+Dates and times in hours, days, weeks, months or years: `Periods("month", start="2026-01-01", stop="2027-01-01")`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shuffledp.errors import ParameterError
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.labels import moment
+from shuffledp.validation import one_of
+
+_YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
+"""From 0001 to 9999: other years are not the same in all calendars."""
+
+DATE = f"{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+HOUR = "(?:[01][0-9]|2[0-3])"
+AFTER_HOURS = ":[0-5][0-9]"
+AFTER_MINUTES = "(?::[0-5][0-9](?:[.][0-9]{1,12})?)?"
+ZONE = f"(?:Z|[+-]{HOUR}(?::?[0-5][0-9])?)?"
+MOMENT = f"{DATE}(?:[ T]{HOUR}{AFTER_HOURS}{AFTER_MINUTES}{ZONE})?"
+"""For the regular expressions of Python, RE2 and Java alike; days that a month has not are refused after it."""
+
+_MOMENT = re.compile(f" *{MOMENT} *")
+_PARTS = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)[0-9:.]*(?:Z|([+-])(\d\d):?(\d\d)?)?)?", re.ASCII)
+
+
+def read_minute(text: str) -> int | None:
+    """The minute in which a text's moment lies, counted from 1970 in UTC or on the clock; None where it is no moment.
+
+    A date is its midnight.
+    """
+    if not _MOMENT.fullmatch(text):
+        return None
+    found = _PARTS.fullmatch(text.strip(" "))
+    assert found is not None
+    year, month, day, hour, minute, sign, hours, minutes = found.groups()
+    try:
+        midnight = datetime(int(year), int(month), int(day))
+    except ValueError:  # the 30th of February
+        return None
+    at = (midnight - _EPOCH) // timedelta(minutes=1) + int(hour or 0) * 60 + int(minute or 0)
+    behind = int(hours or 0) * 60 + int(minutes or 0)
+    return at + behind if sign == "-" else at - behind
+
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+LENGTHS = ("hour", "day", "week", "month", "year")
+
+MOST_PERIODS = 1_000_000
+"""Of a list: hours of a century, and more than anybody looks at one by one."""
+
+_EXAMPLE = "such as 2026-01-01 or 2026-01-01 13:00"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Periods:
+    """All hours, days, weeks, months or years from `start` to `stop`, the time before and the time after.
+
+    The first period is the one that `start` lies in, and the last the one that ends at `stop` or is the first to end
+    after it; each counts as a whole. Weeks are those of ISO 8601: they begin on Mondays. The list is public: it is
+    chosen without looking at the data. Moments with a time zone are counted in UTC, others are taken as they are; so
+    `start` and `stop` are in UTC or have no zone.
+    """
+
+    by: str
+    start: datetime
+    stop: datetime
+
+    def __init__(self, by: str, *, start: Any, stop: Any) -> None:
+        length = one_of("by", by, LENGTHS)
+        first = _floor(length, _moment("start", start))
+        last = _moment("stop", stop)
+        if last <= first:
+            raise ParameterError(f"stop must be after the {length} of start, got {last} after {first}")
+        if _floor(length, last) < last:
+            last = _after(length, _floor(length, last))
+        if (last - first) / timedelta(hours=1) > MOST_PERIODS * _HOURS[length]:
+            raise ParameterError(f"there may be at most {MOST_PERIODS:,} periods: choose longer ones, or a later start")
+        for name, value in (("by", length), ("start", first), ("stop", last)):
+            object.__setattr__(self, name, value)
+
+    def __str__(self) -> str:
+        return f"{self.by} from {plain_moment(self.start)} to {plain_moment(self.stop)}"
+
+    def __repr__(self) -> str:
+        return f"Periods({self.by!r}, start={plain_moment(self.start)!r}, stop={plain_moment(self.stop)!r})"
+
+    @cached_property
+    def edges(self) -> tuple[datetime, ...]:
+        """When each period begins, and when the last one ends."""
+        found = [self.start]
+        while found[-1] < self.stop:
+            found.append(_after(self.by, found[-1]))
+        return tuple(found)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The labels of all periods in their order, between the time before and the time after."""
+        names = [_name(self.by, edge) for edge in self.edges]
+        return Domain.of([f"before {names[0]}", *names[:-1], f"{names[-1]} and later"], in_order=True)
+
+    def interval(self, number: int) -> tuple[datetime | None, datetime | None]:
+        """The ends of a period, counted from 0, of which it holds the earlier; None where it is open."""
+        if not 0 <= number <= len(self.edges):
+            raise ParameterError(f"number must lie between 0 and {len(self.edges)}, got {number}")
+        return self.edges[number - 1] if number else None, (self.edges[number] if number < len(self.edges) else None)
+
+
+_HOURS = {"hour": 1, "day": 24, "week": 7 * 24, "month": 28 * 24, "year": 365 * 24}
+"""The shortest of each kind."""
+
+
+def _name(by: str, at: datetime) -> str:
+    """The period that begins at a moment, in its ISO form."""
+    day = at.date().isoformat()
+    if by == "hour":
+        return f"{day} {at.hour:02}:00"
+    if by == "week":
+        year, week, _ = at.isocalendar()
+        return f"{year:04}-W{week:02}"
+    return day[: {"day": 10, "month": 7, "year": 4}[by]]
+
+
+def _floor(by: str, at: datetime) -> datetime:
+    """The beginning of the period that a moment lies in."""
+    if by == "hour":
+        return at.replace(minute=0, second=0, microsecond=0)
+    day = datetime(at.year, 1 if by == "year" else at.month, 1 if by in ("year", "month") else at.day)
+    return day - timedelta(days=day.weekday()) if by == "week" else day
+
+
+def _after(by: str, begin: datetime) -> datetime:
+    """The beginning of the next period."""
+    try:
+        if by == "year":
+            return begin.replace(year=begin.year + 1)
+        if by == "month":
+            return _floor("month", begin + timedelta(days=31))
+        return begin + timedelta(hours=_HOURS[by])
+    except (ValueError, OverflowError):
+        raise ParameterError("stop must be before the year 9999") from None
+
+
+def plain_moment(at: datetime) -> str:
+    """A start or a stop as a person writes it."""
+    return at.date().isoformat() if at == _floor("day", at) else _name("hour", at)
+
+
+def _moment(name: str, given: Any) -> datetime:
+    """A moment on the clock or in UTC; one of another zone would begin a period elsewhere than it says."""
+    found = given
+    if isinstance(given, str):
+        text = given.strip()
+        text += {4: "-01-01", 7: "-01"}.get(len(text), "") if re.fullmatch(r"[0-9]{4}(-[0-9]{2})?", text) else ""
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            shown = given if len(given) <= 40 else given[:40] + "..."
+            raise ParameterError(f"{name} must be a date or a time, {_EXAMPLE}, got {shown!r}") from None
+    elif isinstance(given, np.datetime64):
+        found = moment(given)
+    if isinstance(found, date) and not isinstance(found, datetime):
+        found = datetime(found.year, found.month, found.day)
+    if not isinstance(found, datetime):
+        raise ParameterError(f"{name} must be a date or a time, {_EXAMPLE}, got {type(given).__name__}")
+    try:
+        elsewhere = bool(found.utcoffset())
+        at = datetime(found.year, found.month, found.day, found.hour, found.minute, found.second, found.microsecond)
+        _floor("week", at)
+    except (OverflowError, ValueError):
+        raise ParameterError(f"{name} must lie between the years 1 and 9999") from None
+    if elsewhere:
+        raise ParameterError(
+            f"{name} must be in UTC or have no time zone, got {found.isoformat(' ', 'minutes')}: moments with a zone "
+            f"are counted in UTC, so leave out the zone, or write the moment in UTC{_in_utc(found)}"
+        )
+    return at
+
+
+def _in_utc(at: datetime) -> str:
+    """How to write a moment of another zone; empty at the ends of the calendar."""
+    try:
+        return f", {at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'minutes')}"
+    except OverflowError:
+        return ""

@@ -1,0 +1,192 @@
+"""A multiset as counts per symbol: all that a shuffler's output says, and the part of the analyzer that scales."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.errors import DataError
+from shuffledp.formatting import Brief
+from shuffledp.histogram.labels import symbol
+
+_AT_ONCE = 1 << 20
+"""Messages counted at a time, so that widening them to machine integers stays in the cache."""
+
+
+_BINS_PER_VALUE = 4
+"""Counting every number up to the largest pays while there are at most this many of them for each value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally(Brief):
+    """How often each symbol occurs. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
+
+    `counts` has one number for each symbol, or, where a bin has several kinds of messages (+j and -j), a row with one
+    number for each kind. `complete` says that a symbol that is not listed occurred 0 times. It is False for a draw of
+    `sample_tally` that left empty bins out; their counts then exist but were not drawn. `messages` is how many were
+    counted, which is not the sum of the counts where one message counts for several symbols or none; None where that is
+    not known. `drawn` says that the counts were drawn from their law by `sample_tally`, for all people at once: there
+    were no messages that could be missing.
+    """
+
+    symbols: NDArray[Any]
+    counts: NDArray[np.int64]
+    complete: bool = True
+    messages: int | None = None
+    drawn: bool = False
+
+    def __post_init__(self) -> None:
+        if self.symbols.ndim != 1 or self.counts.ndim not in (1, 2) or self.symbols.size != self.counts.shape[0]:
+            raise DataError("a tally needs one count, or one row of counts, for each symbol of a flat array")
+
+    @classmethod
+    def of(cls, values: ArrayLike | Iterable[Hashable]) -> Tally:
+        """Counts values or messages of any hashable kind; equal ones are one symbol, with one spelling."""
+        array = values if isinstance(values, np.ndarray) else as_symbols(list(values))  # type: ignore[arg-type]
+        if array.dtype.kind not in "iuU":
+            # dates of numpy stay its own, since as Python objects some are plain numbers
+            listed = list(array) if array.dtype.kind in "Mm" else array.tolist()
+            return replace(cls.from_mapping(Counter(listed)), messages=array.size)
+        if array.size and array.dtype.kind in "iu" and array.min() >= 0 and array.max() < _BINS_PER_VALUE * array.size:
+            everything = cls.of_bins(array, bins=int(array.max()) + 1).counts
+            symbols = np.flatnonzero(everything)
+            return cls(symbols.astype(array.dtype), everything[symbols], messages=array.size)
+        symbols, counts = np.unique(array, return_counts=True)
+        return cls(symbols, counts.astype(np.int64), messages=array.size)
+
+    @classmethod
+    def of_bins(cls, messages: NDArray[Any], *, bins: int) -> Tally:
+        """Counts integers in 0 .. bins - 1, with an entry for every bin."""
+        counts = np.zeros(bins, dtype=np.int64)
+        for start in range(0, messages.size, _AT_ONCE):
+            counts += np.bincount(messages[start : start + _AT_ONCE], minlength=bins)
+        return cls(np.arange(bins), counts, messages=messages.size)
+
+    @classmethod
+    def join(cls, parts: Iterable[Tally]) -> Tally:
+        """Parts of one draw that list different bins, as one partly drawn tally."""
+        listed = list(parts)
+        if not listed:
+            return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64), complete=False, drawn=True)
+        symbols, counts = [part.symbols for part in listed], [part.counts for part in listed]
+        drawn = all(part.drawn for part in listed)
+        return cls(np.concatenate(symbols), np.concatenate(counts), complete=False, drawn=drawn)
+
+    @classmethod
+    def from_mapping(cls, counts: Mapping[Any, int], *, complete: bool = True) -> Tally:
+        """The tally of a dictionary from symbol to count; symbols with one spelling are counted together."""
+        if not all(isinstance(number, int | np.integer) for number in counts.values()):
+            raise DataError("counts must be whole numbers")
+        together: dict[Any, int] = {}
+        for name, number in counts.items():
+            spelled = symbol(name)
+            together[spelled] = together.get(spelled, 0) + int(number)
+        return cls(as_symbols(list(together)), np.array(list(together.values()), dtype=np.int64), complete)
+
+    def __add__(self, other: Tally) -> Tally:
+        """The tally of both sets of messages together."""
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self.counts.ndim != other.counts.ndim or self.kinds != other.kinds:
+            raise DataError("tallies of different kinds of messages cannot be added")
+        complete = self.complete and other.complete
+        messages = None if self.messages is None or other.messages is None else self.messages + other.messages
+        if np.array_equal(self.symbols, other.symbols):
+            return Tally(self.symbols, self.counts + other.counts, complete, messages)
+        if not complete:
+            raise DataError("partly drawn tallies of different bins cannot be added: the bins left out are not 0")
+        symbols, where = _distinct(self.symbols, other.symbols)
+        together = np.concatenate([self.counts, other.counts])
+        counts = np.zeros((symbols.size, *together.shape[1:]), dtype=np.int64)
+        np.add.at(counts, where, together)
+        return Tally(symbols, counts, complete, messages)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return self.complete == other.complete and _without_zeros(self) == _without_zeros(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return self.symbols.size
+
+    def pick(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Tally:
+        """Some of the entries, in the given order; what is left out is not 0."""
+        return replace(self, symbols=self.symbols[at], counts=self.counts[at], complete=False)
+
+    def renamed(self, symbols: NDArray[Any]) -> Tally:
+        """The same counts under other names."""
+        return replace(self, symbols=symbols)
+
+    def dense(self, *, bins: int) -> Tally:
+        """The same counts with an entry for every bin in 0 .. bins - 1."""
+        counts = np.zeros((bins, *self.counts.shape[1:]), dtype=np.int64)
+        np.add.at(counts, self.symbols, self.counts)
+        return replace(self, symbols=np.arange(bins), counts=counts)
+
+    def by_kind(self, kinds: int) -> Tally:
+        """Counts of messages bin * kinds + kind, as a row of `kinds` counts for each bin that occurs."""
+        bins, where = np.unique(self.symbols // kinds, return_inverse=True)
+        counts = np.zeros((bins.size, kinds), dtype=np.int64)
+        np.add.at(counts, (where, (self.symbols % kinds).astype(np.int64)), self.counts)
+        return replace(self, symbols=bins.astype(np.int64), counts=counts)
+
+    @property
+    def kinds(self) -> int:
+        """How many counts each symbol has."""
+        return 1 if self.counts.ndim == 1 else self.counts.shape[1]
+
+    @property
+    def total(self) -> int:
+        """The sum of all counts."""
+        return int(self.counts.sum())
+
+    def as_dict(self) -> dict[Any, Any]:
+        """From symbol to count, or to its list of counts, as plain Python objects."""
+        return dict(zip(self.symbols.tolist(), self.counts.tolist(), strict=True))
+
+
+def as_symbols(labels: list[Any]) -> NDArray[Any]:
+    """A flat array of labels that keeps them apart: integers where all are, else the Python objects themselves."""
+    if labels and all(isinstance(label, int | np.integer) and not isinstance(label, bool) for label in labels):
+        try:
+            return np.array(labels, dtype=np.int64)
+        except OverflowError:
+            pass
+    return np.fromiter(labels, dtype=object, count=len(labels))
+
+
+def increasing(symbols: NDArray[Any]) -> bool:
+    """Whether the symbols are numbers in strictly increasing order, as most tallies have them."""
+    return symbols.dtype.kind in "iu" and bool((symbols[1:] > symbols[:-1]).all())
+
+
+def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
+    """An order of the symbols that says nothing about the order of the data: by value, or by type and spelling."""
+    if increasing(symbols):
+        return slice(None)
+    if symbols.dtype != object:
+        return np.argsort(symbols, kind="stable")
+    keys = symbols.tolist()
+    if {type(name) for name in keys} != {str}:
+        keys = [(type(name).__name__, repr(name)) for name in keys]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def _distinct(one: NDArray[Any], other: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The different symbols of two arrays, and where each entry of both, one after the other, is among them."""
+    if one.dtype.kind == other.dtype.kind != "O":  # of different kinds, numpy would make other numbers or text of them
+        return np.unique(np.concatenate([one, other]), return_inverse=True)
+    places: dict[Any, int] = {}
+    where = [places.setdefault(symbol(name), len(places)) for name in (*one.tolist(), *other.tolist())]
+    return as_symbols(list(places)), np.array(where, dtype=np.int64)
+
+
+def _without_zeros(tally: Tally) -> dict[Any, Any]:
+    return {name: count for name, count in tally.as_dict().items() if np.any(count)}

@@ -1,0 +1,159 @@
+"""What the rest of the project needs to know about a noise law on the integers.
+
+Exact sampling of an integer law by inversion.
+
+A uniform number U is drawn 64 bits at a time and compared with the law's cumulative probabilities, which are held as
+integers with 192 bits after the point. The first 64 bits decide unless they equal the leading bits of a threshold
+(probability below 2^-64 per threshold); then 128 more are drawn and compared exactly. So the drawn probabilities are
+those of the integer weights to within 2^-192, instead of the 2^-53 of floating-point inversion.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.randomness import random_words
+
+TAIL = 2.0**-100
+"""Probability that a window may leave out on either side: it is counted against us everywhere, and is far below
+every delta and beta one can ask for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """The probabilities of a law on first, first + 1, ..., with bounds on the mass outside.
+
+    `highest` is the largest value the law can take at all, which may lie far outside the window.
+    """
+
+    first: int
+    log_pmf: NDArray[np.float64]
+    mass_below: float
+    mass_above: float
+    highest: float = math.inf
+
+    @property
+    def last(self) -> int:
+        """The largest integer inside."""
+        return self.first + self.log_pmf.size - 1
+
+    @cached_property
+    def pmf(self) -> NDArray[np.float64]:
+        """Probabilities inside the window."""
+        return np.exp(self.log_pmf)
+
+    @cached_property
+    def _cumulative(self) -> NDArray[np.float64]:
+        return np.cumsum(self.pmf) + self.mass_below
+
+    @cached_property
+    def _reverse_cumulative(self) -> NDArray[np.float64]:
+        return np.cumsum(self.pmf[::-1])[::-1] + self.mass_above
+
+    def below(self, k: int) -> float:
+        """P(M < k), rounded up by at most the mass outside."""
+        if k <= self.first:
+            return self.mass_below
+        return min(1.0, float(self._cumulative[min(k - 1 - self.first, self.log_pmf.size - 1)]))
+
+    def above(self, k: int) -> float:
+        """P(M > k), rounded up by at most the mass outside."""
+        if k >= self.highest:
+            return 0.0
+        if k >= self.last:
+            return self.mass_above
+        return min(1.0, float(self._reverse_cumulative[max(k + 1 - self.first, 0)]))
+
+
+class Tilted(NamedTuple):
+    """A centred law under weights e^(t M), for each of many tilts t: what bounds on tails of sums are made of.
+
+    `cumulant` is ln E e^(t (M - E[M])), `mean` and `variance` are its first two derivatives, and `third` bounds the sum
+    of the third absolute central moments of the independent parts that the noise is made of.
+    """
+
+    cumulant: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    third: NDArray[np.float64]
+
+
+class TiltedLaw(Hashable, Protocol):
+    """A law of noise whose sums have bounds on their tails."""
+
+    @property
+    def variance(self) -> float:
+        """Variance."""
+
+    @property
+    def cumulants(self) -> tuple[float, ...]:
+        """The second cumulant, which is the variance, the third, and so on."""
+
+    @property
+    def largest_tilt(self) -> float:
+        """Tilts must be strictly smaller than this, on either side of 0."""
+
+    def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
+        """The centred law under weights e^(t M), for each t."""
+
+
+class IntegerLaw(Protocol):
+    """A law of integer noise: one object both samples it and accounts for it."""
+
+    @property
+    def mean(self) -> float:
+        """Expected value."""
+
+    @property
+    def variance(self) -> float:
+        """Variance."""
+
+    @property
+    def window(self) -> Window:
+        """Its probabilities, all but `TAIL` on either side."""
+
+    def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Independent draws, exactly from the law."""
+
+
+_LEADING_BITS = 64
+"""A draw is decided by one word but for the few that fall on an edge of the table."""
+
+_MORE_BITS = 128
+"""Drawn for those, again and again until they are decided."""
+
+
+class InversionTable:
+    """Draws `first + i` with probability weights[i] / sum(weights), for integer weights of any size."""
+
+    def __init__(self, *, first: int, weights: Sequence[int]) -> None:
+        total = sum(weights)
+        cumulative = [c for c in accumulate(weights) if c < total]
+        self.first = first
+        self._thresholds = [(c << (_LEADING_BITS + _MORE_BITS)) // total for c in cumulative]
+        self._leading = np.array([t >> _MORE_BITS for t in self._thresholds], dtype=np.uint64)
+
+    def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Independent draws."""
+        words = random_words(size, rng)
+        if not self._thresholds:
+            return np.full(size, self.first)
+        index = np.searchsorted(self._leading, words, side="right")
+        tied = (index > 0) & (self._leading[index - 1] == words)
+        for i in np.flatnonzero(tied):
+            index[i] = bisect_right(self._thresholds, self._extended(words[i], rng))
+        return index + self.first
+
+    @staticmethod
+    def _extended(word: np.uint64, rng: np.random.Generator) -> int:
+        """The word followed by further random bits, as one integer."""
+        return int(word) << _MORE_BITS | int.from_bytes(rng.bytes(_MORE_BITS // 8), "little")

@@ -1,0 +1,317 @@
+"""All neighbouring datasets of a shuffled protocol, with the exact laws of what the shuffler puts out.
+
+The shuffler's output is a multiset of messages, which is a vector of counts, which is written here as the digits of
+one whole number: joining two multisets adds the numbers. Weights are whole numbers over one common denominator per
+person. The other people's values are a multiset too; they are walked as a tree, one person more at each step.
+
+A randomizer as an exact table, and its exact privacy: as it is, pre-shuffled, and shuffled among n people.
+
+Adding a further person's messages is post-processing, so for every randomizer and every delta
+
+    epsilon(n people) <= ... <= epsilon(2 people) <= epsilon(pre-shuffled) <= epsilon(as it is).
+
+For a single message and delta = 0 all are equal (Claim 4.2 of the paper); `pure.generating_ratio` bounds the left end.
+
+The definitions of section 2 in exact fractions, for a few people: laws are tables from outcomes to probabilities.
+
+Nothing here uses the closed forms of `accounting`. The shuffler's output is a multiset of messages; instead of epsilon
+one gives `ratio` = e^epsilon, so that everything stays rational. `finite` does the same faster and over all datasets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from numbers import Rational
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.paper.divergence import (
+    EnumerableProtocol,
+    ExactPrivacy,
+    Law,
+    Messages,
+    Weights,
+    WorstCase,
+    allowed_delta,
+    delta_of_ratio,
+    exact_ratio,
+    excess,
+    needed_ratio,
+)
+from shuffledp.randomness import generator
+from shuffledp.validation import whole
+
+
+class Neighbours(NamedTuple):
+    """Two values of one person beside the same others, with the laws of the shuffler's output."""
+
+    mine: int
+    instead: int
+    others: tuple[int, ...]
+    law: Weights
+    other_law: Weights
+
+
+class Multisets:
+    """The laws of joined messages of `users` people, where row v of `rows` is the law of messages given value v."""
+
+    def __init__(self, rows: Sequence[Mapping[tuple[Any, ...], Fraction]], symbols: Sequence[Hashable], users: int):
+        self.users = users
+        self._symbols = symbols
+        self._base = 1 + users * max((len(messages) for row in rows for messages in row), default=0)
+        self._denominator = math.lcm(*(p.denominator for row in rows for p in row.values()))
+        place = {symbol: self._base**at for at, symbol in enumerate(symbols)}
+        self._rows: list[dict[int, int]] = []
+        for row in rows:
+            coded: dict[int, int] = {}
+            for messages, probability in row.items():
+                if probability:
+                    code = sum(place[message] for message in messages)
+                    coded[code] = coded.get(code, 0) + int(probability * self._denominator)
+            self._rows.append(coded)
+
+    @property
+    def total(self) -> int:
+        """What the weights of a law of all users add up to."""
+        return int(self._denominator**self.users)
+
+    def messages(self, code: int) -> tuple[Any, ...]:
+        """The multiset that a number stands for, in the order of the symbols."""
+        listed: list[Any] = []
+        for symbol in self._symbols:
+            code, count = divmod(code, self._base)
+            listed.extend([symbol] * count)
+        return tuple(listed)
+
+    def law(self, people: Sequence[int]) -> dict[int, int]:
+        """The law of the messages of people with the given rows, in weights."""
+        together = {0: 1}
+        for row in people:
+            together = self._with(together, row)
+        return together
+
+    def neighbours(self) -> Iterator[Neighbours]:
+        """Every pair of values of one person beside every multiset of values of the others."""
+        values = range(len(self._rows))
+        for others, law in self._walk((), {0: 1}):
+            outputs = [self._with(law, row) for row in values]
+            for mine in values:
+                for instead in values:
+                    if mine != instead:
+                        yield Neighbours(mine, instead, others, outputs[mine], outputs[instead])
+
+    def _walk(self, others: tuple[int, ...], law: dict[int, int]) -> Iterator[tuple[tuple[int, ...], dict[int, int]]]:
+        if len(others) == self.users - 1:
+            yield others, law
+            return
+        for row in range(others[-1] if others else 0, len(self._rows)):
+            yield from self._walk((*others, row), self._with(law, row))
+
+    def _with(self, law: Mapping[int, int], row: int) -> dict[int, int]:
+        """The law with the messages of one person more."""
+        joined: dict[int, int] = {}
+        for messages, chance in self._rows[row].items():
+            for code, weight in law.items():
+                joined[code + messages] = joined.get(code + messages, 0) + weight * chance
+        return joined
+
+
+_UNKNOWN = "a value is not in the randomizer's table"
+
+
+@dataclass(frozen=True)
+class FiniteRandomizer:
+    """From each possible value to the law of its messages: {tuple of messages in the order sent: Fraction}."""
+
+    table: Mapping[Any, Law]
+
+    def __post_init__(self) -> None:
+        if not self.table:
+            raise ParameterError("a randomizer needs at least one value")
+        for law in self.table.values():
+            if not all(isinstance(messages, tuple) for messages in law):
+                raise ParameterError("messages must be tuples, also for a single message: use FiniteRandomizer.single")
+            if not all(isinstance(p, Rational) and p >= 0 for p in law.values()):
+                raise ParameterError("probabilities must be fractions that are not negative: pass fractions.Fraction")
+            if sum(law.values()) != 1:
+                raise ParameterError(f"the probabilities of each value must sum to 1, got {float(sum(law.values())):g}")
+
+    @classmethod
+    def of(cls, protocol: EnumerableProtocol, values: Iterable[Any]) -> Self:
+        """The table of a protocol that can list the law of its messages."""
+        return cls({value: protocol.randomizer_law(value) for value in values})
+
+    @classmethod
+    def single(cls, table: Mapping[Any, Mapping[Any, Fraction]]) -> Self:
+        """A single-message randomizer: from values to {message: Fraction}."""
+        return cls({value: {(message,): p for message, p in law.items()} for value, law in table.items()})
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The possible inputs."""
+        return tuple(self.table)
+
+    @cached_property
+    def symbols(self) -> tuple[Hashable, ...]:
+        """The different messages."""
+        found = {message for law in self.table.values() for messages in law for message in messages}
+        try:
+            return tuple(sorted(found))
+        except TypeError:
+            return tuple(sorted(found, key=lambda message: (type(message).__name__, repr(message))))
+
+    @property
+    def single_message(self) -> bool:
+        """Whether everybody always sends exactly one message."""
+        return all(len(messages) == 1 for law in self.table.values() for messages, p in law.items() if p)
+
+    def pre_shuffled(self) -> FiniteRandomizer:
+        """The same with each person's messages in a canonical order: what a multiset of them says, and no more."""
+        place = {symbol: at for at, symbol in enumerate(self.symbols)}
+        rows: dict[Any, dict[Messages, Fraction]] = {}
+        for value, law in self.table.items():
+            row = rows.setdefault(value, {})
+            for messages, p in law.items():
+                key = tuple(sorted(messages, key=place.__getitem__))
+                row[key] = row.get(key, Fraction(0)) + p
+        return FiniteRandomizer(rows)
+
+    def privacy(self, *, delta: Fraction = Fraction(0)) -> ExactPrivacy:
+        """The exact local privacy: of one person's messages in the order sent."""
+        return self._as_one_message().shuffled_privacy(users=1, delta=delta)
+
+    def delta(self, *, ratio: Fraction) -> WorstCase:
+        """The exact local delta for e^epsilon = ratio."""
+        return self._as_one_message().shuffled_delta(users=1, ratio=ratio)
+
+    def shuffled_privacy(self, *, users: int, delta: Fraction = Fraction(0)) -> ExactPrivacy:
+        """The exact privacy of n people's shuffled messages; users=1 is the pre-shuffled randomizer.
+
+        A pair of datasets is solved for its ratio only if the largest ratio so far is not enough for it.
+        """
+        delta = allowed_delta(delta)
+        multisets, worst = self._multisets(users), None
+        ratio = Fraction(1)
+        for pair in multisets.neighbours():
+            allowed = delta * ratio.denominator * multisets.total
+            if worst is None or excess(pair.law, pair.other_law, ratio=ratio) > allowed:
+                worst, found = pair, needed_ratio(pair.law, pair.other_law, delta=delta, total=multisets.total)
+                if found.ratio is None:
+                    break
+                ratio = found.ratio
+        if worst is None:
+            raise ParameterError("privacy is about two values at least: this randomizer has only one")
+        return ExactPrivacy(
+            ratio=found.ratio,
+            delta=delta,
+            dataset=self._people(worst.mine, worst.others),
+            neighbour=self._people(worst.instead, worst.others),
+            outcome=multisets.messages(found.outcome),
+        )
+
+    def shuffled_delta(self, *, users: int, ratio: Fraction) -> WorstCase:
+        """The exact delta of n people's shuffled messages for e^epsilon = ratio, over all neighbouring datasets."""
+        ratio = exact_ratio(ratio)
+        multisets = self._multisets(users)
+        cases = (
+            (delta_of_ratio(pair.law, pair.other_law, ratio=ratio, total=multisets.total), pair)
+            for pair in multisets.neighbours()
+        )
+        try:
+            delta, pair = max(cases, key=lambda case: case[0])
+        except ValueError:
+            raise ParameterError("privacy is about two values at least: this randomizer has only one") from None
+        return WorstCase(
+            delta=delta,
+            dataset=self._people(pair.mine, pair.others),
+            neighbour=self._people(pair.instead, pair.others),
+        )
+
+    def shuffled_law(self, dataset: Sequence[Any]) -> dict[Messages, Fraction]:
+        """The law of the shuffler's output as a multiset, in the order of the symbols."""
+        multisets = self._multisets(max(1, len(dataset)))
+        rows = {value: at for at, value in enumerate(self.values)}
+        if any(value not in rows for value in dataset):
+            raise DataError(_UNKNOWN)
+        law = multisets.law([rows[value] for value in dataset])
+        total = sum(law.values())
+        return {multisets.messages(code): Fraction(weight, total) for code, weight in law.items()}
+
+    def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> list[Any]:
+        """The messages of all people, person after person, exactly distributed."""
+        source = generator(rng)
+        sent: list[Any] = []
+        for value in np.atleast_1d(np.asarray(values)).tolist():
+            if value not in self.table:
+                raise DataError(_UNKNOWN)
+            sent.extend(_draw(self.table[value], source))
+        return sent
+
+    def _as_one_message(self) -> FiniteRandomizer:
+        """Everything a person sends, with its order, as one message."""
+        return FiniteRandomizer.single(self.table)
+
+    def _multisets(self, users: int) -> Multisets:
+        return Multisets(list(self.table.values()), self.symbols, whole("users", users))
+
+    def _people(self, first: int, others: tuple[int, ...]) -> tuple[Any, ...]:
+        return tuple(self.values[row] for row in (first, *others))
+
+
+def _draw(law: Law, rng: np.random.Generator) -> Messages:
+    """One exact draw: a uniform whole number below the common denominator."""
+    denominator = math.lcm(*(p.denominator for p in law.values()))
+    left = _below(denominator, rng)
+    ends = accumulate(int(p * denominator) for p in law.values())
+    return next(tuple(messages) for messages, end in zip(law, ends, strict=True) if left < end)
+
+
+def _below(limit: int, rng: np.random.Generator) -> int:
+    """Uniform in 0 .. limit - 1, for limits of any size: words are drawn again if they fall outside."""
+    size = limit.bit_length()
+    while True:
+        number = int.from_bytes(rng.bytes((size + 7) // 8), "little") >> (-size % 8)
+        if number < limit:
+            return number
+
+
+def shuffled_law(randomizer_laws: Iterable[Law]) -> dict[Messages, Fraction]:
+    """The law of the shuffler's output, one randomizer law per person: the multiset union of all messages."""
+    together: dict[Messages, Fraction] = {(): Fraction(1)}
+    for law in randomizer_laws:
+        extended: dict[Messages, Fraction] = {}
+        for sent_before, probability in together.items():
+            for messages, chance in law.items():
+                key = tuple(sorted(sent_before + messages))
+                extended[key] = extended.get(key, Fraction(0)) + probability * chance
+        together = extended
+    return together
+
+
+def exact_delta(law: Law, other: Law, *, ratio: Fraction) -> Fraction:
+    """Sum over outcomes of [P(o) - ratio * Q(o)]_+."""
+    zero = Fraction(0)
+    return sum((max(zero, p - ratio * other.get(outcome, zero)) for outcome, p in law.items()), zero)
+
+
+def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[int], ratio: Fraction) -> WorstCase:
+    """delta(ln ratio) of a protocol's shuffled messages: the maximum over all neighbouring datasets."""
+    return FiniteRandomizer.of(protocol, values).shuffled_delta(users=users, ratio=ratio)
+
+
+def shifted_delta(laws: Sequence[Law], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
+    """delta(ln ratio) of independent integer laws against the same laws shifted, outcome by outcome."""
+    joint: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+    moved: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+    for law, shift in zip(laws, shifts, strict=True):
+        joint = {(*k, j): p * q for k, p in joint.items() for j, q in law.items()}
+        moved = {(*k, j + shift): p * q for k, p in moved.items() for j, q in law.items()}
+    return exact_delta(joint, moved, ratio=ratio)

@@ -1,0 +1,205 @@
+"""R^gap: four bits per person; with input 0 any, with input 1 never exactly two ones (section 4 of the paper).
+
+What a person sends is, shuffled, the number of ones: a law on 0 .. 4 for each input. One person's epsilon is infinite,
+since two ones give input 0 away; with n >= 2 people every number of ones is possible either way. The exact epsilon is
+the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k), where A and B are the generating
+polynomials of the two laws.
+
+Making the hole A_2 small makes epsilon as small as one likes, so the smallest epsilon is asked for with the hole given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import ParameterError
+from shuffledp.paper.divergence import ExactPrivacy, exact_fraction
+from shuffledp.paper.finite_randomizer import FiniteRandomizer
+from shuffledp.randomness import generator
+from shuffledp.validation import whole
+
+MESSAGES = 4
+_GRID = 1 << 30
+"""Probabilities that a search has found are rounded to fractions with this denominator."""
+_LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
+"""What is left beside it has to be many steps of the grid."""
+
+_SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+"""Symmetric laws have one free number for each input: the odds of one or three ones against none or four."""
+_STARTS = tuple(product((-2.0, 0.0, 2.0), repeat=2))
+"""Logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none of them alone always leads to the best minimum."""
+_FINE = tuple(product(np.linspace(-3, 3, 21).tolist(), repeat=2))
+"""Odds of up to 1 : 20. The best of these is one more start, for holes so small that a minimum is hard to see."""
+_DISTANCES = (0.5, 0.05, 0.005)
+"""How far from the best symmetric laws a search starts, in turn: other minima lie near and far."""
+_PRECISION = 1e-12
+"""Relative to epsilon at the start: far below the 1e-9 or so by which rounding to the grid changes it."""
+_MOST_STEPS = 300
+"""Searches were seen to end within 132 steps; this only stops one that does not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """The laws of the number of ones for input 0 and input 1; vectors with equally many ones are equally likely."""
+
+    zero: tuple[Fraction, ...]
+    one: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("zero", "one"):
+            object.__setattr__(self, name, tuple(exact_fraction(name, p) for p in getattr(self, name)))
+        if len(self.zero) != MESSAGES + 1 or len(self.one) != MESSAGES + 1:
+            raise ParameterError("both laws need five probabilities: of no, one, two, three and four ones")
+        if min(self.zero) <= 0 or self.one[2] != 0 or min(self.one[at] for at in (0, 1, 3, 4)) <= 0:
+            raise ParameterError("input 0 must allow every number of ones, and input 1 every one but two")
+        if not sum(self.zero) == sum(self.one) == 1:
+            raise ParameterError("the probabilities of each input must sum to exactly 1: pass fractions.Fraction")
+
+    @classmethod
+    def uniform(cls) -> Gap:
+        """Uniform over the 16 vectors for input 0, and over the 10 that are allowed for input 1."""
+        return cls(
+            zero=tuple(Fraction(math.comb(4, k), 16) for k in range(5)),
+            one=tuple(Fraction(0 if k == 2 else math.comb(4, k), 10) for k in range(5)),
+        )
+
+    @property
+    def hole(self) -> Fraction:
+        """The probability of two ones for input 0, which input 1 never has."""
+        return self.zero[2]
+
+    @cached_property
+    def randomizer(self) -> FiniteRandomizer:
+        """All vectors of four bits, in the order sent."""
+        return FiniteRandomizer(
+            {
+                value: {bits: law[sum(bits)] / math.comb(4, sum(bits)) for bits in product((0, 1), repeat=4)}
+                for value, law in enumerate((self.zero, self.one))
+            }
+        )
+
+    def privacy(self, *, users: int) -> ExactPrivacy:
+        """The exact pure privacy among `users` people; infinite for one."""
+        return self.randomizer.shuffled_privacy(users=users)
+
+    @property
+    def floor(self) -> float:
+        """The supremum over z > 0 of |ln(A(z) / B(z))|: no number of people brings epsilon below it (see `pure`)."""
+        z = np.exp(np.linspace(-40, 40, 8001))  # beyond, the ratio is A_0 / B_0 or A_4 / B_4 to float precision
+        ratios = np.polyval(_floats(self.zero)[::-1], z) / np.polyval(_floats(self.one)[::-1], z)
+        return float(np.abs(np.log(ratios)).max())
+
+
+def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = None, restarts: int = 12) -> Gap:
+    """The probabilities with the smallest epsilon that a search finds for n people and a given hole.
+
+    The search starts from the best laws that are symmetric under exchanging zeros and ones, and then leaves symmetry:
+    for some n that is better. It works in floats; the result is rounded to fractions, whose epsilon is exact. So that
+    epsilon is truly reached, but a smaller one is not excluded.
+    """
+    users = whole("users", users, minimum=2)
+    hole = exact_fraction("hole", hole)
+    if not 0 < hole <= _LARGEST_HOLE:
+        raise ParameterError(f"hole must lie above 0 and at most at 1 - 2^-20, got {float(hole):.15g}")
+
+    def ratios(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        return log_ratios(*_laws(logits, float(hole)), users=users)
+
+    def loss(logits: NDArray[np.float64]) -> float:
+        return float(np.abs(ratios(logits)).max())
+
+    starts = *_STARTS, min(_FINE, key=lambda odds: loss(_SYMMETRIC @ odds))
+    symmetric = (_smallest_largest(lambda x: ratios(_SYMMETRIC @ x), np.array(odds)) for odds in starts)
+    best = start = min((_SYMMETRIC @ odds for odds in symmetric), key=loss)
+    source = generator(rng)
+    for attempt in range(restarts):
+        moved = start + _DISTANCES[attempt % len(_DISTANCES)] * source.standard_normal(start.size)
+        best = min(best, _smallest_largest(ratios, moved), key=loss)
+    zero, one = _laws(best, float(hole))
+    return Gap(zero=_on_grid(zero, 1 - hole, middle=hole), one=_on_grid(one, Fraction(1), middle=Fraction(0)))
+
+
+def _smallest_largest(
+    numbers: Callable[[NDArray[np.float64]], NDArray[np.float64]], start: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Where, near the start, the largest absolute value of smooth numbers is smallest; never worse than the start.
+
+    The largest of them has kinks. So one more variable, t, is made as small as -t <= number <= t allows for all of
+    them, which is a smooth problem; it is scaled so that t is 1 at the start.
+    """
+    from scipy.optimize import minimize
+
+    def largest(x: NDArray[np.float64]) -> float:
+        return float(np.abs(numbers(x)).max())
+
+    scale = largest(start)
+
+    def slack(x_and_t: NDArray[np.float64]) -> NDArray[np.float64]:
+        found, t = numbers(x_and_t[:-1]) / scale, x_and_t[-1]
+        return np.concatenate([t - found, t + found])
+
+    only_t = np.append(np.zeros(start.size), 1.0)
+    solution = minimize(
+        lambda x_and_t: x_and_t[-1],
+        np.append(start, 1.0),
+        jac=lambda x_and_t: only_t,
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": slack},
+        options={"ftol": _PRECISION, "maxiter": _MOST_STEPS},
+    )
+    found: NDArray[np.float64] = solution.x[:-1]
+    return found if largest(found) < scale else start
+
+
+def _laws(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Three free numbers for each input: logarithms of the odds of one, three and four ones against none."""
+    zero, one = (_shares(np.concatenate([[0.0], part])) for part in np.split(logits, 2))
+    return np.insert((1 - hole) * zero, 2, hole), np.insert(one, 2, 0.0)
+
+
+def _shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities in proportion to e^logit; the largest is divided out, so that none overflows."""
+    weights = np.exp(logits - logits.max())
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
+
+
+def _on_grid(law: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
+    """The law in fractions with exactly the given total beside the middle, which is kept."""
+    rounded = [Fraction(max(1, round(p * _GRID)), _GRID) for p in np.delete(law, 2).tolist()]
+    largest = max(range(len(rounded)), key=lambda at: (rounded[at], at))
+    rounded[largest] += total - sum(rounded)
+    return *rounded[:2], middle, *rounded[2:]
+
+
+def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> NDArray[np.float64]:
+    """ln(P[outcome | k + 1 zeros] / P[outcome | k zeros]) for every number of ones and every k below n, in floats.
+
+    Only sums and products of positive numbers, so to nearly full precision. A coefficient that underflows counts as
+    the smallest normal float: the search then sees a large number and turns back, where 0 / 0 would end it.
+    """
+    powers_zero, powers_one = ([np.ones(1)], [np.ones(1)])
+    for powers, law in ((powers_zero, zero), (powers_one, one)):
+        for _ in range(users):
+            powers.append(np.convolve(powers[-1], law))
+    outputs = np.array([np.convolve(powers_zero[k], powers_one[users - k]) for k in range(users + 1)])
+    logs = np.log(np.maximum(outputs, np.finfo(np.float64).tiny))
+    ratios: NDArray[np.float64] = np.diff(logs, axis=0).ravel()
+    return ratios
+
+
+def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> float:
+    """Epsilon in floats."""
+    return float(np.abs(log_ratios(zero, one, users=users)).max())
+
+
+def _floats(law: Sequence[Fraction]) -> list[float]:
+    return [float(p) for p in law]

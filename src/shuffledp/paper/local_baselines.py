@@ -1,0 +1,221 @@
+"""What people can do without a shuffler: natural local protocols for the same problems, as baselines to measure.
+
+Every person sends one message that is epsilon-private by itself, by Hadamard response or by randomized response,
+whichever has the smaller variance. Values are drawn independently, so a whole group's messages are drawn from one
+multinomial law instead of one by one; `run_messages` makes them one by one and has the same law.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import ParameterError
+from shuffledp.paper.pointer_chasing import PointerChasing
+from shuffledp.paper.pointer_jumping import PointerJumping
+from shuffledp.paper.support_identification import SupportIdentification
+from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
+from shuffledp.validation import head_count
+
+Oracle = HadamardResponse | RandomizedResponse
+
+
+class LocalBaseline(Protocol):
+    """A local protocol for one of the problems, with a given number of people."""
+
+    def run(self, rng: np.random.Generator) -> bool:
+        """Whether the answer is right, in one trial on a random instance."""
+
+
+def best_oracle(*, users: int, bins: int, epsilon: float) -> Oracle:
+    """The local randomizer with the smaller variance for an empty bin."""
+    options: list[Oracle] = [
+        HadamardResponse(users=users, bins=bins, epsilon=epsilon),
+        RandomizedResponse(users=users, bins=bins, epsilon=epsilon),
+    ]
+    return min(options, key=lambda oracle: oracle.reading.variance())
+
+
+def likely_users(*, bins: int, share: float, epsilon: float) -> float:
+    """About how many reports find the value of a `share` of people among `bins` values: a place to start a search.
+
+    Its supports exceed those of others by users * share * (p - q), with a standard deviation of sqrt(users q (1 - q)).
+    """
+    oracle = best_oracle(users=1, bins=bins, epsilon=epsilon)
+    # the largest of the others is about sqrt(2 ln bins) deviations above its mean; 2.5 more make a failure rare
+    deviations = math.sqrt(2 * math.log(bins)) + 2.5
+    return oracle.reading.variance() * (deviations / share) ** 2
+
+
+def draw_sent(oracle: Oracle, shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """How often each symbol is sent by people whose values have the given probabilities."""
+    law = oracle.report_law(shares)
+    return rng.multinomial(people, law / law.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalChasing:
+    """Non-interactive, for k = 2: public coins give everybody a position in 1 .. l.
+
+    A holder of (1, a) reports a_1, a holder of (2, b) reports b at their position, both as one of 2 l symbols. The
+    analyzer takes the most supported a_1 of all reports, then the most supported b of those with that position: only
+    about users / l of the people tell anything about it, so the sample grows with l.
+    """
+
+    problem: PointerChasing
+    users: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        head_count("users", self.users)
+        if self.problem.steps != 2:
+            raise ParameterError(f"the local baseline is for steps=2, as the lower bound; got {self.problem.steps}")
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """For the symbols: a_1 = 1 .. l, then b = 1 .. l."""
+        return best_oracle(users=self.users, bins=2 * self.problem.length, epsilon=self.epsilon)
+
+    def run(self, rng: np.random.Generator) -> bool:
+        """One trial on a random instance, from the law of the messages; with a wrong a_1 it has failed."""
+        length = self.problem.length
+        start, target = (int(number) for number in rng.integers(0, length, size=2))  # a_1 and b at a_1, from 0
+        at_start = int(rng.binomial(self.users, 1 / length))
+        known = np.zeros(2 * length)
+        known[start] = 0.5
+        there, elsewhere = known.copy(), known.copy()
+        there[length + target] = 0.5
+        elsewhere[length:] = 0.5 / max(1, length - 1)  # the other positions hold the other numbers
+        elsewhere[length + target] = 0.0
+        sent = draw_sent(self.oracle, there, at_start, rng)
+        others = draw_sent(self.oracle, elsewhere, self.users - at_start, rng) if length > 1 else 0
+        return self._first(sent + others) == start and self._second(sent) == target
+
+    def run_messages(self, rng: np.random.Generator) -> bool:
+        """One trial with every message really made."""
+        instance = self.problem.draw(rng=rng)
+        positions = rng.integers(0, self.problem.length, size=self.users)
+        values = np.where(
+            rng.random(self.users) < 0.5,
+            instance.first[0] - 1,
+            self.problem.length + np.array(instance.second)[positions] - 1,
+        )
+        messages = self.oracle.randomize(values, rng=rng)
+        start = self._first(np.bincount(messages, minlength=self.oracle.symbols))
+        there = np.bincount(messages[positions == start], minlength=self.oracle.symbols)
+        return start == instance.first[0] - 1 and self._second(there) + 1 == self.problem.answer(instance)
+
+    def _first(self, sent: NDArray[np.int64]) -> int:
+        return int(np.argmax(self.oracle.supports_of(sent)[: self.problem.length]))
+
+    def _second(self, sent: NDArray[np.int64]) -> int:
+        return int(np.argmax(self.oracle.supports_of(sent)[self.problem.length :]))
+
+    @staticmethod
+    def guess(problem: PointerChasing, epsilon: float) -> float:
+        """About how many people it takes."""
+        return problem.length * likely_users(bins=2 * problem.length, share=0.5, epsilon=epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalJumping:
+    """Sequentially interactive: h rounds, each with a fresh part of the people, walk down the tree.
+
+    In round i everybody is told the node that was reached; who holds level i reports its label, all others report that
+    they do not. The analyzer goes on with the most supported label. Only a share 1 / h of a round's people know the
+    label, so a round needs about h^2 log s of them and all rounds h^3 log h.
+    """
+
+    problem: PointerJumping
+    users: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        head_count("users", self.users)
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """For the labels 0 .. s - 1 and s, "not my level"."""
+        return best_oracle(users=self.users, bins=self.problem.branching + 1, epsilon=self.epsilon)
+
+    @property
+    def round_users(self) -> int:
+        """How many people each round has."""
+        return self.users // self.problem.levels
+
+    def run(self, rng: np.random.Generator) -> bool:
+        """One trial on random labels, from the law of the messages."""
+        branching, levels = self.problem.branching, self.problem.levels
+        for _ in range(levels):
+            label = int(rng.integers(0, branching))
+            shares = np.zeros(branching + 1)
+            shares[label] = 1 / levels
+            shares[branching] = 1 - 1 / levels
+            if self._label(draw_sent(self.oracle, shares, self.round_users, rng)) != label:
+                return False
+        return True
+
+    def run_messages(self, rng: np.random.Generator) -> bool:
+        """One trial with every message really made."""
+        instance, node, branching = self.problem.draw(rng=rng), 0, self.problem.branching
+        path = []
+        for level in instance:
+            holds = rng.integers(1, self.problem.levels + 1, size=self.round_users)
+            values = np.where(holds == level.depth, level.label(node), branching)
+            messages = self.oracle.randomize(values, rng=rng)
+            path.append(self._label(np.bincount(messages, minlength=self.oracle.symbols)))
+            node = node * branching + path[-1]
+        return tuple(path) == self.problem.answer(instance)
+
+    def _label(self, sent: NDArray[np.int64]) -> int:
+        return int(np.argmax(self.oracle.supports_of(sent)[: self.problem.branching]))
+
+    @staticmethod
+    def guess(problem: PointerJumping, epsilon: float) -> float:
+        """About how many people it takes."""
+        return problem.levels * likely_users(bins=problem.branching + 1, share=1 / problem.levels, epsilon=epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSupport:
+    """Everybody reports their item; the h most supported of all d bins are taken."""
+
+    problem: SupportIdentification
+    users: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        head_count("users", self.users)
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """For the d bins."""
+        return best_oracle(users=self.users, bins=self.problem.bins, epsilon=self.epsilon)
+
+    def run(self, rng: np.random.Generator) -> bool:
+        """One trial on a random support, from the law of the messages."""
+        support = np.array(self.problem.draw(rng=rng))
+        shares = np.zeros(self.problem.bins)
+        shares[support] = 1 / support.size
+        return self._finds(support, draw_sent(self.oracle, shares, self.users, rng))
+
+    def run_messages(self, rng: np.random.Generator) -> bool:
+        """One trial with every message really made."""
+        support = np.array(self.problem.draw(rng=rng))
+        messages = self.oracle.randomize(rng.choice(support, size=self.users), rng=rng)
+        return self._finds(support, np.bincount(messages, minlength=self.oracle.symbols))
+
+    def _finds(self, support: NDArray[np.int64], sent: NDArray[np.int64]) -> bool:
+        largest = np.argsort(-self.oracle.supports_of(sent), kind="stable")[: support.size]
+        return bool(np.array_equal(np.sort(largest), support))
+
+    @staticmethod
+    def guess(problem: SupportIdentification, epsilon: float) -> float:
+        """About how many people it takes."""
+        items = problem.items_in_support
+        return likely_users(bins=max(2, problem.bins), share=1 / items, epsilon=epsilon)

@@ -1,0 +1,175 @@
+"""Pointer chasing, PC(k, l) (Balcer and Cheu, section 3.3, after Joseph, Mao and Roth 2019).
+
+Everybody holds (1, a) or (2, b), each with probability 1/2, where a and b are permutations of 1 .. l. Wanted is the
+k-th number of the sequence a_1, b_(a_1), a_(b_(a_1)), ... There are 2 l! possible values, of which only two occur: a
+protocol that finds both solves the problem, whatever l is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.tally import Tally
+from shuffledp.paper.support_identification import SupportIdentification, chance_all_found, report_chance
+from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.randomness import generator
+from shuffledp.validation import whole
+
+Permutation = tuple[int, ...]
+Label = tuple[int, Permutation]
+"""What one person holds: 1 or 2, and the permutation."""
+
+LONGEST_IN_MESSAGES = 4
+"""Up to this length there are few enough values (48) that people can send a noise message for each."""
+
+
+@dataclass(frozen=True)
+class PointerInstance:
+    """The two permutations, with numbers from 1 as in the paper."""
+
+    first: Permutation
+    second: Permutation
+
+    def __post_init__(self) -> None:
+        for permutation in (self.first, self.second):
+            if sorted(permutation) != list(range(1, len(self.first) + 1)):
+                raise DataError("both must be permutations of 1 .. l, of equal length")
+
+    @property
+    def support(self) -> tuple[Label, Label]:
+        """The two values that people hold."""
+        return (1, self.first), (2, self.second)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerChasing:
+    """PC(k, l): `steps` is k, `length` is l."""
+
+    steps: int
+    length: int
+
+    def __post_init__(self) -> None:
+        whole("steps", self.steps)
+        whole("length", self.length)
+
+    @cached_property
+    def bins(self) -> int:
+        """2 l!, the number of possible values."""
+        return 2 * math.factorial(self.length)
+
+    @property
+    def domain(self) -> Domain:
+        """All of them, never listed."""
+        return Domain.implicit(self.bins)
+
+    @property
+    def support_problem(self) -> SupportIdentification:
+        """The problem that this one is reduced to."""
+        return SupportIdentification(items_in_support=2, bins=self.bins)
+
+    def draw(self, *, rng: np.random.Generator | None = None) -> PointerInstance:
+        """Two uniformly random permutations."""
+        source = generator(rng)
+        first, second = (tuple((source.permutation(self.length) + 1).tolist()) for _ in range(2))
+        return PointerInstance(first, second)
+
+    def sample(self, instance: PointerInstance, *, users: int, rng: np.random.Generator | None = None) -> Tally:
+        """How many people hold each of the two values."""
+        self._own(instance)
+        return self.support_problem.sample(instance.support, users=users, rng=rng)
+
+    def answer(self, instance: PointerInstance) -> int:
+        """The number that is asked for."""
+        self._own(instance)
+        found = self.chase(instance.support)
+        assert found is not None
+        return found
+
+    def chase(self, labels: Iterable[Label]) -> int | None:
+        """The k-th pointer, from the values that were found; None if the chase needs one that was not."""
+        known: dict[int, Permutation] = dict(labels)
+        at = 1
+        for step in range(self.steps):
+            permutation = known.get(1 + step % 2)
+            if permutation is None:
+                return None
+            at = permutation[at - 1]
+        return at
+
+    def solve(self, estimate: Estimate) -> int | None:
+        """The answer that a private histogram gives; bins of `encode` or labels themselves are understood."""
+        found = self.support_problem.identify(estimate)
+        return self.chase(self.decode(item) if isinstance(item, int) else item for item in found)
+
+    def solved(self, instance: PointerInstance, estimate: Estimate) -> bool:
+        """Whether that answer is right."""
+        return self.solve(estimate) == self.answer(instance)
+
+    def success(self, protocol: HistogramProtocol) -> float:
+        """The exact probability that all permutations which the chase needs are found: one if k = 1, else both."""
+        wanted = min(self.steps, 2)
+        return chance_all_found(users=protocol.users, items=2, wanted=wanted, chance=report_chance(protocol))
+
+    def encode(self, labels: Iterable[Label]) -> NDArray[Any]:
+        """Values as numbers 0 .. 2 l! - 1, for messages: the rank of the permutation, after those of the other part."""
+        self._short_enough()
+        checked = [self._label(label) for label in labels]
+        numbers = [(part - 1) * (self.bins // 2) + rank(permutation) for part, permutation in checked]
+        return np.array(numbers, dtype=np.int64)
+
+    def decode(self, number: int) -> Label:
+        """The value with this number."""
+        self._short_enough()
+        if not isinstance(number, int | np.integer) or not 0 <= number < self.bins:
+            raise DataError(f"values are numbered 0 .. {self.bins - 1}")
+        part, place = divmod(int(number), self.bins // 2)
+        return part + 1, unrank(place, self.length)
+
+    def _own(self, instance: PointerInstance) -> None:
+        if len(instance.first) != self.length:
+            raise DataError(f"the instance has permutations of 1 .. {len(instance.first)}, not of 1 .. {self.length}")
+
+    def _label(self, label: Any) -> Label:
+        try:
+            part, permutation = label
+            if part in (1, 2) and sorted(permutation) == list(range(1, self.length + 1)):
+                return int(part), tuple(permutation)
+        except (TypeError, ValueError):
+            pass
+        raise DataError(f"a value is 1 or 2 and a permutation of 1 .. {self.length}")
+
+    def _short_enough(self) -> None:
+        if self.length > LONGEST_IN_MESSAGES:
+            raise ParameterError(
+                f"length={self.length} is too long for messages (at most {LONGEST_IN_MESSAGES}): draw the tally of the "
+                "two values with sample_tally"
+            )
+
+
+def rank(permutation: Permutation) -> int:
+    """The place of a permutation of 1 .. l in alphabetical order, from 0."""
+    place, left = 0, sorted(permutation)
+    for number in permutation:
+        place = place * len(left) + left.index(number)
+        left.remove(number)
+    return place
+
+
+def unrank(place: int, length: int) -> Permutation:
+    """The permutation of 1 .. length at this place."""
+    digits = []
+    for base in range(1, length + 1):
+        place, digit = divmod(place, base)
+        digits.append(digit)
+    left = list(range(1, length + 1))
+    return tuple(left.pop(digit) for digit in reversed(digits))

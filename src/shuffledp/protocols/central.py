@@ -1,0 +1,270 @@
+"""Histograms of the central model: a curator sees every value, and only the result is private.
+
+What the central histograms have in common: noise on the true counts, added by one trusted party.
+
+Discrete Laplace noise on every bin (Dwork, McSherry, Nissim and Smith 2006).
+
+The stability-based histogram: noise on occupied bins only, and what is small is left out (Bun, Nissim and Stemmer
+2016).
+
+Its error does not depend on the number of bins: the floor that shuffled protocols approach.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shuffledp.accounting.curve import Guarantee, PrivacyCurve, moved_bins
+from shuffledp.accounting.search import first_safe_from, log_excess
+from shuffledp.accounting.threshold_curve import ThresholdCurve, loss_of_shifts
+from shuffledp.errors import DataError, ParameterError
+from shuffledp.estimators.counts import CuratedCounts, ThresholdedCounts
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.inputs import Counts, filled_up, people_in_bins
+from shuffledp.histogram.tally import Tally
+from shuffledp.noise.binomial import safely_up
+from shuffledp.noise.discrete_laplace import DiscreteLaplace
+from shuffledp.protocols.base import BaseHistogram
+from shuffledp.protocols.guarantee import computed
+from shuffledp.protocols.protocol import MessageCount
+from shuffledp.protocols.target import Target
+from shuffledp.validation import reporting, whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curator(BaseHistogram):
+    """A trusted party with the values of `users` people in `bins` bins, who send them as they are.
+
+    There is no tally of messages: it would be the true counts. `release` does everything; `sample_tally` gives noisy
+    counts.
+    """
+
+    noise: DiscreteLaplace
+
+    takes_sets: ClassVar[bool] = True
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """People send their values, to the curator."""
+        return MessageCount(expected=float(self.values_per_person), maximum=float(self.values_per_person))
+
+    def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
+        """The private histogram of people's values; where they hold several, given a row of bins for each person."""
+        counts = self._counted(self._held(values))
+        return self.estimate(self.sample_tally(counts, rng=rng), **options)
+
+    def _held(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The bins that all people hold together, filled up where they hold fewer than they may."""
+        if self.values_per_person == 1 and not self.fillers:
+            return people_in_bins(values, bins=self.bins)
+        return filled_up(values, bins=self.bins, each=self.values_per_person, fillers=self.fillers).ravel()
+
+    @abstractmethod
+    def _counted(self, held: NDArray[np.int64]) -> Counts:
+        """The true counts in the form that `sample_tally` needs."""
+
+    def for_reports(self, reports: int | None) -> Self:
+        """The same noise for fewer people: it does not come from them."""
+        people = self.users if reports is None else reporting(reports, users=self.users)
+        return self if people == self.users else replace(self, users=people, honest_users=None)
+
+    @property
+    def noise_in_words(self) -> str:
+        """How large the noise is."""
+        spread = math.sqrt(self.noise.variance)
+        return f"Added to each number of people by one party; its standard deviation is about {spread:.1f}."
+
+    def trust_in_words(self, *, drawn: bool) -> str:
+        """Who is trusted."""
+        return (
+            "The curator saw every value and added the noise: whoever that is must be trusted with all data. The "
+            "promise is about everybody who sees only what is published."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceHistogram(Curator):
+    """Every bin of the domain with noise of both signs; each value that is replaced moves two of them by one."""
+
+    @classmethod
+    def for_target(cls, target: Target) -> Self:
+        """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
+        values = target.values_per_person
+        noise = smallest_noise(target.epsilon, target.delta, values=values)
+        return cls(**target.settled, noise=noise, guarantee=target.promise(computed(values)))
+
+    @classmethod
+    def published_for(cls, target: Target) -> Self:
+        """Pure epsilon: decay e^(-epsilon / 2), since two counts change by one."""
+        target.needs_one_value(cls)
+        noise = DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2)))
+        pure = Guarantee(epsilon=target.epsilon, delta=0.0, basis="sensitivity 2")
+        return cls(users=target.users, bins=target.bins, noise=noise, guarantee=pure)
+
+    @cached_property
+    def privacy(self) -> PrivacyCurve:
+        """The exact curve."""
+        return moved_bins(self.noise, values=self.values_per_person)
+
+    @cached_property
+    def reading(self) -> CuratedCounts:
+        """The noisy counts."""
+        return CuratedCounts(noise=self.noise, people=self.users, bins=self.bins)
+
+    def _counted(self, held: NDArray[np.int64]) -> NDArray[np.int64]:
+        return Tally.of_bins(held, bins=self.bins).counts
+
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        """Every bin with its own noise."""
+        if len(truth) != self.bins:
+            raise DataError("this protocol reports every bin: give an array with all true counts")
+        return Tally(truth.symbols, truth.counts + self.noise.sample(len(truth), rng=rng))
+
+
+_STEEPEST = -30.0
+"""Noise whose decay is e^-30 is hardly ever anything but 0: less makes no difference."""
+
+_STRIDE = 0.1
+"""First step of the search, relative to epsilon: places are then 1.2 times apart."""
+
+_TOLERANCE = 1e-9
+"""Precision of the logarithm of the decay, relative to epsilon."""
+
+
+@lru_cache(maxsize=256)
+def smallest_noise(epsilon: float, delta: float, *, values: int = 1) -> DiscreteLaplace:
+    """The smallest noise for two moved bins, or for each value: less than pure epsilon needs, as delta may be spent."""
+
+    def law(rate: float) -> DiscreteLaplace:
+        return DiscreteLaplace(decay=safely_up(math.exp(rate)))
+
+    def excess(rate: float) -> float:
+        return log_excess(moved_bins(law(rate), values=values).delta(epsilon), delta)
+
+    pure = -epsilon / (2 * values)
+    found = first_safe_from(
+        excess,
+        pure,
+        stride=_STRIDE * epsilon,
+        growth=1 + 2 * _STRIDE,
+        tolerance=_TOLERANCE * epsilon,
+        least=_STEEPEST,
+        most=pure,
+    )
+    return law(pure if found is None else found)
+
+
+_CANDIDATES = 24
+"""Noises that are tried, from that of pure epsilon to the smallest: the error is flat around the best."""
+
+_BETA = 0.05
+"""The failure probability of the error by which they are compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilityHistogram(Curator):
+    """A bin is published if somebody holds it and its noisy count is at least `threshold`."""
+
+    threshold: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "threshold", whole("threshold", self.threshold, minimum=2))
+
+    @classmethod
+    def for_target(cls, target: Target) -> Self:
+        """The noise and the threshold with the smallest simultaneous error (beta = 0.05) that are exactly private."""
+        epsilon, delta = target.epsilon, target.delta
+        private = _private_pairs(epsilon, delta, values=target.values_per_person)
+        if not private:
+            raise ParameterError(
+                f"epsilon={epsilon:g} with delta={delta:g} needs more noise than this histogram resolves"
+            )
+        promise = target.promise("computed exactly")
+        options = [
+            cls(**target.settled, noise=noise, threshold=threshold, guarantee=promise) for noise, threshold in private
+        ]
+        return min(options, key=cls._simultaneous)
+
+    def _simultaneous(self) -> float:
+        """The error by which calibrations are compared."""
+        occupied = min(self.bins, self.users * self.values_per_person)
+        return self.reading.error(beta=_BETA, bins=self.bins, occupied=occupied)
+
+    @classmethod
+    def published_for(cls, target: Target) -> Self:
+        """Decay e^(-epsilon / 2) and threshold 1 + 2 ln(2 / delta) / epsilon, rounded up to a whole count."""
+        target.needs_one_value(cls)
+        return cls(
+            users=target.users,
+            bins=target.bins,
+            noise=DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2))),
+            threshold=math.ceil(1 + 2 * math.log(2 / target.delta) / target.epsilon),
+            guarantee=target.promise("published parameters"),
+        )
+
+    @cached_property
+    def privacy(self) -> ThresholdCurve:
+        """The exact curve over all neighbouring datasets."""
+        return ThresholdCurve(noise=self.noise, threshold=self.threshold, values=self.values_per_person)
+
+    @cached_property
+    def reading(self) -> ThresholdedCounts:
+        """What is published, as it is."""
+        return ThresholdedCounts(
+            noise=self.noise, people=self.users, threshold=self.threshold, values_per_person=self.values_per_person
+        )
+
+    def _counted(self, held: NDArray[np.int64]) -> Tally:
+        return Tally.of(held)
+
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        """Noise on what is listed; only occupied bins that reach the threshold are published."""
+        noisy = truth.counts + self.noise.sample(len(truth), rng=rng)
+        kept = (truth.counts > 0) & (noisy >= self.threshold)
+        return Tally(truth.symbols[kept], noisy[kept], complete=False)
+
+
+@lru_cache(maxsize=256)
+def _private_pairs(epsilon: float, delta: float, *, values: int) -> tuple[tuple[DiscreteLaplace, int], ...]:
+    """Noises from that of pure epsilon to the smallest, each with the smallest threshold that makes it private.
+
+    They depend on nobody's number: which of them is best is decided for the people and bins of a target.
+    """
+    pure, smallest = math.exp(-epsilon / (2 * values)), smallest_noise(epsilon, delta, values=values).decay
+    least, most = (math.log(-math.log(decay)) for decay in (pure, smallest))
+    pairs = []
+    for rate in np.exp(np.linspace(least, most, _CANDIDATES)):
+        noise = DiscreteLaplace(decay=safely_up(math.exp(-float(rate))))
+        threshold = _first_threshold(noise, epsilon, delta, values=values)
+        if threshold is not None:
+            pairs.append((noise, threshold))
+    return tuple(pairs)
+
+
+def _first_threshold(noise: DiscreteLaplace, epsilon: float, delta: float, *, values: int) -> int | None:
+    """The smallest threshold that gives (epsilon, delta); None if this noise is too small for any."""
+    if loss_of_shifts(noise, 2 * values).delta(epsilon) > delta:
+        return None
+
+    def enough(threshold: int) -> bool:
+        return ThresholdCurve(noise=noise, threshold=threshold, values=values).keeps(epsilon, delta)
+
+    # where every bin that is left becomes empty and every one that is entered was, one of them is published this often
+    allowed = -math.expm1(math.log1p(-delta) / values)
+    options = range(2, noise.window.last + 2)
+    first = bisect_left(options, True, key=lambda threshold: noise.window.above(threshold - 2) <= allowed)
+    step = 1
+    while first + step < len(options) and not enough(options[first + step - 1]):
+        first, step = first + step, 2 * step
+    options = options[first : first + step]
+    at = bisect_left(options, True, key=enough)
+    return options[at] if at < len(options) else None

@@ -1,0 +1,176 @@
+"""Our own protocol: a few messages per person, no value reported that nobody holds.
+
+A histogram with a few messages per person and the error of the central model (docs/proofs/sparse-histogram.md).
+
+A person with value x sends +x. For every bin j they also send a few pairs (+j, -j) and a few lone -j, from compound
+Poisson laws that add up over all people to P_j pairs and M_j lone messages. The shuffler's output is, per bin, the
+numbers of +j and -j: c + P and P + M, or equivalently the independent c + P and c - M. So #(+j) - #(-j) = c - M is
+never positive for an empty bin, and the analyzer reports only bins where it is.
+
+Clusters are drawn first (their number, then their bins), so a person's work follows their messages, not the number of
+bins: 1 + (bins / users) (2 E[P] + E[M]) messages on average.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.accounting.curve import PrivacyCurve
+from shuffledp.accounting.rounding import SCALED_LAWS
+from shuffledp.errors import ParameterError
+from shuffledp.estimators.pairs import PairedCounts
+from shuffledp.histogram.tally import Tally
+from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.compound_poisson import Clusters
+from shuffledp.protocols.protocol import MessageCount, bits_to_name, expected_messages
+from shuffledp.protocols.shuffled.sparse_noise import LawSearch, SparseLaws, laws_for
+from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
+from shuffledp.protocols.target import Target
+
+_MOST_TO_MENTION = 1e9
+"""More messages than this nobody would send: the tally is then drawn from its law."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseHistogram(ShuffledHistogram):
+    """Our protocol. `pairs` and `lone` are the laws of P and M of one bin, summed over all `users`."""
+
+    pairs: CompoundPoisson
+    lone: CompoundPoisson
+
+    kinds = 2
+    most_bins_in_messages = 2**63
+    draws_its_law = True
+    takes_sets = True
+    joins = True
+
+    @classmethod
+    def for_target(cls, target: Target, *, messages: float | None = None, error: float | None = None) -> Self:
+        """Noise that makes the whole release (epsilon, delta)-private.
+
+        `messages` asks for the smallest error with at most that many messages per person on average (math.inf: the
+        smallest error at all); `error` for the fewest messages with at most this simultaneous error at beta = 0.05.
+        With neither, a good compromise.
+        """
+        laws = laws_for(target, messages=messages, error=error)
+        while True:
+            try:
+                everyone = laws.scaled(target.users / target.honest)
+            except ParameterError:
+                raise ParameterError(
+                    f"with only {target.honest:,} honest people among {target.users:,}, all together must make more "
+                    "noise than can be computed: more of them must be honest"
+                ) from None
+            protocol = cls(
+                **target.settled,
+                pairs=everyone.pairs,
+                lone=everyone.lone,
+                guarantee=target.promise("computed as an upper bound"),
+            )
+            if protocol.privacy.delta(target.epsilon) <= target.delta:
+                return protocol
+            laws = laws.scaled(1 + SCALED_LAWS)  # scaling back and forth lost a little
+
+    @cached_property
+    def privacy(self) -> PrivacyCurve:
+        """The privacy curve of the whole release, counting the honest people's noise only; an upper bound."""
+        if self.batch is not None:
+            return cast("PrivacyCurve", self.batch.privacy)
+        search = LawSearch.resolving(self.guarantee)
+        honest = self._laws.scaled(self.honest / self.users)
+        return honest.curve(values=self.values_per_person, resolution=search.resolution)
+
+    @cached_property
+    def reading(self) -> PairedCounts:
+        """Bins with more +j than -j, estimated from both."""
+        return PairedCounts(
+            pairs=self.pairs, lone=self.lone, people=self.users, values_per_person=self.values_per_person
+        )
+
+    @property
+    def messages_per_user(self) -> MessageCount:
+        """One for each value, and the noise: two for every pair, one for every lone message."""
+        expected = expected_messages(
+            bins=self.bins, noise_per_bin=self._laws.messages / self.users, values=self.values_per_person
+        )
+        return MessageCount(expected=expected, maximum=math.inf)
+
+    @property
+    def bits_per_message(self) -> int:
+        """Bits that name a bin, and a sign."""
+        return 1 + bits_to_name(self.bins)
+
+    def turnout_statistic(self, tally: Tally) -> float:
+        """All +j, and all +j less all -j: values and pairs, and values less lone messages, which are independent."""
+        plus, minus = (float(number) for number in tally.counts.sum(axis=0))
+        by_plus, by_difference = self._turnout_weights
+        return by_plus * plus + by_difference * (plus - minus)
+
+    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A person adds their values to both, their pairs to the first, and takes their lone ones from the second."""
+        by_plus, by_difference = (weight * tilts for weight in self._turnout_weights)
+        noise = self.pairs.cumulant(by_plus) + self.lone.cumulant(-by_difference)
+        return self.values_per_person * (by_plus + by_difference) + self.bins / self.users * noise
+
+    def messages_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values, two messages for every pair and one for every lone one."""
+        noise = self.pairs.cumulant(2 * tilts) + self.lone.cumulant(tilts)
+        return self.values_per_person * tilts + self.bins / self.users * noise
+
+    @cached_property
+    def _turnout_weights(self) -> tuple[float, float]:
+        """Each counts by how much one person adds to it on average over its variance, which is the best sum of two."""
+        share, values = self.bins / self.users, self.values_per_person
+        by_plus = (values + share * self.pairs.mean) / self.pairs.variance
+        by_difference = (values - share * self.lone.mean) / self.lone.variance
+        total = by_plus + abs(by_difference)
+        return by_plus / total, by_difference / total
+
+    @property
+    def noise_in_words(self) -> str:
+        """How much noise there is."""
+        messages = self.messages_per_user.expected
+        sent = f"each person sends about {messages:.3g} messages, and " if messages < _MOST_TO_MENTION else ""
+        return (
+            f"In this protocol {sent}each possible value receives {self.pairs.mean:.1f} pairs of messages that cancel, "
+            f"and {self.lone.mean:.1f} single ones that subtract one person, on average."
+        )
+
+    def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        """2j for +j, 2j + 1 for -j: values, then pairs, then lone messages."""
+        pairs, lone = (clusters.draw_bins(people.shape[0], rng=rng) for clusters in self._clusters)
+        kind = np.min_scalar_type(2 * self.bins - 1)
+        signed = ((people.ravel(), 0), (pairs, 0), (pairs, 1), (lone, 1))
+        return np.concatenate([(2 * bins.astype(np.uint64) + np.uint64(sign)).astype(kind) for bins, sign in signed])
+
+    def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
+        """C + P and P + M of each bin; bins are independent."""
+        pairs = self.pairs.sample(len(truth), rng=rng)
+        lone = self.lone.sample(len(truth), rng=rng)
+        both = np.column_stack([truth.counts + pairs, pairs + lone])
+        return Tally(truth.symbols, both, complete=len(truth) == self.bins)
+
+    def _possible(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """#(+j) - #(-j) = c - M is at most everybody."""
+        plus, minus = counts[:, 0], counts[:, 1]
+        return np.column_stack([np.minimum(plus, minus + self.users), minus])
+
+    def _noise_of(self, people: int) -> dict[str, Any]:
+        laws = self._laws.scaled(people / self.users)
+        return {"pairs": laws.pairs, "lone": laws.lone}
+
+    @property
+    def _laws(self) -> SparseLaws:
+        return SparseLaws(pairs=self.pairs, lone=self.lone)
+
+    @cached_property
+    def _clusters(self) -> tuple[Clusters, Clusters]:
+        """How a person makes their part of the pairs and of the lone messages."""
+        pairs, lone = (Clusters(law=law, users=self.users, bins=self.bins) for law in (self.pairs, self.lone))
+        return pairs, lone

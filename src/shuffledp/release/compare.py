@@ -1,0 +1,269 @@
+"""Every protocol of the paper's comparison table, on the same people, values and total (epsilon, delta), measured.
+
+Nothing here is private: errors are differences from the truth, and all randomness is seeded.
+
+What there is to choose between: error against messages per person, and error against the number of bins.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import ParameterError, ShuffledpError
+from shuffledp.formatting import Brief
+from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.tally import Tally
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols import SparseHistogram
+from shuffledp.protocols.catalogue import CATALOGUE, Entry, named
+from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.shuffled.histogram import Histogram
+from shuffledp.protocols.target import Target
+from shuffledp.release.plan import Plan, plan
+from shuffledp.validation import failure_probability, head_count, target_delta, target_epsilon, whole
+
+_LISTED_BINS = 10**7
+"""Protocols that estimate every bin need a number for each."""
+
+_MOST_WORK = 5.2e9
+"""Elementary steps of one trial: more take longer than a few seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Brief):
+    """One protocol on one dataset: the largest error over all bins, in people, over some trials.
+
+    `low` and `high` are a 95 % interval for the mean error; `bound` is what the error exceeds with probability at most
+    beta on any dataset. `seconds` is what one trial took. `problem` says why there is nothing.
+    """
+
+    name: str
+    title: str
+    model: str
+    users: int
+    bins: int
+    mean: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    bound: float = math.nan
+    messages: float = math.nan
+    bits: float = math.nan
+    seconds: float = math.nan
+    problem: str = ""
+
+
+def compare(
+    *,
+    users: Iterable[int],
+    bins: Iterable[int],
+    epsilon: float,
+    delta: float,
+    beta: float = 0.05,
+    trials: int = 20,
+    seed: int = 0,
+    data: str | Tally = "zipf",
+    protocols: Iterable[str] | None = None,
+    progress: Progress = quiet,
+) -> list[Measurement]:
+    """A measurement for every protocol, number of people and number of bins.
+
+    `data` is zipf, uniform, adversarial (one value with half of the people, all others of the size that truncation
+    hides), or a tally of true counts with bins numbered from 0.
+    """
+    epsilon, delta, beta = target_epsilon(epsilon), target_delta(delta), failure_probability(beta)
+    trials, seed = whole("trials", trials, minimum=2), whole("seed", seed, minimum=0)
+    entries = {name: named(name, what="protocols") for name in (CATALOGUE if protocols is None else protocols)}
+    cases = [(head_count("users", n), whole("bins", d, minimum=2)) for n in users for d in bins]
+    results = []
+    for at, (people, possible) in enumerate(cases):
+        target = Target(users=people, bins=possible, epsilon=epsilon, delta=delta)
+        truth = data if isinstance(data, Tally) else true_histogram(data, target)
+        if truth.total != people:
+            raise ParameterError(f"the data has {truth.total:,} people, not users={people:,}")
+        if len(truth) > possible:
+            raise ParameterError(f"the data has {len(truth):,} different values, more than bins={possible:,}")
+        for done, (name, entry) in enumerate(entries.items()):
+            progress("comparing", (at + done / len(entries)) / len(cases))
+            results.append(_measure(name, entry, truth, target, beta=beta, trials=trials, seed=seed))
+    progress("comparing", 1.0)
+    return results
+
+
+def true_histogram(kind: str, target: Target) -> Tally:
+    """The true counts of occupied bins of a made-up dataset."""
+    users, bins = target.users, target.bins
+    if kind == "uniform":
+        occupied = min(users, bins)
+        return _occupied(np.full(occupied, users // occupied) + (np.arange(occupied) < users % occupied))
+    if kind == "zipf":
+        weights = 1 / np.arange(1, min(users, bins) + 1)
+        counts = np.floor(users * weights / weights.sum()).astype(np.int64)
+        counts[0] += users - counts.sum()
+        return _occupied(counts)
+    if kind == "adversarial":
+        hidden = _hidden_size(target)
+        groups = min(bins - 1, (users // 2) // hidden)
+        return _occupied(np.append(users - groups * hidden, np.full(groups, hidden)))
+    raise ParameterError(f"data must be zipf, uniform, adversarial or the name of a file, got {kind!r}")
+
+
+def _hidden_size(target: Target) -> int:
+    """The count that P^hist hides about half of the time."""
+    try:
+        mean = Histogram.for_target(target).noise.mean
+    except ParameterError:  # too few people
+        mean = target.users / 4
+    return max(1, round(mean))
+
+
+def _occupied(counts: NDArray[np.int64]) -> Tally:
+    held = counts[counts > 0]
+    return Tally(np.arange(held.size), held)
+
+
+def _measure(
+    name: str, entry: Entry, truth: Tally, target: Target, *, beta: float, trials: int, seed: int
+) -> Measurement:
+    users, bins = target.users, target.bins
+    nothing = Measurement(name=name, title=entry.title, model=entry.model, users=users, bins=bins)
+    if entry.phantoms and bins > _LISTED_BINS:
+        return replace(nothing, problem=f"estimates every bin: at most {_LISTED_BINS:,}")
+    try:
+        protocol = entry.make(target)
+    except ShuffledpError as error:
+        return replace(nothing, problem=str(error))
+    if protocol.drawing_cost > _MOST_WORK:
+        return replace(nothing, problem=f"too slow: a trial takes about {protocol.drawing_cost:.1g} steps")
+    rng = np.random.default_rng([seed, users, bins % 2**63, *name.encode()])
+    if entry.phantoms:
+        truth = truth.dense(bins=bins)
+    started = time.perf_counter()
+    errors = [_largest_error(_trial(protocol, truth, rng), truth) for _ in range(trials)]
+    seconds = (time.perf_counter() - started) / trials
+    mean, reach = fmean(errors), _t_quantile(trials - 1) * stdev(errors) / math.sqrt(trials)
+    sent = protocol.messages_per_user.expected
+    return replace(
+        nothing,
+        mean=mean,
+        low=max(0.0, mean - reach),
+        high=mean + reach,
+        bound=protocol.error(beta).simultaneous,
+        messages=sent,
+        bits=sent * protocol.bits_per_message,
+        seconds=seconds,
+    )
+
+
+def _trial(protocol: HistogramProtocol, truth: Tally, rng: np.random.Generator) -> Estimate:
+    """One estimate; public coins are tossed anew, since errors are over them too."""
+    tossed = protocol.fresh(rng)
+    return tossed.estimate(tossed.sample_tally(truth, rng=rng), reports=protocol.users)
+
+
+def _largest_error(estimate: Estimate, truth: Tally) -> float:
+    """Over all bins: those that are not reported count as 0, and those that are not listed in the truth are empty."""
+    if len(estimate) == len(truth):
+        return float(np.abs(estimate.counts - truth.counts).max())
+    estimates = np.zeros(len(truth))
+    estimates[np.searchsorted(truth.symbols, estimate.symbols)] = estimate.counts  # only occupied bins were drawn
+    return float(np.abs(estimates - truth.counts).max())
+
+
+def _t_quantile(freedom: int) -> float:
+    """The 97.5 % quantile of Student's law."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
+
+
+_CHOICES = ("hist", "hist-unbiased", "dummy", "sparse")
+_GROWING = ("hist", "hist-unbiased", "sparse")  # the error of dummy is that of hist-unbiased
+_BUDGETS = (1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 2.5)
+"""Messages beyond a person's own, as multiples of the usual calibration's; densest where the error falls fast."""
+_BELOW = 0.95
+"""Budgets begin a little below the usual calibration, where the line of the picture does."""
+_BIN_POWERS = (3.32, 6.64, 10, 13.3, 16.6, 20, 28, 36, 44, 52, 60, 64)
+"""From ten bins, in steps of ten to a million, to 2^64."""
+
+
+class Point(NamedTuple):
+    """Messages per person, and the simultaneous error in people."""
+
+    messages: float
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TradeOff(Brief):
+    """What each protocol gives for the numbers that were asked about, and for other numbers of bins.
+
+    `choices` are the protocols that are possible, by name. `sparse_budgets` is what SparseHistogram gives for budgets
+    of messages, in their order. `errors` are the errors of the protocols whose error is finite throughout, for
+    2^`bin_powers` bins.
+    """
+
+    asked: Plan
+    choices: Mapping[str, Point]
+    sparse_budgets: tuple[Point, ...]
+    bin_powers: tuple[float, ...]
+    errors: Mapping[str, tuple[float, ...]]
+
+
+def trade_off(asked: Plan, *, progress: Progress = quiet) -> TradeOff:
+    """What there is to choose between, for the people and the guarantee of a plan."""
+    rows = {name: asked.row(name) for name in _CHOICES}
+    errors = _errors_by_bins(asked, progress)
+    return TradeOff(
+        asked=asked,
+        choices={name: Point(row.messages, row.simultaneous) for name, row in rows.items() if not row.problem},
+        sparse_budgets=_sparse_budgets(asked),
+        bin_powers=_BIN_POWERS,
+        errors={name: found for name, found in errors.items() if all(map(math.isfinite, found))},
+    )
+
+
+def _sparse_budgets(asked: Plan) -> tuple[Point, ...]:
+    best, usual, own = asked.row("sparse-best"), asked.row("sparse").messages, asked.values_per_person
+    points = [Point(best.messages, best.simultaneous)]
+    for factor in _BUDGETS:
+        try:
+            protocol = SparseHistogram.calibrate(
+                users=asked.users,
+                bins=asked.bins,
+                epsilon=asked.epsilon,
+                delta=asked.delta,
+                honest_users=asked.honest_users,
+                values_per_person=asked.values_per_person,
+                messages=own + _BELOW * factor * (usual - own),
+            )
+        except ParameterError:  # too few messages for the guarantee
+            continue
+        points.append(Point(protocol.messages_per_user.expected, float(protocol.error(asked.beta).simultaneous)))
+    return tuple(sorted(points))
+
+
+def _errors_by_bins(asked: Plan, progress: Progress) -> dict[str, tuple[float, ...]]:
+    plans = []
+    for done, power in enumerate(_BIN_POWERS):
+        progress("planning for other numbers of values", done / len(_BIN_POWERS))
+        plans.append(
+            plan(
+                users=asked.users,
+                bins=round(2**power),
+                epsilon=asked.epsilon,
+                delta=asked.delta,
+                beta=asked.beta,
+                honest_users=asked.honest_users,
+                values_per_person=asked.values_per_person,
+                practical_messages=math.inf,  # nothing is recommended here
+            )
+        )
+    return {name: tuple(found.row(name).simultaneous for found in plans) for name in _GROWING}

@@ -1,0 +1,234 @@
+"""A release as a JSON object, and back.
+
+What comes back is the release that was written: estimate, intervals, promise, words, and the protocol with its curve,
+made anew from its parameters. Three things do not:
+
+- the list of a domain: a label that was not reported has the estimate 0, also one that was never possible, unless every
+  value is reported, or there are several columns;
+- labels of kinds that JSON does not know, but for dates, times and decimal numbers, which come back as text;
+- the true counts of an evaluation, which are not written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.errors import DataError, ShuffledpError
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.estimate import Estimate, Intervals
+from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.histogram.tally import as_symbols
+from shuffledp.jsonable import plain
+from shuffledp.protocols.catalogue import from_record, to_record
+from shuffledp.protocols.guarantee import kept
+from shuffledp.protocols.protocol import HistogramProtocol
+from shuffledp.protocols.ranges import Ranges
+from shuffledp.release.evaluate import Evaluation
+from shuffledp.release.ranges import checked_shares
+
+if TYPE_CHECKING:
+    from shuffledp.release.release import Release
+
+FORMAT = 1
+"""Of the JSON object; a later one that cannot be read by this code is larger."""
+
+_LABELS: Mapping[str, Callable[[str], Any]] = {
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "time": time.fromisoformat,
+    "Decimal": Decimal,
+    "float": float,
+    "Absent": Absent.from_text,
+}
+"""How labels that JSON does not know are read from their text, by the name of their type."""
+
+
+def about(release: Release) -> dict[str, Any]:
+    """Everything but the histogram itself, as plain values."""
+    more = {
+        "shuffledp_release": FORMAT,
+        "shuffledp_version": release.version,
+        "made": release.made,
+        "asked": release.asked,
+        "column": release.column,
+        "protocol": release.title,
+        "messages": release.messages,
+        "error": release.error,
+        "surely_seen": release.surely_seen,
+        "curator_error": release.curator_error,
+        "notes": release.notes,
+        "warnings": release.warnings,
+        "not_private_evaluation": release.evaluation,
+    }
+    return {**plain(more), "parameters": to_record(release.protocol), **release.estimate.about_dict()}
+
+
+def to_text(release: Release) -> str:
+    """One JSON object."""
+    return json.dumps({**about(release), "histogram": release.estimate.rows()}, allow_nan=False)
+
+
+def from_text(source: str | Path) -> Release:
+    """The release that a JSON text, or a file of that name, holds."""
+    from shuffledp.release.release import Release
+
+    stored = _object(source)
+    try:
+        protocol = from_record(stored["parameters"])
+        estimate = _estimate(stored, protocol)
+        return Release(
+            estimate=estimate,
+            protocol=protocol,
+            title=str(stored["protocol"]),
+            column=str(stored["column"]),
+            messages=None if stored["messages"] is None else int(stored["messages"]),
+            error=_finite_or_infinite(stored["error"]),
+            surely_seen=int(stored["surely_seen"]),
+            notes=tuple(map(str, stored["notes"])),
+            warnings=tuple(map(str, stored["warnings"])),
+            curator_error=None if stored.get("curator_error") is None else float(stored["curator_error"]),
+            evaluation=_evaluation(stored["not_private_evaluation"]),
+            made=date.fromisoformat(stored["made"]),
+            version=str(stored["shuffledp_version"]),
+            asked=dict(stored["asked"]),
+        )
+    except ShuffledpError:
+        raise
+    except KeyError as missing:
+        raise DataError(f"this release is not whole: {missing} is missing") from None
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        # the reason could quote a label
+        raise DataError("this release is damaged: a value is not of its kind") from None
+
+
+def _object(source: str | Path) -> dict[str, Any]:
+    """The JSON object of a release, checked to be one."""
+    if not isinstance(source, str | Path):
+        raise DataError(f"the text or the name of a JSON file is needed, got {type(source).__name__}")
+    text = source
+    if isinstance(source, Path) or not source.lstrip().startswith(("{", "[")):
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it is not the name of a file of UTF-8 text"
+            raise DataError(f"cannot read {str(source)[:200]}: {reason}") from None
+    try:
+        stored = json.loads(str(text))
+    except (ValueError, RecursionError):
+        raise DataError("this is not a release: it is not JSON, or nested too deeply") from None
+    if not isinstance(stored, dict) or "shuffledp_release" not in stored:
+        raise DataError("this is JSON, but not a release as Release.to_json or `shuffledp run --json` writes it")
+    if stored["shuffledp_release"] != FORMAT:
+        raise DataError(
+            f"this release was written in format {str(stored['shuffledp_release'])[:20]}, and this version of "
+            f"shuffledp reads format {FORMAT}: use the version that wrote it, "
+            f"{str(stored.get('shuffledp_version', 'unknown'))[:20]}, or a newer one"
+        )
+    return stored
+
+
+def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
+    rows, promise = stored["histogram"], protocol.guarantee
+    if stored["people"] != protocol.users or plain(promise) != stored["guarantee"]:
+        raise DataError("this release contradicts itself: its promise is not that of its protocol")
+    if promise is not None and not kept(promise, protocol.privacy):
+        raise DataError("this release contradicts itself: its protocol does not keep its promise")
+    domain = _domain(stored, protocol)
+    labels = [_label(row) for row in rows]
+    if domain.factors:  # rows are stored by their counts
+        places = _places(labels, domain, fillers=protocol.fillers)
+        order = np.argsort(places)
+        rows, symbols = [rows[at] for at in order], places[order]
+    else:
+        symbols = np.arange(len(rows)) if domain.can_list else as_symbols(labels)
+    estimate = Estimate(
+        symbols=symbols,
+        counts=np.array([row["count"] for row in rows], dtype=np.float64),
+        per_bin=_intervals(rows, "low_alone", "high_alone", stored["unreported_high_alone"]),
+        simultaneous=_intervals(rows, "low", "high", stored["unreported_high"]),
+        people=protocol.users,
+        bins=protocol.bins,
+        beta=float(stored["beta"]),
+        estimator=str(stored["estimator"]),
+        guarantee=promise,
+        about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
+        domain=domain,
+        values_per_person=protocol.values_per_person,
+        fillers=protocol.fillers,
+        adjusted=bool(stored["adjusted"]),
+    )
+    return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
+
+
+def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
+    """The possible values: those of the columns of a cross table, or all that are reported, or any."""
+    if "labels_of_columns" in stored:
+        parts = [Domain.of([_label(part) for part in column]) for column in stored["labels_of_columns"]]
+        pairs: Domain = Domain.product(parts)
+        if pairs.size != protocol.bins - protocol.fillers:
+            raise DataError("this release contradicts itself: its columns make another number of possible values")
+        return pairs.with_absent(protocol.fillers) if protocol.fillers else pairs
+    rows, in_order = stored["histogram"], bool(stored["in_order"])
+    if len(rows) != protocol.bins:
+        return Domain.implicit(protocol.bins)
+    return Domain.of([_label(row) for row in rows], in_order=in_order)
+
+
+def _places(labels: list[Any], domain: Domain, *, fillers: int) -> NDArray[np.int64]:
+    """The bins of the rows of a cross table; people without a pair are behind all pairs."""
+    absent = np.array([isinstance(label, Absent) for label in labels], dtype=bool)
+    places = np.empty(len(labels), dtype=np.int64)
+    places[~absent] = domain.encode([label for label in labels if not isinstance(label, Absent)])
+    missing = [label.most for label in labels if isinstance(label, Absent)]
+    places[absent] = domain.size - 1 - np.array(missing, dtype=np.int64)
+    if np.unique(places).size < len(labels) or any(most >= fillers for most in missing):
+        raise DataError("this release contradicts itself: its rows are no cells of its columns")
+    return places
+
+
+def _in_order(stored: dict[str, Any], protocol: Ranges, estimate: Estimate) -> OrderedEstimate:
+    """An estimate of ordered values with the band that was published."""
+    edges = None if stored["edges"] is None else [_label(edge) for edge in stored["edges"]]
+    return replace(
+        protocol.in_order(estimate, edges=edges, ordered=int(stored["ordered"])),
+        below=np.array(stored["below"], dtype=np.float64),
+        below_low=np.array(stored["below_low"], dtype=np.int64),
+        below_high=np.array(stored["below_high"], dtype=np.int64),
+        shares=checked_shares([found["share"] for found in stored["quantiles"]]),
+    )
+
+
+def _intervals(rows: list[dict[str, Any]], low: str, high: str, unreported_high: Any) -> Intervals:
+    low_ends, high_ends = (np.array([row[end] for row in rows], dtype=np.int64) for end in (low, high))
+    return Intervals(low=low_ends, high=high_ends, unreported_high=int(unreported_high))
+
+
+def _label(row: dict[str, Any]) -> Any:
+    label, kind = row["label"], row.get("kind")
+    if isinstance(label, list):  # of several columns
+        return tuple(_read(part, own) for part, own in zip(label, list(kind or ()), strict=True))
+    return _read(label, kind)
+
+
+def _read(label: Any, kind: Any) -> Any:
+    read = _LABELS.get(kind or "")
+    return label if read is None else read(label)
+
+
+def _evaluation(stored: dict[str, Any] | None) -> Evaluation | None:
+    return None if stored is None else Evaluation(**stored, true_counts=np.empty(0, dtype=np.int64))
+
+
+def _finite_or_infinite(number: float | None) -> float:
+    return float("inf") if number is None else number

@@ -1,0 +1,296 @@
+"""What all simulations say in the same words about many releases of the same data.
+
+How good ranges and quantiles would be, over many seeded releases of the same data.
+
+How good releases of some data would be: many of them, seeded, compared with the truth. Nothing here is private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shuffledp.data.encoders import PossibleValues
+from shuffledp.data.files import FormatName
+from shuffledp.data.people import People, places
+from shuffledp.formatting import Brief, at_most, counted, people_at_most, readable, surely
+from shuffledp.progress import Progress, quiet
+from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
+from shuffledp.protocols.ranges import Ranges
+from shuffledp.protocols.target import Target
+from shuffledp.release.choose import check_trust, choose
+from shuffledp.release.evaluate import Evaluation, evaluate
+from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
+from shuffledp.validation import failure_probability, whole
+
+_SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
+
+NOT_PRIVATE = "NOT PRIVATE: this compares with the true counts."
+
+
+class Trials(Protocol):
+    """A simulation: of single values, or of the distribution function."""
+
+    @property
+    def over(self) -> str:
+        """What the largest error is the largest of."""
+
+    def error_quantiles(self) -> dict[str, float]:
+        """How the largest error is distributed."""
+
+    def headline(self) -> str:
+        """What was simulated, in a line."""
+
+    def sentences(self) -> list[str]:
+        """What was predicted, what was found, and that it is not private."""
+
+
+def error_quantiles(largest_errors: Sequence[float]) -> dict[str, float]:
+    """The usual quantiles of the largest error of each release, by name."""
+    found = np.quantile(largest_errors, list(_SHARES.values())).tolist()
+    return dict(zip(_SHARES, found, strict=True))
+
+
+def headline(releases: int, *, title: str, people: int, epsilon: float, delta: float) -> str:
+    """What was simulated, in a line."""
+    simulated, all_people = counted(releases, "simulated release"), counted(people, "person", things="people")
+    return f"{simulated}: {title}, {all_people}, epsilon {epsilon:g}, delta {delta:g}"
+
+
+def in_words(trials: Trials) -> str:
+    """How good the releases were, in a few lines."""
+    errors = ", ".join(f"{name} {error:,.1f}" for name, error in trials.error_quantiles().items())
+    largest = f"Largest error {trials.over} of one release, in people: {errors}."
+    return "\n".join([trials.headline(), largest, *trials.sentences()])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RangeSimulation(Brief):
+    """Many releases of the same data: the largest errors of the distribution function. Not private."""
+
+    title: str
+    people: int
+    bins: int
+    branching: int
+    epsilon: float
+    delta: float
+    beta: float
+    predicted_error: float
+    largest_errors: tuple[float, ...]
+    held: int
+
+    over: ClassVar[str] = "of the distribution function"
+
+    @property
+    def covered(self) -> float:
+        """In which share of the trials the band held the truth everywhere; at least 1 - beta is promised."""
+        return self.held / len(self.largest_errors)
+
+    def error_quantiles(self) -> dict[str, float]:
+        """How the largest error is distributed."""
+        return error_quantiles(self.largest_errors)
+
+    def __str__(self) -> str:
+        """How good the releases were, in a few lines."""
+        return in_words(self)
+
+    def headline(self) -> str:
+        """What was simulated, in a line."""
+        trials = len(self.largest_errors)
+        return headline(trials, title=self.title, people=self.people, epsilon=self.epsilon, delta=self.delta)
+
+    def sentences(self) -> list[str]:
+        """What was predicted, what was found, and that it is not private."""
+        trials = len(self.largest_errors)
+        return [
+            f"Predicted: the number of people up to any value is off by at most {at_most(self.predicted_error)}, "
+            f"everywhere at once, with probability at least {surely(self.beta)}.",
+            f"The band held the truth everywhere in {self.held:,} of {counted(trials, 'release')}; at least "
+            f"{surely(self.beta)} of all are promised.",
+            NOT_PRIVATE,
+        ]
+
+
+def simulate_ranges(
+    protocol: Ranges,
+    counts: NDArray[np.int64],
+    *,
+    trials: int,
+    rng: np.random.Generator,
+    beta: float = 0.05,
+    progress: Progress = quiet,
+) -> RangeSimulation:
+    """The errors of many seeded releases, given the true counts of all values in their order."""
+    beta, trials, before = failure_probability(beta), whole("trials", trials), np.cumsum(counts)[:-1]
+    errors, held = [], 0
+    for trial in range(trials):
+        progress("simulating", trial / trials)
+        estimate = protocol.estimate(protocol.sample_tally(counts, rng=rng), beta=beta, reports=protocol.users)
+        errors.append(float(np.abs(estimate.below - before).max(initial=0.0)))
+        held += bool(((estimate.below_low <= before) & (before <= estimate.below_high)).all())
+    promised = protocol.guarantee
+    return RangeSimulation(
+        title=RANGES.title,
+        people=protocol.users,
+        bins=protocol.bins,
+        branching=protocol.branching,
+        epsilon=float("inf") if promised is None else promised.epsilon,
+        delta=1.0 if promised is None else promised.delta,
+        beta=beta,
+        predicted_error=protocol.range_error(beta),
+        largest_errors=tuple(errors),
+        held=held,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simulation(Brief):
+    """Many releases of the same data, compared with the truth. Not private."""
+
+    title: str
+    people: int
+    bins: int
+    epsilon: float
+    delta: float
+    beta: float
+    predicted_error: float
+    trials: tuple[Evaluation, ...]
+
+    over: ClassVar[str] = "over all values"
+
+    @property
+    def covered(self) -> float:
+        """In which share of the trials all simultaneous intervals held the truth; at least 1 - beta is promised."""
+        return float(np.mean([trial.covered for trial in self.trials]))
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Quantiles of the largest error over all bins."""
+        return [float(error) for error in np.quantile([trial.largest_error for trial in self.trials], shares)]
+
+    def error_quantiles(self) -> dict[str, float]:
+        """The usual quantiles of the largest error over all values, by name."""
+        return error_quantiles([trial.largest_error for trial in self.trials])
+
+    def __str__(self) -> str:
+        """How good the releases were, in a few lines."""
+        return in_words(self)
+
+    def headline(self) -> str:
+        """What was simulated, in a line."""
+        trials = len(self.trials)
+        return headline(trials, title=self.title, people=self.people, epsilon=self.epsilon, delta=self.delta)
+
+    def sentences(self) -> list[str]:
+        """What was predicted, what was found, and that it is not private."""
+        trials = len(self.trials)
+        held, found = sum(trial.covered for trial in self.trials), sum(trial.found for trial in self.trials) / trials
+        possible = f"; {readable(self.bins)} are possible" if self.bins.bit_length() <= _MOST_BITS else ""
+        return [
+            f"Predicted: an error of at most {people_at_most(self.predicted_error)}, with probability at least "
+            f"{surely(self.beta)}.",
+            f"All intervals at once held the truth in {held:,} of {counted(trials, 'release')}; at least "
+            f"{surely(self.beta)} of all are promised.",
+            f"Of {counted(self.trials[0].occupied, 'value')} that people hold, {found:,.1f} were reported on "
+            f"average{possible}.",
+            NOT_PRIVATE,
+        ]
+
+
+_MOST_BITS = 64
+"""A larger number of possible values says nothing."""
+
+
+def simulate(
+    data: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    trials: int,
+    seed: int,
+    column: Hashable | list[Any] | None = None,
+    user: Hashable | None = None,
+    values_per_person: int = 1,
+    where: str | None = None,
+    drop_missing: bool = False,
+    domain: PossibleValues | None = None,
+    other: bool = False,
+    trust: TrustName = "shuffler",
+    protocol: ReleaseName | None = None,
+    estimator: EstimatorName | None = None,
+    beta: float = 0.05,
+    ranges: bool = False,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    format: FormatName | None = None,
+    progress: Progress = quiet,
+) -> Simulation | RangeSimulation:
+    """The errors of many seeded releases of the same data; the parameters are those of private_histogram.
+
+    With `ranges`, those of the distribution function.
+    """
+    Target(users=1, bins=1, epsilon=epsilon, delta=delta)  # checked before anything is read
+    beta, trials = failure_probability(beta), whole("trials", trials)
+    check_trust(trust)
+    if ranges:
+        check_alone(column, protocol=protocol, estimator=estimator, values_per_person=values_per_person)
+    rng = np.random.default_rng(whole("seed", seed, minimum=0))
+    with People(
+        data,
+        column=column,
+        user=user,
+        values_per_person=values_per_person,
+        where=where,
+        drop_missing=drop_missing,
+        domain=domain,
+        other=other,
+        delimiter=delimiter,
+        encoding=encoding,
+        format=format,
+        progress=progress,
+        rng=rng,
+    ) as people:
+        users, truth = people.number(count=True), people.numbered()
+    target = Target(
+        users=users,
+        bins=people.domain.size,
+        epsilon=epsilon,
+        delta=delta,
+        values_per_person=values_per_person,
+        fillers=people.fillers,
+    )
+    if ranges:
+        protocol_of_ranges = choose_ranges(target, listed=people.listed, trust=trust, progress=progress).protocol
+        assert isinstance(protocol_of_ranges, Ranges)
+        counts = truth.dense(bins=protocol_of_ranges.bins).counts
+        return simulate_ranges(protocol_of_ranges, counts, trials=trials, rng=rng, beta=beta, progress=progress)
+    chosen = choose(
+        target,
+        beta=beta,
+        protocol=protocol,
+        estimator=estimator,
+        listed=people.listed,
+        practical_messages=math.inf,
+        trust=trust,
+        progress=progress,
+    )
+    evaluations = []
+    for trial in range(trials):
+        tossed = chosen.protocol.fresh(rng)
+        estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=beta, reports=tossed.users)
+        evaluations.append(evaluate(estimate, [(places(estimate.symbols, truth.symbols), truth.counts)]))
+        progress("simulating", (trial + 1) / trials)
+    return Simulation(
+        title=chosen.entry.title,
+        people=users,
+        bins=people.domain.size,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        beta=beta,
+        predicted_error=chosen.protocol.error(beta).simultaneous,
+        trials=tuple(evaluations),
+    )

@@ -1,1 +1,0 @@
-"""Independent checks: enumeration in exact fractions, the pure-privacy results, and audits."""

@@ -1,0 +1,286 @@
+"""Batches from the last shuffler to the store: each once, whoever is stopped; broken ones hold up no other."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from shuffledp import Ledger
+from shuffledp.collect.analyzer.worker import BATCH, LIMIT, RELEASE, UPSTREAM, Collecting
+from shuffledp.collect.reasons import Reason
+from shuffledp.collect.server.pull import LONGEST_BACK_OFF, StoppedError, UpstreamError
+from shuffledp.collect.store.tallies import from_bytes
+from shuffledp.errors import DataError
+from tests.collect.analyzer.batches import Waiting, batch_of, sealed, tiny_task
+from tests.collect.analyzer.running import settings_for
+from tests.collect.releases import releases_of
+
+A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
+
+
+class Killed(BaseException):
+    """What a process does not survive."""
+
+
+@pytest.fixture
+def kept():
+    return tiny_task()
+
+
+@pytest.fixture
+def upstream(kept):
+    waiting = Waiting()
+    waiting.batches = {A: batch_of(kept, 0)[1], B: batch_of(kept, 1)[1]}
+    return waiting
+
+
+@pytest.fixture
+def started(tmp_path, kept):
+    """Makes an analyzer, as after each start; its clock stands still until it is told to go on."""
+    stores = []
+
+    def start(upstream, **changes):
+        settings = settings_for(tmp_path, kept, upstream, **changes)
+        stores.append(settings.store)
+        settings.store.prepare(kept.task)
+        work = Collecting(settings.served[0], settings, clock=lambda: now[0])
+        return work, settings.store
+
+    now = start.now = [0.0]
+    yield start
+    for store in stores:
+        store.close()
+
+
+def step(work):
+    return work.step(threading.Event())
+
+
+def told(words, error):
+    """What everybody reads: the sentence of an error only if it is about the hop upstream."""
+    return f"{words} What happened: {error}." if isinstance(error, UpstreamError) else words
+
+
+def tallies(store, kept):
+    return {each.batch_id: each for each in store.tallies(kept.task.id)}
+
+
+def expected(kept, seed):
+    return kept.task.protocol.tally(np.array(batch_of(kept, seed)[0]))
+
+
+def test_batches_are_counted_acknowledged_and_released(started, upstream, kept):
+    work, store = started(upstream)
+    assert step(work)
+    assert not step(work)
+    assert {batch: from_bytes(each.tally) for batch, each in tallies(store, kept).items()} == {
+        A: expected(kept, 0),
+        B: expected(kept, 1),
+    }
+    assert upstream.acknowledged == [A, B]
+    assert len(releases_of(store, kept.task.id)) == 2
+    assert work.problems == []
+
+
+def test_pulled_twice_is_counted_once(started, upstream, kept):
+    batches = dict(upstream.batches)
+    work, store = started(upstream)
+    step(work)
+    upstream.batches = batches  # as if the acknowledgement had been lost
+    step(work)
+    assert upstream.pulled == [A, B]
+    assert upstream.acknowledged == [A, B, A, B]
+    assert from_bytes(tallies(store, kept)[A].tally) == expected(kept, 0)
+    assert len(releases_of(store, kept.task.id)) == 2
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_killed_between_tally_and_acknowledgement(started, upstream, kept, monkeypatch, joined):
+    with monkeypatch.context() as patch:
+
+        def killed(*_):
+            raise Killed
+
+        patch.setattr(upstream, "acknowledge", killed)
+        work, store = started(upstream, joined=joined)
+        with pytest.raises(Killed):
+            step(work)
+        assert len(tallies(store, kept)) == 1
+        assert releases_of(store, kept.task.id) == []
+    work, store = started(upstream, joined=joined)
+    step(work)
+    assert upstream.pulled == [A, B]
+    assert {batch: from_bytes(each.tally) for batch, each in tallies(store, kept).items()} == {
+        A: expected(kept, 0),
+        B: expected(kept, 1),
+    }
+    assert len(releases_of(store, kept.task.id)) == (1 if joined else 2)
+
+
+def test_killed_between_tally_and_release(started, upstream, kept, tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=9.0, delta=0.1, population="people")
+    with monkeypatch.context() as patch:
+
+        def killed(*_, **__):
+            raise Killed
+
+        work, store = started(upstream, ledger=ledger)
+        patch.setattr(store, "keep_release", killed)
+        with pytest.raises(Killed):
+            step(work)
+        assert upstream.batches == {}
+        assert [entry.published for entry in ledger.entries] == [False]
+        assert releases_of(store, kept.task.id) == []
+    work, store = started(upstream, ledger=ledger)
+    assert step(work)
+    assert len(releases_of(store, kept.task.id)) == 2
+    assert [entry.published for entry in ledger.entries] == [True]
+
+
+def test_too_few_messages_are_refused_for_good_and_nothing_is_kept_of_them(started, upstream, kept):
+    upstream.batches[A] = batch_of(kept, 0)[1][:10]
+    upstream.batches[B] = [*batch_of(kept, 1)[1], bytes(49), batch_of(kept, 1)[1][0]]
+    work, store = started(upstream)
+    step(work)
+    refused, counted = tallies(store, kept)[A], tallies(store, kept)[B]
+    assert (refused.problem, refused.tally) == (Reason.TOO_FEW_MESSAGES.value, b"")
+    assert counted.refused == {Reason.CANNOT_BE_OPENED.value: 1, Reason.REPEATED.value: 1}
+    assert upstream.acknowledged == [A, B]
+    assert len(releases_of(store, kept.task.id)) == 1
+    assert work.problems == []
+
+
+def test_a_batch_of_another_task_or_hop_is_refused_and_does_not_stop_others(started, upstream, kept):
+    upstream.batches |= {A: sealed(kept, [0] * 90, position=0), C: []}
+    work, store = started(upstream)
+    step(work)
+    assert {batch: each.problem for batch, each in tallies(store, kept).items()} == {
+        A: "too-few-messages",
+        B: None,
+        C: "too-few-messages",
+    }
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [UpstreamError("what the hop upstream sends is no batch"), OSError("disk"), RuntimeError("a process died")],
+)
+def test_a_batch_that_cannot_be_read_is_left_where_it_is_and_holds_up_no_other(started, upstream, kept, broken):
+    whole = upstream.batches[A]
+    upstream.batches[A] = broken
+    work, store = started(upstream)
+    assert step(work)
+    assert set(tallies(store, kept)) == {B}
+    assert upstream.acknowledged == [B]
+    assert work.problems == [told(BATCH, broken)]
+    assert not step(work)
+    assert upstream.pulled == [A, B]  # not before its time
+    for pulled, moment in ((3, 1.0), (3, 2.9), (4, 3.0), (5, 7.0)):
+        started.now[0] = moment
+        step(work)
+        assert len(upstream.pulled) == pulled
+    upstream.batches[A] = whole
+    started.now[0] = 100.0
+    step(work)
+    assert set(tallies(store, kept)) == {A, B}
+    assert work.problems == []
+
+
+def test_pauses_grow_up_to_a_limit(started, upstream):
+    upstream.batches = {A: UpstreamError("broken")}
+    work, _ = started(upstream)
+    for _ in range(30):
+        started.now[0] += LONGEST_BACK_OFF
+        step(work)
+    assert len(upstream.pulled) == 30
+
+
+def test_an_upstream_that_is_away_is_told_until_it_is_back_and_asked_less_and_less_often(
+    started, upstream, monkeypatch
+):
+    work, _ = started(upstream)
+    asked = []
+    with monkeypatch.context() as patch:
+
+        def away(task):
+            asked.append(started.now[0])
+            raise UpstreamError("cannot be reached", try_again=True)
+
+        patch.setattr(upstream, "ready", away)
+        for moment in range(40):
+            started.now[0] = moment / 2
+            assert not step(work)
+            assert work.problems == [f"{UPSTREAM} What happened: cannot be reached."]
+    assert asked == [0.0, 1.0, 3.0, 7.0, 15.0]
+    started.now[0] = 40.0
+    assert step(work)
+    assert work.problems == []
+
+
+def test_an_acknowledgement_that_fails_is_made_up_for(started, upstream, kept):
+    upstream.broken["acknowledge"] = True
+    work, store = started(upstream)
+    step(work)
+    assert len(releases_of(store, kept.task.id)) == 2  # what is counted is safe
+    assert work.problems == [told(BATCH, UpstreamError("gone"))]
+    upstream.broken.clear()
+    started.now[0] = 5.0
+    step(work)
+    assert upstream.acknowledged == [A, B]
+    assert upstream.pulled == [A, B]
+    assert work.problems == []
+
+
+def test_over_the_limit_nothing_is_published_and_everybody_is_told(started, upstream, kept, tmp_path):
+    ledger = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
+    work, store = started(upstream, ledger=ledger)
+    step(work)
+    assert work.problems == [LIMIT]
+    assert releases_of(store, kept.task.id) == []
+    assert len(tallies(store, kept)) == 2
+    assert ledger.entries == ()
+
+
+def test_a_release_that_fails_is_tried_again(started, upstream, kept, monkeypatch):
+    work, store = started(upstream)
+    with monkeypatch.context() as patch:
+
+        def full(*_, **__):
+            raise DataError("the disk is full")
+
+        patch.setattr(store, "keep_release", full)
+        step(work)
+        assert work.problems == [RELEASE]
+    started.now[0] = 5.0
+    assert step(work)
+    assert len(releases_of(store, kept.task.id)) == 2
+
+
+def test_a_stop_leaves_everything_to_the_next_start(started, upstream, kept):
+    work, store = started(upstream)
+    stopping = threading.Event()
+    stopping.set()
+    with pytest.raises(StoppedError):
+        work.step(stopping)
+    assert tallies(store, kept) == {}
+    assert upstream.acknowledged == []
+    with pytest.raises(StoppedError):
+        work._counting.count([b"".join(upstream.batches[A])], stopping=stopping)
+
+
+def test_logs_have_nothing_but_numbers(started, upstream, kept, capsys):
+    upstream.batches[C] = DataError("somewhere there is data")
+    work, _ = started(upstream)
+    step(work)
+    written = capsys.readouterr().err
+    assert '"event": "batch counted"' in written
+    assert '"event": "released"' in written
+    assert "somewhere" not in written
+    assert "yes" not in written
+
+
+def test_what_the_hop_upstream_does_wrong_is_logged_in_words(started, upstream, capsys):
+    upstream.batches = {A: UpstreamError("a batch ended within its head")}
+    work, _ = started(upstream)
+    step(work)
+    assert '"why": "a batch ended within its head"' in capsys.readouterr().err

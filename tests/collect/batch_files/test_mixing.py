@@ -1,0 +1,347 @@
+"""Files of reports become batches of exactly as many reports as the task says, in process."""
+
+import json
+import shutil
+from collections import Counter
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from shuffledp.collect.batch_files import TooFewReportsError, mix_files, write_reports
+from shuffledp.collect.batch_files.lots import TAKEN_FILE
+from shuffledp.collect.batch_files.mix import REST_FILE
+from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.reasons import Reason
+from shuffledp.collect.task.report import open_report, seal_report
+from shuffledp.errors import DataError, ParameterError
+from tests.collect.batch_files.crowd import HOUR, NOW, messages_in, onions_in, reports, small
+
+USERS = 40
+
+
+def mixed(folder, *files, out="batches", position=0, shufflers=1, **more):
+    kept = small(shufflers)
+    return mix_files(files, task=kept.task, key=kept.keys[position], out=folder / out, now=NOW, processes=1, **more)
+
+
+def write(folder, name, sealed):
+    write_reports(folder / name, sealed)
+    return folder / name
+
+
+def files_of(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+
+
+def test_whole_batches_are_written_and_the_rest_waits_as_it_was(tmp_path):
+    crowd = reports(100)
+    done = mixed(
+        tmp_path, write(tmp_path, "a.parquet", crowd.sealed[:50]), write(tmp_path, "b.parquet", crowd.sealed[50:])
+    )
+    names = [batch.batch_id.hex() for batch in done.batches]
+    assert len(names) == 2
+    assert files_of(tmp_path / "batches") == {f"{name}.parquet" for name in names}  # nothing but what may travel
+    assert files_of(tmp_path / "batches.kept") == {REST_FILE, TAKEN_FILE}
+    left = pyarrow.parquet.read_table(tmp_path / "batches.kept" / REST_FILE).column("report").to_pylist()
+    assert done.rest == len(left) == 20
+    waiting = [crowd.sealed.index(report) for report in left]
+    chosen = set(range(100)) - set(waiting)
+    found = Counter()
+    for batch in done.batches:
+        messages = messages_in(tmp_path / "batches" / f"{batch.batch_id.hex()}.parquet")
+        assert sum(messages.values()) == batch.number
+        found += messages
+    assert found == crowd.tally(chosen)
+    assert done.refused == {}
+
+
+def test_what_is_written_is_for_its_owner_only(tmp_path):
+    mixed(tmp_path, write(tmp_path, "a.parquet", reports(100).sealed))
+    for folder in (tmp_path / "batches", tmp_path / "batches.kept"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.parquet")} == {0o600}
+
+
+def test_every_batch_has_the_messages_of_exactly_so_many_reports(tmp_path):
+    """By the ciphertexts: those of a report are all in one batch, and of no batch with more or fewer reports."""
+    crowd, kept = reports(100), small()
+    done = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed))
+    homes = {}
+    for batch in done.batches:
+        for onion in onions_in(tmp_path / "batches" / f"{batch.batch_id.hex()}.parquet"):
+            homes[onion] = batch.batch_id
+    people = Counter()
+    for report in crowd.sealed:
+        opened = open_report(kept.task, report, kept.keys[0])
+        width = kept.task.onion_length(0)
+        found = {homes.get(opened.onions[at : at + width]) for at in range(0, len(opened.onions), width)}
+        assert len(found) == 1
+        people += Counter(found)
+    assert sorted(people.values()) == [20, USERS, USERS]
+    assert people[None] == 20
+
+
+def test_the_same_reports_make_the_same_batches_however_they_arrive(tmp_path):
+    crowd = reports(100)
+    order = np.random.default_rng(1).permutation(100)
+    one = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed), out="one")
+    parts = [
+        write(tmp_path, "b.parquet", [crowd.sealed[at] for at in order[:7]]),
+        write(tmp_path, "c.parquet", [crowd.sealed[at] for at in order[7:]]),
+    ]
+    other = mixed(tmp_path, *parts, out="other")
+    assert [batch.batch_id for batch in one.batches] == [batch.batch_id for batch in other.batches]
+    for batch in one.batches:
+        name = f"{batch.batch_id.hex()}.parquet"
+        first, second = onions_in(tmp_path / "one" / name), onions_in(tmp_path / "other" / name)
+        assert first != second
+        assert sorted(first) == sorted(second)
+
+
+def test_another_report_makes_other_batches(tmp_path):
+    crowd, more = reports(41), reports(1, different=1)
+    one = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed[:40]), out="one")
+    other = mixed(tmp_path, write(tmp_path, "b.parquet", (*crowd.sealed[:39], *more.sealed)), out="other")
+    assert one.batches[0].batch_id != other.batches[0].batch_id
+
+
+def test_a_report_that_is_there_again_counts_once_and_one_with_other_bytes_is_refused(tmp_path):
+    kept, crowd = small(), reports(100)
+    other = seal_report(kept.task, [0], report_id=crowd.ids[3], time=HOUR)
+    again = seal_report(kept.task, crowd.messages[5], report_id=crowd.ids[5], time=HOUR)  # sealed anew: other onions
+    path = write(tmp_path, "a.parquet", (*crowd.sealed, *crowd.sealed[10:30], other, again))
+    done = mixed(tmp_path, path)
+    assert (done.reports, done.known, done.rest, len(done.batches)) == (122, 20, 20, 2)
+    assert done.refused == {Reason.OTHER_BYTES: 2}
+    assert json.loads(json.dumps(done.to_plain()))["refused"] == {"other-bytes": 2}
+
+
+def test_what_cannot_be_taken_is_refused_by_its_reason(tmp_path):
+    kept, crowd = small(), reports(40)
+    early = seal_report(kept.task, [0], report_id=bytes(16), time=0)
+    late = seal_report(kept.task, [0], report_id=bytes(16), time=HOUR + 7200)
+    changed = crowd.sealed[0][:-1] + bytes([crowd.sealed[0][-1] ^ 1])
+    bad = [early, late, b"", b"short", changed, crowd.sealed[0][:-48], bytes(kept.task.longest_report + 1)]
+    done = mixed(tmp_path, write(tmp_path, "a.parquet", (*bad, *crowd.sealed)))
+    assert len(done.batches) == 1
+    assert done.refused == {Reason.WRONG_TIME: 2, Reason.CANNOT_BE_OPENED: 4, Reason.TOO_LARGE: 1}
+
+
+def test_missing_reports_are_malformed_and_other_columns_do_not_matter(tmp_path):
+    crowd = reports(40)
+    table = pyarrow.table(
+        {"arrived": range(41), "report": pyarrow.array([None, *crowd.sealed], pyarrow.large_binary())}
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    assert mixed(tmp_path, tmp_path / "a.parquet").refused == {Reason.MALFORMED: 1}
+
+
+def test_a_repeated_onion_is_left_out(tmp_path):
+    """Somebody who copies another person's onion into a report of their own, as a first shuffler could."""
+    from shuffledp.collect.crypto.hpke import info, public_key, seal
+
+    kept, crowd = small(), reports(40)
+    opened = open_report(kept.task, crowd.sealed[0], kept.keys[0])
+    onion = opened.onions[: kept.task.onion_length(0)]
+    inside = bytes(16) + HOUR.to_bytes(8) + onion
+    forged = seal(inside, public_key(kept.task.shufflers[0].public_bytes), info(kept.task.id, 0))
+    done = mixed(tmp_path, write(tmp_path, "a.parquet", (*crowd.sealed[:39], forged)))
+    assert done.refused == {Reason.REPEATED: 1}
+    assert done.batches[0].number == sum(crowd.tally(range(39)).values())
+
+
+def test_too_few_reports_are_not_handed_on(tmp_path):
+    path = write(tmp_path, "a.parquet", (*reports(39).sealed, b"?"))
+    with pytest.raises(
+        TooFewReportsError, match="39 reports can be taken, and a batch of this task needs 40"
+    ) as caught:
+        mixed(tmp_path, path)
+    assert "cannot-be-opened: 1" in str(caught.value)
+    assert files_of(tmp_path) == {"a.parquet"}
+
+
+def test_a_later_run_takes_up_the_rest_and_nobody_twice(tmp_path):
+    crowd = reports(100)
+    first = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed[:70]), out="one")
+    second = mixed(tmp_path, write(tmp_path, "b.parquet", crowd.sealed[60:]), out="two", before=[tmp_path / "one"])
+    assert (first.rest, len(first.batches)) == (30, 1)
+    assert (second.rest, len(second.batches)) == (20, 1)
+    onions = [
+        onion
+        for run, done in (("one", first), ("two", second))
+        for batch in done.batches
+        for onion in onions_in(tmp_path / run / f"{batch.batch_id.hex()}.parquet")
+    ]
+    assert len(onions) == len(set(onions)) == first.batches[0].number + second.batches[0].number
+    with pytest.raises(TooFewReportsError, match="20 reports"):
+        mixed(tmp_path, tmp_path / "a.parquet", tmp_path / "b.parquet", out="three", before=[tmp_path / "two"])
+
+
+def test_a_later_shuffler_opens_a_layer_and_mixes_again(tmp_path):
+    crowd = reports(80, shufflers=2)
+    one = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed), out="one", shufflers=2)
+    two = mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2)
+    assert sorted(batch.batch_id for batch in two.batches) == sorted(batch.batch_id for batch in one.batches)
+    found = Counter()
+    for batch in two.batches:
+        found += messages_in(tmp_path / "two" / f"{batch.batch_id.hex()}.parquet", shufflers=2)
+    assert found == crowd.tally()
+
+
+def test_what_a_later_shuffler_cannot_open_is_counted(tmp_path):
+    crowd = reports(40, shufflers=2)
+    mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed), out="one", shufflers=2)
+    (path,) = (tmp_path / "one").glob("?" * 32 + ".parquet")
+    table = pyarrow.parquet.read_table(path)
+    onions = table.column(0).to_pylist()
+    onions[0] = bytes(len(onions[0]))
+    changed = pyarrow.table([pyarrow.array(onions, table.schema.field(0).type)], schema=table.schema)
+    pyarrow.parquet.write_table(changed, path)
+    two = mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2)
+    assert two.refused == {Reason.CANNOT_BE_OPENED: 1}
+    assert two.batches[0].number == len(onions) - 1
+
+
+def test_keys_and_files_that_do_not_belong_here_are_refused_by_name(tmp_path):
+    kept, path = small(2), write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed)
+    mixed(tmp_path, path, out="one", shufflers=2)
+    with pytest.raises(ParameterError, match="key of the analyzer"):
+        mixed(tmp_path, path, out="two", position=2, shufflers=2)
+    with pytest.raises(ParameterError, match="not that of any server"):
+        mix_files([path], task=kept.task, key=KeyPair.generate(), out=tmp_path / "two")
+    with pytest.raises(DataError, match=r"has no column 'report'"):
+        mixed(tmp_path, tmp_path / "one", out="two", shufflers=2)
+    with pytest.raises(DataError, match="only files of reports"):
+        mixed(tmp_path, path, out="two", position=1, shufflers=2)
+    with pytest.raises(ParameterError, match="before is for the first shuffler"):
+        mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2, before=[tmp_path / "one"])
+    other = small(1)
+    with pytest.raises(DataError, match="is of another task"):
+        mix_files([path], task=other.task, key=other.keys[0], out=tmp_path / "two", before=[tmp_path / "one"])
+    with pytest.raises(DataError, match="folder of batches of an earlier run"):
+        mixed(tmp_path, path, out="two", shufflers=2, before=[tmp_path])
+    assert not (tmp_path / "two").exists()
+
+
+def test_what_is_there_is_kept(tmp_path):
+    path = write(tmp_path, "a.parquet", reports(40).sealed)
+    mixed(tmp_path, path)
+    before = {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()}
+    with pytest.raises(ParameterError, match="already exists"):
+        mixed(tmp_path, path)
+    assert {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()} == before
+    mixed(tmp_path, path, force=True)
+    assert {name.name for name in (tmp_path / "batches").iterdir()} == set(before)
+    assert {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()} != before
+    (tmp_path / "batches" / "diary.txt").write_text("mine")
+    with pytest.raises(ParameterError, match="no folder of batches alone"):
+        mixed(tmp_path, path, force=True)
+    with pytest.raises(ParameterError, match="no folder of batches alone"):
+        mixed(tmp_path, path, out="a.parquet", force=True)
+    assert files_of(tmp_path) == {
+        "a.parquet",
+        "batches",
+        *(f"batches/{name}" for name in before),
+        "batches/diary.txt",
+    } | {
+        "batches.kept",
+        f"batches.kept/{TAKEN_FILE}",
+    }
+
+
+def test_the_next_run_needs_only_what_was_kept(tmp_path):
+    """The batches themselves have travelled; without --force no memory of who is taken is replaced either."""
+    crowd = reports(70)
+    path = write(tmp_path, "a.parquet", crowd.sealed[:50])
+    mixed(tmp_path, path, out="one")
+    shutil.rmtree(tmp_path / "one")
+    with pytest.raises(ParameterError, match=r"one\.kept already exists"):
+        mixed(tmp_path, path, out="one")
+    with pytest.raises(TooFewReportsError, match="30 reports can be taken"):
+        mixed(tmp_path, write(tmp_path, "b.parquet", crowd.sealed), out="two", before=[tmp_path / "one"])
+
+
+def test_what_may_travel_and_what_stays_is_said(tmp_path):
+    one = mixed(tmp_path, write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed), out="one", shufflers=2)
+    *_, first, second = one.sentences(USERS)
+    assert first == f"For the next hop: {tmp_path / 'one'}, and nothing else."
+    assert second.startswith(f"{tmp_path / 'one.kept'} stays with you.")
+    assert f"again without --before {tmp_path / 'one'}" in second
+    two = mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2)
+    assert not (tmp_path / "two.kept").exists()
+    assert two.to_plain()["kept"] is None
+    assert two.sentences(USERS)[-1].startswith("For the next hop")
+
+
+def test_a_file_of_another_kind_is_refused_without_advice_that_helps_nobody(tmp_path):
+    for name in ("d.txt", "d", "d.csv", "d.parquet.gz"):
+        (tmp_path / name).write_text("theme")
+        with pytest.raises(DataError, match=r"must be Parquet, with a name that ends in \.parquet$"):
+            mixed(tmp_path, tmp_path / name)
+
+
+def test_a_folder_that_is_read_is_not_replaced(tmp_path):
+    path = write(tmp_path, "a.parquet", reports(60).sealed)
+    mixed(tmp_path, path)
+    with pytest.raises(ParameterError, match="files that are read"):
+        mixed(tmp_path, path, before=[tmp_path / "batches"], force=True)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device"), MemoryError])
+def test_an_interrupt_leaves_no_half_batch(tmp_path, monkeypatch, error):
+    path = write(tmp_path, "a.parquet", reports(100).sealed)
+    written = []
+
+    def stop_at_the_second(*arguments, **more):
+        written.append(arguments[0])
+        if len(written) == 2:
+            raise error
+        return original(*arguments, **more)
+
+    from shuffledp.collect.batch_files import engine as in_process
+
+    original = in_process.write_part
+    monkeypatch.setattr(in_process, "write_part", stop_at_the_second)
+    with pytest.raises((KeyboardInterrupt, DataError, MemoryError)):
+        mixed(tmp_path, path)
+    assert len(written) == 2
+    assert files_of(tmp_path) == {"a.parquet"}
+
+
+def test_an_interrupt_while_replacing_leaves_what_was_there(tmp_path, monkeypatch):
+    path = write(tmp_path, "a.parquet", reports(40).sealed)
+    mixed(tmp_path, path)
+    before = files_of(tmp_path)
+    from pathlib import Path
+
+    original = Path.rename
+
+    def interrupted(source, target):
+        if Path(target).name == "batches" and "partial" in Path(source).name and not done:
+            done.append(source)
+            raise KeyboardInterrupt
+        return original(source, target)
+
+    done = []
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        mixed(tmp_path, path, force=True)
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.slow
+def test_several_processes_open_the_same(tmp_path, monkeypatch):
+    from shuffledp.collect.batch_files import engine as in_process
+
+    crowd, kept = reports(80, shufflers=2), small(2)
+    parts = [write(tmp_path, f"{part}.parquet", crowd.sealed[part * 20 : part * 20 + 20]) for part in range(4)]
+    one = mixed(tmp_path, *parts, out="one", shufflers=2)
+    monkeypatch.setattr(in_process, "_FEW", 0)
+    two = mix_files(parts, task=kept.task, key=kept.keys[0], out=tmp_path / "two", now=NOW, processes=2)
+    assert [batch.batch_id for batch in one.batches] == [batch.batch_id for batch in two.batches]
+    again = mix_files([tmp_path / "two"], task=kept.task, key=kept.keys[1], out=tmp_path / "again", processes=2)
+    found = Counter()
+    for batch in again.batches:
+        found += messages_in(tmp_path / "again" / f"{batch.batch_id.hex()}.parquet", shufflers=2)
+    assert found == crowd.tally()

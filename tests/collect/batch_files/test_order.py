@@ -1,0 +1,191 @@
+"""The order of a batch is uniform, whichever engine writes it, and outputs say nothing about who sent what.
+
+All chi-square tests fail by chance with probability at most FALSE_FAILURE_RATE each.
+"""
+
+import itertools
+import secrets
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from shuffledp.collect.batch_files import mix_files, write_reports
+from shuffledp.collect.batch_files.batches import PartHead, find_batches, write_part
+from shuffledp.collect.batch_files.engine import InProcess, Target, buckets_for, deal, in_order
+from shuffledp.collect.batch_files.lots import Batch
+from shuffledp.collect.task.report import open_report
+from shuffledp.progress import quiet
+from tests.collect.batch_files.crowd import NOW, onions_in, reports, small
+from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
+
+WIDTH, ONIONS, RUNS = 20, 6, 1_000
+
+
+def blocks():
+    """Onions that say where they were: six in three blocks of two."""
+    onions = [bytes([at]) * WIDTH for at in range(ONIONS)]
+    return [b"".join(onions[at : at + 2]) for at in range(0, ONIONS, 2)]
+
+
+def through_buckets(buckets):
+    """As executors do it: dealt block by block, then each bucket in its order."""
+    secret = secrets.token_bytes(32)
+    parts = dict.fromkeys(range(buckets), b"")
+    for block in blocks():
+        for bucket, onions in deal(block, secret=secret, buckets=buckets, width=WIDTH):
+            parts[bucket] += onions
+    return b"".join(in_order(part, secret=secret, width=WIDTH).onions.tobytes() for part in parts.values())
+
+
+def not_in_order(buckets):
+    """The control: buckets that are written as they were dealt."""
+    secret = secrets.token_bytes(32)
+    parts = dict.fromkeys(range(buckets), b"")
+    for block in blocks():
+        for bucket, onions in deal(block, secret=secret, buckets=buckets, width=WIDTH):
+            parts[bucket] += onions
+    return b"".join(parts.values())
+
+
+def in_process(tmp_path):
+    """As the engine in process does it, with the files left out."""
+    from shuffledp.collect.crypto.batch import mix
+
+    with mix(iter(blocks()), WIDTH) as mixed:
+        return b"".join(mixed.blocks())
+
+
+def pair_p_value(make):
+    """Of the places of the first onion and of its neighbour: all pairs of places are equally likely."""
+    found = np.zeros((ONIONS, ONIONS), dtype=np.int64)
+    for _ in range(RUNS):
+        mixed = make()[::WIDTH]
+        assert sorted(mixed) == list(range(ONIONS))
+        found[mixed.index(0), mixed.index(1)] += 1
+    different = ~np.eye(ONIONS, dtype=np.bool_)
+    assert found[~different].sum() == 0
+    return p_value(found[different], np.full(different.sum(), 1 / different.sum()))
+
+
+@pytest.mark.parametrize("buckets", [1, 4])
+def test_every_pair_of_places_is_equally_likely_through_buckets(buckets):
+    assert pair_p_value(lambda: through_buckets(buckets)) > FALSE_FAILURE_RATE
+
+
+@pytest.mark.slow
+def test_every_pair_of_places_is_equally_likely_in_process(tmp_path):
+    assert pair_p_value(lambda: in_process(tmp_path)) > FALSE_FAILURE_RATE
+
+
+def test_an_order_that_is_kept_is_noticed():
+    assert pair_p_value(lambda: not_in_order(4)) <= FALSE_FAILURE_RATE
+
+
+def test_dealing_again_gives_the_same_and_copies_meet():
+    secret, block = secrets.token_bytes(32), secrets.token_bytes(WIDTH * 500)
+    whole = dict(deal(block, secret=secret, buckets=8, width=WIDTH))
+    parts = [dict(deal(part, secret=secret, buckets=8, width=WIDTH)) for part in (block[: WIDTH * 99], block)]
+    assert len(whole) == 8
+    for bucket, onions in whole.items():
+        together = in_order(onions + parts[0].get(bucket, b""), secret=secret, width=WIDTH)
+        alone = in_order(parts[1][bucket], secret=secret, width=WIDTH)
+        assert together.onions.tobytes() == alone.onions.tobytes()
+        assert together.repeated == len(parts[0].get(bucket, b"")) // WIDTH
+        assert alone.repeated == 0
+
+
+@pytest.mark.parametrize(
+    ("onions", "expected"), [(0, 1), (1, 1), (100, 1), (101, 2), (200, 2), (201, 4), (10**9, 1 << 12)]
+)
+def test_buckets_are_a_power_of_two_and_small_enough(onions, expected):
+    assert buckets_for(onions, each=100) == expected
+
+
+# what outputs say ---------------------------------------------------------------------------------------------------
+
+
+def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
+    kept, crowd = small(protocol="hist"), reports(100, protocol="hist")
+    write_reports(tmp_path / "a.parquet", crowd.sealed)
+    done = mix_files(
+        [tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1
+    )
+    written = {path.name: path.read_bytes() for folder in ("b", "b.kept") for path in (tmp_path / folder).iterdir()}
+    assert len(written) == 4
+    for name in crowd.ids:
+        assert not any(name in content or name.hex().encode() in content for content in written.values())
+    taken = pyarrow.parquet.read_table(tmp_path / "b.kept" / "taken.parquet").to_pylist()
+    batches = {name: content for name, content in written.items() if name not in ("taken.parquet", "rest.parquet")}
+    for row in taken:
+        assert not any(row["lot"] in content or row["digest"] in content for content in batches.values())
+    opened = [open_report(kept.task, report, kept.keys[0]).onions for report in crowd.sealed]
+    width = kept.task.onion_length(0)
+    neighbours = {part[at : at + 2 * width] for part in opened for at in range(0, len(part) - width, width)}
+    together = 0
+    for batch in done.batches:
+        onions = onions_in(tmp_path / "b" / f"{batch.batch_id.hex()}.parquet")
+        together += sum(one + other in neighbours for one, other in itertools.pairwise(onions))
+    # of 200 in a batch one stays beside the other with probability below 1/100: more than 30 is impossible
+    assert together <= 30
+    assert len(neighbours) == 100 * (kept.task.most_messages - 1)
+
+
+def test_files_of_batches_say_what_they_are_and_nothing_else(tmp_path):
+    kept, crowd = small(), reports(40)
+    write_reports(tmp_path / "a.parquet", crowd.sealed)
+    mix_files([tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1)
+    (path,) = (tmp_path / "b").glob("?" * 32 + ".parquet")
+    schema = pyarrow.parquet.read_schema(path)
+    assert schema.names == ["onion"]
+    assert schema.field(0).type == pyarrow.binary(kept.task.onion_length(1))
+    assert set(schema.metadata) == {b"shuffledp"}
+    assert not pyarrow.parquet.read_metadata(path).row_group(0).column(0).is_stats_set
+
+
+def test_parts_of_two_mixings_are_not_one_batch(tmp_path):
+    kept = small()
+    width = kept.task.onion_length(1)
+
+    def write(name, mixing, part):
+        head = PartHead(task=kept.task.name, batch="0" * 32, position=1, mixing=mixing * 32, part=part, parts=2)
+        write_part(tmp_path / name, head, [bytes(width)], width=width)
+
+    write("a.parquet", "a", 0)
+    write("b.parquet", "b", 1)
+    with pytest.raises(ValueError, match="is not complete: 1 of 2 parts"):
+        find_batches([tmp_path], kept.task, position=1)
+    write("c.parquet", "a", 1)
+    found = find_batches([tmp_path], kept.task, position=1)
+    assert [group.path.name for group in found.batches[0].groups] == ["a.parquet", "c.parquet"]
+    assert found.copies == 1
+
+
+def test_the_engine_in_process_keeps_its_onions_in_a_file_without_a_name(tmp_path, monkeypatch):
+    """Nothing is left of it whatever happens to the process."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    kept, crowd = small(), reports(40)
+    write_reports(tmp_path / "a.parquet", crowd.sealed)
+    from shuffledp.collect.batch_files.engine import ReportLayer
+    from shuffledp.collect.batch_files.tables import find_reports
+
+    engine = InProcess(processes=1, progress=quiet)
+    found = engine.open_reports(
+        find_reports([tmp_path / "a.parquet"]), ReportLayer.of(kept.task, kept.keys[0], now=NOW)
+    )
+    target = Target(folder=tmp_path, task=kept.task.name, position=1, mixing="0" * 32, width=kept.task.onion_length(1))
+    (mixed,) = engine.mix_reports([Batch(bytes(16), np.arange(len(found.entries)))], target)
+    assert mixed.number == sum(crowd.tally().values())
+    assert list((tmp_path / "temporary").iterdir()) == []
+    engine.close()
+
+
+def test_what_opens_reports_does_not_show_its_key():
+    from shuffledp.collect.batch_files.engine import ReportLayer
+
+    kept = small()
+    shown = repr(ReportLayer.of(kept.task, kept.keys[0]))
+    assert kept.keys[0].private_bytes.hex() not in shown
+    assert repr(kept.keys[0].private_bytes) not in shown
+    assert "ReportLayer" in shown

@@ -1,0 +1,210 @@
+"""`shuffledp send` and `shuffledp crowd` as people call them."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from shuffledp.cli import collect
+from shuffledp.cli.app import app
+from shuffledp.collect import Reason
+from tests.cli.commands import command
+from tests.collect.client.conftest import task_at
+from tests.collect.client.servers import problem
+from tests.collect.client.test_client import THEMES, listed_at, weaker
+
+
+@pytest.fixture
+def folder(kept, tmp_path):
+    (tmp_path / "theme.task.json").write_text(kept.task.to_json())
+    (tmp_path / "people.csv").write_text("theme\n" + "dark\n" * 12 + "light\n" * 7 + "\n")
+    return tmp_path
+
+
+def sent(folder, *more, task="theme.task.json", stdin=None):
+    arguments = ["send", "--task", str(folder / task), "--journal", str(folder / "journal"), *more]
+    return CliRunner().invoke(app, arguments, input=stdin, catch_exceptions=False)
+
+
+def test_the_examples_work(folder, shuffler):
+    for example in (collect.SEND_EXAMPLE, collect.CROWD_EXAMPLE):
+        _, *arguments = example.split()
+        result = command(*arguments, cwd=folder)
+        assert result.returncode == 0, result.stderr
+    assert len(shuffler.bodies) == 1 + 20
+
+
+def test_an_answer_is_sent_once(folder, shuffler, kept):
+    first = sent(folder, "--value", "dark", "--at-most", "1,1e-6", "--pin", kept.task.name)
+    assert first.exit_code == 0
+    assert "Your report was taken" in first.stdout
+    assert "epsilon 1 and delta 1e-06" in first.stdout
+    again = sent(folder, "--value", "light")
+    assert (again.exit_code, "answered this task before" in again.stdout) == (0, True)
+    assert len(shuffler.bodies) == 1
+
+
+def test_the_result_for_machines(folder, kept):
+    first = json.loads(sent(folder, "--none", "--json").stdout)
+    assert (first["task"], first["state"]) == (kept.task.name, "sent")
+    assert first["bytes"] > 0 < first["milliseconds"]
+    assert first["made_before"] is False
+    assert json.loads(sent(folder, "--none", "--json").stdout)["state"] == "already sent"
+
+
+def test_failures_for_machines(folder, shuffler):
+    shuffler.script.extend([problem(Reason.UNAVAILABLE, 503), problem(Reason.TOO_MANY_REQUESTS, 429)])
+    shuffler.script.append(problem(Reason.CLOSED, 410))
+    cases = [
+        (["--value", "dark"], "unavailable", 5),
+        (["--value", "light"], "too-many-requests", 5),
+        (["--value", "dark"], "closed", 3),
+        (["--value", "dark", "--at-most", "0.5,1e-6"], "broken-promise", 4),
+        (["--value", "dark", "--pin", "0" * 64], "wrong-task", 3),
+        (["--value", "dark", "--none"], "wrong-parameter", 2),
+    ]
+    for arguments, reason, code in cases:
+        result = sent(folder, *arguments, "--json")
+        said = json.loads(result.stdout)
+        assert (said["state"], said["reason"], result.exit_code) == ("failed", reason, code)
+        assert f"shuffledp send: {said['detail']}\n" in result.stderr
+        assert "light" not in result.output
+
+
+@pytest.mark.parametrize("text", ["dark\n", "dark\r\n", "dark"])
+def test_an_answer_can_be_read_from_standard_input(folder, monkeypatch, text):
+    answers = []
+    monkeypatch.setattr("shuffledp.collect.client.client.Client.send", lambda self, answer: answers.append(answer))
+    monkeypatch.setattr("shuffledp.cli.collect._show_receipt", lambda *_: None)
+    assert sent(folder, "--value", "-", stdin=text).exit_code == 0
+    assert answers == ["dark"]
+
+
+@pytest.mark.parametrize("given", [[], ["--value", "light", "--none"]])
+def test_an_answer_is_given_in_one_way(folder, given):
+    result = sent(folder, *given)
+    assert result.exit_code == 2
+    assert "--value, or --none" in result.stderr
+    assert ("both --value and --none were given" in result.stderr) == bool(given)
+    assert "light" not in result.stderr
+
+
+def test_the_promise_is_said_before_anything_is_sent(folder, shuffler):
+    shuffler.script.append(problem(Reason.UNAVAILABLE, 503))
+    result = sent(folder, "--value", "dark")
+    assert result.exit_code == 5
+    assert "at most 2.72 times what it would be had they answered anything else, plus at most 1e-06" in result.stderr
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "factor"), [(12.0, 0.5, "1.63e+05"), (1.0, 0.9, "2.72")])
+def test_what_is_said_is_true_of_weak_promises_too(folder, shuffler, epsilon, delta, factor):
+    (folder / "weak.json").write_text(task_at(shuffler.address, users=20, epsilon=epsilon, delta=delta).task.to_json())
+    refused = sent(folder, "--value", "dark", task="weak.json")
+    assert refused.exit_code == 4
+    assert f"--at-most {epsilon:g},{delta:g} " in refused.stderr
+    assert not shuffler.bodies
+    allowed = sent(folder, "--value", "dark", "--at-most", f"{epsilon},{delta}", task="weak.json")
+    assert allowed.exit_code == 0
+    assert f"at most {factor} times what it would be" in allowed.stderr
+    assert f"plus at most {delta:g}" in allowed.stderr
+    assert "hardly" not in allowed.output
+
+
+def test_who_sends_again_is_told_that_the_answer_was_not_used(folder, shuffler):
+    shuffler.script.extend([problem(Reason.UNAVAILABLE, 503)] * 2)
+    first, second = sent(folder, "--value", "dark"), sent(folder, "--value", "light")
+    assert (first.exit_code, second.exit_code) == (5, 5)
+    assert "was not" not in first.stderr
+    assert "the answer that was given now was not" in second.stderr
+    third = sent(folder, "--value", "light")
+    assert "The report that you made before was taken" in third.stdout
+    assert "The answer that you gave now was not used" in third.stdout
+    assert len(set(shuffler.bodies)) == 1
+    assert json.loads(sent(folder, "--none", "--json").stdout)["made_before"] is True
+
+
+@pytest.mark.parametrize(("answer", "told"), [("Dark", True), ("dark ", True), ("dark", False), ("", False)])
+def test_who_mistypes_an_answer_is_told_and_sends_it_all_the_same(folder, shuffler, answer, told):
+    result = sent(folder, "--value", answer)
+    assert result.exit_code == 0
+    assert ("counts as (other)" in result.stderr) == told
+    assert "counts as" not in result.stdout
+    assert len(shuffler.bodies) == 1
+    assert "(other)" not in sent(folder, "--value", answer).stderr  # it is not used
+
+
+def test_exit_codes_tell_what_helps(folder, shuffler, kept):
+    shuffler.script.extend([problem(Reason.UNAVAILABLE, 503), problem(Reason.CLOSED, 410)])
+    later, over, still = (sent(folder, "--value", "light") for _ in range(3))
+    assert [result.exit_code for result in (later, over, still)] == [5, 3, 3]
+    assert "send it again later" in later.stderr
+    assert "closed" in over.stderr
+    assert "closed" in still.stderr
+    assert not [result for result in (later, over, still) if "light" in result.output]
+    assert sent(folder, "--value", "dark", "--at-most", "0.5,1e-6").exit_code == 4
+    assert sent(folder, "--value", "dark", "--at-most", "0.5").exit_code == 2
+    assert sent(folder, "--value", "dark", "--pin", "0" * 64).exit_code == 3
+    assert sent(folder, "--value", "dark", "--pin", "7").exit_code == 2
+    assert sent(folder, "--value", "dark", task="missing.json").exit_code == 3
+    (folder / "weak.json").write_text(weaker(kept.task).to_json())
+    assert "do not answer" in sent(folder, "--value", "dark", task="weak.json").stderr
+
+
+def test_an_admission_is_read_from_a_file_of_its_own(folder, shuffler):
+    (folder / "secret.task.json").write_text(task_at(shuffler.address, admission="secret").task.to_json())
+    without = sent(folder, "--none", task="secret.task.json")
+    assert (without.exit_code, "--admission FILE" in without.stderr) == (2, True)
+    assert "--admission FILE" in crowded(folder, task="secret.task.json").stderr
+    secret = folder / "secret"
+    secret.write_text("sesame-17\n")
+    secret.chmod(0o644)
+    assert "chmod 600" in sent(folder, "--none", "--admission", str(secret), task="secret.task.json").stderr
+    secret.chmod(0o600)
+    assert sent(folder, "--none", "--admission", str(secret), task="secret.task.json").exit_code == 0
+    assert shuffler.headers[-1]["authorization"] == "Bearer sesame-17"
+    result = command("crowd", "--task", folder / "secret.task.json", "--data", folder / "people.csv",
+                     "--column", "theme", "--admission", secret)  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert {headers["authorization"] for headers in shuffler.headers} == {"Bearer sesame-17"}
+
+
+def crowded(folder, *more, task="theme.task.json"):
+    files = ["--task", folder / task, "--data", folder / "people.csv", "--column", "theme"]
+    return command("crowd", *files, *more)
+
+
+def test_a_crowd_says_what_became_of_it(folder, shuffler):
+    shuffler.script.append(problem(Reason.OTHER_BYTES, 409))
+    result = crowded(folder, "--people", "7", "--connections", "2", "--rate", "1000")
+    assert result.returncode == 3
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["acknowledged", "6"] in lines
+    assert ["refused:", "other-bytes", "1"] in lines
+    assert "6 of 7 simulated people answered" in result.stdout
+    assert len(shuffler.bodies) == 7
+
+
+def test_a_crowd_for_machines(folder, kept):
+    result = json.loads(crowded(folder, "--json", "--processes", "1").stdout)
+    assert (result["task"], result["people"], result["acknowledged"]) == (kept.task.name, 20, 20)
+    assert (result["refused"], result["unreachable"], result["tried_again"]) == ({}, 0, 0)
+    assert {"reports_per_second", "milliseconds_per_report", "bytes_per_report"} < set(result)
+
+
+@pytest.mark.slow
+def test_a_crowd_that_cannot_be_sent(folder, shuffler):
+    shuffler.script.extend([problem(Reason.UNAVAILABLE, 503)] * 100)
+    result = crowded(folder, "--people", "2", "--patience", "0.1")
+    assert result.returncode == 5
+    assert "0 of 2 simulated people answered" in result.stdout
+    assert ["could", "not", "be", "sent", "2"] in [line.split() for line in result.stdout.splitlines()]
+    assert "--rate must be" in crowded(folder, "--rate", "0").stderr
+    assert crowded(folder, "--rate", "0").returncode == 2
+    assert crowded(folder, "--people", "0").returncode == 2
+    assert crowded(folder, task="missing.json").returncode == 3
+
+
+def test_a_crowd_with_a_list_of_answers_kept_elsewhere(folder, kept):
+    (folder / "listed.json").write_text(listed_at(kept.task, "http://127.0.0.1:9/themes.txt").to_json())
+    (folder / "themes.txt").write_bytes(THEMES)
+    assert crowded(folder, task="listed.json").returncode == 0

@@ -1,0 +1,138 @@
+"""The deployed path, one person at a time, follows the law of `sample_tally`; messages are in no telling order.
+
+A statistical assertion fails on correct code with a probability of at most 1e-6: the chi-square bound is that of 1e-7,
+which leaves room for the sums being only nearly normal. A negative control is missed with one of 1e-5. Randomness is
+cryptographic, so runs differ.
+"""
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from shuffledp.collect.client.client import messages_of, new_report
+from shuffledp.collect.task.report import open_report
+from shuffledp.errors import ShuffledpError
+from shuffledp.noise import CompoundPoisson
+from shuffledp.noise.binomial import round_up_to_grid
+from shuffledp.protocols.shuffled.histogram import Histogram
+from tests.collect.tasks import small_task
+
+ANSWERS = ["dark"] * 10 + ["light"] * 4 + ["system"] * 3 + ["purple"] * 2 + [None]
+COUNTS = np.array([10, 4, 3, 2, 1])
+BATCHES = 50
+"""Noise of 30 % more or less moves the sums over so many batches by 4.8 standard deviations in each of five numbers."""
+
+DRAWS = 2_000
+"""Of the law, whose mean and covariance are then known far better than a sum over BATCHES varies."""
+
+RATE = 1e-7
+
+
+def opened(kept, report):
+    """The messages of a report as both servers find them, in their order."""
+    found = open_report(kept.task, report, kept.keys[0])
+    messages, refused = kept.layer(1).open_block(found.onions)
+    assert refused == 0
+    width = kept.task.symbol_bytes
+    return [int.from_bytes(messages[at : at + width]) for at in range(0, len(messages), width)]
+
+
+def distance(total, protocol):
+    """How far the sum over all batches is from what the law of the tally says, squared, in standard deviations."""
+    rng = np.random.default_rng(5)
+    draws = np.array([protocol.sample_tally(COUNTS, rng=rng).counts.ravel() for _ in range(DRAWS)])
+    apart = total - BATCHES * draws.mean(axis=0)
+    spread = (BATCHES + BATCHES**2 / DRAWS) * np.cov(draws.T)  # of the sum, and of the mean of the draws
+    return float(apart @ np.linalg.solve(spread, apart)), chi2.isf(RATE, apart.size)
+
+
+def with_noise(protocol, factor):
+    if isinstance(protocol, Histogram):
+        missing = round_up_to_grid(factor * protocol.missing_probability)
+        return replace(protocol, missing_probability=missing, guarantee=None)
+    noise = CompoundPoisson(rate=factor * protocol.noise.rate, size_weights=protocol.noise.size_weights)
+    return replace(protocol, noise=noise, guarantee=None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
+def test_reports_of_single_people_follow_the_law_of_the_tally(name):
+    kept = small_task(users=len(ANSWERS), epsilon=4.0, delta=1e-3, protocol=name)
+    protocol = kept.task.protocol
+    reports = [opened(kept, new_report(kept.task, answer)) for _ in range(BATCHES) for answer in ANSWERS]
+    assert ({len(symbols) for symbols in reports} == {kept.task.most_messages}) == kept.task.padded
+    symbols = np.concatenate(reports)
+    assert symbols.max() < kept.task.symbols
+    total = protocol.tally(symbols[symbols < kept.task.alphabet]).counts.ravel()
+    found, bound = distance(total, protocol)
+    assert found < bound
+    for factor in (0.7, 1.3):  # the negative controls
+        found, bound = distance(total, with_noise(protocol, factor))
+        assert found > bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
+def test_messages_are_in_no_telling_order(name):
+    """Where somebody's own message is among theirs is uniform: the mean of many ranks lies within 5.5 deviations."""
+    task = small_task(protocol=name).task
+    (own,) = set(range(task.alphabet)).intersection(*({*messages_of(task, "dark")} for _ in range(200)))
+    ranks = []
+    while len(ranks) < 400:
+        messages = messages_of(task, "dark")
+        if messages.count(own) == 1 and len(messages) > 1:
+            ranks.append(messages.index(own) / (len(messages) - 1))
+    deviation = np.sqrt(1 / 4)  # at most, of numbers between 0 and 1
+    assert abs(np.mean(ranks) - 0.5) < 5.5 * deviation / np.sqrt(len(ranks))
+
+
+def test_a_report_keeps_that_order(monkeypatch):
+    kept, made = small_task(), []
+    monkeypatch.setattr(
+        "shuffledp.collect.client.client.messages_of",
+        lambda task, answer: made.append(messages_of(task, answer)) or made[-1],
+    )
+    report = new_report(kept.task, "dark")
+    assert opened(kept, report) == made[0]
+
+
+def test_who_draws_too_many_messages_draws_again():
+    """Of a limit that people do exceed, as no checked task has it."""
+    task = small_task().task
+    numbers = [len(messages_of(task, "dark")) for _ in range(100)]
+    usual = int(np.median(numbers))
+    assert max(numbers) > usual
+    capped = msgspec.structs.replace(task, most_messages=usual)
+    assert {len(messages_of(capped, "dark")) <= usual for _ in range(100)} == {True}
+
+
+def test_reports_are_filled_up_with_what_counts_for_nothing():
+    task = small_task(protocol="hist").task
+    for answer in ANSWERS:
+        messages = messages_of(task, answer)
+        assert len(messages) == task.most_messages
+        assert {symbol for symbol in messages if symbol >= task.alphabet} <= {task.nothing}
+        assert task.bin_of(answer) in messages
+    whole = msgspec.structs.replace(task, most_messages=1000)
+    assert messages_of(whole, "dark").count(task.nothing) >= 1000 - task.most_messages
+
+
+def test_what_counts_for_nothing_is_anywhere_in_a_report():
+    """The mean of many ranks lies within 5.5 deviations of the middle."""
+    task, ranks = small_task(protocol="hist").task, []
+    while len(ranks) < 400:
+        messages = messages_of(task, "dark")
+        if messages.count(task.nothing) == 1:
+            ranks.append(messages.index(task.nothing) / (len(messages) - 1))
+    deviation = np.sqrt(1 / 4)  # at most, of numbers between 0 and 1
+    assert abs(np.mean(ranks) - 0.5) < 5.5 * deviation / np.sqrt(len(ranks))
+
+
+def test_a_limit_that_everybody_exceeds_is_an_error():
+    """Of 42 places, in each of which somebody makes noise with a probability of a half or more."""
+    task = small_task(protocol="hist", answers=tuple(map(str, range(40)))).task
+    with pytest.raises(ShuffledpError, match="not checked"):
+        messages_of(msgspec.structs.replace(task, most_messages=1), "dark")

@@ -1,0 +1,81 @@
+"""A collection whose servers are killed at random moments while people report over a bad network."""
+
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
+
+import numpy as np
+
+from tests.collect.chaos import People, Proxy, free_port, wait_until
+from tests.collect.servers import Collection, counts_of
+
+USERS = 25
+_LONGEST_PAUSE, _PACE = 0.4, 0.3
+"""Seconds between kills at most, and between the reports of one sender on average: reports arrive all the while."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survived:
+    """What happened: kills by server, connections by what became of them, answers by status (None: no whole answer)."""
+
+    kills: dict[str, int]
+    connections: Counter[str]
+    answers: Counter[int | None]
+    acknowledged: int
+    acknowledged_meanwhile: int
+    messages: int
+    batches: int
+
+
+def reports_of(collection, people, rng):
+    """Reports by their bytes, each with its messages."""
+    return dict(collection.report(rng.choice(["dark", "light", "system", "zebra", None])) for _ in range(people))
+
+
+def assert_exact(collection, reports):
+    """The analyzer's counts are those of the messages, and every batch is whole; how many messages these are."""
+    batches = len(reports) // collection.task.users
+    wait_until(lambda: len(collection.tallies()) == batches, seconds=120, what="all batches to be counted")
+    messages = np.array([message for made in reports.values() for message in made])
+    tallies = collection.tallies()
+    total = reduce(add, tallies)
+    assert counts_of(collection.task, total) == counts_of(collection.task, collection.task.protocol.tally(messages))
+    assert sum(tally.messages for tally in tallies) == messages.size
+    return messages.size
+
+
+def after_kills(folder, *, kills, batches, shufflers):
+    """Kills so many servers, each started again at once, waits for everybody, and compares message by message."""
+    rng, seed = random.Random(), random.randrange(10**6)
+    port = free_port()
+    with Proxy(port, seed=seed) as proxy:
+        collection = Collection(
+            folder, reached={0: proxy.port}, shufflers=shufflers, users=USERS, epsilon=8.0, delta=1e-2
+        )
+        collection.servers[0] = collection.server(0, port=port)
+        reports = reports_of(collection, USERS * batches, rng)
+        with collection, People(proxy.port, collection.task.name, reports, seed=seed, pause=_PACE) as people:
+            for kill in range(kills):
+                if kill % 4 == 0:  # it goes on all the while, however slow the machine
+                    before = len(people.acknowledged)
+                    wait_until(partial(people.went_on, before), seconds=60, what="a report to be taken")
+                time.sleep(rng.random() * _LONGEST_PAUSE)
+                server = rng.choice(collection.servers)
+                server.kill()
+                server.start()
+            meanwhile = len(people.acknowledged)
+            wait_until(lambda: people.done, seconds=180, what="everybody to be acknowledged")
+            assert people.acknowledged == set(reports)
+            messages = assert_exact(collection, reports)
+    return Survived(
+        kills={server.name: server.kills for server in collection.servers},
+        connections=proxy.happened,
+        answers=people.statuses,
+        acknowledged=len(reports),
+        acknowledged_meanwhile=meanwhile,
+        messages=int(messages),
+        batches=batches,
+    )

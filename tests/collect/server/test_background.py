@@ -1,0 +1,61 @@
+import threading
+
+import pytest
+
+from shuffledp.collect.server.pull import Background, StoppedError, until
+
+
+class Steps:
+    """Work that says so, and fails at first."""
+
+    def __init__(self, failures=0):
+        self.done, self.failures, self.enough = 0, failures, threading.Event()
+
+    def step(self, stopping):
+        self.done += 1
+        if self.done >= 5:
+            self.enough.set()
+        if self.done <= self.failures:
+            raise OSError("192.0.2.7 does not answer")
+        return False
+
+
+@pytest.mark.parametrize("failures", [0, 2])
+def test_steps_are_taken_again_and_again_also_after_errors(failures, capsys):
+    work = Steps(failures)
+    background = Background(work, every=0.001)
+    background.start()
+    assert work.enough.wait(20)
+    assert background.alive
+    background.stop()
+    assert not background.alive
+    assert capsys.readouterr().err.count("background work failed") == failures
+
+
+def test_it_ends_in_the_middle_of_a_step():
+    begun = threading.Event()
+
+    class Endless:
+        def step(self, stopping):
+            begun.set()
+            for _ in until(stopping, iter(int, 1)):
+                pass
+
+    background = Background(Endless(), every=0.001)
+    background.start()
+    assert begun.wait(20)
+    background.stop()
+    assert not background.alive
+
+
+def test_what_was_never_started_can_be_stopped():
+    Background(Steps(), every=1.0).stop()
+
+
+def test_items_until_a_stop():
+    stopping = threading.Event()
+    items = until(stopping, [1, 2, 3])
+    assert next(items) == 1
+    stopping.set()
+    with pytest.raises(StoppedError):
+        next(items)

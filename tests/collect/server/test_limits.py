@@ -1,0 +1,137 @@
+import asyncio
+from contextlib import suppress
+
+import pytest
+from starlette.requests import Request
+
+from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.http import MOST_AT_ONCE, SLOWEST_BYTES_PER_SECOND, Rate, UnderWay, at_once, body_of
+
+
+def asked(*parts, length=None, stuck=False):
+    """A request whose body arrives in parts; and how many of them were read."""
+    read = []
+
+    async def receive():
+        if len(read) == len(parts):
+            if stuck:
+                await asyncio.sleep(60)
+            return {"type": "http.disconnect"}
+        read.append(None)
+        return {"type": "http.request", "body": parts[len(read) - 1], "more_body": stuck or len(read) < len(parts)}
+
+    headers = [] if length is None else [(b"content-length", length)]
+    return Request({"type": "http", "method": "POST", "headers": headers}, receive), read
+
+
+def reason_of(request, most, **options):
+    with pytest.raises(Refused) as error:
+        asyncio.run(body_of(request, most, **options))
+    return error.value.reason
+
+
+def test_a_body_is_read_whole():
+    request, _ = asked(b"ab", b"", b"cde")
+    assert asyncio.run(body_of(request, 5)) == b"abcde"
+
+
+def test_a_body_that_says_it_is_too_long_is_not_read():
+    request, read = asked(b"abc", length=b"6")
+    assert reason_of(request, 5) is Reason.TOO_LARGE
+    assert not read
+
+
+@pytest.mark.parametrize(
+    "length",
+    [None, b"3", b"-1", b"x", b"9" * 5000, "\u0663".encode()],
+    ids=["none", "less", "negative", "a-letter", "endless", "arabic"],
+)
+def test_a_body_that_is_too_long_is_not_read_to_its_end_whatever_it_says(length):
+    request, read = asked(b"abc", b"def", b"ghi", b"jkl", length=length)
+    assert reason_of(request, 5) is Reason.TOO_LARGE
+    assert len(read) == 2
+
+
+def test_a_body_that_does_not_end_is_given_up():
+    request, _ = asked(b"abc", stuck=True)
+    assert reason_of(request, 5, seconds=0.01) is Reason.UNAVAILABLE
+
+
+@pytest.mark.slow
+def test_what_arrives_gives_more_time_and_only_that():
+    """Parts that each bring the time for the next one, and as many that do not."""
+
+    def slowly(part):
+        parts = [part] * 4
+
+        async def receive():
+            await asyncio.sleep(0.06)
+            return {"type": "http.request", "body": parts.pop(), "more_body": bool(parts)}
+
+        return Request({"type": "http", "method": "POST", "headers": []}, receive)
+
+    enough = bytes(SLOWEST_BYTES_PER_SECOND)  # a second for each
+    assert len(asyncio.run(body_of(slowly(enough), 10**9, seconds=0.2))) == 4 * len(enough)
+    assert reason_of(slowly(b"x"), 10**9, seconds=0.2) is Reason.UNAVAILABLE
+
+
+def test_a_connection_that_ends_is_no_report():
+    request, _ = asked()
+    assert reason_of(request, 5) is Reason.UNAVAILABLE
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def taken(rate, number):
+    """How many of so many are taken."""
+    count = 0
+    for _ in range(number):
+        with suppress(Refused):
+            rate.take()
+            count += 1
+    return count
+
+
+def test_so_many_per_second_are_taken_and_no_more():
+    clock = Clock()
+    rate = Rate(10, clock=clock)
+    assert taken(rate, 50) == 10
+    clock.now += 0.5
+    assert taken(rate, 50) == 5
+    clock.now += 1000.0
+    assert taken(rate, 50) == 10
+
+
+def test_less_than_one_per_second_is_possible():
+    clock = Clock()
+    rate = Rate(0.1, clock=clock)
+    assert taken(rate, 5) == 1
+    clock.now += 9
+    assert taken(rate, 5) == 0
+    clock.now += 1.01
+    assert taken(rate, 5) == 1
+
+
+def test_without_a_limit_all_are_taken():
+    assert taken(Rate(None), 1000) == 1000
+
+
+def test_so_many_at_once_and_no_more():
+    under_way = UnderWay(2)
+    with under_way.one(), under_way.one():
+        with pytest.raises(Refused) as error, under_way.one():
+            pass
+        assert error.value.reason is Reason.TOO_MANY_REQUESTS
+    with under_way.one():
+        pass
+
+
+def test_long_reports_are_fewer_at_once():
+    assert at_once(5_000) == MOST_AT_ONCE
+    assert 8 <= at_once(10**7) < 100
+    assert at_once(10**12) == 8

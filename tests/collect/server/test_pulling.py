@@ -1,0 +1,160 @@
+"""The client of a hop upstream, against one that sends what it should not."""
+
+import json
+import math
+from contextlib import closing
+
+import httpx
+import pytest
+
+from shuffledp.collect.crypto.batch import BatchHead
+from shuffledp.collect.server.pull import _MOST_BYTES, ATTEMPTS, Upstream, UpstreamError
+from tests.collect.tasks import small_task
+
+TASK = small_task(users=5, epsilon=8.0, delta=1e-2).task
+BATCH = bytes(range(16))
+WIDTH = TASK.onion_length(1)
+ONIONS = bytes(3 * WIDTH)
+LIST = json.dumps({"batches": [{"id": BATCH.hex(), "number": 3}]}).encode()
+
+
+def head(*, task_id=TASK.id, batch_id=BATCH, position=1, number=3):
+    return BatchHead(task_id, batch_id, position, number).to_bytes()
+
+
+def upstream(*answers, seen=None):
+    """A hop that gives these answers, one after the other and the last again and again."""
+    left = list(answers)
+
+    def answer(request):
+        if seen is not None:
+            seen.append(request)
+        given = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(given, Exception):
+            raise given
+        return given if isinstance(given, httpx.Response) else httpx.Response(200, content=iter([given]))
+
+    return closing(Upstream("http://hop/under/", "secret", client=_client(answer), pause=0.0))
+
+
+def _client(answer):
+    return httpx.Client(transport=httpx.MockTransport(answer))
+
+
+def pulled(*answers):
+    with upstream(*answers) as hop, hop.batch(TASK, BATCH, position=1) as blocks:
+        return b"".join(blocks)
+
+
+def test_the_requests_are_as_documented_and_carry_the_token():
+    seen = []
+    with upstream(LIST, head() + ONIONS, httpx.Response(204), seen=seen) as hop:
+        (batch,) = hop.ready(TASK)
+        with hop.batch(TASK, batch.batch_id, position=1) as blocks:
+            assert b"".join(blocks) == ONIONS
+        hop.acknowledge(TASK, batch.batch_id)
+    assert (batch.batch_id, batch.number) == (BATCH, 3)
+    base = f"http://hop/under/v1/tasks/{TASK.name}/batches"
+    assert [(request.method, str(request.url)) for request in seen] == [
+        ("GET", base),
+        ("GET", f"{base}/{BATCH.hex()}"),
+        ("DELETE", f"{base}/{BATCH.hex()}"),
+    ]
+    assert {request.headers["authorization"] for request in seen} == {"Bearer secret"}
+
+
+@pytest.mark.parametrize("cut", [1, 7, 50, 75, 76, 100])
+def test_a_batch_may_arrive_in_any_parts(cut):
+    content = head() + ONIONS
+
+    def parts():
+        yield content[:cut]
+        for at in range(cut, len(content), 11):
+            yield content[at : at + 11]
+
+    assert pulled(httpx.Response(200, content=parts())) == ONIONS
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(b"", "within its head", id="nothing"),
+        pytest.param(head()[:-1], "within its head", id="part-of-a-head"),
+        pytest.param(head() + ONIONS[:-1], "1 bytes too early", id="a-byte-is-missing"),
+        pytest.param(head(), "too early", id="only-a-head"),
+        pytest.param(head() + ONIONS + b"x", "longer than its head says", id="a-byte-more"),
+        pytest.param(head(number=4) + ONIONS, "too early", id="an-onion-is-missing"),
+        pytest.param(head(number=2) + ONIONS, "longer", id="an-onion-more"),
+        pytest.param(b"x" + head() + ONIONS, "no batch", id="another-file"),
+        pytest.param(head(task_id=bytes(32)) + ONIONS, "another batch", id="another-task"),
+        pytest.param(head(batch_id=bytes(16)) + ONIONS, "another batch", id="another-batch"),
+        pytest.param(head(position=2) + ONIONS, "another hop", id="another-hop"),
+        pytest.param(head(number=TASK.users * TASK.most_messages + 1), "more messages", id="too-many"),
+        pytest.param(head(number=2**64 - 1), "more messages", id="far-too-many"),
+    ],
+)
+def test_what_is_cut_short_changed_or_for_another_hop_is_noticed(content, words):
+    with pytest.raises(UpstreamError, match=words):
+        pulled(content)
+
+
+def test_a_connection_that_breaks_within_a_batch_is_noticed():
+    def broken():
+        yield head() + ONIONS[:10]
+        raise httpx.ReadError("gone")
+
+    with pytest.raises(UpstreamError, match="cannot be reached"):
+        pulled(httpx.Response(200, content=broken()))
+
+
+@pytest.mark.parametrize("failure", [httpx.ConnectError("no"), httpx.ReadTimeout("no"), httpx.Response(503)])
+def test_a_hop_that_is_away_for_a_moment_is_asked_again(failure):
+    with upstream(failure, LIST) as hop:
+        assert len(hop.ready(TASK)) == 1
+    with upstream(failure, httpx.Response(204)) as hop:
+        hop.acknowledge(TASK, BATCH)
+
+
+def test_a_hop_that_stays_away_is_an_error():
+    seen = []
+    with upstream(httpx.ConnectError("no"), seen=seen) as hop, pytest.raises(UpstreamError, match="cannot be reached"):
+        hop.ready(TASK)
+    assert len(seen) == ATTEMPTS
+
+
+@pytest.mark.parametrize(("status", "words"), [(401, "does not know this token"), (404, "status 404")])
+def test_a_refusal_is_not_asked_again(status, words):
+    seen = []
+    with upstream(httpx.Response(status), seen=seen) as hop:
+        with pytest.raises(UpstreamError, match=words):
+            hop.ready(TASK)
+        with pytest.raises(UpstreamError, match=words):
+            hop.acknowledge(TASK, BATCH)
+        with pytest.raises(UpstreamError, match=words), hop.batch(TASK, BATCH, position=1):
+            pass
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{}", b'{"batches": 1}', b'{"batches": [1]}', b'{"batches": [{"id": "00", "number": 1}]}', b"<html>"]
+    + [
+        json.dumps({"batches": [{"id": BATCH.hex(), "number": number}]}).encode()
+        for number in (-1, "x", None, math.inf)
+    ]
+    + [b'{"batches":' + b"[" * 100_000],
+)
+def test_what_is_no_list_of_batches_is_noticed(content):
+    with upstream(content) as hop, pytest.raises(UpstreamError, match="list of batches"):
+        hop.ready(TASK)
+
+
+def test_no_error_shows_the_token():
+    with upstream(httpx.ConnectError("secret")) as hop, pytest.raises(UpstreamError) as error:
+        hop.ready(TASK)
+    assert "secret" not in str(error.value)
+
+
+def test_a_list_without_end_is_not_read_to_its_end():
+    with upstream(b" " * (_MOST_BYTES + 1)) as hop, pytest.raises(UpstreamError, match="without end"):
+        hop.ready(TASK)

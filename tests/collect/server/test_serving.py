@@ -1,0 +1,125 @@
+"""Servers: what they say about themselves, and a stop that finishes what is under way."""
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from shuffledp.collect.server.run import Certificate, served
+from shuffledp.errors import DataError
+
+
+class Application:
+    """Counts its beginnings and ends, and reads a whole body before it answers."""
+
+    def __init__(self):
+        self.started = self.ended = 0
+        self.reading = threading.Event()
+        self.app = Starlette(routes=[Route("/", self.answer, methods=["GET", "POST"])], lifespan=self.lifespan)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app):
+        self.started += 1
+        yield
+        self.ended += 1
+
+    async def answer(self, request: Request):
+        self.reading.set()
+        body = await request.body()
+        return PlainTextResponse(f"{len(body)} {self.ended}")
+
+
+@pytest.mark.slow
+def test_a_server_says_little_about_itself():
+    application = Application()
+    with served(application.app) as address:
+        headers = httpx.get(address).headers
+    assert set(headers) == {"content-length", "content-type"}
+    assert (application.started, application.ended) == (1, 1)
+
+
+def self_signed(path):
+    """A certificate of 127.0.0.1 for tests."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "tests")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (path / "certificate.pem").write_bytes(signed.public_bytes(Encoding.PEM))
+    content = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (path / "key.pem").write_bytes(content)
+    return Certificate(certificate=path / "certificate.pem", key=path / "key.pem")
+
+
+@pytest.mark.slow
+def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path):
+    certificate = self_signed(tmp_path)
+    certificate.check()
+    trusted = ssl.create_default_context(cafile=certificate.certificate)
+    with served(Application().app, certificate=certificate) as address:
+        assert address.startswith("https://127.0.0.1:")
+        assert httpx.get(address, verify=trusted).status_code == 200
+        with pytest.raises(httpx.TransportError):
+            httpx.get(address.replace("https", "http"))
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(address)  # whoever does not know who signed it
+
+
+@pytest.mark.slow
+def test_a_stop_finishes_the_requests_under_way_and_then_the_application():
+    application = Application()
+    server = served(application.app)
+    place = urlsplit(server.__enter__())
+    with socket.create_connection((place.hostname, place.port)) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 10\r\n\r\n01234")
+        assert application.reading.wait(20)
+        stopping = threading.Thread(target=server.__exit__, args=(None, None, None))
+        stopping.start()
+        while _answers(place):  # until it takes no more connections
+            pass
+        time.sleep(0.5)  # far longer than it takes to end what is idle
+        assert stopping.is_alive()
+        connection.sendall(b"56789")
+        answer = b"".join(iter(lambda: connection.recv(1000), b""))
+    stopping.join(20)
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.endswith(b"10 0")  # all of it was read, before the application ended
+    assert application.ended == 1
+
+
+def _answers(place):
+    try:
+        with socket.create_connection((place.hostname, place.port)):
+            return True
+    except OSError:
+        return False
+
+
+def test_a_certificate_and_a_key_that_do_not_fit(tmp_path):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    one, other = self_signed(tmp_path / "one"), self_signed(tmp_path / "other")
+    with pytest.raises(DataError, match=r"they do not fit, the private key is that of another certificate$"):
+        Certificate(certificate=one.certificate, key=other.key).check()
+    with pytest.raises(DataError, match=r"not in the form PEM, or they are the wrong way round$"):
+        Certificate(certificate=one.key, key=one.certificate).check()

@@ -1,0 +1,53 @@
+import hashlib
+
+import pytest
+
+from shuffledp.collect.server.auth import TOKEN_BYTES, Accepted, bearer, hash_of, new_token, read_hash
+from shuffledp.errors import ParameterError
+
+
+def test_tokens_are_long_random_and_fit_a_header():
+    tokens = {new_token() for _ in range(100)}
+    assert len(tokens) == 100
+    assert all(len(token) == -(-TOKEN_BYTES * 4 // 3) and token.isascii() and " " not in token for token in tokens)
+
+
+def test_the_hash_is_sha256_of_the_text():
+    assert hash_of("a token") == hashlib.sha256(b"a token").digest()
+    assert read_hash(hash_of("a token").hex(), name="--next") == hash_of("a token")
+
+
+@pytest.mark.parametrize("text", ["", "0" * 63, "0" * 65, "g" * 64, " " + "0" * 63, "\u0660" * 64])
+def test_what_is_no_hash_is_refused_and_not_shown(text):
+    with pytest.raises(ParameterError, match="--next must be the hash of a token") as error:
+        read_hash(text, name="--next")
+    assert not text or text not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        (None, None),
+        ("", None),
+        ("Bearer", None),
+        ("Bearer ", None),
+        ("Basic abc", None),
+        ("Bearer abc", "abc"),
+        ("bearer abc", "abc"),
+        ("BEARER  abc ", "abc"),
+    ],
+)
+def test_the_token_of_a_header(header, token):
+    assert bearer(header) == token
+
+
+def test_only_tokens_whose_hash_is_known_are_accepted():
+    accepted = Accepted.of([hash_of("one").hex(), hash_of("two").hex()], name="--next")
+    assert "one" in accepted
+    assert "two" in accepted
+    assert "three" not in accepted
+    assert hash_of("one").hex() not in accepted
+    assert "" not in accepted
+    assert None not in accepted
+    assert None not in Accepted((hash_of(""),))
+    assert "one" not in Accepted(())

@@ -1,0 +1,307 @@
+"""Batches: exactly as many reports as the task says, mixed once, handed on as often as asked, then deleted."""
+
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from shuffledp.collect.store import (
+    Outcome,
+    ReadyBatch,
+)
+from shuffledp.collect.store import (
+    batches as batching,
+)
+from shuffledp.collect.store import (
+    batches as handing_on,
+)
+from shuffledp.collect.store import (
+    batches as tidying,
+)
+from shuffledp.collect.store import (
+    reports as report_store,
+)
+from shuffledp.errors import DataError, ParameterError
+from tests.collect.store.made_up import WIDTH, arrival, arrivals, every_row, task_of
+
+TASK = task_of(4)
+
+
+@pytest.fixture
+def closed(reports):
+    """A store with a closed batch and one report that waits, the batch, and what it holds."""
+    reports.prepare(TASK)
+    new = arrivals(TASK, 4)
+    reports.add(new)
+    batch_id = reports.close_batch(TASK.id, 4)
+    reports.add(arrivals(TASK, 1))
+    return reports, batch_id, {one.onions for one in new}
+
+
+def test_a_batch_is_exactly_as_many(reports):
+    reports.prepare(TASK)
+    reports.add(arrivals(TASK, 3))
+    assert reports.close_batch(TASK.id, 4) is None
+    reports.add(arrivals(TASK, 6))
+    batches = [reports.close_batch(TASK.id, 4), reports.close_batch(TASK.id, 4)]
+    assert reports.close_batch(TASK.id, 4) is None
+    assert reports.waiting(TASK.id) == 1
+    assert sorted(reports.closing(TASK.id)) == sorted(batches)
+    assert all(len(batch_id) == 16 for batch_id in batches)
+    assert [len(b"".join(reports.onions(batch_id))) for batch_id in batches] == [4 * 3 * WIDTH] * 2
+
+
+def test_another_number_than_the_task_says_is_refused(reports):
+    reports.prepare(TASK)
+    reports.add(arrivals(TASK, 8))
+    for users in (1, 3, 5, 8):
+        with pytest.raises(ParameterError, match="users"):
+            reports.close_batch(TASK.id, users)
+    assert reports.closing(TASK.id) == []
+
+
+def test_batches_hold_every_report_once(reports):
+    reports.prepare(TASK)
+    new = arrivals(TASK, 12, number=1)
+    reports.add(new)
+    batches = [reports.close_batch(TASK.id, 4) for _ in range(3)]
+    held = [block[at : at + WIDTH] for batch in batches for block in reports.onions(batch) for at in range(0, 192, 48)]
+    assert sorted(held) == sorted(one.onions for one in new)
+
+
+def test_threads_that_close_share_no_report(reports):
+    reports.prepare(TASK)
+    new = arrivals(TASK, 41, number=1)
+
+    def close(_):
+        return [batch for _ in range(4) if (batch := reports.close_batch(TASK.id, 4))]
+
+    def add(at):
+        return reports.add(new[at : at + 7])
+
+    with ThreadPoolExecutor(8) as pool:
+        adding = [pool.submit(add, at) for at in range(0, 41, 7)]
+        closing = [pool.submit(close, at) for at in range(6)]
+        assert all(outcome == Outcome.STORED for done in adding for outcome in done.result())
+        batches = [batch for done in closing for batch in done.result()]
+    batches += close(0) + close(0) + close(0)
+    assert len(batches) == 10
+    onions = [b"".join(reports.onions(batch)) for batch in batches]
+    assert [len(some) for some in onions] == [4 * WIDTH] * 10
+    held = [some[at : at + WIDTH] for some in onions for at in range(0, len(some), WIDTH)]
+    assert len(set(held)) == 40
+    assert set(held) < {one.onions for one in new}
+    assert reports.waiting(TASK.id) == 1
+
+
+@pytest.mark.slow
+def test_who_is_in_a_batch_is_chosen_at_random(reports):
+    """Not by ids, which a forger chooses, nor by arrival: all 40 of one half have probability 1e-23 each."""
+    reports.prepare(task := task_of(40))
+    small = [arrival(task, report_id=bytes(15) + bytes([at]), number=1) for at in range(40)]
+    large = [arrival(task, report_id=b"\xff" * 15 + bytes([at]), number=1) for at in range(40)]
+    for one in (*small, *large):
+        reports.add([one])
+    onions = b"".join(reports.onions(reports.close_batch(task.id, 40)))
+    held = [onions[at : at + WIDTH] for at in range(0, len(onions), WIDTH)]
+    chosen = [one.onions for one in [*small, *large] if one.onions in held]
+    assert len(chosen) == 40
+    assert 0 < sum(one.onions in held for one in small) < 40
+    assert held != chosen  # which is in the order of arrival: 40! orders
+
+
+def test_onions_come_in_blocks_of_whole_reports(reports, monkeypatch):
+    monkeypatch.setattr(batching, "BLOCK", 1_000)
+    reports.prepare(task := task_of(100))
+    new = arrivals(task, 100, number=2)
+    reports.add(new)
+    blocks = list(reports.onions(reports.close_batch(task.id, 100)))
+    assert all(len(block) % (2 * WIDTH) == 0 for block in blocks)
+    assert max(len(block) for block in blocks[1:]) <= 1_000
+    held = b"".join(blocks)
+    assert sorted(held[at : at + 96] for at in range(0, len(held), 96)) == sorted(one.onions for one in new)
+
+
+def test_what_is_mixed_is_kept_as_it_is(closed):
+    reports, batch_id, _ = closed
+    blocks = [b"a" * 700_000, b"b" * 700_000, b"", b"c" * 3_000_000]
+    reports.keep_mixed(TASK.id, batch_id, 12, blocks, {"repeated": 2})
+    assert reports.closing(TASK.id) == []
+    assert reports.ready(TASK.id) == [ReadyBatch(batch_id=batch_id, number=12)]
+    for _ in range(2):
+        pieces = list(reports.mixed(batch_id))
+        assert b"".join(pieces) == b"".join(blocks)
+        assert max(len(piece) for piece in pieces) <= 1 << 20
+    assert reports.standing(TASK.id).refused == {"repeated": 2}
+
+
+def test_keeping_twice_is_once(closed):
+    reports, batch_id, _ = closed
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"first"], {"repeated": 2})
+    reports.keep_mixed(TASK.id, batch_id, 11, [b"second"], {"repeated": 2})
+    assert b"".join(reports.mixed(batch_id)) == b"first"
+    assert reports.ready(TASK.id) == [ReadyBatch(batch_id=batch_id, number=12)]
+    assert reports.standing(TASK.id).refused == {"repeated": 2}
+    assert len(every_row(reports)["pieces"]) == len(every_row(reports)["drafts"]) == 1
+
+
+def test_of_two_that_mix_at_the_same_time_one_is_kept(closed):
+    """The second keeps its own batch while the first is still writing."""
+    reports, batch_id, _ = closed
+
+    def slowly():
+        yield b"first" * 300_000
+        reports.keep_mixed(TASK.id, batch_id, 12, [b"second"], {"repeated": 1})
+        yield b"first" * 300_000
+        yield b"first" * 300_000
+
+    reports.keep_mixed(TASK.id, batch_id, 12, slowly(), {"repeated": 7})
+    assert b"".join(reports.mixed(batch_id)) == b"second"
+    assert reports.standing(TASK.id).refused == {"repeated": 1}
+    rows = every_row(reports)
+    assert len(rows["pieces"]) == len(rows["drafts"]) == 1
+
+
+def test_a_batch_that_another_mixes_meanwhile_does_not_look_complete(closed, monkeypatch):
+    reports, batch_id, _ = closed
+    monkeypatch.setattr(batching, "_FIRST_REPORTS", 1)
+    blocks = reports.onions(batch_id)
+    next(blocks)
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
+    with pytest.raises(DataError, match="another process"):
+        list(blocks)
+    with pytest.raises(DataError, match="no such batch"):
+        reports.onions(batch_id)
+
+
+def test_mixing_that_fails_leaves_the_batch_as_it_was(closed):
+    reports, batch_id, onions = closed
+
+    def failing():
+        yield b"x" * 2_000_000
+        raise RuntimeError("a key was lost")
+
+    with pytest.raises(RuntimeError, match="a key was lost"):
+        reports.keep_mixed(TASK.id, batch_id, 12, failing(), {"repeated": 2})
+    assert reports.closing(TASK.id) == [batch_id]
+    assert reports.ready(TASK.id) == []
+    assert not reports.has_batch(batch_id)
+    held = b"".join(reports.onions(batch_id))
+    assert {held[at : at + 144] for at in range(0, len(held), 144)} == onions
+    rows = every_row(reports)
+    assert (rows["pieces"], rows["drafts"], rows["refusals"]) == ([], [], [])
+
+
+def test_drafts_of_processes_that_were_killed_do_not_pile_up(closed):
+    reports, batch_id, _ = closed
+    for _ in range(10):
+        handing_on.write_draft(reports._database, batch_id, [b"x" * 10])
+        assert len(every_row(reports)["drafts"]) <= 3
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
+    assert len(every_row(reports)["pieces"]) == 1
+
+
+def test_of_abandoned_drafts_the_one_that_was_kept_stays(closed, monkeypatch):
+    """A process was killed when it had kept the batch, before it could delete the drafts of others."""
+    reports, batch_id, _ = closed
+    for _ in range(2):
+        handing_on.write_draft(reports._database, batch_id, [b"x" * 10])
+    with monkeypatch.context() as killed:
+        killed.setattr(report_store, "tidy", lambda *_: None)
+        reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
+    assert len(every_row(reports)["drafts"]) == 3
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed again"], {})
+    assert b"".join(reports.mixed(batch_id)) == b"mixed"
+    assert len(every_row(reports)["drafts"]) == len(every_row(reports)["pieces"]) == 1
+
+
+def test_what_is_mixed_has_no_more_onions_of_reports(closed):
+    reports, batch_id, _ = closed
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
+    rows = every_row(reports)
+    assert len(rows["onions"]) == len(rows["waiting"]) == 1  # the report that is in no batch
+    assert rows["members"] == []
+
+
+def test_acknowledging_deletes_all_but_the_ids(closed, monkeypatch):
+    monkeypatch.setattr(tidying, "_PIECES", 2)
+    reports, batch_id, _ = closed
+    assert reports.acknowledge(batch_id) is False  # not mixed yet: nothing that anybody can have
+    assert reports.acknowledge(secrets.token_bytes(16)) is False
+    assert reports.closing(TASK.id) == [batch_id]
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"m" * 5_000_000], {})
+    for _ in range(2):
+        assert reports.acknowledge(batch_id) is True
+        assert reports.ready(TASK.id) == []
+        assert reports.has_batch(batch_id)
+        rows = every_row(reports)
+        assert rows["pieces"] == rows["drafts"] == rows["members"] == []
+        assert (len(rows["seen"]), len(rows["onions"])) == (5, 1)
+    with pytest.raises(DataError, match="acknowledged"):
+        reports.mixed(batch_id)
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed again"], {})
+    assert reports.ready(TASK.id) == []
+    assert every_row(reports)["pieces"] == []
+
+
+def test_a_batch_that_is_acknowledged_while_it_is_read_does_not_look_whole(closed):
+    reports, batch_id, _ = closed
+    reports.keep_mixed(TASK.id, batch_id, 12, [b"m" * 3_000_000], {})
+    pieces = reports.mixed(batch_id)
+    next(pieces)
+    reports.acknowledge(batch_id)
+    with pytest.raises(DataError, match="not whole"):
+        list(pieces)
+
+
+def test_batches_from_a_shuffler_before_this_one(reports):
+    other = task_of(4, "another")
+    reports.prepare(TASK)
+    reports.prepare(other)
+    batch_id = secrets.token_bytes(16)
+    assert not reports.has_batch(batch_id)
+    reports.keep_mixed(TASK.id, batch_id, 7, [b"mixed"], {"cannot be opened": 1})
+    assert reports.has_batch(batch_id)
+    assert reports.has_batch(batch_id, TASK.id)
+    assert not reports.has_batch(batch_id, other.id)
+    assert reports.ready(TASK.id) == [ReadyBatch(batch_id=batch_id, number=7)]
+    assert reports.ready(other.id) == []
+    assert reports.acknowledge(batch_id)
+    standing = reports.standing(TASK.id)
+    assert (standing.batches, standing.acknowledged, standing.refused) == (1, 1, {"cannot be opened": 1})
+
+
+def test_an_empty_batch_is_one_too(reports):
+    """All onions from upstream may have been refused."""
+    reports.prepare(TASK)
+    reports.keep_mixed(TASK.id, b"b" * 16, 0, [], {"cannot be opened": 9})
+    assert reports.ready(TASK.id) == [ReadyBatch(batch_id=b"b" * 16, number=0)]
+    assert list(reports.mixed(b"b" * 16)) == []
+
+
+def test_a_task_that_expires_hands_on_what_is_complete_and_deletes_the_rest(reports):
+    reports.prepare(TASK)
+    other = task_of(4, "another")
+    reports.prepare(other)
+    reports.add(arrivals(other, 3))
+    reports.add_admissions(TASK.id, [b"t" * 32])
+    known = arrivals(TASK, 9)
+    reports.add(known)
+    for _ in range(2):
+        assert reports.expire(TASK.id) == 3
+        assert len(reports.closing(TASK.id)) == 2
+        rows = every_row(reports)
+        assert (len(rows["onions"]), len(rows["members"]), len(rows["waiting"])) == (8 + 3, 8, 3)
+        assert rows["admissions"] == []
+    late = [*arrivals(TASK, 4), known[0]]
+    assert reports.add(late) == [Outcome.CLOSED] * 5
+    standing = reports.standing(TASK.id)
+    assert (standing.waiting, standing.batches, standing.short_by) == (0, 2, 3)
+    assert reports.waiting(other.id) == 3
+
+
+@pytest.mark.parametrize(("people", "short_by"), [(0, 0), (1, 3), (3, 1), (4, 0), (5, 3)])
+def test_by_how_many_a_task_falls_short(reports, people, short_by):
+    reports.prepare(TASK)
+    reports.add(arrivals(TASK, people))
+    assert reports.expire(TASK.id) == reports.standing(TASK.id).short_by == short_by

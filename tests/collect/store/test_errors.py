@@ -1,0 +1,227 @@
+"""Stores that cannot be used: a sentence that says what to do, and no password in it."""
+
+import builtins
+import re
+import sqlite3
+import sys
+
+import psycopg
+import pytest
+
+from shuffledp.collect.store import Outcome, open_report_store, open_tally_store, sqlite
+from shuffledp.errors import DataError, MissingExtraError, ParameterError
+from tests.collect.databases import ON_POSTGRES
+from tests.collect.store.made_up import arrivals, task_of
+
+TASK = task_of(4)
+
+
+@pytest.mark.parametrize("url", ["", "mysql://root:hunter2@localhost/x", "sqlite://x:hunter2@y", None, 5])
+def test_addresses_that_are_none(url):
+    with pytest.raises(ParameterError, match="sqlite:///FILE") as raised:
+        open_report_store(url)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_same_file_by_its_address_and_its_path(tmp_path):
+    with open_report_store(f"sqlite:///{tmp_path}/a%20store.db") as store:
+        store.prepare(TASK)
+        store.add(arrivals(TASK, 1))
+    for path in (tmp_path / "a store.db", str(tmp_path / "a store.db")):
+        with open_report_store(path) as store:
+            assert store.waiting(TASK.id) == 1
+
+
+@pytest.mark.parametrize("path", ["missing/store.db", "file/store.db", "/sys/store.db", "/proc/store.db"])
+def test_places_that_cannot_be_written(tmp_path, path):
+    (tmp_path / "file").write_text("a file, not a folder")
+    with pytest.raises(DataError, match="cannot make or write the store"):
+        open_report_store(tmp_path / path)
+
+
+def test_a_folder(tmp_path):
+    with pytest.raises(DataError, match="is a folder"):
+        open_report_store(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"reports: none\n" * 100, b"SQLite format 3\0" + b"x" * 5000])
+def test_files_that_are_no_database_stay_as_they_are(tmp_path, content):
+    (tmp_path / "store.db").write_bytes(content)
+    with pytest.raises(DataError, match=r"another kind of file|damaged"):
+        open_report_store(tmp_path / "store.db")
+    assert (tmp_path / "store.db").read_bytes() == content
+
+
+def test_a_damaged_store_is_not_to_be_replaced_by_a_copy(tmp_path):
+    """Its reports may be in a batch by now: from a copy they would get into another one too."""
+    open_report_store(tmp_path / "store.db").close()
+    content = bytearray((tmp_path / "store.db").read_bytes())
+    content[100:4000] = b"x" * 3900
+    (tmp_path / "store.db").write_bytes(content)
+    with pytest.raises(DataError, match=r"damaged: make new tasks and a new store .* would be counted again"):
+        open_report_store(tmp_path / "store.db")
+
+
+def test_somebody_elses_database_stays_as_it_is(tmp_path):
+    connection = sqlite3.connect(tmp_path / "store.db")
+    connection.execute("CREATE TABLE birds (name TEXT)")
+    connection.commit()
+    connection.close()
+    before = (tmp_path / "store.db").read_bytes()
+    with pytest.raises(DataError, match="is not the store of a shuffler"):
+        open_report_store(tmp_path / "store.db")
+    assert (tmp_path / "store.db").read_bytes() == before
+
+
+def test_a_shuffler_and_an_analyzer_do_not_share_a_store(address):
+    open_report_store(address).close()
+    with pytest.raises(DataError, match=r"not (the store )?of an analyzer"):
+        open_tally_store(address)
+
+
+def test_a_store_of_another_version(address):
+    with open_report_store(address) as store, store._database.changing() as transaction:
+        if address.startswith("sqlite"):
+            transaction.run("PRAGMA user_version = 2")
+        else:
+            transaction.run("UPDATE about SET version = 2")
+    with pytest.raises(DataError, match=r"another version of shuffledp \(format 2; this one knows 1\)"):
+        open_report_store(address)
+
+
+def test_a_file_that_somebody_else_is_changing(tmp_path):
+    """Who waits for too long is told so; nothing was changed, and it works again when the other is done."""
+    with open_report_store(tmp_path / "store.db") as store:
+        store.prepare(TASK)
+        impatient = type(store)(sqlite.SQLiteDatabase(tmp_path / "store.db", store._database._schema, patience=0.05))
+        new = arrivals(TASK, 1)
+        with store._database.changing(), pytest.raises(DataError, match=r"in use for 0\.05 seconds"):
+            impatient.add(new)
+        assert impatient.add(new) == [Outcome.STORED]
+        impatient.close()
+
+
+def test_an_error_inside_a_transaction_undoes_it(reports):
+    reports.prepare(TASK)
+    new = arrivals(TASK, 2)
+
+    def fail():
+        with reports._database.changing() as transaction:
+            transaction.insert("refusals", ("task", "reason", "times"), [(1, "malformed", 1)])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert reports.standing(TASK.id).refused == {}
+    assert reports.add(new) == [Outcome.STORED] * 2
+
+
+def test_postgres_that_cannot_be_reached():
+    with pytest.raises(DataError, match="cannot be reached") as raised:
+        open_report_store("postgresql://somebody:hunter2@127.0.0.1:1/reports")
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
+    assert "hunter2" not in str(raised.value)
+    assert "somebody" not in str(raised.value)
+
+
+def test_an_address_that_postgres_does_not_understand():
+    with pytest.raises(ParameterError, match="%-codes") as raised:
+        open_report_store("postgresql://somebody:hunter2/2@127.0.0.1:port/reports?what")
+    assert "hunter2" not in str(raised.value)
+    assert raised.value.__suppress_context__
+
+
+def test_postgres_without_its_library(monkeypatch):
+    imported = builtins.__import__
+
+    def without_psycopg(name, *rest):
+        if name.split(".")[0] == "psycopg":
+            raise ImportError(name)
+        return imported(name, *rest)
+
+    monkeypatch.delitem(sys.modules, "shuffledp.collect.store.postgres", raising=False)
+    monkeypatch.setattr(builtins, "__import__", without_psycopg)
+    with pytest.raises(MissingExtraError, match=r"shuffledp\[postgres\]"):
+        open_report_store("postgresql://127.0.0.1:1/reports")
+
+
+def on_postgres(test):
+    for mark in ON_POSTGRES:
+        test = mark(test)
+    return test
+
+
+def end_connections(url):
+    """As when the server is stopped and started again."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@on_postgres
+def test_connections_that_were_lost_are_made_again(postgres_url):
+    with open_report_store(postgres_url) as store:
+        store.prepare(TASK)
+        end_connections(postgres_url)
+        new = arrivals(TASK, 2)
+        assert store.add(new) == [Outcome.STORED] * 2
+
+        def lose():
+            with store._database.changing() as transaction:
+                transaction.insert("refusals", ("task", "reason", "times"), [(1, "malformed", 1)])
+                end_connections(postgres_url)
+                transaction.rows("SELECT 1")
+
+        with pytest.raises(DataError, match="has ended the connection"):
+            lose()
+        assert store.standing(TASK.id).refused == {}
+        assert store.add(new) == [Outcome.KNOWN] * 2
+
+
+@on_postgres
+def test_commits_wait_for_the_disk_whatever_the_database_says(postgres_url):
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("ALTER DATABASE tests SET synchronous_commit = off")
+    try:
+        with open_report_store(postgres_url) as store, store._database.changing() as transaction:
+            assert transaction.rows("SHOW synchronous_commit") == [("on",)]
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("ALTER DATABASE tests RESET synchronous_commit")
+
+
+@on_postgres
+def test_the_room_of_what_was_deleted_is_given_back(postgres_url):
+    with open_report_store(postgres_url) as store:
+        store.prepare(TASK)
+        store.add(arrivals(TASK, 4, number=100))
+        batch = store.close_batch(TASK.id, 4)
+        store.keep_mixed(TASK.id, batch, 12, [b"m" * 100_000], {})
+        store.acknowledge(batch)
+        with store._database.reading() as transaction:
+            sizes = transaction.rows("SELECT pg_relation_size('onions'), pg_relation_size('pieces')")
+    assert sizes == [(0, 0)]
+
+
+@on_postgres
+def test_what_postgres_refuses_is_told_without_what_it_was(postgres_url):
+    with open_report_store(postgres_url) as store:
+        with pytest.raises(DataError, match="SQLSTATE 22012") as raised, store._database.changing() as transaction:
+            transaction.rows("SELECT 1 / (? - 1)", 1)
+        assert raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("mode", [0o666, 0o640, 0o602])
+def test_a_store_that_others_may_read_or_write_is_refused(tmp_path, ending, mode):
+    open_report_store(tmp_path / "store.db").close()
+    file = tmp_path / f"store.db{ending}"
+    file.touch()
+    file.chmod(mode)
+    with pytest.raises(DataError, match=re.escape(f"chmod 600 {file}")):
+        open_report_store(tmp_path / "store.db")
+    file.chmod(0o600)
+    open_report_store(tmp_path / "store.db").close()

@@ -1,0 +1,108 @@
+"""What another process does in the middle of a verb, at the very moment where it matters; only PostgreSQL lets it."""
+
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import pytest
+
+from shuffledp.collect.store import Outcome, open_report_store, postgres
+from shuffledp.collect.store import batches as batching
+from tests.collect.databases import ON_POSTGRES
+from tests.collect.store.made_up import arrival, arrivals, every_row, task_of
+
+pytestmark = list(ON_POSTGRES)
+TASK = task_of(4)
+
+
+@pytest.fixture
+def two(postgres_url):
+    with open_report_store(postgres_url) as one, open_report_store(postgres_url) as other:
+        one.prepare(TASK)
+        yield one, other
+
+
+def meanwhile(monkeypatch, kind, verb, *, after, act):
+    """Acts once, when the `after`-th call of a verb has returned."""
+    original, calls = getattr(kind, verb), 0
+
+    def interrupted(*rest, **named):
+        nonlocal calls
+        result = original(*rest, **named)
+        calls += 1
+        if calls == after:
+            act()
+        return result
+
+    monkeypatch.setattr(kind, verb, interrupted)
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_report_that_is_sent_again_while_it_is_taken_in_elsewhere(two, monkeypatch, after):
+    """It is known, even though its token is spent by then."""
+    one, other = two
+    one.add_admissions(TASK.id, [b"t" * 32])
+    report = arrival(TASK, admission_hash=b"t" * 32)
+    told = []
+    act = lambda: told.extend(other.add([report]))  # noqa: E731
+    meanwhile(monkeypatch, postgres._PostgresTransaction, "rows_among", after=after, act=act)
+    assert one.add([report]) == [Outcome.KNOWN]
+    assert told == [Outcome.STORED]
+    assert one.waiting(TASK.id) == len(every_row(one)["onions"]) == 1
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_token_that_is_used_twice_at_the_same_moment(two, monkeypatch, after):
+    one, other = two
+    one.add_admissions(TASK.id, [b"t" * 32])
+    first, second = (arrival(TASK, admission_hash=b"t" * 32) for _ in range(2))
+    act = lambda: other.add([second])  # noqa: E731
+    meanwhile(monkeypatch, postgres._PostgresTransaction, "rows_among", after=after, act=act)
+    assert one.add([first]) == [Outcome.NOT_ADMITTED]
+    assert [row[1] for row in every_row(one)["onions"]] == [second.onions]
+    assert len(every_row(one)["seen"]) == 1
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_reports_that_come_while_a_batch_is_closed_wait_for_the_next(two, monkeypatch, after):
+    """Their random places may be before those of the batch: half of them are, so 40 all behind would be a miracle."""
+    one, other = two
+    one.add(arrivals(TASK, 4))
+    act = lambda: other.add(arrivals(TASK, 40))  # noqa: E731
+    meanwhile(monkeypatch, postgres._PostgresTransaction, "run", after=after, act=act)
+    batch = one.close_batch(TASK.id, 4)
+    assert len(b"".join(one.onions(batch))) == 4 * 3 * 48
+    assert one.waiting(TASK.id) == len(every_row(one)["waiting"]) == 40
+
+
+def test_a_report_that_comes_while_the_task_expires_is_refused_or_counted(two, monkeypatch):
+    """Who has begun to take one in is waited for; nothing is left behind that nobody deletes."""
+    one, other = two
+    one.add(arrivals(TASK, 2))
+    with ThreadPoolExecutor(1) as pool:
+        expired = []
+
+        def act():
+            expired.append(pool.submit(other.expire, TASK.id))
+            wait(expired, timeout=0.3)  # it would be done by then if it did not wait
+
+        meanwhile(monkeypatch, postgres._PostgresTransaction, "rows_among", after=1, act=act)
+        assert one.add(arrivals(TASK, 1)) == [Outcome.STORED]
+        assert expired[0].result() == 1
+    rows = every_row(one)
+    assert rows["onions"] == rows["waiting"] == rows["members"] == []
+    assert one.add(arrivals(TASK, 1)) == [Outcome.CLOSED]
+
+
+def test_of_two_that_close_at_the_same_moment_one_waits(two, monkeypatch):
+    one, other = two
+    one.add(arrivals(TASK, 7))
+    with ThreadPoolExecutor(1) as pool:
+        others = []
+
+        def act():
+            others.append(pool.submit(other.close_batch, TASK.id, 4))
+            wait(others, timeout=0.5)  # it would have chosen its reports by then if it did not wait
+
+        meanwhile(monkeypatch, batching, "count", after=1, act=act)
+        assert one.close_batch(TASK.id, 4) is not None
+        assert others[0].result() is None
+    assert one.waiting(TASK.id) == len(every_row(one)["waiting"]) == 3

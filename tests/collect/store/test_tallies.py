@@ -1,0 +1,113 @@
+"""The store of an analyzer: twice is once, for tallies and for releases."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shuffledp.collect.store import KeptTally, TallyStanding, open_tally_store
+from shuffledp.errors import DataError, ParameterError
+from tests.collect.releases import releases_of
+from tests.collect.store.made_up import task_of
+
+TASK = task_of(4)
+A, B, C = b"a" * 16, b"b" * 16, b"c" * 16
+
+
+@pytest.fixture
+def counted(tallies):
+    """Two batches that can be released, and one with a problem."""
+    tallies.prepare(TASK)
+    tallies.keep_tally(TASK.id, A, b"tally of a", 4, {"repeated": 1})
+    tallies.keep_tally(TASK.id, B, b"tally of b", 4, {"repeated": 2, "malformed": 1})
+    tallies.keep_tally(TASK.id, C, b"tally of c", 4, {}, "too few messages")
+    return tallies
+
+
+def test_a_tally_is_kept_once(tallies):
+    tallies.prepare(TASK)
+    tallies.prepare(TASK)
+    assert not tallies.has_batch(A)
+    assert tallies.keep_tally(TASK.id, A, b"tally", 4, {"repeated": 1}, None) is True
+    assert tallies.keep_tally(TASK.id, A, b"other", 5, {"repeated": 9}, "problem") is False
+    assert tallies.has_batch(A)
+    kept = KeptTally(batch_id=A, tally=b"tally", people=4, refused={"repeated": 1}, problem=None, released=False)
+    assert tallies.tallies(TASK.id) == [kept]
+
+
+def test_threads_keep_a_tally_once(tallies):
+    tallies.prepare(TASK)
+    with ThreadPoolExecutor(8) as pool:
+        kept = list(pool.map(lambda at: tallies.keep_tally(TASK.id, A, bytes([at]), 4, {}), range(8)))
+    assert sum(kept) == 1
+    assert [tally.tally for tally in tallies.tallies(TASK.id)] == [bytes([kept.index(True)])]
+
+
+def test_a_batch_is_of_one_task(tallies):
+    other = task_of(4, "another")
+    tallies.prepare(TASK)
+    tallies.prepare(other)
+    tallies.keep_tally(TASK.id, A, b"tally", 4, {})
+    assert tallies.tallies(other.id) == []
+    with pytest.raises(DataError, match="1 of 1 batches cannot be released"):
+        tallies.keep_release(other.id, release=b"{}", batches=[A])
+
+
+def test_a_release_marks_its_batches(counted):
+    assert counted.keep_release(TASK.id, release=b'{"of": "a"}', batches=[A]) == 1
+    assert [(tally.batch_id, tally.released) for tally in counted.tallies(TASK.id)] == [
+        (A, True),
+        (B, False),
+        (C, False),
+    ]
+    assert counted.keep_release(TASK.id, release=b'{"of": "both"}', batches=[B, A]) == 2
+    assert [tally.released for tally in counted.tallies(TASK.id)] == [True, True, False]
+    releases = releases_of(counted, TASK.id)
+    assert [(release.number, release.release) for release in releases] == [(1, b'{"of": "a"}'), (2, b'{"of": "both"}')]
+    assert all(timedelta(0) <= datetime.now(UTC) - release.made < timedelta(hours=1) for release in releases)
+
+
+def test_a_release_of_the_same_batches_is_the_same(counted):
+    assert counted.keep_release(TASK.id, release=b"first", batches=[A, B]) == 1
+    assert counted.keep_release(TASK.id, release=b"second", batches=[B, A]) == 1
+    assert [release.release for release in releases_of(counted, TASK.id)] == [b"first"]
+
+
+def test_threads_release_once(counted):
+    with ThreadPoolExecutor(8) as pool:
+        numbers = pool.map(lambda at: counted.keep_release(TASK.id, release=bytes([at]), batches=[A, B]), range(8))
+        assert set(numbers) == {1}
+    assert len(releases_of(counted, TASK.id)) == 1
+
+
+@pytest.mark.parametrize("batches", [[], [C], [A, C], [A, b"unknown"]])
+def test_what_must_not_be_released(counted, batches):
+    with pytest.raises(DataError, match="cannot be released"):
+        counted.keep_release(TASK.id, release=b"{}", batches=batches)
+    assert releases_of(counted, TASK.id) == []
+    assert not any(tally.released for tally in counted.tallies(TASK.id))
+
+
+def test_counters(counted):
+    counted.keep_release(TASK.id, release=b"{}", batches=[A])
+    assert counted.standing(TASK.id) == TallyStanding(
+        batches=3, problems=1, people=8, releases=1, refused={"repeated": 3, "malformed": 1}
+    )
+
+
+def test_a_task_comes_first(tallies):
+    with pytest.raises(ParameterError, match="prepare"):
+        tallies.keep_tally(TASK.id, A, b"tally", 4, {})
+    tallies.prepare(TASK)
+    with pytest.raises(DataError, match="users=5 does not fit"):
+        tallies.prepare(task_of(5))
+
+
+def test_a_store_that_is_opened_again_knows_all(address):
+    with open_tally_store(address) as store:
+        store.prepare(TASK)
+        store.keep_tally(TASK.id, A, b"tally", 4, {})
+        store.keep_release(TASK.id, release=b"{}", batches=[A])
+    with open_tally_store(address) as store:
+        assert store.has_batch(A)
+        assert [release.number for release in releases_of(store, TASK.id)] == [1]

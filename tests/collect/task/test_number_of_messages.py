@@ -1,0 +1,178 @@
+"""How many messages a report holds says nothing about the answer: the first shuffler counts them.
+
+Padded reports all hold the same number. What counts in them, and what reports of Poisson dummies hold, has one law for
+every answer; why that law alone would not be enough is in test_numbers_and_counts.py.
+
+Statistical assertions fail on a correct randomizer with a probability of at most 1e-6 each, under fixed seeds.
+"""
+
+from fractions import Fraction
+
+import msgspec
+import numpy as np
+import pytest
+
+from shuffledp import DummyHistogram, Histogram
+from shuffledp.collect.client.client import messages_of
+from shuffledp.collect.task.parameters import CODECS
+from shuffledp.errors import ShuffledpError
+from shuffledp.noise import Binomial
+from tests.collect.task.test_most_messages import number_law
+from tests.collect.tasks import small_task
+from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, assert_not_law, same_law_p_value
+
+ANSWERS = ["dark", "light", "system", "something else", None]
+CALLS = 300
+
+every = pytest.mark.parametrize("name", CODECS)
+
+
+def noisy_task(name):
+    """So few people that each sends several messages."""
+    return small_task(protocol=name, users=140, delta=1e-3, epsilon=0.6).task
+
+
+def sent_by(task, answer, seed, calls=CALLS):
+    rng = np.random.default_rng(seed)
+    return [messages_of(task, answer, rng=rng) for _ in range(calls)]
+
+
+def numbers(task, answer, seed, calls=CALLS):
+    """Of the messages that count."""
+    return np.array([sum(message < task.alphabet for message in sent) for sent in sent_by(task, answer, seed, calls)])
+
+
+def test_which_protocols_are_padded():
+    assert {name for name in CODECS if not noisy_task(name).padded} == {"dummy-poisson"}
+
+
+@every
+def test_the_first_shuffler_sees_the_same_number_or_the_same_law(name):
+    task = noisy_task(name)
+    for seed, answer in enumerate(ANSWERS):
+        seen = np.array([len(sent) for sent in sent_by(task, answer, seed, calls=50 if task.padded else CALLS)])
+        if task.padded:
+            assert set(seen) == {task.most_messages}
+        else:
+            assert_law(seen, 0, number_law(task.protocol))
+            assert len(set(seen)) > 1
+
+
+@every
+def test_with_the_same_coins_every_answer_sends_the_same_number(name):
+    """So the laws are equal, whatever they are: the coins that decide the number do not see the answer."""
+    task = noisy_task(name)
+    drawn = np.array(
+        [
+            [task.protocol.randomize(task.bin_of(answer), rng=np.random.default_rng(seed)).size for answer in ANSWERS]
+            for seed in range(100)
+        ]
+    )
+    assert (drawn == drawn[:, :1]).all()
+    assert len(set(drawn[:, 0])) > 1
+
+
+@every
+def test_the_number_has_its_law_for_every_answer(name):
+    task = noisy_task(name)
+    law = number_law(task.protocol)
+    for seed, answer in enumerate(("dark", None)):  # with the same coins all others send as many
+        assert_law(numbers(task, answer, seed), 0, law)
+
+
+@every
+def test_a_client_that_leaves_out_an_empty_answer_is_noticed(name):
+    """The negative control: no message of one's own for (none)."""
+    task = noisy_task(name)
+    fewer = numbers(task, None, 1) - 1
+    assert_not_law(fewer, 0, number_law(task.protocol))
+    assert same_law_p_value(numbers(task, "dark", 2), fewer) <= FALSE_FAILURE_RATE
+
+
+@pytest.mark.parametrize("name", ["hist", "hist-unbiased"])
+def test_the_number_has_exactly_one_law(name):
+    protocol = noisy_task(name).protocol
+    laws = []
+    for value in range(protocol.bins):
+        law = {}
+        for sent, chance in protocol.randomizer_law(value).items():
+            law[len(sent)] = law.get(len(sent), Fraction(0)) + chance
+        laws.append(law)
+    assert all(law == laws[0] for law in laws)
+    assert sum(laws[0].values()) == 1
+
+
+@every
+def test_what_is_sent_is_a_message_of_the_protocol(name):
+    task = noisy_task(name)
+    rng = np.random.default_rng(5)
+    for answer in ANSWERS:
+        for _ in range(20):
+            sent = messages_of(task, answer, rng=rng)
+            assert all(type(message) is int and 0 <= message < task.symbols for message in sent)
+            counted = [message for message in sent if not (task.padded and message == task.nothing)]
+            assert all(message < task.alphabet for message in counted)
+            assert task.protocol.kinds * task.bin_of(answer) in counted
+            assert task.protocol.tally(np.array(counted)).total == len(counted)
+
+
+@pytest.mark.slow
+def test_who_draws_too_many_draws_again():
+    """What counts then has the law given that it is at most the limit, and not the law that is cut off at the limit."""
+    task = msgspec.structs.replace(noisy_task("hist"), most_messages=4)
+    law = number_law(task.protocol)
+    assert law[5:].sum() > 0.05
+    assert {len(sent) for sent in sent_by(task, "dark", 3)} == {4}
+    drawn = numbers(task, "dark", 3, calls=800)
+    assert drawn.max() <= 4
+    assert_law(drawn, 0, law[:5])
+    cut = np.concatenate([law[:4], [law[4:].sum()]])
+    assert_not_law(drawn, 0, cut)
+
+
+def test_a_limit_that_everybody_exceeds_is_an_error_and_no_loop():
+    task = msgspec.structs.replace(noisy_task("hist"), most_messages=1)
+    always = Histogram(users=140, bins=5, missing_probability=2.0**-53)
+    task.__dict__["protocol"] = always
+    with pytest.raises(ShuffledpError, match="the task was not checked"):
+        messages_of(task, "dark", rng=np.random.default_rng(1))
+
+
+def first_messages(order, calls):
+    task = msgspec.structs.replace(noisy_task("hist"))  # a copy: the other is shared
+    task.__dict__["protocol"] = Histogram(users=140, bins=5, missing_probability=2.0**-53)  # 0 1 2 3 4 and one's own
+    rng = np.random.default_rng(8)
+    return np.array([order(task, rng)[0] for _ in range(calls)])
+
+
+def test_messages_are_in_random_order():
+    """One's own value may be anywhere: of six messages two are light."""
+    law = np.array([1, 2, 1, 1, 1]) / 6
+    assert_law(first_messages(lambda task, rng: messages_of(task, "light", rng=rng), 1200), 0, law)
+    made = first_messages(lambda task, rng: task.protocol.randomize(1, rng=rng), 1200)
+    assert_not_law(made, 0, law)
+
+
+def own_places(order):
+    """Where one's own message is, of one and eight that count for nothing."""
+    task = msgspec.structs.replace(noisy_task("dummy"), most_messages=9)
+    seldom = Binomial(trials=140, probability=2.0**-53)
+    task.__dict__["protocol"] = DummyHistogram(users=140, bins=5, noise=seldom)
+    rng = np.random.default_rng(9)
+    return np.array([order(messages_of(task, "dark", rng=rng)).index(0) for _ in range(1200)])
+
+
+def test_padding_is_mixed_in():
+    """Were it last, the place of a message would tell whether it counts; the control sorts what is sent."""
+    uniform = np.full(9, 1 / 9)
+    assert_law(own_places(list), 0, uniform)
+    assert_not_law(own_places(sorted), 0, uniform)
+
+
+def test_without_a_generator_messages_come_from_the_operating_system(monkeypatch):
+    task, asked = noisy_task("sparse"), []
+    from shuffledp import randomness
+
+    monkeypatch.setattr(randomness, "secure_rng", lambda: asked.append(1) or np.random.default_rng(1))
+    messages_of(task, "dark")
+    assert asked

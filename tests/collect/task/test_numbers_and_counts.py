@@ -1,0 +1,157 @@
+"""What the first shuffler knows: how many messages everybody sent, and the counts that are published in the end.
+
+An exact oracle for two or three people and two values, with fractions and without the package's own accounting. It
+lists all that people can draw, given that nobody draws more than they may, and compares two inputs in which the first
+person holds another value: by the counts alone, which is what the promise is computed for, and by the counts together
+with everybody's number of messages. For Poisson dummies that come one at a time both are the same; for coins, and for
+dummies of several sizes, the numbers tell more, which is why such reports are padded (collect/task/parameters.py).
+"""
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+from math import factorial
+
+import pytest
+
+from shuffledp import Histogram
+
+MOST = 4
+"""So many messages that several dummies of each value fit."""
+
+TILTS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(2), Fraction(4)]
+"""e^epsilon."""
+
+INPUTS = [((0, 0), (1, 0)), ((1, 1), (0, 1)), ((0, 0, 1), (1, 0, 1)), ((0, 1, 1), (1, 1, 1))]
+"""What everybody holds, in two neighbouring worlds."""
+
+neighbours = pytest.mark.parametrize("inputs", INPUTS, ids=str)
+
+
+def poisson(rate):
+    """r^k / k!: that the weights add up to e^r cancels."""
+    return [rate**k / factorial(k) for k in range(MOST)]
+
+
+def of_two_sizes(rate, two):
+    """Poisson many clusters, each of two dummies with probability `two` and otherwise of one."""
+    ones, twos = poisson(rate * (1 - two)), poisson(rate * two)
+    weights = [Fraction(0)] * MOST
+    for (i, one), (j, other) in product(enumerate(ones), enumerate(twos)):
+        if i + 2 * j < MOST:
+            weights[i + 2 * j] += one * other
+    return weights
+
+
+def coin(chance):
+    """One dummy or none."""
+    return [1 - chance, chance]
+
+
+def sent_by(value, dummies):
+    """How many messages of each value a person sends: they draw again where these are too many."""
+    law = {}
+    for (i, here), (j, there) in product(enumerate(dummies), repeat=2):
+        if 1 + i + j <= MOST:
+            law[i + (value == 0), j + (value == 1)] = here * there
+    total = sum(law.values())
+    return {sent: weight / total for sent, weight in law.items()}
+
+
+def seen(held, dummies):
+    """The joint law of everybody's number of messages and the counts."""
+    law = {((), (0, 0)): Fraction(1)}
+    for value in held:
+        longer = defaultdict(Fraction)
+        for (numbers, counts), before in law.items():
+            for (zeros, ones), chance in sent_by(value, dummies).items():
+                outcome = (*numbers, zeros + ones), (counts[0] + zeros, counts[1] + ones)
+                longer[outcome] += before * chance
+        law = dict(longer)
+    assert sum(law.values()) == 1
+    return law
+
+
+def counts_of(law):
+    """What is published."""
+    alone = defaultdict(Fraction)
+    for (_, counts), chance in law.items():
+        alone[counts] += chance
+    return dict(alone)
+
+
+def padded(law):
+    """What the first shuffler sees where all reports are filled up."""
+    filled = defaultdict(Fraction)
+    for (numbers, counts), chance in law.items():
+        filled[(MOST,) * len(numbers), counts] += chance
+    return dict(filled)
+
+
+def delta(law, other, tilt):
+    """The hockey-stick divergence: the largest P(S) - tilt Q(S)."""
+    return sum(max(chance - tilt * other.get(outcome, Fraction(0)), Fraction(0)) for outcome, chance in law.items())
+
+
+def deltas(laws):
+    """In both directions, at each tilt."""
+    one, other = laws
+    return [(delta(one, other, tilt), delta(other, one, tilt)) for tilt in TILTS]
+
+
+def both(laws):
+    """With everybody's numbers, and by the counts alone."""
+    laws = list(laws)
+    return deltas(laws), deltas([counts_of(law) for law in laws])
+
+
+@neighbours
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(2)], ids=str)
+def test_numbers_of_poisson_dummies_tell_nothing_beside_the_counts(inputs, rate):
+    with_numbers, alone = both(seen(held, poisson(rate)) for held in inputs)
+    assert with_numbers == alone
+    assert all(0 < there < 1 for pair in alone[:2] for there in pair)
+
+
+@pytest.mark.parametrize("people", [2, 3])
+def test_given_the_counts_the_numbers_have_the_same_law_whatever_anybody_holds(people):
+    """The reason: P_x(numbers, counts) = P_x(counts) P(numbers | sum of the counts)."""
+    given = {}
+    for held in product((0, 1), repeat=people):
+        law = seen(held, poisson(Fraction(3, 4)))
+        alone = counts_of(law)
+        for (numbers, counts), chance in law.items():
+            known = given.setdefault(numbers, chance / alone[counts])
+            assert known == chance / alone[counts]  # for all inputs, and all counts of this sum
+    assert len(given) == MOST**people
+
+
+OTHERS = {
+    "a coin for each value": coin(Fraction(1, 3)),
+    "a coin that is seldom": coin(Fraction(1, 50)),
+    "one or two at a time": of_two_sizes(Fraction(1), Fraction(1, 2)),
+}
+
+
+@neighbours
+@pytest.mark.parametrize("name", OTHERS)
+def test_numbers_of_other_dummies_tell_more_than_the_counts(inputs, name):
+    """The negative control."""
+    with_numbers, alone = both(seen(held, OTHERS[name]) for held in inputs)
+    pairs = [pair for tilt in zip(with_numbers, alone, strict=True) for pair in zip(*tilt, strict=True)]
+    assert all(more >= counts for more, counts in pairs)
+    assert any(more > counts for more, counts in pairs)
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_the_coins_are_those_of_the_protocol(value):
+    protocol = Histogram(users=2, bins=2, missing_probability=0.25)
+    law = {(sent.count(0), sent.count(1)): chance for sent, chance in protocol.randomizer_law(value).items()}
+    assert law == sent_by(value, coin(Fraction(3, 4)))
+
+
+@neighbours
+@pytest.mark.parametrize("name", OTHERS)
+def test_padded_reports_tell_nothing_beside_the_counts(inputs, name):
+    laws = [seen(held, OTHERS[name]) for held in inputs]
+    assert deltas([padded(law) for law in laws]) == deltas([counts_of(law) for law in laws])

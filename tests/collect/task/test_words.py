@@ -1,0 +1,28 @@
+"""What people are told about a task besides its promise."""
+
+from shuffledp.collect.web.survey import ask_page
+from shuffledp.explain.task import about, in_words, warnings_of
+from tests.collect.tasks import small_task
+
+APART = ("https://one.example", "https://two.example:8443/x", "https://three.example")
+TOGETHER = ("https://one.example", "https://ONE.example:8443/x", "http://one.example")
+
+
+def test_servers_in_one_hand_are_warned_of():
+    """Ports and paths do not make two hosts of one."""
+    apart, together = (small_task(shufflers=2, addresses=each).task for each in (APART, TOGETHER))
+    assert warnings_of(apart) == []
+    assert "Warning" not in in_words(apart)
+    assert "Beware" not in ask_page(apart)
+    (warning,) = warnings_of(together)
+    assert "one host, one.example: whoever runs it has all keys" in warning
+    assert warning in in_words(together)["Warning"]
+    assert about(together)["warnings"] == [warning]
+    assert "Beware: all servers of this task are at one host" in ask_page(together)
+
+
+def test_one_shuffler_elsewhere_is_enough():
+    same = small_task(shufflers=2, addresses=(APART[0], TOGETHER[0], TOGETHER[1])).task
+    other = small_task(shufflers=2, addresses=(TOGETHER[0], APART[1], TOGETHER[1])).task
+    assert len(warnings_of(same)) == 1
+    assert warnings_of(other) == []

@@ -1,0 +1,64 @@
+"""A small task with its keys, for tests of all parts of a collection."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+
+from shuffledp.collect.crypto.batch import Layer
+from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.task import AnswerList, Place, Task
+from shuffledp.collect.task.new_task import new_task
+
+OPENS, CLOSES = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+THEMES = ("dark", "light", "system")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A task, and the private keys of its shufflers and its analyzer, in order."""
+
+    task: Task
+    keys: tuple[KeyPair, ...]
+
+    def layer(self, position):
+        """What the hop at this position opens."""
+        private = self.keys[position].private_bytes
+        return Layer(self.task.id, position, self.task.onion_length(position), private)
+
+
+@cache
+def small_task(
+    *,
+    users=200,
+    shufflers=1,
+    answers=THEMES,
+    protocol="dummy-poisson",
+    epsilon=1.0,
+    delta=1e-6,
+    addresses=None,
+    opens=OPENS,
+    closes=CLOSES,
+    honest_users=None,
+    admission="anybody",
+    time_precision=3600,
+):
+    """A task that is open for long; `addresses` are those of the shufflers and of the analyzer (a tuple)."""
+    keys = tuple(KeyPair.generate() for _ in range(shufflers + 1))
+    addresses = addresses or tuple(f"http://127.0.0.1:{9 + at}" for at in range(shufflers + 1))
+    places = [Place(address, key.public) for address, key in zip(addresses, keys, strict=True)]
+    task = new_task(
+        question="Which theme do you use?",
+        answers=AnswerList(list(answers)),
+        users=users,
+        honest_users=honest_users,
+        epsilon=epsilon,
+        delta=delta,
+        shufflers=places[:-1],
+        analyzer=places[-1],
+        opens=opens,
+        closes=closes,
+        protocol=protocol,
+        admission=admission,
+        time_precision=time_precision,
+    )
+    return Kept(task, keys)

@@ -1,0 +1,109 @@
+"""What is collected follows the law of `sample_tally`, through client, shuffler and analyzer.
+
+Every answer is held by the same number of people, so that each batch gives a draw for every answer. Each comparison
+fails on correct code with probability at most 1e-6; draws cannot be seeded and differ from run to run.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from shuffledp.collect.analyzer.worker import Counting, check_noise
+from shuffledp.collect.client.client import new_report
+from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.store import ReportStore
+from shuffledp.collect.store import batches as batching
+from tests.collect.chain import NEXT_HOP, pulled, ready, shufflers
+from tests.collect.tasks import small_task
+from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
+
+ANSWERS, EACH, BATCHES = 48, 2, 5
+USERS = EACH * (ANSWERS + 2)
+
+
+def task_with(protocol):
+    return small_task(
+        users=USERS,
+        answers=tuple(f"theme {at}" for at in range(ANSWERS)),
+        epsilon=3.0,
+        delta=1e-3,
+        protocol=protocol,
+    )
+
+
+def answers():
+    """Two people with each answer, two with one that is not listed, and two with none."""
+    return [*(f"theme {at}" for at in range(ANSWERS)), "zebra", None] * EACH
+
+
+def collected(kept, folder, *, batches=BATCHES, per_batch=1):
+    """The tallies of batches: everybody reports over the network, and each batch is counted as the analyzer does."""
+    task, tallies = kept.task, []
+    counting = Counting(task, kept.keys[-1], processes=1)
+    with shufflers(kept, folder) as clients, ThreadPoolExecutor(8) as people:
+
+        def report(answer):
+            sealed = new_report(task, answer)
+            return clients[0].post(f"/v1/tasks/{task.name}/reports", content=sealed).status_code
+
+        for _ in range(batches):
+            assert set(people.map(report, answers())) == {201}
+            for batch in ready(clients[-1], task, per_batch):
+                tallies.append(counting.count([pulled(clients[-1], task, batch)]).tally)
+                at = f"/v1/tasks/{task.name}/batches/{batch}"
+                assert clients[-1].delete(at, headers=NEXT_HOP).status_code == 204
+    return tallies
+
+
+def counts_of(task, tallies):
+    """Counts of every answer in every tally, by kind of message."""
+    dense = [tally.dense(bins=task.protocol.bins).counts.reshape(task.protocol.bins, -1) for tally in tallies]
+    return np.concatenate(dense)
+
+
+def p_values(task, tallies):
+    """For each kind of message, beside draws of the law."""
+    rng = np.random.default_rng(3)
+    held = np.full(task.protocol.bins, EACH)
+    drawn = counts_of(task, [task.protocol.sample_tally(held, rng=rng) for _ in range(400)])
+    found = counts_of(task, tallies)
+    return [same_law_p_value(found[:, kind], drawn[:, kind]) for kind in range(found.shape[1])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["dummy", "dummy-poisson", "sparse"])
+def test_what_is_collected_follows_the_law(protocol, tmp_path):
+    kept, batches = task_with(protocol), 2 if protocol == "sparse" else BATCHES  # padded to many messages: fewer
+    tallies = collected(kept, tmp_path, batches=batches)
+    assert len(tallies) == batches
+    for tally in tallies:
+        check_noise(kept.task, tally)
+    assert min(p_values(kept.task, tallies)) > FALSE_FAILURE_RATE
+
+
+@pytest.mark.slow
+def test_a_shuffler_that_hands_on_incomplete_batches_is_noticed(tmp_path, monkeypatch):
+    """Halves of batches: the counts have another law, and the analyzer sees that noise is missing."""
+    kept = task_with("dummy-poisson")
+    whole_close, whole_waiting = batching.close, batching.waiting
+    monkeypatch.setattr(batching, "waiting", lambda transaction, task: 2 * whole_waiting(transaction, task))
+    monkeypatch.setattr(
+        batching, "close", lambda transaction, task, users, **more: whole_close(transaction, task, users // 2, **more)
+    )
+    monkeypatch.setattr(ReportStore, "_check_users", staticmethod(lambda *_: None))
+    tallies = collected(kept, tmp_path, per_batch=2)
+    assert len(tallies) == 2 * BATCHES
+    assert min(p_values(kept.task, tallies)) < FALSE_FAILURE_RATE
+    for tally in tallies:
+        with pytest.raises(Refused) as refused:
+            check_noise(kept.task, tally)
+        assert refused.value.reason is Reason.TOO_FEW_MESSAGES
+
+
+@pytest.mark.slow
+def test_people_without_noise_are_noticed(tmp_path, monkeypatch):
+    """The negative control of the law: clients that send their answers alone."""
+    kept = task_with("dummy-poisson")
+    monkeypatch.setattr("shuffledp.collect.client.client.messages_of", lambda task, answer: [task.bin_of(answer)])
+    assert min(p_values(kept.task, collected(kept, tmp_path, batches=3))) < FALSE_FAILURE_RATE

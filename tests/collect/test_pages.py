@@ -1,0 +1,246 @@
+"""What the pages on collections say is what the code does: figures, reasons, options, the files of deploy/."""
+
+import configparser
+import math
+import re
+import shlex
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer.main
+import yaml
+
+from shuffledp.cli.app import app
+from shuffledp.collect.analyzer import app as analyzer_counters
+from shuffledp.collect.analyzer.app import make_app as analyzer_app
+from shuffledp.collect.analyzer.settings import Settings as AnalyzerSettings
+from shuffledp.collect.reasons import Reason
+from shuffledp.collect.server.auth import Accepted
+from shuffledp.collect.shuffler import app as shuffler_counters
+from shuffledp.collect.shuffler.app import make_app as shuffler_app
+from shuffledp.collect.shuffler.settings import LOOKS_EVERY
+from shuffledp.collect.shuffler.settings import Served as ShufflerServed
+from shuffledp.collect.shuffler.settings import Settings as ShufflerSettings
+from shuffledp.collect.store import Standing, TallyStanding
+from shuffledp.formatting import share_at_most
+from tests.collect.tasks import small_task
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SIX = ("dark", "light", "system", "high contrast", "solarized", "sepia")
+
+
+def table(page, name):
+    """The rows of a marked table, as lists of cells."""
+    (found,) = re.findall(rf"^<!-- {name} -->\n(.*?)^<!-- /{name} -->", page.read_text(), flags=re.M | re.S)
+    return [[cell.strip() for cell in row.strip("|\n").split("|")] for row in found.strip().splitlines()[2:]]
+
+
+def test_how_far_dishonest_people_weaken_the_promise_is_computed():
+    protocol = small_task(users=10_000, protocol=None, answers=SIX).task.protocol
+    rows = table(ROOT / "docs" / "explanation" / "collection.md", "honest")
+    assert len(rows) >= 5
+    for honest, said in rows:
+        fewer = replace(protocol, honest_users=int(honest.replace(",", "")), guarantee=None)
+        epsilon = fewer.privacy.epsilon(1e-6)
+        assert said == (share_at_most(epsilon, digits=3) if math.isfinite(epsilon) else "none")
+
+
+def test_what_honest_people_cost_and_forged_reports_move_is_computed():
+    text = (ROOT / "docs" / "explanation" / "collection.md").read_text()
+    every, nine = (
+        small_task(users=10_000, protocol=None, answers=SIX, honest_users=honest).task for honest in (None, 9_000)
+    )
+    errors = [math.ceil(task.protocol.error(0.05).simultaneous) for task in (every, nine)]
+    assert f"the largest error grows from {errors[0]} to {errors[1]} people" in text
+    assert f"With at most {every.most_messages} messages per report" in text
+    assert f"100 forged reports move a count by up to {100 * every.most_messages} people" in text
+
+
+def test_the_table_of_reasons_is_that_of_the_code():
+    said = table(ROOT / "docs" / "reference" / "endpoints.md", "reasons")
+    assert said == [[f"`{reason}`", str(int(reason.status)), str(reason.again), reason.meaning] for reason in Reason]
+
+
+@cache
+def all_commands():
+    return typer.main.get_command(app)
+
+
+def command_of(words):
+    """The command that some words call, and what follows its name."""
+    command = all_commands()
+    while words and hasattr(command, "commands"):
+        name, *words = words
+        assert name in command.commands, f"there is no command {name}"
+        command = command.commands[name]
+    return command, words
+
+
+def check_options(words):
+    """Every option exists, and what must be given is there."""
+    command, rest = command_of(words)
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    given = {word.partition("=")[0] for word in rest if word.startswith("--")}
+    assert given <= known | {"--help"}, f"{command.name} does not know {given - known}"
+    needed = {parameter.opts[0] for parameter in command.params if parameter.required and parameter.opts[0][:1] == "-"}
+    assert needed <= given, f"{command.name} needs {needed - given}"
+
+
+def calls(text):
+    """The calls of shuffledp in lines of a shell, without their comments."""
+    joined = re.sub(r"\\\n\s*", " ", text)
+    return [
+        shlex.split(line, comments=True)[1:]
+        for line in joined.splitlines()
+        if re.match(r"(\$ )?shuffledp ", line) and "..." not in shlex.split(line, comments=True)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_call_on_a_page_has_options_that_exist(page):
+    for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", page.read_text(), flags=re.M | re.S):
+        for words in calls(block.replace("$ shuffledp", "shuffledp")):
+            check_options(words)
+
+
+@pytest.mark.parametrize(
+    "line", ["shuffledp run data.csv --colum x", "shuffledp rum data.csv", "shuffledp plan --users 5"]
+)
+def test_a_call_that_cannot_work_is_noticed(line):
+    (words,) = calls(line)
+    with pytest.raises(AssertionError):
+        check_options(words)
+
+
+def services():
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+
+
+def test_the_servers_of_the_compose_file_have_options_that_exist():
+    ours = {name: each for name, each in services().items() if each.get("command", [""])[0] == "shuffledp"}
+    assert set(ours) == {"shuffler", "analyzer"}
+    for each in ours.values():
+        check_options(each["command"][1:])
+
+
+def test_the_two_halves_of_the_compose_file_share_nothing():
+    """Neither a profile nor a volume nor a dependency: they belong to two organisations."""
+    halves = {"shuffler": set(), "analyzer": set()}
+    for name, each in services().items():
+        (half,) = each["profiles"]
+        halves[half].add(name)
+    kept = {
+        half: {
+            volume.split(":")[0]
+            for name in names
+            for volume in services()[name].get("volumes", [])
+            if not volume.startswith((".", "/"))
+        }
+        for half, names in halves.items()
+    }
+    assert all(halves.values())
+    assert not kept["shuffler"] & kept["analyzer"]
+    for half, names in halves.items():
+        for name in names:
+            assert set(services()[name].get("depends_on", [])) <= halves[half]
+
+
+def test_the_compose_file_names_files_that_are_there():
+    build = services()["shuffler"]["build"]
+    assert (DEPLOY / build["context"] / build["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+    assert (DEPLOY / "Dockerfile").exists()
+    assert (DEPLOY / "Caddyfile").exists()
+    for copied in re.findall(r"^COPY (.*) \S+$", (DEPLOY / "Dockerfile").read_text(), flags=re.M):
+        for name in copied.split():
+            assert (ROOT / name).exists(), name
+
+
+def test_the_balancer_neither_logs_nor_tells_who_sent():
+    lines = [line.strip() for line in (DEPLOY / "Caddyfile").read_text().splitlines()]
+    assert not [line for line in lines if re.match(r"(log|access_log)\b", line)]
+    assert {"header_up -X-Forwarded-For", "header_up -User-Agent"} <= set(lines)
+
+
+@pytest.mark.parametrize("unit", sorted(DEPLOY.glob("*.service")), ids=lambda unit: unit.name)
+def test_units_can_be_parsed_and_call_what_exists(unit):
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str
+    parser.read_string(re.sub(r"\\\n\s*", " ", unit.read_text()))
+    assert {"Unit", "Service", "Install"} <= set(parser.sections())
+    service = parser["Service"]
+    program, *words = shlex.split(service["ExecStart"])
+    assert Path(program).name == "shuffledp"
+    assert words[0] == unit.stem.removeprefix("shuffledp-")
+    check_options(words)
+    assert service["LimitCORE"] == "0"
+    assert service["UMask"] == "0077"
+
+
+def test_both_servers_have_a_unit():
+    assert {unit.name for unit in DEPLOY.glob("*.service")} == {
+        "shuffledp-shuffler.service",
+        "shuffledp-analyzer.service",
+    }
+
+
+def families_of_servers():
+    """What both servers tell Prometheus, as rows of the table."""
+    standing = Standing(
+        reports=0,
+        messages=0,
+        waiting=0,
+        batches=0,
+        closing=0,
+        ready=0,
+        acknowledged=0,
+        short_by=0,
+        refused={"closed": 1},
+    )
+    counted = TallyStanding(batches=0, problems=0, people=0, releases=0, refused={"repeated": 1})
+    of_shuffler = shuffler_counters.families({"task": standing}, {"task": []}, of_no_task=0)
+    of_analyzer = analyzer_counters.families({"task": counted}, {"task": []})
+    return [
+        [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", server, family.documentation]
+        for server, families in (("shuffler", of_shuffler), ("analyzer", of_analyzer))
+        for family in families
+    ]
+
+
+def test_the_table_of_metrics_is_that_of_the_code():
+    assert table(ROOT / "docs" / "reference" / "endpoints.md", "metrics") == families_of_servers()
+
+
+def test_how_late_counters_are_is_said():
+    page = " ".join((ROOT / "docs" / "reference" / "endpoints.md").read_text().split())
+    assert LOOKS_EVERY == 0.5
+    assert "counts what another of them has refused up to half a second later" in page
+
+
+def test_every_address_on_the_page_is_one_of_the_servers():
+    """And none is missing."""
+    page = (ROOT / "docs" / "reference" / "endpoints.md").read_text()
+    said = {
+        (method, path.replace("{id}", "{name}").replace("/{number}", "/{which}"))
+        for method, path in re.findall(r"`(GET|POST|DELETE) (/[^`]*)`", page)
+    }
+    assert said == set(routes_of_servers())
+
+
+def routes_of_servers():
+    kept = small_task(users=5, epsilon=8.0, delta=1e-2)
+    settings = ShufflerSettings(
+        served=[ShufflerServed(task=kept.task, position=0, key=kept.keys[0])], store=FakeStore(), next_hops=Accepted(())
+    )
+    for app_ in (shuffler_app(settings), analyzer_app(AnalyzerSettings(served=[], store=FakeStore()))):
+        for route in app_.routes:
+            yield from ((method, route.path) for method in route.methods - {"HEAD"})
+
+
+class FakeStore:
+    """Nothing is asked of it."""
+
+    add = None

@@ -1,0 +1,82 @@
+"""The tutorial of collections works as it is written, with fewer people, and prints what it shows."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.collect.chaos import free_port
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "collect.md"
+CURL = """#!{python}
+import sys, time, httpx
+for attempt in range(300):
+    try:
+        answer = httpx.get(sys.argv[-1], trust_env=False)
+        if answer.status_code not in (404, 503):
+            break
+    except httpx.HTTPError:
+        pass
+    time.sleep(0.2)
+print(answer.text)
+"""
+"""Asks like curl, but again until there is something: a reader waits too."""
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def normal(line):
+    """A line without what differs from run to run: figures, spaces, the lines of tables."""
+    return " ".join(re.sub(r"\d[\d,.]*(e-\d+)?", "0", line).replace("milliseconds", "millisecond").split())
+
+
+def programs(folder):
+    """Commands that the tutorial calls, under their names."""
+    for name, content in {
+        "shuffledp": f'#!/bin/sh\nexec {sys.executable} -m shuffledp "$@"\n',
+        "python": f'#!/bin/sh\nexec {sys.executable} "$@"\n',
+        "curl": CURL.format(python=sys.executable),
+    }.items():
+        (folder / name).write_text(content)
+        (folder / name).chmod(stat.S_IRWXU)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the tutorial is for a shell")
+def test_the_tutorial_prints_what_it_shows(tmp_path):
+    """With 200 people in place of 10,000, on ports that are free; servers end with the shell."""
+    (tmp_path / "bin").mkdir()
+    text = "".join(blocks("sh"))
+    for shown, used in (("10000", "200"), ("9000", "180"), ("k=9999", "k=199")):
+        assert shown in text
+        text = text.replace(shown, used)
+    for port in ("8001", "8002"):
+        text = text.replace(port, str(free_port()))
+    text = re.sub(r" &$", ' 2> server-$RANDOM.log &\nservers="$servers $!"', text, flags=re.MULTILINE)
+    # the first person waits until both servers are there
+    ready = "until [ $(cat server-*.log | grep -c ready) = 2 ]; do sleep 0.2; done\n"
+    text = text.replace("shuffledp send", f"{ready}shuffledp send", 1)
+    script = f"set -e\ntrap 'kill $servers; wait; cat server-*.log' EXIT\n{text}"
+    environment = os.environ | {"PATH": f"{programs(tmp_path / 'bin')}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    printed = {normal(line) for line in (done.stdout + done.stderr).splitlines()}
+    for block in blocks("text"):
+        for line in block.splitlines():
+            assert normal(line) in printed, line
+    assert not (tmp_path / "shuffler.key").exists()
+
+
+def test_a_line_that_is_not_printed_would_be_noticed():
+    assert normal("acknowledged   9,999 ") == normal("  acknowledged 299")
+    assert normal("acknowledged 299") != normal("refused 299")

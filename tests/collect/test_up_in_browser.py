@@ -1,0 +1,99 @@
+"""`shuffledp up` as somebody with a browser sees it: they answer, a result appears, and what goes on behind it."""
+
+import itertools
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from shuffledp.collect.simulation.people import MOST_A_SECOND, check_pace, usual_pace
+from shuffledp.collect.simulation.setup import Question
+from shuffledp.errors import ParameterError
+from tests.browser import running_browser
+from tests.collect.web.survey.visitor import visiting
+
+SOON = 60_000
+"""Milliseconds, on a busy machine."""
+
+
+@pytest.fixture
+def told(tmp_path):
+    """What the command says while its servers run, up to the last line."""
+    asked = ["--question", "Tea or coffee?", "--answers", "tea, coffee, <b>neither</b>", "--people", "200"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shuffledp", "up", *asked, "--pace", "40", "--folder", str(tmp_path / "up")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield "".join(itertools.takewhile(lambda line: "Ctrl-C" not in line, process.stderr))
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
+def test_somebody_answers_and_sees_the_next_result_appear(told, tmp_path):
+    page, results, operator = (
+        re.search(rf"^{words}:? +(http://127\.0\.0\.1:\S+)$", told, flags=re.MULTILINE)[1]
+        for words in ("To answer in a browser", "Results as they come", "What goes on behind it")
+    )
+    (token,) = re.findall(r"with the token in (\S+)$", told, flags=re.MULTILINE)
+    assert token == str(tmp_path / "up" / "operator.token")
+    assert told.splitlines()[0] == f"results will be at {results}"
+    with running_browser() as browser, visiting(browser) as visitor:
+        looks = visitor.context.new_page()
+        looks.goto(results)
+        expect(looks.locator("h1")).to_have_text("Tea or coffee?")
+        expect(looks.locator("#release")).to_contain_text("200 people", timeout=SOON)
+        visitor.visit(page).choose("<b>neither</b>").make().send()
+        visitor.until("sent")
+        expect(looks.locator("#release")).to_contain_text("400 people", timeout=SOON)
+        assert visitor.complaints == []
+        looks.goto(operator)
+        looks.fill("input[name=token]", Path(token).read_text().strip())
+        looks.click("main button[type=submit]")
+        expect(looks.locator("#batches")).to_contain_text("In release 2", timeout=SOON)
+        assert looks.url == operator
+
+
+def test_a_question_of_ones_own():
+    usual, own = Question.of(None, None), Question.of("Tea?", ["yes", "no", "later"])
+    assert usual == Question()
+    assert own.answers == ["yes", "no", "later"]
+    assert sum(own.shares.values()) == pytest.approx(1.0)
+    people = own.of_people(500)
+    assert people == own.of_people(500)
+    assert people.count("yes") > people.count("no") > people.count("later") > 0
+    assert set(itertools.islice(own.of_others(), 2_500)) == set(own.answers)
+
+
+@pytest.mark.parametrize(
+    ("words", "answers", "said"),
+    [
+        ("Tea?", None, "needs both"),
+        (None, ["yes"], "needs both"),
+        ("Tea?", ["yes", "yes"], "there twice"),
+        ("Tea?", ["", ""], "an answer is empty"),
+        (" ", ["yes", "no"], "--question is empty"),
+    ],
+)
+def test_half_a_question_is_refused(words, answers, said):
+    with pytest.raises(ParameterError, match=said):
+        Question.of(words, answers)
+
+
+def test_how_fast_people_come():
+    assert usual_pace(90) == 1.0
+    assert usual_pace(10**6) < MOST_A_SECOND
+    assert check_pace(0) == 0
+    for wrong in (-1.0, MOST_A_SECOND + 1, float("nan"), float("inf")):
+        with pytest.raises(ParameterError, match="--pace must be from 0 to 100"):
+            check_pace(wrong)

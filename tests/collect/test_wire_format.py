@@ -1,0 +1,172 @@
+"""The page of the wire format: its client in Python, its formula for delta, and the table of reasons are true.
+
+Statistical assertions fail on a correct client with a probability of at most 1e-6 each.
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from shuffledp.collect.crypto.batch import Layer
+from shuffledp.collect.reasons import Reason
+from shuffledp.collect.task import task_of
+from shuffledp.collect.task.report import open_report
+from tests.collect.task.test_most_messages import number_law
+from tests.collect.test_vectors import FOLDER, ROOT, TASKS, key, split, task
+from tests.oracles.goodness import assert_law, assert_not_law
+
+PAGE = ROOT / "docs" / "reference" / "wire-format.md"
+NOW = 1_798_765_432
+
+
+@pytest.fixture(scope="module")
+def client():
+    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert "import shuffledp" not in program
+    assert "from shuffledp" not in program
+    names = {"__name__": "client"}
+    exec(compile(program, str(PAGE), "exec"), names)
+    return names
+
+
+def plain(name):
+    return json.loads((FOLDER / TASKS[name]["file"]).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_client_of_the_page_knows_the_canonical_form(client, name):
+    assert client["canonical"](plain(name)).decode() == TASKS[name]["canonical"]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_what_the_client_of_the_page_sends_is_opened_and_counted(client, name):
+    found, values = task(name), TASKS[name]["values"]
+    for place in (0, values - 2, values - 1):
+        report = open_report(found, client["report"](plain(name), place, values, NOW), key(name, 0))
+        assert report.time == NOW - NOW % 3600
+        block = report.onions
+        for position in range(1, len(found.shufflers) + 1):
+            private = key(name, position).private_bytes
+            block, lost = Layer(found.id, position, found.onion_length(position), private).open_block(block)
+            assert lost == 0
+        symbols = [int.from_bytes(message) for message in split(block, found.symbol_bytes)]
+        assert found.protocol.kinds * place in symbols
+        counted = [symbol for symbol in symbols if symbol != TASKS[name]["alphabet"]]
+        assert found.protocol.tally(np.array(counted)).total == len(counted)
+        if TASKS[name]["padded"]:
+            assert report.number == found.most_messages
+        else:
+            assert len(counted) == report.number
+
+
+@pytest.mark.parametrize(("answers", "one_byte"), [(253, True), (254, False), (255, False)])
+def test_the_client_of_the_page_makes_messages_as_wide_as_the_padding_needs(client, answers, one_byte):
+    """256 values fit into one byte, but not what counts for nothing beside them."""
+    other = plain("hist") | {"answers": {"kind": "range", "start": 0, "stop": answers}, "most_messages": answers + 3}
+    found = task_of(json.dumps(other).encode())
+    report = open_report(found, client["report"](other, 0, answers + 2, NOW), key("hist", 0))
+    assert report.number == answers + 3
+    assert (len(report.onions) == report.number * 49) is one_byte
+
+
+def drawn(client, name, place, calls):
+    """What is sent, and what counts of it."""
+    sent = [client["messages"](plain(name), place, TASKS[name]["values"]) for _ in range(calls)]
+    return sent, [[message for message in one if message != TASKS[name]["alphabet"]] for one in sent]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hist", "dummy", "dummy-poisson", "sparse-one-shuffler", "sparse-best"])
+def test_the_client_of_the_page_draws_the_law(client, name):
+    everything_sent, sent = drawn(client, name, 0, 200)
+    lengths = {len(messages) for messages in everything_sent}
+    assert lengths == {task(name).most_messages} if task(name).padded else everything_sent == sent
+    law = number_law(task(name).protocol)
+    numbers = np.array([len(messages) for messages in sent])
+    assert_law(numbers, 0, law)
+    assert_not_law(numbers + numbers // 4 + 1, 0, law)
+    everything = np.concatenate([np.array(messages) for messages in sent])
+    own = np.zeros(task(name).alphabet, dtype=np.int64)
+    own[0] = len(sent)
+    noise = np.bincount(everything, minlength=own.size) - own
+    assert noise.min() >= 0
+    if task(name).protocol.kinds == 2:
+        assert (noise[1::2] >= noise[::2]).all()  # every +j of the noise has its -j
+
+
+def own_places(reports, calls=1200):
+    return np.array([one.index(min(one)) for one in (next(reports) for _ in range(calls))])
+
+
+def test_the_client_of_the_page_mixes_the_padding_in(client):
+    """Of nine messages that are one's own and eight of padding, one's own may be anywhere; control: padding is last."""
+    other = plain("dummy") | {"most_messages": 9}
+    other["protocol"] = {"name": "dummy", "parameters": {"dummy_probability": "1/2^1000"}}
+
+    def reports(mixed):
+        while True:
+            sent = client["messages"](other, 0, 5)
+            yield sent if mixed else sorted(sent)
+
+    uniform = np.full(9, 1 / 9)
+    assert_law(own_places(reports(True)), 0, uniform)
+    assert_not_law(own_places(reports(False)), 0, uniform)
+
+
+def hockey_stick(law, epsilon):
+    """Delta of (K1 + 1, K2) against (K1, K2 + 1), summed over all outcomes: the formula of the page."""
+    here, before = np.append(law, 0), np.insert(law, 0, 0)  # f(k) and f(k - 1)
+    return np.maximum(np.outer(before, here) - math.exp(epsilon) * np.outer(here, before), 0).sum()
+
+
+@pytest.mark.parametrize("name", ["hist", "hist-unbiased", "dummy", "dummy-poisson"])
+def test_the_formula_for_delta_gives_the_figures_of_the_vectors(name):
+    found = task(name)
+    if name == "dummy-poisson":
+        rate = found.protocol.noise.rate * found.honest_users / found.users
+        law = np.exp([k * math.log(rate) - rate - math.lgamma(k + 1) for k in range(200)])
+    else:
+        (text,) = found.protocol_used.parameters.values()
+        numerator, power = map(int, text.split("/2^"))
+        law = binom.pmf(np.arange(found.honest_users + 1), found.honest_users, math.ldexp(numerator, -power))
+    for epsilon, delta in TASKS[name]["delta_at"].items():
+        assert hockey_stick(law, float(epsilon)) == pytest.approx(delta, rel=1e-6, abs=1e-14)
+    assert TASKS[name]["delta_is_exact"] is True
+
+
+def table_of(path):
+    text = path.read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\d{3}) \| (yes|no|once put right) \| (.*) \|$", text, flags=re.MULTILINE)
+    return {reason: (int(status), again, meaning) for reason, status, again, meaning in rows}
+
+
+def test_the_table_of_reasons_is_what_the_program_says():
+    expected = {reason.value: (int(reason.status), reason.again, reason.meaning) for reason in Reason}
+    assert table_of(ROOT / "docs" / "reference" / "endpoints.md") == expected
+
+
+def test_every_reason_that_the_page_names_is_one():
+    words = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", PAGE.read_text()))
+    protocols = {"hist-unbiased", "sparse-best", "dummy-poisson", "listed-at"}
+    assert words - protocols <= {reason.value for reason in Reason}
+    assert len(words - protocols) >= 6
+
+
+def test_the_fields_of_the_page_are_those_of_a_task():
+    section = PAGE.read_text().split("## The task")[1].split("An address is")[0]
+    named = {
+        name
+        for cell in re.findall(r"^\| (`.*?`) \|", section, flags=re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", cell)
+    }
+    assert named == set(plain("hist"))
+
+
+def test_the_folder_of_vectors_is_described():
+    listed = set(re.findall(r"^\| `([\w*/.-]+)` \|", (FOLDER / "README.md").read_text(), flags=re.MULTILINE))
+    assert listed == {"tasks/*.json", *(path.name for path in Path(FOLDER).glob("*.json"))}

@@ -1,0 +1,303 @@
+"""The console in a real Chromium: live, on a telephone, with a keyboard, in the dark, and with hostile labels."""
+
+import re
+import secrets
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+from tests.browser import running_browser
+from tests.collect.analyzer.batches import Waiting, answers_of, sent_by, tiny_task
+from tests.collect.chaos import free_port, wait_until
+from tests.collect.web.console.running import TOKEN, asked_task, release, settings_for
+from tests.collect.web.console.test_public import HOSTILE
+from tests.collect.web.console.test_sessions import Clock
+
+from shuffledp import Ledger
+from shuffledp.collect.analyzer.app import make_app
+from shuffledp.collect.analyzer.settings import Served
+from shuffledp.collect.server.auth import Accepted, hash_of, new_token
+from shuffledp.collect.server.pull import Upstream
+from shuffledp.collect.server.run import served
+from shuffledp.collect.shuffler.app import make_app as make_shuffler
+from shuffledp.collect.shuffler.settings import Served as ServedByShuffler
+from shuffledp.collect.shuffler.settings import Settings as OfShuffler
+from shuffledp.collect.store import open_report_store
+from shuffledp.collect.task.report import seal_report
+from shuffledp.collect.web.sessions import IDLE, Sessions
+
+PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 800}
+SOON = 30_000
+"""Milliseconds: a page looks every two seconds, on a busy machine later."""
+
+HASTE = "const wait = setTimeout; window.setTimeout = (then, pause) => wait(then, pause / 4);"
+"""In these tests it looks four times as often."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with running_browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    """A shuffler and an analyzer of three tasks: one that fills, one with hostile words, one whose shuffler is away."""
+    folder, clock, hop = tmp_path_factory.mktemp("console"), Clock(), new_token()
+    at = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
+    filling = tiny_task(addresses=tuple(at))
+    hostile = asked_task(answers=HOSTILE, question=" ".join(HOSTILE))
+    away = asked_task(addresses=(f"http://127.0.0.1:{free_port()}", at[1]))
+    ledger = Ledger.create(folder / "l.ledger", epsilon=9.0, delta=0.1, population=HOSTILE[0])
+    settings = settings_for(folder, filling, ledger=ledger, sessions=Sessions(clock=clock))
+    for each in (hostile, away):
+        release(settings.store, each.task, 1, 2, ledger=ledger)
+    waiting = [Served(task=each.task, key=each.keys[-1], upstream=Waiting()) for each in (hostile, away)]
+    pulled = Served(task=filling.task, key=filling.keys[-1], upstream=Upstream(at[0], hop))
+    shuffler = OfShuffler(
+        served=[ServedByShuffler(task=filling.task, position=0, key=filling.keys[0])],
+        store=open_report_store(folder / "shuffler.db"),
+        next_hops=Accepted((hash_of(hop),)),
+        every=0.05,
+        owns_store=True,
+    )
+    analyzer = make_app(replace(settings, served=[pulled, *waiting]))
+    with served(make_shuffler(shuffler), port=int(at[0].rpartition(":")[2])), served(analyzer) as address:
+        yield SimpleNamespace(
+            at=address, shuffler=at[0], filling=filling.task, hostile=hostile.task, away=away.task, clock=clock
+        )
+
+
+@pytest.fixture
+def tab(browser, servers):
+    """Opens tabs of a new browser each; whatever any of them complains about, or asks of anybody else, fails."""
+    contexts, complaints = [], []
+
+    def opened(**options):
+        contexts.append(browser.new_context(**({"viewport": DESK} | options)))
+        contexts[-1].add_init_script(HASTE)
+        page = contexts[-1].new_page()
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if "ontent Security" in said.text else None)
+        page.on("request", lambda asked: complaints.append(asked.url) if not asked.url.startswith(servers.at) else None)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def sign_in(page, servers, token=TOKEN, path="/operator"):
+    page.goto(servers.at + path)
+    page.fill("input[name=token]", token)
+    page.click("main button[type=submit]")
+
+
+def public_paths(servers):
+    hostile = f"/tasks/{servers.hostile.name}"
+    return "/", f"/tasks/{servers.filling.name}", hostile, f"{hostile}/releases/1", "/nothing", "/operator"
+
+
+def operator_paths(servers):
+    return "/operator", *(f"/operator/tasks/{task.name}" for task in (servers.filling, servers.hostile, servers.away))
+
+
+def report(servers, number):
+    """So many people report."""
+    task, now = servers.filling, int(time.time())
+    for answer in answers_of(task)[:number]:
+        sealed = seal_report(
+            task, sent_by(task, [answer]), report_id=secrets.token_bytes(16), time=now - now % task.time_precision
+        )
+        sent = httpx.post(f"{servers.shuffler}/v1/tasks/{task.name}/reports", content=sealed)
+        assert sent.status_code == 201
+
+
+HEARING = """() => {
+  window.heard = [];
+  const news = document.getElementById("news");
+  new MutationObserver(() => heard.push(news.textContent)).observe(news, { childList: true });
+}"""
+"""Everything that a screen reader is told: what comes next replaces it."""
+
+
+def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab, servers):
+    operator, public = tab(), tab()
+    path = f"/tasks/{servers.filling.name}"
+    sign_in(operator, servers, path=f"/operator{path}")
+    public.goto(servers.at + path)
+    for page in (operator, public):
+        page.evaluate("window.sameAsEver = true")
+        page.evaluate(HEARING)
+    expect(operator.locator("progress")).to_have_js_property("value", 0, timeout=SOON)
+    expect(public.locator("main")).to_contain_text("There is no release yet", timeout=SOON)
+    report(servers, 13)
+    expect(operator.locator("progress")).to_have_js_property("value", 13, timeout=SOON)
+    expect(operator.locator("#people")).to_contain_text("7people are missing for it", timeout=SOON)
+    assert not re.search(r"\b13\b", public.locator("main").inner_text())  # in ids and ports it may be
+    report(servers, 7)
+    for page in (operator, public):
+        expect(page.locator("#release h2").first).to_have_text("Release 1", timeout=SOON)
+        wait_until(lambda page=page: "Release 1 is there." in page.evaluate("heard.join()"), what="the news")
+    expect(operator.locator("#batches")).to_contain_text("In release 1", timeout=SOON)
+    expect(operator.locator("#ledger")).to_contain_text("spent", timeout=SOON)
+    # whoever is at a part keeps it until they leave; what they have unfolded stays so
+    public.click("#release summary")
+    public.focus("#release a.button >> nth=0")
+    report(servers, 20)
+    expect(public.locator("#history h2").first).to_have_text("Over the last 2 releases", timeout=SOON)
+    expect(public.locator("#release h2").first).to_have_text("Release 1")
+    public.evaluate("document.activeElement.blur()")
+    expect(public.locator("#release h2").first).to_have_text("Release 2", timeout=SOON)
+    assert public.locator("#release details").evaluate("fold => fold.open")
+    for page in (operator, public):
+        assert page.evaluate("window.sameAsEver")
+
+
+def test_a_telephone_shows_every_page_without_sideways_scrolling(tab, servers):
+    """In light and in dark, and with the longest labels."""
+    page = tab(viewport=PHONE)
+
+    def look(path):
+        page.goto(servers.at + path)
+        papers = []
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+            papers.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert papers == ["rgb(255, 255, 255)", "rgb(20, 24, 29)"]
+
+    for path in public_paths(servers):
+        look(path)
+    sign_in(page, servers)
+    for path in operator_paths(servers):
+        look(path)
+    assert page.locator("#ledger bdi").first.inner_text() == HOSTILE[0]
+
+
+def focused(page):
+    return page.evaluate(
+        "[document.activeElement.textContent.trim() || document.activeElement.name, "
+        "getComputedStyle(document.activeElement).outlineStyle]"
+    )
+
+
+def test_everything_can_be_done_with_the_keyboard(tab, servers):
+    page = tab()
+    page.goto(f"{servers.at}/operator/tasks/{servers.hostile.name}")
+    assert focused(page)[0] == "token"
+    page.keyboard.type(TOKEN)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#people")
+    page.keyboard.press("Tab")
+    assert focused(page) == ["Skip to the content", "solid"]
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert focused(page) == ["What everybody sees", "solid"]
+    everything = page.locator("main :is(a[href], button, summary, input, [tabindex='0']):visible").count()
+    seen = 1
+    while True:
+        page.keyboard.press("Tab")
+        words, outline = focused(page)
+        if not page.evaluate("document.querySelector('main').contains(document.activeElement)"):
+            break
+        assert outline == "solid", words
+        seen += 1
+    assert seen == everything
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        if focused(page)[0] == "Sign out":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_selector("input[name=token]")
+
+
+def test_a_wrong_token_and_then_the_right_one(tab, servers):
+    """Without a script as well."""
+    for scripts in (True, False):
+        page = tab(java_script_enabled=scripts)
+        sign_in(page, servers, token="not the token")
+        assert page.locator("[role=alert]").first.inner_text().startswith("This is not the operator's token.")
+        assert page.locator("input[name=token]").get_attribute("aria-invalid") == "true"
+        page.fill("input[name=token]", TOKEN)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=Sign out")
+        assert page.url == f"{servers.at}/operator"
+        (cookie,) = page.context.cookies(f"{servers.at}/operator")
+        assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/operator")
+        assert page.context.cookies(f"{servers.at}/") == []
+
+
+def test_a_session_that_ends_is_told(tab, servers):
+    page = tab()
+    sign_in(page, servers)
+    page.wait_for_selector("text=Sign out")
+    servers.clock.now += IDLE
+    expect(page.locator("#connection")).to_contain_text("Your session has ended", timeout=SOON)
+    expect(page.locator("[data-live]")).to_have_count(0)
+    page.click("#connection a")
+    page.wait_for_selector("input[name=token]")
+
+
+def test_a_page_that_nobody_touches_only_watches(tab, servers):
+    """So its session ends, however often the page has looked for news by itself."""
+    page, said = tab(), []
+    page.on("response", lambda answer: said.append(answer.request.headers.get("x-console")))  # it was heard
+    sign_in(page, servers)
+    page.wait_for_selector("text=Sign out")
+
+    def looks(how, times=1):
+        said.clear()
+        for _ in range(SOON // 50):
+            if said.count(how) >= times:
+                return
+            page.wait_for_timeout(50)
+        raise AssertionError(f"it is never {how}")
+
+    looks("watching")
+    page.keyboard.press("Shift")
+    looks("active")
+    servers.clock.now += IDLE / 2
+    page.evaluate("dispatchEvent(new Event('scroll'))")  # as when a part above grows, and nobody does anything
+    looks("watching", times=2)
+    expect(page.locator("#connection")).to_be_hidden()
+    servers.clock.now += IDLE / 2
+    expect(page.locator("#connection")).to_contain_text("Your session has ended", timeout=SOON)
+
+
+def test_an_analyzer_that_does_not_answer_is_told_and_asked_again(tab, servers):
+    page = tab()
+    page.goto(servers.at)
+    page.route(f"{servers.at}/", lambda route: route.abort())
+    expect(page.locator("#connection")).to_contain_text(
+        re.compile(r"The analyzer does not answer. What you see is from \d\d:\d\d:\d\d UTC;"), timeout=SOON
+    )
+    page.unroute(f"{servers.at}/")
+    expect(page.locator("#connection")).to_be_hidden(timeout=SOON)
+
+
+def test_a_shuffler_that_is_away_is_told_in_words(tab, servers):
+    page = tab()
+    sign_in(page, servers, path=f"/operator/tasks/{servers.away.name}")
+    expect(page.locator("#problems")).to_contain_text("Shuffler: It cannot be reached (ConnectError).", timeout=SOON)
+    expect(page.locator("#servers .bad")).to_have_text("does not answer")
+    expect(page.locator("#people")).to_contain_text("How many people wait is not known")
+    expect(page.locator("#release h2").first).to_have_text("Release 2")
+
+
+def test_hostile_labels_are_words_and_nothing_else(tab, servers):
+    page = tab()
+    sign_in(page, servers, path=f"/operator/tasks/{servers.hostile.name}")
+    page.wait_for_selector("#people")
+    for path in (page.url.replace("/operator", ""), page.url, servers.at):
+        page.goto(path)
+        assert "<script>alert(1)</script>" in page.locator("main").inner_text()
+        assert page.locator("main img, main script, main [onload], main [onerror]").count() == 0
+    assert page.title() == "Results"

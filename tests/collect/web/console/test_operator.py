@@ -1,0 +1,378 @@
+"""The operator's view: closed to everybody else, kept by nobody, and everything that goes on, in words."""
+
+from dataclasses import replace
+
+import anyio
+import pytest
+from tests.collect.web.console.running import (
+    FROM_HERE,
+    TOKEN,
+    Shufflers,
+    asked_task,
+    keep_batch,
+    release,
+    settings_for,
+    visit,
+)
+from tests.collect.web.console.test_sessions import Clock
+
+from shuffledp import Ledger
+from shuffledp.collect.server.auth import Accepted, new_token
+from shuffledp.collect.web.sessions import IDLE, LIFETIME, MOST_WRONG, TOO_MANY, Sessions
+
+
+@pytest.fixture
+def kept():
+    return asked_task()
+
+
+@pytest.fixture
+def settings(tmp_path, kept):
+    return settings_for(tmp_path, kept)
+
+
+SECRETS = ("1,234", ">766<", "missing for", "Ledger", "Servers", "Refused", "Sign out")
+"""Of the operator's pages, with the shufflers that are made up."""
+
+
+def paths(task):
+    return "/operator", f"/operator/tasks/{task.name}"
+
+
+def door_of(person):
+    """The name of the cookie of this analyzer."""
+    return person.door.cookie
+
+
+def test_nobody_sees_it_without_signing_in(monkeypatch, kept, settings):
+    async def test(person):
+        for path in paths(kept.task):
+            for cookie in ("", "shuffledp_operator=x", f"{door_of(person)}=x", f"{door_of(person)}="):
+                found = await person.get(path, cookie=cookie)
+                assert found.status_code == 403
+                assert 'type="password"' in found.text
+                assert not [each for each in SECRETS if each in found.text]
+
+    assert visit(monkeypatch, settings, test).asked == []
+
+
+def test_the_right_token_opens_it_and_leads_to_the_page_that_was_asked_for(monkeypatch, kept, settings):
+    async def test(person):
+        there = f"/operator/tasks/{kept.task.name}"
+        assert f'name="then" value="{there}"' in (await person.get(there)).text
+        welcome = await person.sign_in(f"  {TOKEN}\n", then=there)
+        assert (welcome.status_code, welcome.headers["location"]) == (303, there)
+        page = await person.get(there)
+        assert page.status_code == 200
+        assert all(each in page.text for each in SECRETS)
+
+    visit(monkeypatch, settings, test)
+
+
+def test_it_leads_nowhere_else(monkeypatch, kept, settings):
+    async def test(person):
+        for then in (
+            "https://evil.test/",
+            "//evil.test",
+            "/operator/tasks/../../x",
+            f"/operator/tasks/{'/' * 64}",
+            "x",
+        ):
+            assert (await person.sign_in(then=then)).headers["location"] == "/operator"
+        assert "evil" not in (await person.sign_in("wrong", then='"><b>evil')).text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_a_wrong_token_opens_nothing_and_leaves_no_trace(monkeypatch, capfd, kept, settings):
+    wrong = ("", TOKEN[:-1], TOKEN + "x", TOKEN.swapcase(), new_token(), TOKEN[:8], "\N{SNOWMAN}", "x" * 3000)
+
+    async def test(person):
+        for token in wrong:
+            found = await person.sign_in(token)
+            assert found.status_code == 403
+            assert "This is not the operator&#x27;s token." in found.text
+            assert "set-cookie" not in found.headers
+            assert not token or token not in found.text
+        assert (await person.get("/operator")).status_code == 403
+
+    visit(monkeypatch, settings, test)
+    said = "".join(capfd.readouterr())
+    assert not [token for token in wrong if len(token) > 7 and token in said]
+    assert TOKEN not in said
+
+
+def test_wrong_tokens_are_slowed_down_and_the_right_one_is_not(monkeypatch, kept, settings):
+    async def test(person):
+        answers = []
+
+        async def guess():
+            answers.append(await person.sign_in(new_token()))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(MOST_WRONG):
+                group.start_soon(guess)
+            await anyio.sleep(0.05)
+            assert answers == []
+            too_many = await person.sign_in(new_token())
+            assert (too_many.status_code, TOO_MANY in too_many.text) == (429, True)
+            assert (await person.sign_in()).status_code == 303
+            assert answers == []
+            group.cancel_scope.cancel()
+
+    visit(monkeypatch, replace(settings, pause_after_wrong=30.0), test)
+
+
+def test_the_cookie(monkeypatch, kept, settings):
+    async def test(person):
+        plain = (await person.sign_in()).headers["set-cookie"]
+        assert plain.startswith("shuffledp_operator_")
+        parts = {part.strip().lower() for part in plain.split(";")[1:]}
+        assert parts == {"httponly", "samesite=strict", "path=/operator", f"max-age={int(LIFETIME)}"}
+        name = plain.partition("=")[2].partition(";")[0]
+        assert name not in repr(vars(settings.sessions))
+        # behind a proxy that ends TLS
+        behind = (await person.sign_in(origin="https://test")).headers["set-cookie"].lower()
+        assert "secure" in behind
+
+    visit(monkeypatch, settings, test)
+
+
+def test_every_session_is_new_and_the_one_before_ends(monkeypatch, kept, settings):
+    async def test(person):
+        await person.sign_in()
+        first = dict(person.client.cookies)
+        await person.sign_in()
+        second = dict(person.client.cookies)
+        assert first.keys() == second.keys()
+        assert first != second
+        person.client.cookies.clear()
+        old = "; ".join(f"{name}={value}" for name, value in first.items())
+        assert (await person.get("/operator", cookie=old)).status_code == 403
+
+    visit(monkeypatch, settings, test)
+
+
+def test_signing_out(monkeypatch, kept, settings):
+    async def test(person):
+        assert (await person.signed_in()).status_code == 200
+        cookies = dict(person.client.cookies)
+        gone = await person.client.post("/operator/logout", headers=FROM_HERE)
+        assert (gone.status_code, gone.headers["location"]) == (303, "/operator")
+        assert dict(person.client.cookies) == {}
+        kept_cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        assert (await person.get("/operator", cookie=kept_cookie)).status_code == 403
+
+    visit(monkeypatch, settings, test)
+
+
+def test_a_session_ends_by_itself(monkeypatch, kept, settings):
+    clock = Clock()
+
+    async def test(person):
+        assert (await person.signed_in()).status_code == 200
+        clock.now += IDLE - 1
+        assert (await person.get("/operator", **{"x-console": "watching"})).status_code == 200
+        clock.now += 1
+        assert (await person.get("/operator")).status_code == 403
+        assert (await person.signed_in()).status_code == 200
+
+    visit(monkeypatch, replace(settings, sessions=Sessions(clock=clock)), test)
+
+
+def test_another_analyzer_knows_nothing_of_it(monkeypatch, tmp_path, kept, settings):
+    """Nor does the same one after a restart."""
+    cookies = {}
+
+    async def first(person):
+        await person.sign_in()
+        cookies.update(person.client.cookies)
+
+    async def second(person):
+        sent = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        assert (await person.get("/operator", cookie=sent)).status_code == 403
+
+    visit(monkeypatch, settings, first)
+    visit(monkeypatch, settings_for(tmp_path, kept), second)
+
+
+def test_forms_of_other_sites_are_refused(monkeypatch, kept, settings):
+    elsewhere = (
+        {"origin": "https://evil.test"},
+        {"origin": "null"},
+        {"origin": ""},
+        {"origin": "http://test.evil"},
+        {"origin": "http://[broken"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "none"},
+    )
+
+    async def test(person):
+        for headers in elsewhere:
+            found = await person.sign_in(**headers)
+            assert found.status_code == 403
+            assert "set-cookie" not in found.headers
+        assert (await person.sign_in(origin="null", **{"sec-fetch-site": "same-origin"})).status_code == 303
+        for headers in elsewhere:
+            await person.client.post("/operator/logout", headers=FROM_HERE | headers)
+            assert (await person.get("/operator")).status_code == 200
+        nobody = {key: value for key, value in FROM_HERE.items() if key != "origin"}
+        assert (await person.client.post("/operator/logout", headers=nobody)).status_code == 403
+
+    visit(monkeypatch, settings, test)
+
+
+def test_forms_that_are_none(monkeypatch, kept, settings):
+    async def test(person):
+        for body in (b"\xff\xfe", b"token=" + b"x" * 10_000, b"&".join([b"a=1"] * 50)):
+            found = await person.client.post("/operator/login", content=body, headers=FROM_HERE)
+            assert found.status_code == 400
+            assert "could not be read" in found.text
+        assert (await person.client.post("/operator/login", content=b"", headers=FROM_HERE)).status_code == 403
+
+    visit(monkeypatch, settings, test)
+
+
+def test_nothing_of_the_operator_is_kept_by_anybody(monkeypatch, kept, settings):
+    """Not by the browser and not on the way: also not a redirect, nor that nothing has changed."""
+
+    async def test(person):
+        answers = [await person.get("/operator"), await person.sign_in("wrong"), await person.sign_in()]
+        for path in paths(kept.task):
+            answers.append(await person.get(path))
+        unchanged = await person.get("/operator", **{"if-none-match": answers[-2].headers["etag"]})
+        answers += [unchanged, await person.get(f"/operator/tasks/{'0' * 64}")]
+        answers.append(await person.client.post("/operator/logout", headers=FROM_HERE))
+        assert [each.headers["cache-control"] for each in answers] == ["no-store"] * len(answers)
+        assert unchanged.status_code == 304
+
+    visit(monkeypatch, settings, test)
+
+
+def test_every_page_has_the_strict_policy(monkeypatch, kept, settings):
+    release(settings.store, kept.task, 1)
+    name = kept.task.name
+
+    async def test(person):
+        closed = [await person.get(path) for path in paths(kept.task)]
+        wrong = await person.sign_in("wrong")
+        await person.sign_in()
+        public = ("/", f"/tasks/{name}", f"/tasks/{name}/releases/1", "/nothing")
+        opened = [await person.get(path) for path in (*public, *paths(kept.task))]
+        for page in (*closed, wrong, *opened):
+            parts = dict(part.strip().split(" ", 1) for part in page.headers["content-security-policy"].split(";"))
+            assert parts == {
+                "default-src": "'none'",
+                "script-src": "'self'",
+                "style-src": "'self'",
+                "img-src": "'self'",
+                "connect-src": "'self'",
+                "form-action": "'self'",
+                "base-uri": "'none'",
+                "frame-ancestors": "'none'",
+            }
+            assert page.headers["x-content-type-options"] == "nosniff"
+            assert page.headers["cross-origin-opener-policy"] == "same-origin"
+            assert " style=" not in page.text
+            assert "http" not in page.text.replace("http://127.0.0.1", "")
+        for path in ("/console/look.css", "/console/console.css", "/console/console.js", "/console/console.svg"):
+            file = await person.get(path)
+            assert file.status_code == 200
+            assert "url(" not in file.text
+            assert "@import" not in file.text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_without_a_token_it_says_how_to_get_one(monkeypatch, tmp_path, kept):
+    async def test(person):
+        page = await person.get("/operator")
+        assert "shuffledp keys token --out operator.token" in page.text
+        assert "--operator HASH" in page.text
+        assert 'type="password"' not in page.text
+        for token in ("", TOKEN):
+            assert (await person.sign_in(token)).status_code == 403
+
+    visit(monkeypatch, settings_for(tmp_path, kept, operators=Accepted(())), test)
+
+
+def test_everything_that_goes_on(monkeypatch, tmp_path):
+    kept = asked_task(shufflers=2, admission="tokens")
+    ledger = Ledger.create(tmp_path / "l.ledger", epsilon=3.0, delta=1e-5, population="our <b>readers</b>")
+    settings = settings_for(tmp_path, kept, ledger=ledger)
+    release(settings.store, kept.task, 1, 2, ledger=ledger)
+    keep_batch(settings.store, kept.task, 3, problem="too-few-messages", refused={"not-a-message": 5})
+    shufflers = Shufflers(kept.task)
+    shufflers.said[0] = shufflers.status(batches=3)
+    shufflers.said[1] = shufflers.status(1, refused={"no-token": 11}, problems=["No room for <i>files</i>."])
+
+    async def test(person):
+        page = (await person.signed_in()).text
+        told = (
+            "<b>7,234</b><span>people have reported</span>",
+            "<b>4,000</b><span>are counted, in 2 batches",
+            "<b>1,234</b><span>wait for the next batch of 2,000",
+            "<b>766</b><span>people are missing for it",
+            '<progress max="2000" value="1234"',
+            "<b><bdi>Shuffler 2</bdi>:</b>",
+            "No room for &lt;i&gt;files&lt;/i&gt;.",
+            "The task is closed.",
+            "This is only for the next hop, with its token.",
+            "The number is no message of the protocol.",
+            "Refused: So many people send more messages: noise is missing.",
+            "3 batches, the latest first. Each batch is released by itself.",
+            "In release 2</a>",
+            "our &lt;b&gt;readers&lt;/b&gt;",
+            "epsilon is spent, at delta 1e-05",
+            "Left: one more release at delta",
+            "1 entry",
+            '<span class="status good">answers</span>',
+            '<span class="status waiting">answers, and has problems</span>',
+            "Every report needs a token that can be spent once",
+            kept.task.analyzer.key,
+            *(place.key for place in kept.task.shufflers),
+            kept.task.name,
+            f'href="/v1/tasks/{kept.task.name}"',
+            "2020-01-01 00:00:00 UTC",
+        )
+        assert [each for each in told if each not in page] == []
+        overview = (await person.get("/operator")).text
+        assert "766 people missing for the next batch." in overview
+        assert "1 problem: Shuffler 2. No room for" in overview
+
+    visit(monkeypatch, settings, test, shufflers)
+
+
+def test_when_the_task_is_over(monkeypatch, kept, settings):
+    shufflers = Shufflers(kept.task)
+    shufflers.said[0] = shufflers.status(waiting=0, short_by=766)
+
+    async def test(person):
+        page = (await person.signed_in()).text
+        assert "Its last batch fell short by 766 people: it was deleted unread." in page
+        people = 2_000 * shufflers.said[0]["batches"] + 1_234  # those of the last batch have reported too
+        assert f"<b>{people:,}</b><span>people have reported</span>" in page
+        assert "<progress" not in page
+
+    visit(monkeypatch, settings, test, shufflers)
+
+
+def test_a_ledger_that_cannot_be_read(monkeypatch, tmp_path, kept):
+    Ledger.create(tmp_path / "secret.ledger", epsilon=3.0, delta=1e-5, population="people")
+    settings = settings_for(tmp_path, kept, ledger=tmp_path / "secret.ledger")
+
+    async def test(person):
+        (tmp_path / "secret.ledger").write_bytes(b"nothing")
+        page = (await person.signed_in()).text
+        assert "The ledger cannot be read at the moment" in page
+        assert "secret.ledger" not in page
+
+    visit(monkeypatch, settings, test)
+
+
+def test_without_a_ledger_it_says_so(monkeypatch, kept, settings):
+    async def test(person):
+        assert "started without a ledger" in (await person.signed_in("/operator")).text
+
+    visit(monkeypatch, settings, test)

@@ -1,0 +1,365 @@
+"""What everybody sees: releases in words, pictures and files, and nothing of what goes on before them."""
+
+import io
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import pyarrow.parquet
+import pytest
+from tests.collect.releases import releases_of
+from tests.collect.web.console.running import (
+    BROWSER,
+    SIX,
+    Shufflers,
+    asked_task,
+    batch_id,
+    keep_batch,
+    release,
+    settings_for,
+    visit,
+)
+
+from shuffledp import __version__
+from shuffledp.collect.analyzer.releases import ENDINGS
+from shuffledp.collect.server.cache import BUSY, MOST_AT_ONCE, MadeOnce
+from shuffledp.collect.web import console_releases as released
+from shuffledp.collect.web.console_releases import Histories
+from shuffledp.errors import DataError
+from shuffledp.explain.history import MOST_VALUES, Past, history
+from shuffledp.release.release import Release
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(2)>'",
+    "</title></section><svg onload=alert(3)>",
+    "\N{RIGHT-TO-LEFT OVERRIDE}evil",
+    "\N{HEBREW LETTER ALEF}\N{HEBREW LETTER BET}",
+    "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}",
+    "long " * 100,
+)
+
+
+@pytest.fixture
+def kept():
+    return asked_task()
+
+
+def test_before_the_first_release_it_says_what_will_be_there(tmp_path, monkeypatch, kept):
+    settings = settings_for(tmp_path, kept)
+
+    async def test(person):
+        (home, page) = await person.get("/"), await person.get(f"/tasks/{kept.task.name}")
+        assert home.status_code == page.status_code == 200
+        assert kept.task.question in home.text
+        assert "No release yet." in home.text
+        assert "There is no release yet" in page.text
+        assert "Once 2,000 people have answered" in page.text
+        assert "(1, 1e-06)-differential privacy for every single person" in page.text
+        assert kept.task.name in page.text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_a_closed_task_without_a_release_promises_none(tmp_path, monkeypatch):
+    kept = asked_task(closes=datetime.now(UTC) - timedelta(days=1))
+
+    async def test(person):
+        page = (await person.get(f"/tasks/{kept.task.name}")).text
+        assert "<h2>There is no release</h2>" in page
+        assert "otherwise nothing is published" in page
+        assert "Once 2,000 people" not in page
+        assert "No release." in (await person.get("/")).text
+
+    visit(monkeypatch, settings_for(tmp_path, kept), test)
+
+
+def test_a_release_with_everything_that_its_reader_must_know(tmp_path, monkeypatch, kept):
+    settings = settings_for(tmp_path, kept)
+    release(settings.store, kept.task, 1, 2)
+
+    async def test(person):
+        page = (await person.get(f"/tasks/{kept.task.name}")).text
+        latest = Release.from_json((await person.get(f"/v1/tasks/{kept.task.name}/releases/2")).text)
+        assert "<h2>Release 2</h2>" in page
+        assert f'made on <time datetime="{settings.store.release(kept.task.id).made.isoformat()}"' in page
+        assert f"with shuffledp {__version__}" in page
+        for answer in SIX:
+            low, high = latest.estimate.interval(answer)
+            assert f"{low:,} to {high:,}" in page
+        assert "What is promised to each person" in page
+        assert "nobody held the data" in page
+        assert "Anybody could send reports, as many as they liked" in page
+        assert "Over the last 2 releases" in page
+        assert f'href="/tasks/{kept.task.name}/releases/1"' in page
+        first = (await person.get(f"/tasks/{kept.task.name}/releases/1")).text
+        assert "<h2>Release 1</h2>" in first
+        assert "<h2>Release 2</h2>" not in first
+        home = (await person.get("/")).text
+        assert "2 releases, the latest of" in home
+
+    visit(monkeypatch, settings, test)
+
+
+def test_warnings_are_shown(tmp_path, monkeypatch, kept):
+    settings = settings_for(tmp_path, kept)
+    settings.store.prepare(kept.task)
+    keep_batch(settings.store, kept.task, 1, refused={"repeated": 3})
+
+    async def test(person):
+        page = await person.until(f"/tasks/{kept.task.name}", "<h2>Release 1</h2>")
+        assert "<b>Warning.</b> 3 messages were refused and not counted" in page.text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_nothing_of_what_goes_on_before_a_release_is_public(tmp_path, monkeypatch, kept):
+    """People who wait, refusals, problems, hops: whatever the shuffler says, no public page asks or shows it."""
+    settings = settings_for(tmp_path, kept)
+    release(settings.store, kept.task, 1)
+    keep_batch(settings.store, kept.task, 2, problem="too-few-messages", refused={"malformed": 4321})
+    shufflers = Shufflers(kept.task)
+    shufflers.said[0] = shufflers.status(waiting=1777, refused={"closed": 1778}, problems=["a pipe is broken"])
+
+    async def test(person):
+        for path in ("/", f"/tasks/{kept.task.name}", f"/tasks/{kept.task.name}/releases/1"):
+            page = (await person.get(path)).text
+            for told in ("1,777", "1777", "223", "1,778", "4,321", "4321", "pipe", "waiting", "noise is missing"):
+                assert told not in page, (path, told)
+
+    assert visit(monkeypatch, settings, test, shufflers).asked == []
+
+
+def test_a_batch_that_is_counted_and_not_released_changes_no_public_page(tmp_path, monkeypatch, kept):
+    settings = settings_for(tmp_path, kept, served=[], only_shown=[kept.task])  # nothing is released meanwhile
+    release(settings.store, kept.task, 1)
+    paths = ("/", f"/tasks/{kept.task.name}", f"/tasks/{kept.task.name}/releases/1")
+
+    async def test(person):
+        before = [(await person.get(path)).text for path in paths]
+        keep_batch(settings.store, kept.task, 2, refused={"not-a-message": 5})
+        assert [(await person.get(path)).text for path in paths] == before
+        assert "Counted, not released yet" in (await person.signed_in()).text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_files_to_download(tmp_path, monkeypatch, kept):
+    settings = settings_for(tmp_path, kept)
+    release(settings.store, kept.task, 1)
+    at, name = f"/v1/tasks/{kept.task.name}/releases", f"shuffledp-{kept.task.name[:12]}-release-1"
+
+    async def test(person):
+        page = (await person.get(f"/tasks/{kept.task.name}")).text
+        for ending in ("csv", "json", "parquet", "html"):
+            assert f'href="{at}/1.{ending}"' in page
+        for ending in ENDINGS:
+            for which in ("1", "latest"):
+                file = await person.get(f"{at}/{which}.{ending}")
+                how = "inline" if ending == "html" else "attachment"
+                assert file.headers["content-disposition"] == f'{how}; filename="{name}.{ending}"'
+                assert file.headers["x-content-type-options"] == "nosniff"
+        assert "content-disposition" not in (await person.get(f"{at}/1")).headers
+        parquet = await person.get(f"{at}/1.parquet")
+        assert parquet.headers["content-type"] == "application/vnd.apache.parquet"
+        table = pyarrow.parquet.read_table(io.BytesIO(parquet.content))
+        made = Release.from_json((await person.get(f"{at}/1")).text)
+        assert table.to_pydict() == made.estimate.to_arrow().to_pydict()
+        assert json.loads(table.schema.metadata[b"shuffledp"])["asked"]["task"] == kept.task.name
+
+    visit(monkeypatch, settings, test)
+
+
+def test_whatever_labels_say_they_stay_text(tmp_path, monkeypatch):
+    kept = asked_task(answers=HOSTILE)
+    settings = settings_for(tmp_path, kept)
+    release(settings.store, kept.task, 1, 2)
+
+    async def test(person):
+        await person.sign_in()
+        for path in (f"/tasks/{kept.task.name}", f"/operator/tasks/{kept.task.name}"):
+            page = (await person.get(path)).text
+            assert "alert(1)" in page
+            for bad in ("<script>alert", "<img", "<svg onload", "</title></section>", "\N{RIGHT-TO-LEFT OVERRIDE}"):
+                assert bad not in page, (path, bad)
+            assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+    visit(monkeypatch, settings, test)
+
+
+def test_a_hostile_question_stays_text(tmp_path, monkeypatch):
+    kept = asked_task(question="".join(HOSTILE[:3]))
+    settings = settings_for(tmp_path, kept)
+    release(settings.store, kept.task, 1)
+
+    async def test(person):
+        await person.sign_in()
+        name = kept.task.name
+        for path in ("/", f"/tasks/{name}", f"/tasks/{name}/releases/1", "/operator", f"/operator/tasks/{name}"):
+            page = (await person.get(path)).text
+            assert "&lt;script&gt;alert(1)" in page
+            for bad in ("<script>alert", "<img", "<svg onload", "</title></section>"):
+                assert bad not in page, (path, bad)
+
+    visit(monkeypatch, settings, test)
+
+
+def test_what_is_not_there(tmp_path, monkeypatch, kept):
+    """A page for people; for programs a problem document, as ever."""
+    settings = settings_for(tmp_path, kept)
+    name, none = kept.task.name, "0" * 64
+
+    async def test(person):
+        await person.sign_in()
+        paths = ("/nothing", f"/tasks/{none}", f"/tasks/{name}/releases/7", f"/tasks/{name}/releases/x")
+        for path in (*paths, f"/tasks/{name}/releases/{'9' * 40}", f"/operator/tasks/{none}", "/console/none.js"):
+            found = await person.get(path)
+            assert found.status_code == 404
+            assert "There is no such page" in found.text
+            assert found.headers["content-type"].startswith("text/html")
+        assert (await person.get("/operator/login")).status_code == 405
+        for path in (f"/v1/tasks/{none}", f"/v1/tasks/{name}/releases/1", "/v1/nothing"):
+            found = await person.get(path)
+            assert (found.status_code, found.headers["content-type"]) == (404, "application/problem+json")
+        found = await person.client.get("/nothing", headers={"accept": "application/json"})
+        assert found.headers["content-type"] == "application/problem+json"
+        head = await person.client.head("/", headers=BROWSER)
+        assert (head.status_code, head.content) == (200, b"")
+
+    visit(monkeypatch, settings, test)
+
+
+def test_a_store_that_is_away_is_told_in_words(tmp_path, monkeypatch, kept):
+    settings = settings_for(tmp_path, kept)
+
+    def away(*_):
+        raise DataError("the database at a secret address is away")
+
+    async def test(person):
+        for verb in ("release", "listed", "standing", "batches"):
+            monkeypatch.setattr(settings.store, verb, away)
+        for path in ("/", f"/tasks/{kept.task.name}"):
+            found = await person.get(path)
+            assert found.status_code == 503
+            assert "The store does not answer: try again later." in found.text
+            assert "secret" not in found.text
+        operator = await person.signed_in()
+        assert operator.status_code == 200
+        assert "The analyzer&#x27;s store does not answer" in operator.text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_a_release_of_a_newer_program_can_still_be_downloaded(tmp_path, monkeypatch, kept):
+    settings = settings_for(tmp_path, kept)
+    settings.store.prepare(kept.task)
+    keep_batch(settings.store, kept.task, 1)
+    settings.store.keep_release(kept.task.id, release=b'{"format": "of the future"}', batches=[batch_id(kept.task, 1)])
+
+    async def test(person):
+        page = await person.get(f"/tasks/{kept.task.name}")
+        assert page.status_code == 200
+        assert "cannot be shown by this version" in page.text
+        assert "1.json" in page.text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_a_release_is_drawn_once_however_often_somebody_looks(tmp_path, monkeypatch, kept):
+    """And whoever has the page is only told that it has not changed."""
+    settings = settings_for(tmp_path, kept)
+    release(settings.store, kept.task, 1, 2)
+    drawn = []
+    monkeypatch.setattr(released, "DRAWN", MadeOnce(most_bytes=released.MOST_BYTES, size=lambda _: 0))
+    monkeypatch.setattr(released.parts, "picture", lambda release: drawn.append(release) or "<p>picture</p>")
+
+    async def test(person):
+        first = await person.get(f"/tasks/{kept.task.name}")
+        tag = first.headers["etag"]
+        for _ in range(5):
+            again = await person.get(f"/tasks/{kept.task.name}", **{"if-none-match": tag})
+            assert (again.status_code, again.content) == (304, b"")
+        assert len(drawn) == 1
+        release(settings.store, kept.task, 3)
+        newer = await person.get(f"/tasks/{kept.task.name}", **{"if-none-match": tag})
+        assert newer.status_code == 200
+        assert "<h2>Release 3</h2>" in newer.text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
+    """One more is told to come back; what was drawn before is shown all the same."""
+    monkeypatch.setattr(released, "DRAWN", MadeOnce(most_bytes=released.MOST_BYTES, size=lambda _: 0))
+    settings = settings_for(tmp_path, kept)
+    release(settings.store, kept.task, *range(1, MOST_AT_ONCE + 3))
+    go = threading.Event()
+
+    async def test(person):
+        latest = f"/tasks/{kept.task.name}"
+        assert (await person.get(latest)).status_code == 200
+        usual, found = released.read, []
+        monkeypatch.setattr(released, "read", lambda content: usual(content) if go.wait(60) else None)
+
+        async def one(number):
+            found.append(await person.get(f"/tasks/{kept.task.name}/releases/{number}"))
+            if found[-1].status_code == 503:
+                assert (await person.get(latest)).status_code == 200
+                go.set()
+
+        async with anyio.create_task_group() as group:
+            for number in range(1, MOST_AT_ONCE + 2):
+                group.start_soon(one, number)
+        assert sorted(page.status_code for page in found) == [200] * MOST_AT_ONCE + [503]
+        refused = next(page for page in found if page.status_code == 503)
+        assert refused.headers["content-type"].startswith("text/html")
+        assert refused.headers["retry-after"] == "1"
+        assert BUSY in refused.text
+
+    visit(monkeypatch, settings, test)
+
+
+def test_the_history_is_that_of_the_whole_releases(tmp_path, kept):
+    """Though of each only the values are kept that are drawn; one that cannot be read is left out."""
+    store = settings_for(tmp_path, kept).store
+    release(store, kept.task, 1, 2, 3)
+    keep_batch(store, kept.task, 4)
+    store.keep_release(kept.task.id, release=b"{}", batches=[batch_id(kept.task, 4)])
+    whole = [(each, Release.from_json(each.release.decode())) for each in releases_of(store, kept.task.id)[:3]]
+    expected = history([Past(each.number, each.made, made.estimate.people, made) for each, made in whole])
+    histories = Histories(store)
+    assert expected in histories.of(kept.task)
+    past = list(histories._past(kept.task, [3, 2, 1]))
+    assert [len(each.release.estimate) for each in past] == [MOST_VALUES] * 3 < [len(whole[0][1].estimate)] * 3
+    store.close()
+
+
+def test_nobody_waits_for_a_history_that_somebody_else_has_drawn(tmp_path, kept, monkeypatch):
+    store = settings_for(tmp_path, kept).store
+    release(store, kept.task, 1, 2)
+    histories = Histories(store)
+    before = histories.of(kept.task)
+    release(store, kept.task, 3)
+    usual, meanwhile = histories._drawn, []
+    monkeypatch.setattr(histories, "_drawn", lambda *given: meanwhile.append(histories.of(kept.task)) or usual(*given))
+    after = histories.of(kept.task)
+    assert meanwhile == [before]
+    assert "Over the last 3 releases" in after
+    assert histories.of(kept.task) == after
+    store.close()
+
+
+def test_releases_are_shown_without_the_key(tmp_path, monkeypatch, kept):
+    settings = settings_for(tmp_path, kept, served=[], only_shown=[kept.task])
+    release(settings.store, kept.task, 1)
+
+    async def test(person):
+        assert "<h2>Release 1</h2>" in (await person.get(f"/tasks/{kept.task.name}")).text
+        assert "without the key of the task" in (await person.signed_in()).text
+        status = (await person.get(f"/v1/tasks/{kept.task.name}/status")).json()
+        assert status["releases"] == 1
+        assert "without the key of the task" in status["problems"][0]
+        assert (await person.get("/health")).status_code == 200
+
+    visit(monkeypatch, settings, test)

@@ -1,0 +1,90 @@
+"""Files for pages: only scripts, styles and drawings of the given folders, with their types; a copy is asked about."""
+
+import anyio
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from shuffledp.collect.web import assets
+from shuffledp.collect.web.assets import Assets, client_folder
+from shuffledp.errors import DataError
+
+
+class Asking:
+    """Asks an application in this process."""
+
+    def __init__(self, app):
+        self.app = app
+
+    def get(self, path, headers=None):
+        async def ask():
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://pages") as client:
+                return await client.get(path, headers=headers)
+
+        return anyio.run(ask)
+
+
+@pytest.fixture
+def browser(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "a.js").write_text("export {};")
+    (tmp_path / "b.css").write_text("p {}")
+    (tmp_path / "secret.key").write_text("private")
+    (tmp_path / "page.py").write_text("")
+    return Asking(Starlette(routes=Assets.of({"/x": tmp_path}).routes()))
+
+
+def test_files_have_their_types(browser):
+    script, style = browser.get("/x/part/a.js"), browser.get("/x/b.css")
+    assert script.text == "export {};"
+    assert script.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert style.headers["content-type"] == "text/css; charset=utf-8"
+    assert script.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/x/secret.key", "/x/page.py", "/x/", "/x/part", "/x/part/..%2fsecret.key"])
+def test_nothing_else_of_a_folder_can_be_had(browser, path):
+    answer = browser.get(path)
+    assert answer.status_code == 404
+    assert "private" not in answer.text
+
+
+def test_a_copy_is_asked_about_and_used_if_nothing_changed(browser):
+    first = browser.get("/x/b.css")
+    assert first.headers["cache-control"] == "no-cache"
+    again = browser.get("/x/b.css", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert browser.get("/x/b.css", headers={"if-none-match": '"other"'}).status_code == 200
+    assert browser.get("/x/part/a.js").headers["etag"] != first.headers["etag"]
+
+
+def test_files_are_packed_for_whoever_unpacks_them(browser):
+    plain = browser.get("/x/b.css", headers={"accept-encoding": "identity"})
+    packed = browser.get("/x/b.css", headers={"accept-encoding": "br, gzip"})
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert plain.content == packed.content == b"p {}"  # httpx has unpacked it
+    assert plain.headers["etag"] != packed.headers["etag"]
+    assert plain.headers["vary"] == packed.headers["vary"] == "accept-encoding"
+    known = {"accept-encoding": "gzip", "if-none-match": packed.headers["etag"]}
+    assert browser.get("/x/b.css", headers=known).status_code == 304
+
+
+def test_the_client_in_javascript_is_found_with_its_library():
+    folder = client_folder()
+    assert (folder / "src" / "index.js").exists()
+    assert (folder / "vendor" / "hpke.js").exists()
+
+
+def test_a_package_without_the_client_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(assets, "_PACKAGE", tmp_path / "a" / "b")
+    with pytest.raises(DataError, match="install the package anew"):
+        client_folder()
+
+
+def test_in_an_installed_package_the_client_is_inside(monkeypatch, tmp_path):
+    inside = tmp_path / "shuffledp" / "collect" / "web" / "client"
+    (inside / "src").mkdir(parents=True)
+    (inside / "src" / "index.js").touch()
+    monkeypatch.setattr(assets, "_PACKAGE", tmp_path / "shuffledp")
+    assert client_folder() == inside

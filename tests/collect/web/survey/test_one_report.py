@@ -1,0 +1,302 @@
+"""One report for a device, in a real Chromium: what is kept, shown, agreed to and sent, and what is left of it."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from tests.collect.web.survey.asking import (
+    RARE,
+    Asking,
+)
+from tests.collect.web.survey.visitor import visiting
+
+from shuffledp.collect.server.auth import Accepted, hash_of
+from shuffledp.collect.shuffler.settings import SharedSecret
+
+pytestmark = pytest.mark.slow
+
+
+def test_there_is_one_report_for_a_device(browser, own):
+    """After a reload, in a second tab, after sending: always the same bytes, and never a second report."""
+    with visiting(browser) as visitor:
+        page, second = visitor.visit(own.page()).page, visitor.context.new_page()
+        second.goto(own.page())
+        second.locator('main[data-shows="new"]').wait_for()
+        made = visitor.choose(RARE).make().shown_hash
+        page.reload()
+        visitor.until("made")
+        assert visitor.shown_hash == made
+        assert "can no longer be shown" in page.locator("#inside-gone").inner_text()
+        second.get_by_label("light", exact=True).check()
+        second.get_by_role("button", name="Make my report").click()
+        second.locator('main[data-shows="made"]').wait_for()
+        assert second.locator("#sealed-hash").inner_text() == made
+        visitor.send()
+        visitor.until("sent")
+        second.get_by_role("button", name="Send my report").click()
+        second.locator('main[data-shows="already"]').wait_for()
+        page.reload()
+        assert "You have answered in this browser" in visitor.until("already").notice("already")
+        assert visitor.posted == [made]
+        assert own.status()["waiting"] == 1
+
+
+def test_while_the_shuffler_is_down_the_answer_is_kept_and_sent_later(browser, own):
+    """The page says so, tries again by itself, and at the next visit; always the same bytes."""
+    with visiting(browser) as visitor:
+        page = visitor.visit(own.page()).page
+        made = visitor.choose(RARE).make().shown_hash
+        own.stop()
+        visitor.send()
+        said = visitor.until("kept").notice("kept")
+        assert "Not sent yet, and kept on this device" in said
+        assert "cannot be reached" in said
+        assert page.evaluate("document.activeElement.textContent") == "Not sent yet, and kept on this device"
+        assert f"one for {RARE}" not in page.content()
+        page.get_by_text("The server does not answer at the moment").wait_for()
+        own.start()
+        visitor.until("sent")  # nobody pressed anything
+        assert set(visitor.posted) == {made}
+        assert own.status()["waiting"] == 1
+    with visiting(browser) as other:
+        made = other.visit(own.page()).choose("light").make().shown_hash
+        own.stop()
+        other.send()
+        other.until("kept")
+        other.page.close()
+        own.start()
+        other.page = other.context.new_page()
+        other.visit(own.page(), shows="sent")
+        assert set(other.posted) == {made}
+        assert own.status()["waiting"] == 2
+
+
+def test_it_is_sent_only_when_the_shuffler_says_created(browser, asking):
+    """Anything else that answers for it, such as a page to log in to a network, is no receipt."""
+    with visiting(browser) as visitor:
+        page = visitor.visit(asking.page()).page
+        page.route("**/reports", lambda route: route.fulfill(status=200, body="welcome"))
+        visitor.choose(RARE).make().send()
+        assert "answered with status 200" in visitor.until("kept").notice("kept")
+
+
+def test_a_report_that_is_refused_for_good_stays_so(browser, asking):
+    problem = {"status": 400, "content_type": "application/problem+json", "body": '{"reason": "malformed"}'}
+    with visiting(browser) as visitor:
+        page = visitor.visit(asking.page()).page
+        page.route("**/reports", lambda route: route.fulfill(**problem))
+        visitor.choose(RARE).make().send()
+        assert "does not have the form that the task says" in visitor.until("refused").notice("refused")
+        page.unroute("**/reports")
+        page.reload()
+        visitor.until("refused")
+        assert len(visitor.posted) == 1
+
+
+def test_a_secret_that_is_wrong_can_be_put_right(browser, tmp_path):
+    admission = SharedSecret(Accepted((hash_of("the-right-one"),)))
+    with Asking(tmp_path, {"admission": "secret"}, admission=admission) as own, visiting(browser) as visitor:
+        page = visitor.visit(own.page()).page
+        made = visitor.choose(RARE).make().shown_hash
+        for wrong in ("", "the-wrong-one", "no word at all"):
+            page.get_by_label("The secret of this task").fill(wrong)
+            visitor.send()
+            assert "Not let in" in visitor.until("not-admitted").notice("not-admitted")
+        page.get_by_label("The secret of this task").fill("the-right-one")
+        visitor.send()
+        visitor.until("sent")
+        assert set(visitor.posted) == {made}
+
+
+def test_a_secret_is_not_left_on_the_page(browser, tmp_path):
+    admission = SharedSecret(Accepted((hash_of("the-right-one"),)))
+    with Asking(tmp_path, {"admission": "secret"}, admission=admission) as own, visiting(browser) as visitor:
+        page = visitor.visit(own.page()).page
+        visitor.choose(RARE).make()
+        page.get_by_label("The secret of this task").fill("the-right-one")
+        visitor.send()
+        visitor.until("sent")
+        assert page.locator("#admission").input_value() == ""
+        assert "the-right-one" not in json.dumps(visitor.everything_kept)
+
+
+CLOSED_NOW = {"status": 410, "content_type": "application/problem+json", "body": '{"reason": "closed"}'}
+LOSE_THE_JOURNAL = """() => new Promise((done) => {
+  const asked = indexedDB.deleteDatabase("shuffledp");
+  asked.onsuccess = asked.onblocked = done;
+})"""
+
+
+def test_what_is_agreed_to_is_one_report_and_no_other(browser, own):
+    """After a browser has lost the report that somebody pressed "send" for, the next one is not sent by itself."""
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("system").make()
+        visitor.page.evaluate(LOSE_THE_JOURNAL)
+        visitor.send()
+        visitor.until("no-journal").visit(own.page()).choose("light").make()
+        visitor.visit(own.page(), shows="made")
+        assert visitor.posted == []
+        shown = visitor.shown_hash
+        visitor.send()
+        visitor.until("sent")
+        assert visitor.posted == [shown]
+
+
+def test_a_report_that_was_not_looked_at_is_not_sent(browser, own):
+    """Another tab made another one, after the browser had lost the first: this tab shows it before it is sent."""
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("system").make()
+        before = visitor.shown_hash
+        visitor.page.evaluate(LOSE_THE_JOURNAL)
+        visitor.page.evaluate(
+            """async (address) => {
+              const { Client } = await import("/client/src/index.js");
+              const client = await Client.open(new URL(address, location.href), { pin: address.slice(-64) });
+              await client.prepare("light");
+            }""",
+            f"/v1/tasks/{own.task.name}",
+        )
+        visitor.send()
+        visitor.page.locator("#inside-gone").wait_for()
+        assert visitor.posted == []
+        assert visitor.shown_hash != before
+        visitor.send()
+        visitor.until("sent")
+        assert visitor.posted == [visitor.shown_hash]
+
+
+def test_a_kept_report_that_is_lost_is_not_made_up_anew(browser, own):
+    """The visitor is asked again, and nothing is ready to be sent in their name."""
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("system").make()
+        visitor.page.evaluate(LOSE_THE_JOURNAL)
+        visitor.visit(own.page(), shows="new")
+        assert visitor.posted == []
+
+
+def test_pressing_twice_still_shows_what_is_inside(browser, own):
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("system")
+        visitor.page.get_by_role("button", name="Make my report").dblclick()
+        visitor.until("made")
+        visitor.page.wait_for_timeout(300)
+        assert visitor.page.locator("#inside").is_visible()
+        assert "one for system" in visitor.page.locator("#messages").inner_text()
+
+
+def test_messages_are_gone_from_the_page_when_it_is_left_or_over(browser, own):
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("system").make()
+        inside = visitor.page.locator("#inside")
+        assert "one for system" in inside.text_content()
+        assert inside.get_attribute("translate") == "no"
+        visitor.page.evaluate("window.dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+        assert "one for system" not in visitor.page.content()
+        visitor.page.evaluate("window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+        visitor.page.locator("#inside-gone").wait_for()
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("system").make()
+        visitor.context.route("**/reports", lambda route: route.fulfill(**CLOSED_NOW))
+        visitor.send()
+        visitor.until("closed-kept")
+        assert "one for system" not in visitor.page.content()
+
+
+def test_what_another_tab_has_made_and_sent_leaves_nothing_in_this_one(browser, own):
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("light")
+        other = visitor.context.new_page()
+        first, visitor.page = visitor.page, other
+        visitor.visit(own.page()).choose("system").make()
+        visitor.page = first
+        first.get_by_role("button", name="Make my report").click()
+        visitor.until("made")
+        assert first.locator("input:checked").count() == 0
+        assert "one for" not in first.content()
+        visitor.send()
+        visitor.until("sent")
+        visitor.page = other
+        other.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        visitor.until("already")
+        assert "one for" not in other.content()
+        assert len(visitor.posted) == 1
+
+
+OVER = {"users": 5, "waiting": 0, "batches": 0, "short_by": 5}
+
+
+def test_a_page_that_is_open_when_the_time_is_over_asks_no_longer(browser, own):
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("light")
+        visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
+        assert "This browser holds no report for it" in visitor.until("closed").notice("closed")
+        assert visitor.page.locator("#answer").is_hidden()
+        assert visitor.posted == []
+
+
+def test_when_the_time_is_over_nobody_is_told_that_a_report_does_not_count_which_may(browser, own):
+    """The shuffler has the first one, and its receipt was lost; what another tab has sent is known from the journal."""
+    with visiting(browser) as visitor:
+        page = visitor.visit(own.page()).page
+
+        def lose_the_receipt(route):
+            assert route.fetch().status == 201
+            route.abort()
+
+        page.route("**/reports", lose_the_receipt)
+        visitor.choose("light").make().send()
+        visitor.until("kept")
+        page.unroute("**/reports")
+        page.route("**/reports", lambda route: route.fulfill(**CLOSED_NOW))
+        page.get_by_role("button", name="Send now").click()
+        said = visitor.until("closed-kept").notice("closed-kept")
+        assert "It counts if it was sent and had arrived all the same" in said
+        assert own.status()["waiting"] == 1
+    with visiting(browser) as visitor:
+        first = visitor.visit(own.page()).page
+        visitor.page = visitor.context.new_page()
+        visitor.visit(own.page()).choose("light").make().send()
+        visitor.until("sent")
+        visitor.page = first
+        visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
+        assert "counts if its group was complete by then" in visitor.until("closed-sent").notice("closed-sent")
+
+
+def test_what_was_not_sent_or_refused_before_is_not_said_to_count_when_the_time_is_over(browser, own):
+    malformed = {"status": 400, "content_type": "application/problem+json", "body": '{"reason": "malformed"}'}
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("light").make()
+        visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
+        assert "you did not send it" in visitor.until("closed-unsent").notice("closed-unsent")
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("light").make()
+        visitor.context.route("**/reports", lambda route: route.fulfill(**malformed))
+        visitor.send()
+        visitor.until("refused")
+        visitor.page.clock.set_fixed_time(datetime(2101, 1, 1, tzinfo=UTC))
+        assert "had been refused before" in visitor.visit(own.page(), shows="closed-refused").notice("closed-refused")
+
+
+def test_by_another_name_of_its_server_nobody_is_asked_a_second_time(browser, own):
+    """A browser has a journal for each name, and would make a second report."""
+    with visiting(browser) as visitor:
+        visitor.visit(own.page()).choose("light").make().send()
+        visitor.until("sent")
+        elsewhere = own.page().replace("127.0.0.1", "localhost")
+        visitor.visit(elsewhere, shows="elsewhere")
+        assert visitor.page.locator("#answer").is_hidden()
+        visitor.page.get_by_role("link", name="To the page at its address").click()
+        visitor.until("already")
+        assert visitor.page.url == own.page()
+        assert len(visitor.posted) == 1
+
+
+def test_nobody_is_asked_to_answer_again_after_they_have(browser, own):
+    with visiting(browser) as visitor:
+        command = visitor.visit(own.page()).page.get_by_text("shuffledp send")
+        assert command.is_visible()
+        assert "cannot be changed after this step" in visitor.page.locator("#answer").inner_text()
+        visitor.choose("light").make().send()
+        visitor.until("sent")
+        assert command.is_hidden()
+        assert visitor.page.locator("#task-id").is_visible()

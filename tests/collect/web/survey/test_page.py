@@ -1,0 +1,227 @@
+"""The page that asks as the server gives it: the same for everybody, escaped, and under a strict policy."""
+
+import asyncio
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from starlette.requests import Request
+from tests.collect.in_process import client_in_process
+from tests.collect.shuffler.running import settings_for
+from tests.collect.shuffler.test_starting import Folder
+from tests.collect.web.survey.asking import HOSTILE, asked_task
+
+from shuffledp.collect import web as package
+from shuffledp.collect.shuffler.app import make_app
+from shuffledp.collect.task import AnswersElsewhere, Place
+from shuffledp.collect.web import survey as routes
+from shuffledp.collect.web import survey_text as words
+from shuffledp.collect.web.survey import _connects, ask_page
+from shuffledp.errors import ParameterError, TaskError
+
+STATIC = Path(package.__file__).parent / "static" / "survey"
+TASK = asked_task(9).task
+WEAK = ("1", "0.000001")
+"""An epsilon and a delta that five people's noise is far from."""
+
+
+def asked(settings, *requests):
+    """The answers of a shuffler to paths, each with the headers beside it."""
+
+    async def run():
+        async with client_in_process(make_app(settings)) as client:
+            return [await client.get(path, headers=headers) for path, headers in requests]
+
+    return asyncio.run(run())
+
+
+def settings_with_page(path, **more):
+    return settings_for(path, asked_task(9), page=True, **more)
+
+
+def test_the_page_is_the_same_for_everybody(tmp_path):
+    settings = settings_with_page(tmp_path)
+    path = f"/ask/{settings.served[0].task.name}"
+    one, other = asked(settings, (path, {}), (path, {"user-agent": "x", "cookie": "a=b", "accept-language": "de"}))
+    assert one.status_code == 200
+    assert one.content == other.content
+    assert one.headers == other.headers
+    assert "set-cookie" not in one.headers
+
+
+def test_nothing_but_the_page_itself_may_run_or_be_asked(tmp_path):
+    settings = settings_with_page(tmp_path)
+    paths = [f"/ask/{settings.served[0].task.name}", "/ask/unknown", "/"]
+    answers = asked(settings, *((path, {}) for path in paths))
+    assert [answer.status_code for answer in answers] == [200, 404, 307]
+    for answer in answers[:2]:
+        allowed = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+        assert allowed["default-src"] == allowed["form-action"] == allowed["frame-ancestors"] == "'none'"
+        assert allowed["script-src"] in ("'self'", "'none'")
+        assert answer.headers["referrer-policy"] == "no-referrer"
+    assert "connect-src 'self' http://127.0.0.1:9;" in answers[0].headers["content-security-policy"]
+    assert answers[2].headers["location"] == paths[0]
+
+
+def test_servers_of_the_task_stand_in_the_policy():
+    """Characters in an address would end a policy, and begin another: tasks refuse such an address."""
+    for end in (";", " ", ",", "'", '"', "*"):
+        with pytest.raises(TaskError):
+            replace(TASK, shufflers=[Place(f"http://a{end}script-src", TASK.shufflers[0].key)])
+    named = replace(TASK, shufflers=[Place("https://my_host:8443/x", TASK.shufflers[0].key)])
+    assert _connects(named) == ["'self'", "https://my_host:8443"]
+    elsewhere = replace(TASK, answers=AnswersElsewhere("https://lists.example/a/list.txt", "0" * 64, 3))
+    assert _connects(elsewhere) == ["'self'", "http://127.0.0.1:9", "https://lists.example"]
+
+
+def test_the_files_of_the_page_and_of_the_client_are_served(tmp_path):
+    paths = ["/page/ask.js", "/page/look.css", "/page/ask.svg", "/client/src/index.js", "/client/vendor/hpke.js"]
+    kinds = ["text/javascript", "text/css", "image/svg+xml", "text/javascript", "text/javascript"]
+    for answer, kind in zip(asked(settings_with_page(tmp_path), *((path, {}) for path in paths)), kinds, strict=True):
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith(kind)
+
+
+def test_without_the_option_there_is_no_page(tmp_path):
+    settings = settings_for(tmp_path, asked_task(9))
+    paths = ["/", f"/ask/{settings.served[0].task.name}", "/page/ask.js", "/client/src/index.js"]
+    assert {answer.status_code for answer in asked(settings, *((path, {}) for path in paths))} == {404}
+
+
+def test_several_questions_are_listed(tmp_path):
+    kept = [asked_task(9, question=question) for question in ("Tea?", HOSTILE)]
+    settings = settings_for(tmp_path, kept[0], page=True)
+    (one,) = settings.served
+    both = [one, type(one)(task=kept[1].task, position=0, key=kept[1].keys[0])]
+    (answer,) = asked(type(settings)(**{**vars(settings), "served": both}), ("/", {}))
+    assert answer.status_code == 200
+    for each in kept:
+        assert f'href="/ask/{each.task.name}"' in answer.text
+    assert "<img" not in answer.text
+
+
+class Tags(HTMLParser):
+    """What is in a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.words = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_every_word_of_a_task_is_escaped():
+    hostile = asked_task(9, question=HOSTILE).task
+    tags = Tags(ask_page(hostile))
+    assert not [tag for tag, _ in tags.found if tag == "img"]
+    assert "<img src=x" in " ".join(tags.words)
+    broken = asked_task(9, question=HOSTILE, claims=WEAK).task
+    assert not [tag for tag, _ in Tags(ask_page(broken)).found if tag in ("img", "form")]
+
+
+def test_what_is_not_protected_is_not_called_hidden():
+    kept, broken = (" ".join(Tags(ask_page(asked_task(9, claims=claims).task)).words) for claims in (None, WEAK))
+    for words_of_secrecy in ("hidden by noise", "nobody can tell which were sent by you"):
+        assert words_of_secrecy in kept
+        assert words_of_secrecy not in broken
+
+
+def test_a_page_is_made_once_however_many_come_first(monkeypatch):
+    made, come = [], threading.Barrier(5)
+    monkeypatch.setattr(routes, "ask_page", lambda task: made.append(task) or time.sleep(0.2) or "page")
+    pages = routes._Pages([TASK])
+
+    def visit():
+        come.wait()
+        assert (
+            asyncio.run(pages.show_task(Request({"type": "http", "path_params": {"name": TASK.name}}))).body == b"page"
+        )
+
+    with ThreadPoolExecutor(5) as visitors:
+        for visited in [visitors.submit(visit) for _ in range(5)]:
+            visited.result()
+    assert made == [TASK]
+
+
+def test_the_policy_forbids_nothing_that_the_page_has():
+    """Neither scripts nor styles in the page itself, nor handlers; and nothing from elsewhere."""
+    for tag, attributes in Tags(ask_page(TASK)).found:
+        assert tag != "style"
+        assert not [name for name in attributes if name == "style" or name.startswith("on")]
+        if tag in ("script", "link"):
+            assert attributes.get("src", attributes.get("href")).startswith("/page/")
+        if tag == "form":
+            assert set(attributes) <= {"id", "autocomplete", "novalidate"}
+
+
+def test_what_scripts_look_for_is_there():
+    tags = Tags(ask_page(asked_task(9, admission="secret").task)).found
+    ids = {attributes["id"] for _, attributes in tags if "id" in attributes}
+    states = {attributes["data-state"] for _, attributes in tags if "data-state" in attributes}
+    shown = {word for _, attributes in tags for word in attributes.get("data-shown", "").split()}
+    scripts = "".join(path.read_text() for path in STATIC.glob("*.js"))
+    assert set(re.findall(r'(?:ElementById|\bat)\("([a-z-]+)"\)', scripts)) <= ids
+    assert set(re.findall(r'\bshow\("([a-z-]+)"', scripts)) <= states | shown
+    assert states == set(words.STATES)
+
+
+def test_headings_are_in_order_and_fields_have_labels():
+    tags = Tags(ask_page(asked_task(9, admission="tokens").task)).found
+    levels = [int(tag[1]) for tag, _ in tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = {attributes["id"] for _, attributes in tags if "id" in attributes}
+    for _, attributes in tags:
+        for name in ("aria-labelledby", "aria-describedby"):
+            assert attributes.get(name, next(iter(ids))) in ids
+    assert ("html", {"lang": "en"}) in tags
+
+
+def test_whom_to_trust_is_said_for_every_chain():
+    one, two = (" ".join(Tags(ask_page(asked_task(9, shufflers=number).task)).words) for number in (1, 2))
+    assert "the analyzer and the shuffler would have to work together" in one
+    assert "the analyzer and all 2 shufflers would have to work together" in two
+    assert "As long as one shuffler keeps to itself" in two
+    for address in ("http://127.0.0.1:9", "http://127.0.0.1:10"):
+        assert address in two
+
+
+def test_the_figures_of_the_promise_hold():
+    """Rounded up: e^8 is 2980.96, and 0.01 is itself."""
+    text = " ".join(Tags(ask_page(TASK)).words)
+    assert "is at most 2.99e+03 times what it would be had you answered anything else, plus at most 0.01." in text
+    assert "not checked on this device yet" in text
+    assert "1 in 100 delta" in text
+    chances = ("1e-6", "0.5", "0.3", "0.00000123", "1e-20")
+    assert [words.one_in(chance) for chance in chances[:3]] == ["1 in 1,000,000", "1 in 2", "1 in 3"]
+    for chance in chances:
+        assert Fraction(1, int(words.one_in(chance).removeprefix("1 in ").replace(",", ""))) >= Fraction(chance)
+
+
+def test_a_word_is_asked_for_only_where_it_is_needed():
+    fields = {
+        kind: [tag for tag, attributes in Tags(ask_page(asked_task(9, admission=kind).task)).found if tag == "input"]
+        for kind in ("anybody", "secret", "tokens")
+    }
+    assert fields == {"anybody": [], "secret": ["input"], "tokens": ["input"]}
+    assert "--admission FILE --value -" in ask_page(asked_task(9, admission="tokens").task)
+
+
+def test_a_later_shuffler_has_no_page(tmp_path):
+    folder = Folder(tmp_path, shufflers=2)
+    later = folder.options(1, token=folder.secret("token", "word"), page=True)
+    with pytest.raises(ParameterError, match="--page is for the first shuffler"):
+        later.check()

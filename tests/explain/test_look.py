@@ -1,0 +1,88 @@
+"""The look of every page: letters and marks have enough contrast, and nothing is loaded from anywhere."""
+
+import re
+
+import pytest
+
+from shuffledp.explain.heat_map import HEAT_STYLE
+from shuffledp.explain.look import LOOK
+from shuffledp.explain.svg import CHART_STYLE, DARK, LIGHT, PAPER
+
+LETTERS, MARKS = 4.5, 3.0
+"""What WCAG 2.2 asks for at its level AA, in 1.4.3 and 1.4.11."""
+
+PAIRS = [
+    *((words, behind, LETTERS) for words in ("ink", "soft") for behind in ("paper", "card", "caution", "alarm")),
+    *(("accent", behind, LETTERS) for behind in ("paper", "card", "caution", "alarm")),
+    ("on-accent", "accent", LETTERS),
+    ("mark", "paper", LETTERS),  # words beside a mark of a chart
+    *(("edge", behind, MARKS) for behind in ("paper", "card")),
+    *(("good", behind, MARKS) for behind in ("paper", "card")),
+    *(("alarm-edge", behind, MARKS) for behind in ("paper", "card", "alarm")),
+    ("mark", "caution", MARKS),
+    ("bar", "paper", MARKS),
+    ("ink", "bar", MARKS),  # an interval on its bar
+    ("line-of-chart", "paper", MARKS),
+]
+
+
+def parts_of(colour):
+    return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+
+
+def brightness(parts):
+    """The relative luminance of WCAG."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    dark, light = sorted(map(brightness, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def mixed(colour, behind, share):
+    return [share * a + (1 - share) * b for a, b in zip(parts_of(colour), parts_of(behind), strict=True)]
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast(parts_of("#000000"), parts_of("#ffffff")) == pytest.approx(21)
+    assert contrast(parts_of("#777777"), parts_of("#ffffff")) == pytest.approx(4.48, abs=0.005)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK, PAPER], ids=["light", "dark", "paper"])
+def test_letters_and_marks_can_be_told_from_what_is_behind_them(colours):
+    found = {(a, b): (contrast(parts_of(colours[a]), parts_of(colours[b])), least) for a, b, least in PAIRS}
+    assert {pair: round(seen, 2) for pair, (seen, least) in found.items() if seen < least} == {}
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK, PAPER], ids=["light", "dark", "paper"])
+def test_numbers_of_a_heat_map_can_be_read_on_every_shade(colours):
+    shades = [int(share) / 100 for share in re.findall(r"shade-\d+ .*? (\d+)%, transparent", HEAT_STYLE)]
+    assert len(shades) > 20
+    assert shades == sorted(set(shades))
+    for share in shades:
+        assert contrast(parts_of(colours["ink"]), mixed(colours["bar"], colours["paper"], share)) >= LETTERS
+
+
+def test_every_colour_of_the_light_page_has_one_for_the_dark_page_and_for_paper():
+    assert set(LIGHT) == set(DARK) == set(PAPER)
+    used = set(re.findall(r"var\(--([\w-]+)", LOOK))
+    assert used == set(LIGHT)
+
+
+def test_no_fixed_colour_is_left_in_the_look():
+    """One that is not of the three lists would be the same on a dark screen; only what stands in for a variable may."""
+    rest = re.sub(r"--[\w-]+: #\w{6};|var\(--[\w-]+, #\w{6}\)", "", LOOK)
+    assert re.findall(r"#[0-9a-f]{3,8}\b(?! *\{)", rest) == []
+
+
+def test_nothing_is_loaded_and_nothing_can_end_the_style():
+    assert not re.search(r"url\(|@import|@font-face|http|</|<!--|expression|javascript", LOOK, flags=re.IGNORECASE)
+    assert LOOK.count("{") == LOOK.count("}")
+    assert CHART_STYLE in LOOK
+
+
+def test_it_has_what_every_page_needs():
+    for needed in ("prefers-color-scheme: dark", "prefers-reduced-motion", "@media print", ":focus-visible", ".skip"):
+        assert needed in LOOK

@@ -1,0 +1,43 @@
+"""The parts of which pages about a release are made: each stands alone, and none leaves out what must be said."""
+
+from dataclasses import replace
+
+import pytest
+
+from shuffledp.explain import page as parts
+from shuffledp.explain.page import page
+from shuffledp.formatting import sentence
+from tests.explain.cases import CASES, HOSTILE, hostile
+from tests.oracles.html_pages import read_page
+
+PARTS = (parts.picture, parts.table, parts.cards, parts.promise, parts.cautions, parts.meaning, parts.counting)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
+def test_each_is_whole_and_hostile_labels_stay_text_in_it(part):
+    bad = hostile()
+    bad = replace(bad, warnings=HOSTILE[:3], notes=HOSTILE[:3])
+    for release in (bad, CASES["no value"](), CASES["pairs"](), CASES["two values"]()):
+        read = read_page(part(release))
+        assert {tag for tag, _ in read.seen}.isdisjoint({"script", "img", "style", "a", "form"})
+        names = {name for _, attributes in read.seen for name in attributes}
+        assert not [name for name in names if name == "style" or name.startswith("on")]
+
+
+def test_a_page_has_every_warning_and_note_and_what_is_not_protected():
+    release = replace(CASES["two values"](), warnings=("few <people>", "late"), notes=("Each row is one <person>.",))
+    texts = " ".join(read_page(page(release)).texts)
+    for needed in ("Few <people>.", "Late.", "Each row is one <person>.", "Not protected:", "Guarantee:"):
+        assert needed in texts
+    assert "Not private: do not publish this page." in texts
+    assert sentence(release.evaluation.in_words()) in texts
+    assert "Not private" not in page(CASES["one value"]())
+
+
+def test_what_is_not_there_is_left_out():
+    release = CASES["no value"]()
+    assert parts.table(release) == ""
+    without = replace(release, estimate=replace(release.estimate, guarantee=None))
+    assert parts.promise(without) == ""
+    assert parts.promise(release).startswith("<figure><h2>What is promised to each person</h2><svg")

@@ -1,0 +1,77 @@
+"""Rows of what people hold are filled up to one number of different bins."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shuffledp.errors import DataError
+from shuffledp.histogram.domain import Domain
+from shuffledp.histogram.inputs import NONE, filled_up, holders_of_fillers
+from shuffledp.histogram.labels import Absent, label
+
+REAL, EACH = 7, 4
+
+
+@st.composite
+def rows_of_people(draw):
+    """Different bins of some people, in any order, with gaps anywhere."""
+    held = draw(st.lists(st.sets(st.integers(0, REAL - 1), max_size=EACH), min_size=1, max_size=6))
+    rows = [draw(st.permutations([*bins, *[NONE] * (EACH - len(bins))])) for bins in held]
+    return held, np.array(rows)
+
+
+@pytest.mark.slow
+@given(rows_of_people())
+def test_everybody_holds_the_same_number_of_different_bins(people):
+    held, rows = people
+    whole = filled_up(rows, bins=REAL + EACH, each=EACH, fillers=EACH)
+    for bins, row in zip(held, whole, strict=True):
+        missing = EACH - len(bins)
+        assert sorted(row) == sorted([*bins, *range(REAL, REAL + missing)])  # the first fillers, each once
+
+
+@pytest.mark.slow
+@given(rows_of_people())
+def test_the_holders_of_a_filler_lack_that_many_values(people):
+    held, rows = people
+    whole = filled_up(rows, bins=REAL + EACH, each=EACH, fillers=EACH)
+    numbers = np.bincount([len(bins) for bins in held], minlength=EACH + 1)
+    assert holders_of_fillers(numbers).tolist() == [np.count_nonzero(whole == REAL + i) for i in range(EACH)]
+
+
+def test_shorter_rows_and_people_without_values():
+    assert filled_up([[2], [NONE]], bins=6, each=3, fillers=3).tolist() == [[2, 3, 4], [3, 4, 5]]
+    assert filled_up(np.empty((2, 0)), bins=6, each=2, fillers=2).tolist() == [[4, 5], [4, 5]]
+    assert filled_up([], bins=6, each=2, fillers=2).shape == (0, 2)
+    assert filled_up([0, NONE, 1], bins=3, each=1, fillers=1).tolist() == [0, 2, 1]
+    assert filled_up([[0, 2]], bins=3, each=2, fillers=0).tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize(
+    "rows", [[[1, 1]], [[0, 6]], [[0, -2]], [[0, 1, 2]], [[0.5, 1]], [["a", "b"]], [0, 1], [[[0]]]], ids=repr
+)
+def test_other_rows_are_refused(rows):
+    """Above all a bin that a person holds twice, and a filler: it would count them twice."""
+    with pytest.raises(DataError, match="bin"):
+        filled_up(rows, bins=6 + 2, each=2, fillers=2)
+
+
+def test_without_fillers_everybody_holds_all():
+    with pytest.raises(DataError, match="exactly 2"):
+        filled_up([[0, NONE]], bins=3, each=2, fillers=0)
+
+
+def test_labels_of_fillers_are_nobodys_values():
+    listed = Domain.of(["mail", "(no value)"]).with_absent(3)
+    assert listed.size == 5
+    assert listed.decode([0, 1, 2, 4]).tolist() == ["mail", "(no value)", Absent(most=2), Absent(most=0)]
+    assert str(Absent(most=0)) == "(no value)" != Absent(most=0)
+    assert [str(Absent(most=number)) for number in (1, 2)] == ["(at most 1 value)", "(at most 2 values)"]
+    assert listed.encode(["mail"]).tolist() == [0]
+    assert Absent(most=1) in listed
+    assert Absent(most=3) not in listed
+    open_domain = Domain.implicit(2**64).with_absent(2)
+    assert open_domain.decode(["mail", Absent(most=1)]).tolist() == ["mail", Absent(most=1)]
+    for most in range(4):
+        assert Absent.from_text(str(Absent(most=most))) == Absent(most=most) == label(Absent(most=most))

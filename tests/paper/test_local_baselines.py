@@ -1,0 +1,62 @@
+"""Local baselines: drawn from their law as with every message made."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shuffledp import DataError, ParameterError
+from shuffledp.paper import PointerChasing, PointerJumping, SupportIdentification
+from shuffledp.paper.local_baselines import LocalChasing, LocalJumping, LocalSupport
+from shuffledp.protocols.local import HadamardResponse, RandomizedResponse
+from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
+
+
+@pytest.mark.parametrize("kind", [HadamardResponse, RandomizedResponse])
+@pytest.mark.parametrize("held", [[2], [0, 3, 5], [0, 1, 2, 3, 4, 5]])
+def test_the_law_of_reports_is_that_of_the_messages(kind, held):
+    oracle, rng = kind(users=20_000, bins=6, epsilon=1.0), np.random.default_rng(9)
+    shares = np.zeros(6)
+    shares[held] = 1 / len(held)
+    law = oracle.report_law(shares)
+    assert law.sum() == pytest.approx(1)
+    messages = oracle.randomize(rng.choice(held, size=20_000), rng=rng)
+    sent = np.bincount(messages, minlength=oracle.symbols)
+    assert p_value(sent, law) > FALSE_FAILURE_RATE
+    assert np.array_equal(oracle.supports_of(sent), oracle.supports(messages))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        LocalChasing(problem=PointerChasing(steps=2, length=5), users=600, epsilon=1.0),
+        LocalChasing(problem=PointerChasing(steps=2, length=4), users=12, epsilon=4.0),
+        LocalJumping(problem=PointerJumping(levels=2), users=300, epsilon=1.0),
+        LocalSupport(problem=SupportIdentification(items_in_support=3, bins=50), users=800, epsilon=1.0),
+    ],
+    ids=["chasing", "chasing by randomized response", "jumping", "support"],
+)
+def test_baselines_drawn_from_their_law_succeed_as_often_as_with_messages(baseline):
+    rng, trials = np.random.default_rng(10), 1500
+    drawn, made = (sum(method(rng) for _ in range(trials)) for method in (baseline.run, baseline.run_messages))
+    assert 0.2 * trials < drawn < 0.97 * trials
+    table = [[drawn, trials - drawn], [made, trials - made]]
+    assert stats.fisher_exact(table).pvalue > FALSE_FAILURE_RATE
+
+
+def test_a_local_baseline_with_hardly_any_privacy_needs_only_the_sample():
+    problem = PointerChasing(steps=2, length=5)
+    rng = np.random.default_rng(11)
+    assert all(LocalChasing(problem=problem, users=200, epsilon=20.0).run(rng) for _ in range(50))
+    assert sum(LocalChasing(problem=problem, users=200, epsilon=0.01).run(rng) for _ in range(200)) < 60
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (lambda: LocalChasing(problem=PointerChasing(steps=3, length=4), users=9, epsilon=1.0), "steps=2"),
+    ],
+)  # fmt: skip
+def test_bad_parameters(wrong, reason):
+    with pytest.raises((ParameterError, DataError), match=reason):
+        wrong()

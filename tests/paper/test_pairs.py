@@ -1,0 +1,56 @@
+"""Pairs of listed laws: products, both directions, and whole numbers, each against fractions outcome by outcome."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from shuffledp.paper import pairs
+from shuffledp.paper.finite_randomizer import shifted_delta
+from shuffledp.paper.pairs import Pair, binomial_shift_delta, worse_way
+
+RATIO = Fraction(3, 2)
+
+
+def law(people, probability):
+    p = Fraction(probability)
+    return {k: math.comb(people, k) * p**k * (1 - p) ** (people - k) for k in range(people + 1)}
+
+
+@pytest.mark.parametrize("moved", [1, 2])
+@pytest.mark.parametrize("probability", [0.125, 0.5])
+def test_whole_numbers_are_the_definition(moved, probability):
+    shifts = [1] if moved == 1 else [1, -1]
+    laws = [law(5, probability)] * moved
+    expected = max(shifted_delta(laws, [sign * by for by in shifts], ratio=RATIO) for sign in (1, -1))
+    assert binomial_shift_delta(people=5, probability=probability, moved=moved, ratio=RATIO) == expected
+
+
+@pytest.mark.parametrize("shifts", [[1], [1, -1], [1, 1, -1], [1, -1, 1, -1]])
+def test_products_of_pairs_are_the_definition(shifts):
+    listed = [Pair.shifted(pairs.binomial(3, 0.25), by) for by in shifts]
+    exact = max(
+        shifted_delta([law(3, 0.25)] * len(shifts), [sign * by for by in shifts], ratio=RATIO) for sign in (1, -1)
+    )
+    assert worse_way(listed, float(RATIO)) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_both_directions_are_looked_at():
+    pair = Pair(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.25, 0.5]))
+    assert pair.delta(1.5) != pair.reversed.delta(1.5)
+    assert worse_way([pair], 1.5) == max(pair.delta(1.5), pair.reversed.delta(1.5))
+
+
+def test_laws_are_their_definitions():
+    assert pairs.binomial(40, 0.3) == pytest.approx([float(p) for p in law(40, 0.3).values()], rel=1e-11)
+    poisson = [math.exp(-2.5) * 2.5**k / math.factorial(k) for k in range(20)]
+    assert pairs.compound_poisson(2.5, np.ones(1), most=19) == pytest.approx(poisson, rel=1e-12)
+
+
+@pytest.mark.parametrize("number", [0.1, 1.0, 2.5])
+def test_the_exponential_is_enclosed(number):
+    below, above = pairs.exponential_below(number), pairs.exponential_above(number)
+    assert below < above
+    assert float(below) == pytest.approx(math.exp(number), rel=1e-14)
+    assert above - below < Fraction(1, 10**20)
