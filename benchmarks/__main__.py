@@ -9,11 +9,11 @@ from benchmarks import (
     calibration,
     client,
     collected_files,
+    distribution,
     engines,
     files,
     javascript,
     kills,
-    law,
     messages,
     opening,
     peers,
@@ -25,7 +25,7 @@ from benchmarks import (
 
 ALL = {
     "calibration": calibration,
-    "law": law,
+    "law": distribution,
     "messages": messages,
     "sparse": sparse,
     "files": files,

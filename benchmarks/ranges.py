@@ -35,7 +35,7 @@ def our_error(protocol):
     errors = []
     for _ in range(TRIALS[protocol.bins]):
         tally = protocol.sample_tally(counts, rng=rng)
-        errors.append(np.abs(np.cumsum(protocol.reading.point(tally) - counts)).max())
+        errors.append(np.abs(np.cumsum(protocol.estimator.point(tally) - counts)).max())
     return float(np.mean(errors))
 
 

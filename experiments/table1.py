@@ -87,7 +87,7 @@ def short_table(results: Iterable[Measurement], *, bins: Sequence[int] = SHORT_B
         cells = [measured[name, number] for number in bins if (name, number) in measured]
         if len(cells) == len(bins):
             entry = CATALOGUE[name]
-            words = [entry.model, entry.title, *map(_cell, cells), "yes" if entry.phantoms else "never"]
+            words = [entry.model, entry.title, *map(_cell, cells), "yes" if entry.false_positives else "never"]
             lines.append("| " + " | ".join(words) + " |")
     return "\n".join(lines)
 

@@ -39,7 +39,7 @@ CALIBRATED: dict[str, tuple[tuple[str, ...], int, int, int, float, float]] = {
 """Protocols, people, honest ones, values and the guarantee that the noise is made for."""
 
 
-def law(rate: float, *sizes: int) -> dict[str, Any]:
+def distribution(rate: float, *sizes: int) -> dict[str, Any]:
     """Clusters with these weights, of which the last one is what is missing from all."""
     return {"rate": exact.written(rate), "size_weights": [*sizes, SIZE_GRID - sum(sizes)]}
 
@@ -60,16 +60,44 @@ BY_HAND: dict[str, tuple[tuple[str, dict[str, Any]], int, int, int, str, str]] =
     "one honest person of two": (coin("dummy", "1/2^2"), 2, 1, 3, "2", "0.6"),
     "a coin that hardly ever comes up": (coin("dummy", "1/2^53"), 10**12, 10**12, 9, "1", "0.9"),
     "fair coins of very many": (coin("hist", "1/2^1"), 10**7, 10**7, 3, "0.01", "1e-20"),
-    "hardly any dummies": (("dummy-poisson", {"dummies": law(2.0**-60)}), 100, 90, 5, "1", "0.9"),
-    "very many dummies": (("dummy-poisson", {"dummies": law(3600.0)}), 10**6, 900_000, 5, "0.1", "1e-8"),
-    "clusters of even sizes only": (sparse(law(20.0, 0), law(30.0, 0, HALF, 0)), 500, 400, 5, "1", "0.9"),
-    "clusters without some sizes": (sparse(law(30.0, HALF, 0, 0), law(25.0, HALF, 0)), 500, 400, 5, "1", "1e-4"),
-    "rare clusters": (sparse(law(2.0**-60, HALF), law(2.0**-50)), 500, 400, 5, "1", "0.9"),
-    "very rare clusters": (sparse(law(2.0**-70), law(2.0**-70)), 500, 400, 5, "1", "0.9"),
-    "single messages in clusters": (sparse(law(60.0), law(40.0)), 500, 400, 5, "2", "1e-6"),
-    "many clusters": (sparse(law(4000.0, HALF, FEW), law(700.0, HALF)), 10**5, 80_000, 5, "0.1", "1e-4"),
-    "the same clusters twice": (sparse(law(30.0, HALF), law(30.0, HALF)), 500, 500, 5, "1", "1e-5"),
-    "mostly lone clusters": (sparse(law(18.0, HALF, FEW), law(80.0, HALF // 2, HALF)), 10**4, 9000, 9, "1", "1e-5"),
+    "hardly any dummies": (("dummy-poisson", {"dummies": distribution(2.0**-60)}), 100, 90, 5, "1", "0.9"),
+    "very many dummies": (("dummy-poisson", {"dummies": distribution(3600.0)}), 10**6, 900_000, 5, "0.1", "1e-8"),
+    "clusters of even sizes only": (
+        sparse(distribution(20.0, 0), distribution(30.0, 0, HALF, 0)),
+        500,
+        400,
+        5,
+        "1",
+        "0.9",
+    ),
+    "clusters without some sizes": (
+        sparse(distribution(30.0, HALF, 0, 0), distribution(25.0, HALF, 0)),
+        500,
+        400,
+        5,
+        "1",
+        "1e-4",
+    ),
+    "rare clusters": (sparse(distribution(2.0**-60, HALF), distribution(2.0**-50)), 500, 400, 5, "1", "0.9"),
+    "very rare clusters": (sparse(distribution(2.0**-70), distribution(2.0**-70)), 500, 400, 5, "1", "0.9"),
+    "single messages in clusters": (sparse(distribution(60.0), distribution(40.0)), 500, 400, 5, "2", "1e-6"),
+    "many clusters": (
+        sparse(distribution(4000.0, HALF, FEW), distribution(700.0, HALF)),
+        10**5,
+        80_000,
+        5,
+        "0.1",
+        "1e-4",
+    ),
+    "the same clusters twice": (sparse(distribution(30.0, HALF), distribution(30.0, HALF)), 500, 500, 5, "1", "1e-5"),
+    "mostly lone clusters": (
+        sparse(distribution(18.0, HALF, FEW), distribution(80.0, HALF // 2, HALF)),
+        10**4,
+        9000,
+        9,
+        "1",
+        "1e-5",
+    ),
 }
 """Protocol with its noise, people, honest ones, values and what is claimed: what no calibration would choose."""
 
@@ -114,7 +142,7 @@ def promises(folder: Path) -> list[dict[str, Any]]:
 def made() -> Iterator[dict[str, Any]]:
     """Inputs, from the lists above."""
     for name, (protocols, users, honest, values, epsilon, delta) in CALIBRATED.items():
-        target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, fillers=0)
+        target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, padding_bins=0)
         for protocol in protocols:
             noise = parameters.write(protocol, named(protocol).make(target))  # type: ignore[arg-type]
             claim = {"epsilon": exact.stated(epsilon), "delta": exact.stated(delta)}

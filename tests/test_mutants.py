@@ -93,11 +93,11 @@ def test_scripts_with_a_fault_can_still_be_read(tmp_path):
     for fault, path in zip(scripts, paths, strict=True):
         path.write_text(fault.plant(unchanged(fault.path)[0]), encoding="utf-8")
     (tmp_path / "read.mjs").write_text(READ_SCRIPTS, encoding="utf-8")
-    reading = ("--experimental-vm-modules", "--no-warnings", str(tmp_path / "read.mjs"))
-    run_node(*reading, *map(str, paths))
+    estimator = ("--experimental-vm-modules", "--no-warnings", str(tmp_path / "read.mjs"))
+    run_node(*estimator, *map(str, paths))
     (tmp_path / "broken.js").write_text("export const = 1;", encoding="utf-8")
     with pytest.raises(AssertionError, match="SyntaxError"):
-        run_node(*reading, str(tmp_path / "broken.js"))
+        run_node(*estimator, str(tmp_path / "broken.js"))
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ _MOST_MARKS = 60
 """Of a text that is shown in full."""
 
 
-class Brief:
+class ShortRepr:
     """A record, that is a dataclass, whose repr is one short line."""
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -158,7 +158,7 @@ class Brief:
         return _record(self)
 
 
-def brief(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value, or a record with its fields, in a few words."""
     if isinstance(value, bool) or value is None:
         return repr(value)
@@ -171,8 +171,8 @@ def brief(value: Any) -> str:
     if isinstance(value, list | tuple | AbstractSet):
         if len(value) > _MOST_PARTS:
             return f"<{counted(len(value), 'part')}>"
-        return f"({', '.join(map(brief, value))})"
-    if isinstance(value, Brief):
+        return f"({', '.join(map(short_repr, value))})"
+    if isinstance(value, ShortRepr):
         return repr(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _record(value)
@@ -182,5 +182,7 @@ def brief(value: Any) -> str:
 
 def _record(record: Any) -> str:
     """The name of its class and the fields that it shows."""
-    shown = (f"{each.name}={brief(getattr(record, each.name))}" for each in dataclasses.fields(record) if each.repr)
+    shown = (
+        f"{each.name}={short_repr(getattr(record, each.name))}" for each in dataclasses.fields(record) if each.repr
+    )
     return f"{type(record).__name__}({', '.join(shown)})"

@@ -19,27 +19,30 @@ from shuffledp.accounting.amplification import (
     unavoidable_epsilon,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.paper.finite_randomizer import exact_delta, shuffled_law, worst_delta
+from shuffledp.paper.finite_randomizer import exact_delta, shuffled_distribution, worst_delta
 from shuffledp.protocols import HadamardResponse, RandomizedResponse, UnaryEncoding
 from tests.oracles.exact import exact_exp
-from tests.protocols.local.test_local import exact_laws
+from tests.protocols.local.test_local import exact_distributions
 
 
 def exact_tight_delta(epsilon, local_epsilon, users):
     """The tight bound as its definition says: both laws of (A + D, C - A + 1 - D), summed outcome by outcome."""
     ratio, factor = exact_exp(local_epsilon), exact_exp(epsilon)
     copy, own = 2 / (ratio + 1), ratio / (ratio + 1)
-    laws = ({}, {})
+    distributions = ({}, {})
     for c in range(users):
         weight = math.comb(users - 1, c) * copy**c * (1 - copy) ** (users - 1 - c)
         for a in range(c + 1):
             probability = weight * Fraction(math.comb(c, a), 2**c)
-            for d, (law, flipped) in product((0, 1), zip(laws, (False, True), strict=True)):
+            for d, (distribution, flipped) in product((0, 1), zip(distributions, (False, True), strict=True)):
                 first = a + (1 - d if flipped else d)
                 outcome = (first, c + 1 - first)
-                law[outcome] = law.get(outcome, 0) + probability * (own if d else 1 - own)
-    outcomes = set(laws[0]) | set(laws[1])
-    both = [sum(max(p.get(o, 0) - factor * q.get(o, 0), 0) for o in outcomes) for p, q in (laws, laws[::-1])]
+                distribution[outcome] = distribution.get(outcome, 0) + probability * (own if d else 1 - own)
+    outcomes = set(distributions[0]) | set(distributions[1])
+    both = [
+        sum(max(p.get(o, 0) - factor * q.get(o, 0), 0) for o in outcomes)
+        for p, q in (distributions, distributions[::-1])
+    ]
     assert float(both[0]) == pytest.approx(float(both[1]), rel=1e-9, abs=1e-40)
     return float(max(both))
 
@@ -50,21 +53,21 @@ def exact_thinned_delta(epsilon, local_epsilon, users, telling, covered):
     t, h = Fraction(telling), max(Fraction(covered), 1 / ratio)
     kind, plain, own = t / (ratio + 1), (1 - t) * h, ratio / (ratio + 1)
     rest = 1 - 2 * kind - plain
-    laws = ({}, {})
+    distributions = ({}, {})
     for a, b, c in product(range(users), repeat=3):
         if a + b + c > users - 1:
             continue
         unknown = users - 1 - a - b - c
         ways = math.factorial(users - 1) // math.prod(map(math.factorial, (a, b, c, unknown)))
         probability = ways * kind ** (a + b) * plain**c * rest**unknown
-        for law, first in zip(laws, (own, 1 - own), strict=True):
+        for distribution, first in zip(distributions, (own, 1 - own), strict=True):
             for outcome, chance in (
                 ((a + 1, b, c), t * first),
                 ((a, b + 1, c), t * (1 - first)),
                 ((a, b, c + 1), 1 - t),
             ):
-                law[outcome] = law.get(outcome, 0) + probability * chance
-    return float(sum(max(p - factor * laws[1].get(o, 0), 0) for o, p in laws[0].items()))
+                distribution[outcome] = distribution.get(outcome, 0) + probability * chance
+    return float(sum(max(p - factor * distributions[1].get(o, 0), 0) for o, p in distributions[0].items()))
 
 
 @pytest.mark.slow
@@ -132,10 +135,10 @@ def spread(local_epsilon, epsilon, *, telling, covered):
     """The law of L of docs/proofs/comparison.md, "All randomizers", in fractions: {value: probability}."""
     p, factor = exact_exp(local_epsilon), exact_exp(epsilon)
     t, h = Fraction(telling), max(Fraction(covered), 1 / p)
-    law = {p - factor: t / (p + 1), 1 - p * factor: t / (p + 1)}
-    law[(1 - factor) / h] = law.get((1 - factor) / h, 0) + (1 - t) * h
-    law[Fraction(0)] = law.get(Fraction(0), 0) + 1 - sum(law.values())
-    return law
+    distribution = {p - factor: t / (p + 1), 1 - p * factor: t / (p + 1)}
+    distribution[(1 - factor) / h] = distribution.get((1 - factor) / h, 0) + (1 - t) * h
+    distribution[Fraction(0)] = distribution.get(Fraction(0), 0) + 1 - sum(distribution.values())
+    return distribution
 
 
 @pytest.mark.parametrize(("local_epsilon", "share"), [(0.1, 0.5), (1.0, 0.1), (1.0, 0.9), (4.0, 0.3), (8.0, 0.7)])
@@ -145,11 +148,11 @@ def test_telling_always_is_the_worst(local_epsilon, share):
     always, never = (spread(local_epsilon, epsilon, telling=t, covered=0) for t in (1, 0))
     assert sum(v * q for v, q in always.items()) == sum(v * q for v, q in never.items()) == 1 - exact_exp(epsilon)
     for point in (*always, *never, *(Fraction(-k, 7) for k in range(40))):
-        above = [sum(max(v - point, 0) * q for v, q in law.items()) for law in (never, always)]
+        above = [sum(max(v - point, 0) * q for v, q in distribution.items()) for distribution in (never, always)]
         assert above[0] <= above[1]
     for telling, covered in ((1, 0), (Fraction(1, 2), 0), (Fraction(1, 10), 0), (Fraction(1, 2), 1)):
-        law = spread(local_epsilon, epsilon, telling=telling, covered=covered)
-        outcomes = product(law.items(), repeat=users)
+        distribution = spread(local_epsilon, epsilon, telling=telling, covered=covered)
+        outcomes = product(distribution.items(), repeat=users)
         delta = (
             sum(max(sum(v for v, _ in outcome), 0) * math.prod(q for _, q in outcome) for outcome in outcomes) / users
         )
@@ -170,8 +173,11 @@ def test_two_values_with_one_law_and_a_third(third, users):
     rows = [[Fraction(w, 10) for w in row] for row in ([5, 3, 2], [5, 3, 2], third)]
     worst = max(max(p, q) / min(p, q) for p, q in zip(rows[0], rows[2], strict=True))
     randomizer = TinyRandomizer([dict(enumerate(row)) for row in rows])
-    laws = [shuffled_law([randomizer.randomizer_law(v) for v in (mine, *[2] * (users - 1))]) for mine in (0, 1)]
-    assert laws[0] == laws[1]
+    distributions = [
+        shuffled_distribution([randomizer.randomizer_distribution(v) for v in (mine, *[2] * (users - 1))])
+        for mine in (0, 1)
+    ]
+    assert distributions[0] == distributions[1]
     for share in (0.1, 0.5):
         epsilon = share * math.log(worst)
         truth = worst_delta(randomizer, users=users, values=range(3), ratio=exact_exp(epsilon)).delta
@@ -189,8 +195,11 @@ def test_the_bound_for_all_holds_for_any_randomizer(weights, share, users):
     local_epsilon = math.log(worst) * (1 + 1e-12)
     epsilon = share * local_epsilon
     randomizer = TinyRandomizer([dict(enumerate(row)) for row in rows])
-    laws = [shuffled_law([randomizer.randomizer_law(v) for v in (mine, *[2] * (users - 1))]) for mine in (0, 1)]
-    truth = float(exact_delta(laws[0], laws[1], ratio=exact_exp(epsilon)))
+    distributions = [
+        shuffled_distribution([randomizer.randomizer_distribution(v) for v in (mine, *[2] * (users - 1))])
+        for mine in (0, 1)
+    ]
+    truth = float(exact_delta(distributions[0], distributions[1], ratio=exact_exp(epsilon)))
     assert truth <= Amplification(local_epsilon=local_epsilon, users=users).delta(epsilon)
 
 
@@ -211,8 +220,10 @@ def hard_randomizer(local_epsilon, telling):
 def test_the_bounds_hold_where_nobody_hides_what_tells_nothing(local_epsilon, telling, share):
     users, epsilon = 4, share * local_epsilon
     randomizer = TinyRandomizer(hard_randomizer(local_epsilon, telling))
-    laws = [shuffled_law([randomizer.randomizer_law(v) for v in (mine, 2, 2, 2)]) for mine in (0, 1)]
-    truth = float(exact_delta(laws[0], laws[1], ratio=exact_exp(epsilon)))
+    distributions = [
+        shuffled_distribution([randomizer.randomizer_distribution(v) for v in (mine, 2, 2, 2)]) for mine in (0, 1)
+    ]
+    truth = float(exact_delta(distributions[0], distributions[1], ratio=exact_exp(epsilon)))
     hair = 1 + 1e-9
     for fields in ({}, {"telling": telling * hair}):
         assert truth <= Amplification(local_epsilon=local_epsilon * hair, users=users, **fields).delta(epsilon)
@@ -221,11 +232,11 @@ def test_the_bounds_hold_where_nobody_hides_what_tells_nothing(local_epsilon, te
 class TinyRandomizer:
     """Exact laws of one message: d-ary randomized response, Hadamard response or unary encoding."""
 
-    def __init__(self, laws):
-        self.laws = laws
+    def __init__(self, distributions):
+        self.distributions = distributions
 
-    def randomizer_law(self, value):
-        return {(message,): chance for message, chance in self.laws[value].items()}
+    def randomizer_distribution(self, value):
+        return {(message,): chance for message, chance in self.distributions[value].items()}
 
 
 @pytest.mark.parametrize(
@@ -242,7 +253,7 @@ class TinyRandomizer:
 @pytest.mark.parametrize("share", [0.1, 0.4, 0.8])
 def test_no_shuffled_randomizer_is_less_private_than_its_bound(oracle, share):
     epsilon = share * oracle.epsilon
-    randomizer = TinyRandomizer(exact_laws(oracle))
+    randomizer = TinyRandomizer(exact_distributions(oracle))
     truth = worst_delta(randomizer, users=oracle.users, values=range(oracle.bins), ratio=exact_exp(epsilon)).delta
     bound = oracle.amplified(oracle.users).delta(epsilon)
     assert 0 < float(truth) <= bound
@@ -265,17 +276,18 @@ def exact_shuffled_delta(epsilon, flip, users):
     """Binary randomized response, shuffled, worst of all datasets and both directions, in fractions."""
     factor, worst = Fraction(math.exp(epsilon)), Fraction(0)
     for ones in range(users):
-        laws = []
+        distributions = []
         for value in (0, 1):
-            law = [Fraction(1)]
+            distribution = [Fraction(1)]
             for person in [1] * ones + [0] * (users - 1 - ones) + [value]:
                 chance = 1 - flip if person else flip
-                law = [
-                    (law[k] if k < len(law) else 0) * (1 - chance) + (law[k - 1] if k else 0) * chance
-                    for k in range(len(law) + 1)
+                distribution = [
+                    (distribution[k] if k < len(distribution) else 0) * (1 - chance)
+                    + (distribution[k - 1] if k else 0) * chance
+                    for k in range(len(distribution) + 1)
                 ]
-            laws.append(law)
-        for p, q in (laws, laws[::-1]):
+            distributions.append(distribution)
+        for p, q in (distributions, distributions[::-1]):
             worst = max(worst, sum(max(a - factor * b, 0) for a, b in zip(p, q, strict=True)))
     return float(worst)
 

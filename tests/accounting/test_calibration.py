@@ -20,7 +20,7 @@ from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.paper.finite_randomizer import shifted_delta
-from tests.oracles.exact import law_table
+from tests.oracles.exact import distribution_table
 
 REFERENCE = [
     (BinarySum, 10**6, 1, 1e-6, 34.1),
@@ -77,8 +77,8 @@ def test_more_noise_means_more_privacy(n, numerator, ratio):
     """What calibration relies on: delta falls as gamma grows to 1/2, and as people join."""
 
     def exact(n, numerator):
-        law = Binomial(trials=n, probability=numerator / 64)
-        return shifted_delta([law_table(law)] * 2, [1, -1], ratio=ratio)
+        distribution = Binomial(trials=n, probability=numerator / 64)
+        return shifted_delta([distribution_table(distribution)] * 2, [1, -1], ratio=ratio)
 
     assert exact(n, numerator + 1) <= exact(n, numerator)
     assert exact(n + 1, numerator) <= exact(n, numerator)

@@ -12,7 +12,7 @@ from shuffledp.noise import Binomial
 from shuffledp.paper.finite_randomizer import shifted_delta
 from tests.oracles.adaptive import adaptive_delta, every_tree
 from tests.oracles.documents import document
-from tests.oracles.exact import exact_exp, law_table
+from tests.oracles.exact import distribution_table, exact_exp
 
 
 def test_k_fold_equals_k_single_compositions():
@@ -27,14 +27,14 @@ def test_k_fold_equals_k_single_compositions():
         assert one.times(1) == one
 
 
-LAWS = [(6, 0.25), (4, 30 / 64), (5, 0.5), (3, 0.125), (1, 0.25), (7, 5 / 64)]
+DISTRIBUTIONS = [(6, 0.25), (4, 30 / 64), (5, 0.5), (3, 0.125), (1, 0.25), (7, 5 / 64)]
 
 
-@pytest.mark.parametrize(("trials", "gamma"), LAWS)
+@pytest.mark.parametrize(("trials", "gamma"), DISTRIBUTIONS)
 @pytest.mark.parametrize("ratio", [Fraction(11, 10), Fraction(2), Fraction(73, 16), Fraction(20)])
 def test_two_binary_sums_bound_every_decision_tree(trials, gamma, ratio):
     """Never below the truth where the second bit is chosen by the first result, and within 4 % of it."""
-    table = law_table(Binomial(trials=trials, probability=gamma))
+    table = distribution_table(Binomial(trials=trials, probability=gamma))
     exact = adaptive_delta([table] * 2, ratio=ratio)
     assert exact == every_tree(table, ratio=ratio) if trials < 6 else True
     curve = BinarySum(users=trials, missing_probability=gamma).privacy.times(2)
@@ -45,7 +45,7 @@ def test_two_binary_sums_bound_every_decision_tree(trials, gamma, ratio):
 
 @pytest.mark.parametrize(("releases", "ratio"), [(3, Fraction(3)), (4, Fraction(5))])
 def test_more_binary_sums_bound_every_decision_tree(releases, ratio):
-    table = law_table(Binomial(trials=4, probability=30 / 64))
+    table = distribution_table(Binomial(trials=4, probability=30 / 64))
     exact = adaptive_delta([table] * releases, ratio=ratio)
     curve = BinarySum(users=4, missing_probability=30 / 64).privacy.times(releases)
     assert Fraction(curve.delta(math.log(ratio))) >= exact
@@ -56,7 +56,7 @@ def test_more_binary_sums_bound_every_decision_tree(releases, ratio):
 def test_different_binary_sums_bound_every_decision_tree(ratio):
     """In either order, whatever it is composed with first."""
     settings = [(4, 30 / 64), (5, 0.25), (3, 0.5)]
-    tables = [law_table(Binomial(trials=n, probability=gamma)) for n, gamma in settings]
+    tables = [distribution_table(Binomial(trials=n, probability=gamma)) for n, gamma in settings]
     one, *others = (BinarySum(users=n, missing_probability=gamma).privacy for n, gamma in settings)
     exact = max(adaptive_delta(order, ratio=ratio) for order in permutations(tables))
     composed = one.compose(*others).delta(math.log(ratio))
@@ -66,7 +66,7 @@ def test_different_binary_sums_bound_every_decision_tree(ratio):
 
 def test_a_bit_that_is_chosen_after_a_result_tells_more_than_any_fixed_mix_of_directions():
     """The figures of docs/proofs/exact-privacy.md: what the best fixed mix gives is below the truth."""
-    table = law_table(Binomial(trials=4, probability=30 / 64))
+    table = distribution_table(Binomial(trials=4, probability=30 / 64))
     ratio = exact_exp(1.5)
     fixed = max(shifted_delta([table] * 2, mix, ratio=ratio) for mix in product([1, -1], repeat=2))
     adaptive = adaptive_delta([table] * 2, ratio=ratio)
@@ -80,7 +80,7 @@ def test_a_bit_that_is_chosen_after_a_result_tells_more_than_any_fixed_mix_of_di
 @pytest.mark.parametrize("ratio", [Fraction(3, 2), Fraction(4)])
 def test_a_histogram_and_then_a_sum_bound_every_decision_tree(ratio):
     """The two ways round of a histogram are the same, so it does not matter how its result is used."""
-    table = law_table(Binomial(trials=3, probability=0.25))
+    table = distribution_table(Binomial(trials=3, probability=0.25))
     pairs = {(k, m): p * q for k, p in table.items() for m, q in table.items()}
     truth = sum(
         p * adaptive_delta([table], ratio=ratio * table.get(k - 1, Fraction(0)) * table.get(m + 1, Fraction(0)) / p)
@@ -92,10 +92,10 @@ def test_a_histogram_and_then_a_sum_bound_every_decision_tree(ratio):
     assert both.delta(math.log(ratio)) == pytest.approx(float(truth), rel=0.05)
 
 
-@pytest.mark.parametrize(("trials", "gamma"), [*LAWS, (1000, 0.0361328125), (10**6, 2.0**-15)])
+@pytest.mark.parametrize(("trials", "gamma"), [*DISTRIBUTIONS, (1000, 0.0361328125), (10**6, 2.0**-15)])
 def test_a_pair_as_bad_as_either_direction_is_no_better_than_it_and_no_worse_than_it_must_be(trials, gamma):
     """Its delta is the larger one of both, for every epsilon, also below 0, and hardly more."""
-    up, down = (Shift(law=Binomial(trials=trials, probability=gamma), by=by) for by in (1, -1))
+    up, down = (Shift(distribution=Binomial(trials=trials, probability=gamma), by=by) for by in (1, -1))
     step = max(shift.loss.span for shift in (up, down)) / 4000 or 1e-3
     either = Comparison.of([up]).on_grid(step, cut=1e-30).loss
     for epsilon in (-6.0, -2.0, -0.5, -0.01, 0.0, 0.01, 0.3, 1.0, 1.5, 2.5, 6.0):
@@ -131,8 +131,8 @@ def test_different_releases_compose():
 )
 @pytest.mark.parametrize("ratio", [Fraction(2), Fraction(1500)])
 def test_degenerate_laws_compose(users, gamma, releases, ratio):
-    law = Binomial(trials=users, probability=gamma)
-    exact = adaptive_delta([law_table(law)] * releases, ratio=ratio)
+    distribution = Binomial(trials=users, probability=gamma)
+    exact = adaptive_delta([distribution_table(distribution)] * releases, ratio=ratio)
     ours = BinarySum(users=users, missing_probability=gamma).privacy.times(releases).delta(math.log(ratio))
     assert Fraction(ours) >= exact
     assert ours == pytest.approx(float(exact), rel=0.02)
@@ -147,7 +147,7 @@ def test_many_different_releases_compose():
 
 def test_pld_of_sums_bounds_every_decision_tree():
     """The other library composes each direction with itself only, so it is given one that is as bad as either."""
-    table = law_table(Binomial(trials=4, probability=30 / 64))
+    table = distribution_table(Binomial(trials=4, probability=30 / 64))
     sums = BinarySum(users=4, missing_probability=30 / 64).privacy
     exact = float(adaptive_delta([table] * 2, ratio=exact_exp(1.5)))
     for pld in (sums.pld().self_compose(2), sums.pld().compose(sums.pld()), sums.times(2).pld()):

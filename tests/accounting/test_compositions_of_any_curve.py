@@ -20,7 +20,7 @@ from shuffledp.accounting.threshold_curve import ThresholdCurve
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from tests.oracles.exact import law_table
+from tests.oracles.exact import distribution_table
 from tests.oracles.pairs import best_tree, numbers, shifted_pairs, threshold_pairs
 
 HISTOGRAM = Histogram.calibrate(users=10_000, bins=3, epsilon=1, delta=1e-6).privacy
@@ -150,7 +150,7 @@ TRIALS = [(4, 30 / 64, 2), (3, 0.25, 2), (5, 0.5, 2), (4, 30 / 64, 3)]
 @pytest.mark.parametrize(("trials", "gamma", "releases"), TRIALS)
 @pytest.mark.parametrize("ratio", [Fraction(11, 10), Fraction(2), Fraction(73, 16)])
 def test_counts_known_by_their_numbers_bound_every_decision_tree(trials, gamma, releases, ratio):
-    pairs = shifted_pairs(law_table(Binomial(trials=trials, probability=gamma)))
+    pairs = shifted_pairs(distribution_table(Binomial(trials=trials, probability=gamma)))
     truth = best_tree([pairs] * releases, ratio=ratio)
     total = composed([enumerated(pairs)] * releases).delta(math.log(ratio))
     assert Fraction(total) >= truth
@@ -166,7 +166,7 @@ def test_thresholds_and_counts_bound_every_decision_tree(ratio, values):
     pairs = threshold_pairs(Fraction(1, 2), 4, values=values)
     for epsilon in (0.1, 1.0):
         assert thresholded.delta(epsilon) == pytest.approx(float(numbers(pairs, Fraction(math.exp(epsilon)))), rel=1e-9)
-    counts = shifted_pairs(law_table(other))
+    counts = shifted_pairs(distribution_table(other))
     truth = max(best_tree(order, ratio=ratio) for order in ([pairs, pairs, counts], [counts, pairs, pairs]))
     sums = BinarySum(users=4, missing_probability=0.25).privacy
     total = composed([thresholded, sums, thresholded]).delta(math.log(ratio))

@@ -19,8 +19,8 @@ from shuffledp.accounting.support_curve import SupportCurve
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.compound_poisson import SIZE_GRID
-from shuffledp.paper.finite_randomizer import FiniteRandomizer, shifted_delta, shuffled_law
-from tests.oracles.exact import assert_tight_upper_bound, high_precision_delta, law_table
+from shuffledp.paper.finite_randomizer import FiniteRandomizer, shifted_delta, shuffled_distribution
+from tests.oracles.exact import assert_tight_upper_bound, distribution_table, high_precision_delta
 
 RATIOS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(3), Fraction(20)]
 
@@ -48,34 +48,34 @@ def test_histogram_matches_enumeration_of_messages(users, bins, gamma, ratio):
 
 def test_the_enumerated_output_is_a_law():
     protocol = Histogram(users=2, bins=2, missing_probability=0.25)
-    assert sum(shuffled_law(protocol.randomizer_law(v) for v in (0, 1)).values()) == 1
+    assert sum(shuffled_distribution(protocol.randomizer_distribution(v) for v in (0, 1)).values()) == 1
 
 
 @pytest.mark.slow
 @given(st.integers(1, 25), st.integers(1, 64), st.fractions(1, 8, max_denominator=20))
 def test_two_shifts_match_fractions(n, numerator, ratio):
-    law = Binomial(trials=n, probability=numerator / 128)
-    curve = PrivacyCurve.of_shifts(Shift(law=law, by=1), Shift(law=law, by=-1))
-    exact = shifted_delta([law_table(law)] * 2, [1, -1], ratio=ratio)
+    distribution = Binomial(trials=n, probability=numerator / 128)
+    curve = PrivacyCurve.of_shifts(Shift(distribution=distribution, by=1), Shift(distribution=distribution, by=-1))
+    exact = shifted_delta([distribution_table(distribution)] * 2, [1, -1], ratio=ratio)
     assert_tight_upper_bound(curve.delta(math.log(ratio)), exact)
 
 
 @pytest.mark.slow
 @given(st.integers(1, 40), st.integers(1, 64), st.integers(-3, 3).filter(bool), st.fractions(1, 8, max_denominator=20))
 def test_a_larger_shift_matches_fractions_in_both_directions(n, numerator, by, ratio):
-    law = Binomial(trials=n, probability=numerator / 128)
-    curve = PrivacyCurve.of_shifts(Shift(law=law, by=by))
-    exact = max(shifted_delta([law_table(law)], [s], ratio=ratio) for s in (by, -by))
+    distribution = Binomial(trials=n, probability=numerator / 128)
+    curve = PrivacyCurve.of_shifts(Shift(distribution=distribution, by=by))
+    exact = max(shifted_delta([distribution_table(distribution)], [s], ratio=ratio) for s in (by, -by))
     assert_tight_upper_bound(curve.delta(math.log(ratio)), exact)
 
 
 def test_each_direction_of_the_binary_sum_is_the_larger_one_somewhere():
-    law = Binomial(trials=8, probability=0.25)
-    curve = PrivacyCurve.of_shifts(Shift(law=law, by=1))
+    distribution = Binomial(trials=8, probability=0.25)
+    curve = PrivacyCurve.of_shifts(Shift(distribution=distribution, by=1))
     larger = set()
     for sixteenths in range(17, 400, 8):
         ratio = Fraction(sixteenths, 16)
-        up, down = (shifted_delta([law_table(law)], [by], ratio=ratio) for by in (1, -1))
+        up, down = (shifted_delta([distribution_table(distribution)], [by], ratio=ratio) for by in (1, -1))
         larger.add(up > down)
         assert_tight_upper_bound(curve.delta(math.log(ratio)), max(up, down))
     assert larger == {True, False}
@@ -112,9 +112,11 @@ def test_large_numbers_of_people_match_high_precision(users, mean, epsilon):
 @pytest.mark.parametrize(("rate", "epsilon"), [(42.65, 1.0), (450.0, 0.25), (2641.2, 0.1), (9000.0, 0.05)])
 def test_poisson_noise_matches_high_precision(rate, epsilon):
     """Also above the rate from which the law is made of halves."""
-    law = CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
-    exact = high_precision_delta(law.window, lambda k: mpmath.mpf(rate) / k, epsilon)
-    ours = PrivacyCurve.of_shifts(Shift(law=law, by=1), Shift(law=law, by=-1)).delta(epsilon)
+    distribution = CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
+    exact = high_precision_delta(distribution.window, lambda k: mpmath.mpf(rate) / k, epsilon)
+    ours = PrivacyCurve.of_shifts(
+        Shift(distribution=distribution, by=1), Shift(distribution=distribution, by=-1)
+    ).delta(epsilon)
     assert mpmath.mpf(ours) >= exact
     assert ours == pytest.approx(float(exact), rel=1e-8)
 
@@ -142,14 +144,16 @@ def test_honest_users_pay_for_the_others():
 
 @pytest.mark.parametrize("by", [3, 4, 9])
 def test_a_shift_past_the_support_reveals_everything(by):
-    law = Binomial(trials=2, probability=0.25)
-    assert PrivacyCurve.of_shifts(Shift(law=law, by=by)).delta(1.0) == pytest.approx(1)
-    assert PrivacyCurve.of_shifts(*[Shift(law=law, by=by)] * 3).delta(1.0) == pytest.approx(1)
+    distribution = Binomial(trials=2, probability=0.25)
+    assert PrivacyCurve.of_shifts(Shift(distribution=distribution, by=by)).delta(1.0) == pytest.approx(1)
+    assert PrivacyCurve.of_shifts(*[Shift(distribution=distribution, by=by)] * 3).delta(1.0) == pytest.approx(1)
 
 
 def test_no_shift_at_all():
-    law = Binomial(trials=2, probability=0.25)
-    assert PrivacyCurve.of_shifts(*[Shift(law=law, by=0)] * 3).delta(0.0) == pytest.approx(0, abs=1e-9)
+    distribution = Binomial(trials=2, probability=0.25)
+    assert PrivacyCurve.of_shifts(*[Shift(distribution=distribution, by=0)] * 3).delta(0.0) == pytest.approx(
+        0, abs=1e-9
+    )
     with pytest.raises(ParameterError, match="at least one shift"):
         PrivacyCurve.of_shifts()
 

@@ -8,7 +8,7 @@ from shuffledp.noise import Binomial
 
 
 def test_splitting_onto_a_grid_keeps_both_masses_and_never_lowers_delta():
-    loss = Shift(law=Binomial(trials=30, probability=0.25), by=1).loss
+    loss = Shift(distribution=Binomial(trials=30, probability=0.25), by=1).loss
     coarse = loss.on_grid(0.37, cut=1e-25).loss
     assert coarse.masses.sum() == pytest.approx(loss.masses.sum(), rel=1e-10)
     assert (coarse.masses * np.exp(-coarse.losses)).sum() == pytest.approx(

@@ -12,7 +12,7 @@ from shuffledp.noise import Binomial
 
 @pytest.mark.parametrize("cut", [1e-6, 1e-3, 0.05, 0.4])
 def test_shortening_keeps_all_mass(cut):
-    full = Shift(law=Binomial(trials=40, probability=0.25), by=1).loss
+    full = Shift(distribution=Binomial(trials=40, probability=0.25), by=1).loss
     kept = full.shortened(cut)
     assert kept.losses.size < full.losses.size
     assert kept.masses.sum() + kept.infinity == pytest.approx(full.masses.sum() + full.infinity, rel=1e-12)
@@ -30,7 +30,9 @@ def test_a_multiple_is_a_sum(count):
 
 def test_several_releases_are_not_called_exact():
     """They are composed on a grid, and in the worse direction each time: an upper bound."""
-    one, other = (PrivacyCurve.of_shifts(Shift(law=Binomial(trials=40, probability=p), by=1)) for p in (0.25, 0.5))
+    one, other = (
+        PrivacyCurve.of_shifts(Shift(distribution=Binomial(trials=40, probability=p), by=1)) for p in (0.25, 0.5)
+    )
     assert one.exact
     assert not one.times(2).exact
     assert not one.compose(other).exact

@@ -30,9 +30,9 @@ def many_digits(function):
 
 
 def binomial_case(users, mean):
-    law = Binomial(trials=users, probability=round_up_to_grid(mean / users))
-    odds = many_digits(lambda: mpmath.mpf(law.probability) / (1 - mpmath.mpf(law.probability)))
-    return law, lambda k: odds * (users - k + 1) / k
+    distribution = Binomial(trials=users, probability=round_up_to_grid(mean / users))
+    odds = many_digits(lambda: mpmath.mpf(distribution.probability) / (1 - mpmath.mpf(distribution.probability)))
+    return distribution, lambda k: odds * (users - k + 1) / k
 
 
 def poisson_case(rate):
@@ -49,17 +49,17 @@ LOSSES = [
 ]
 
 
-def moved_delta(law, epsilon):
-    up, down = (PrivacyLoss.of_shift(law, by) for by in (1, -1))
+def moved_delta(distribution, epsilon):
+    up, down = (PrivacyLoss.of_shift(distribution, by) for by in (1, -1))
     return down.delta_with(up, epsilon)
 
 
 def test_a_delta_over_losses_is_covered_and_would_not_be_without_a_margin(monkeypatch):
-    exact = [high_precision_delta(law.window, ratio, epsilon) for law, ratio, epsilon in LOSSES]
-    for (law, _, epsilon), truth in zip(LOSSES, exact, strict=True):
-        assert mpmath.mpf(moved_delta(law, epsilon)) >= truth
+    exact = [high_precision_delta(distribution.window, ratio, epsilon) for distribution, ratio, epsilon in LOSSES]
+    for (distribution, _, epsilon), truth in zip(LOSSES, exact, strict=True):
+        assert mpmath.mpf(moved_delta(distribution, epsilon)) >= truth
     monkeypatch.setattr(loss, "PRIVACY_LOSS", 0.0)
-    bare = [moved_delta(law, epsilon) for law, _, epsilon in LOSSES]
+    bare = [moved_delta(distribution, epsilon) for distribution, _, epsilon in LOSSES]
     assert any(mpmath.mpf(got) < truth for got, truth in zip(bare, exact, strict=True))
     errors = [relative_error(got, truth) for got, truth in zip(bare, exact, strict=True)]
     assert SAFETY * max(errors) <= rounding.PRIVACY_LOSS
@@ -109,14 +109,15 @@ def test_few_operations_are_covered():
 
 @pytest.mark.parametrize(("trials", "mean"), [(10**3, 44.0), (10**9, 929_007.0), (10**9, 5e8)])
 def test_probabilities_of_a_window_are_covered(trials, mean):
-    law, ratio = binomial_case(trials, mean)
-    window = law.window
+    distribution, ratio = binomial_case(trials, mean)
+    window = distribution.window
     for at in np.linspace(3, window.log_pmf.size - 1, 9).astype(int).tolist():
         k = window.first + at
         exact = many_digits(
             lambda k=k: (
                 mpmath.loggamma(trials + 1) - mpmath.loggamma(k + 1) - mpmath.loggamma(trials - k + 1)
-                + k * mpmath.log(law.probability) + (trials - k) * mpmath.log1p(-mpmath.mpf(law.probability))
+                + k * mpmath.log(distribution.probability)
+                + (trials - k) * mpmath.log1p(-mpmath.mpf(distribution.probability))
             )
         )  # fmt: skip
         assert SAFETY * abs(float(window.log_pmf[at] - exact)) <= rounding.WINDOW_SUM

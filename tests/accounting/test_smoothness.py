@@ -15,8 +15,8 @@ GRID = [(epsilon, delta) for epsilon in (0.1, 0.5, 1.0) for delta in (1e-2, 1e-6
 
 
 def test_smoothness_matches_its_definition_in_fractions():
-    law = Binomial(trials=12, probability=0.25)
-    f = {k: law.pmf_fraction(k) for k in range(13)}
+    distribution = Binomial(trials=12, probability=0.25)
+    f = {k: distribution.pmf_fraction(k) for k in range(13)}
     for epsilon in (0.3, 0.9, 1.7):
         for shifts in (1, 2, 3):
             exact = max(
@@ -24,7 +24,7 @@ def test_smoothness_matches_its_definition_in_fractions():
                 for k in range(-shifts, shifts + 1)
                 if k
             )
-            assert smooth_delta(law, epsilon=epsilon, shifts=shifts) == pytest.approx(float(exact), rel=1e-11)
+            assert smooth_delta(distribution, epsilon=epsilon, shifts=shifts) == pytest.approx(float(exact), rel=1e-11)
 
 
 @pytest.mark.parametrize("trials", [200, 10_000, 10**7])

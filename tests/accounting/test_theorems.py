@@ -29,7 +29,7 @@ def test_theorem_3_1_ii_error(epsilon, delta, beta):
     bound = theorems.sum_error_bound(epsilon=epsilon, delta=delta, beta=beta)
     exact = protocol.error(beta).per_bin
     assert exact <= bound
-    assert protocol.reading.failure(bound, bins=1, occupied=1) <= beta
+    assert protocol.estimator.failure(bound, bins=1, occupied=1) <= beta
 
 
 @pytest.mark.slow

@@ -20,15 +20,15 @@ def published(count, decay, threshold, *, last):
     """What is published of a value that this number of people hold: None, or a noisy count; `last` and more as one."""
     if not count:
         return {None: Fraction(1)}
-    law = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(threshold, last)}
-    law[last] = decay ** (last - count) / (1 + decay)
-    return {None: 1 - sum(law.values())} | law
+    distribution = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(threshold, last)}
+    distribution[last] = decay ** (last - count) / (1 + decay)
+    return {None: 1 - sum(distribution.values())} | distribution
 
 
 def noisy(count, decay, *, last):
     """What is published where every value is; -1 and less as one, and so are `last` and more."""
-    law = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(last)}
-    return law | {end: decay ** abs(end - count) / (1 + decay) for end in (-1, last)}
+    distribution = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(last)}
+    return distribution | {end: decay ** abs(end - count) / (1 + decay) for end in (-1, last)}
 
 
 def ratios(one, other):
@@ -40,12 +40,12 @@ def ratios(one, other):
     return found
 
 
-def exact_delta(moved, *, ratio, law):
+def exact_delta(moved, *, ratio, distribution):
     """Of independent values whose counts differ: {(before, after): ...}, summed over all that can be published."""
     together = {Fraction(1): Fraction(1)}
     for before, after in moved:
         step, old = {}, together
-        for (x, p), (y, q) in product(old.items(), ratios(law(before), law(after)).items()):
+        for (x, p), (y, q) in product(old.items(), ratios(distribution(before), distribution(after)).items()):
             both = None if x is None or y is None else x * y
             step[both] = step.get(both, Fraction(0)) + p * q
         together = step
@@ -69,11 +69,14 @@ def test_the_curve_is_the_worst_of_all_neighbours(values, decay, threshold, epsi
     """Small counts never tell more, and large ones together with empty values tell exactly as much."""
     curve = ThresholdCurve(noise=DiscreteLaplace(decay=decay), threshold=threshold, values=values)
     many, small = MANY, [2] if values < 3 else []
-    laws = {c: published(c, Fraction(decay), threshold, last=many + 1) for c in [0, 1, 2, 3, many - 1, many]}
+    distributions = {c: published(c, Fraction(decay), threshold, last=many + 1) for c in [0, 1, 2, 3, many - 1, many]}
 
     def reached(**counts):
         found = neighbours(values, **counts)
-        return max(exact_delta(moved, ratio=exponential_above(epsilon), law=laws.__getitem__) for moved in found)
+        return max(
+            exact_delta(moved, ratio=exponential_above(epsilon), distribution=distributions.__getitem__)
+            for moved in found
+        )
 
     worst = float(reached(left=[1, *small, many], entered=[0, *small, many - 1]))
     assert worst <= curve.delta(epsilon)
@@ -86,11 +89,11 @@ def test_the_curve_is_the_worst_of_all_neighbours(values, decay, threshold, epsi
 )
 def test_each_kind_of_neighbours_can_be_the_worst(emptied, new, decay, threshold, epsilon):
     """Of two values each: how many become empty, and how many were. So none may be left out."""
-    laws = {c: published(c, Fraction(decay, 16), threshold, last=201) for c in (0, 1, 199, 200)}
+    distributions = {c: published(c, Fraction(decay, 16), threshold, last=201) for c in (0, 1, 199, 200)}
 
     def reached(a, b):
         moved = [(1, 0)] * a + [(200, 199)] * (2 - a) + [(0, 1)] * b + [(199, 200)] * (2 - b)
-        return exact_delta(moved, ratio=exponential_above(epsilon), law=laws.__getitem__)
+        return exact_delta(moved, ratio=exponential_above(epsilon), distribution=distributions.__getitem__)
 
     deltas = {(a, b): float(reached(a, b)) for a, b in product(range(3), repeat=2)}
     assert max(deltas, key=deltas.get) == (emptied, new)
@@ -103,8 +106,10 @@ def test_each_kind_of_neighbours_can_be_the_worst(emptied, new, decay, threshold
 def test_shifted_counts_are_summed_exactly(values, epsilon):
     """Both for the curve of all values with noise and for the part of the other one."""
     noise = DiscreteLaplace(decay=0.75)
-    laws = {c: noisy(c, Fraction(3, 4), last=3) for c in (1, 2)}
-    truth = float(exact_delta([(1, 2), (2, 1)] * values, ratio=exponential_above(epsilon), law=laws.__getitem__))
+    distributions = {c: noisy(c, Fraction(3, 4), last=3) for c in (1, 2)}
+    truth = float(
+        exact_delta([(1, 2), (2, 1)] * values, ratio=exponential_above(epsilon), distribution=distributions.__getitem__)
+    )
     protocol = LaplaceHistogram(users=9, bins=9, noise=noise, values_per_person=values)
     for claimed in (float(loss_of_shifts(noise, 2 * values).delta(epsilon)), protocol.privacy.delta(epsilon)):
         assert truth <= claimed

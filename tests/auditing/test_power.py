@@ -81,8 +81,8 @@ def test_the_right_noise_is_not_accused():
 
 
 def pair(missing):
-    law = binomial(40, missing)
-    return Pair.shifted(law, 1).beside(Pair.shifted(law, -1))
+    distribution = binomial(40, missing)
+    return Pair.shifted(distribution, 1).beside(Pair.shifted(distribution, -1))
 
 
 def test_no_audit_shows_more_than_the_best_event_would():

@@ -39,7 +39,7 @@ def test_simulate(folder):
 )  # fmt: skip
 def test_how_often_intervals_held_is_a_number_of_releases(held, words, folder, monkeypatch):
     def simulated(*_, **__):
-        trial = {"largest_error": 3.0, "per_bin_coverage": 1.0, "occupied": 3, "found": 3, "phantoms": 0}
+        trial = {"largest_error": 3.0, "per_bin_coverage": 1.0, "occupied": 3, "found": 3, "false_positives": 0}
         trials = tuple(Evaluation(covered=one, **trial, true_counts=np.zeros(3)) for one in held)
         return Simulation(title="Histogram", people=3000, bins=2**65536, epsilon=1.0, delta=1e-6, beta=0.07,
                           predicted_error=14.1, trials=trials)  # fmt: skip

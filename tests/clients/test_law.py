@@ -19,7 +19,7 @@ from shuffledp.noise.binomial import round_up_to_grid
 from tests.clients.scripts import run_script
 from tests.collect.task.test_number_of_messages import noisy_task
 from tests.node import run_node
-from tests.oracles.goodness import FALSE_FAILURE_RATE, law_p_value, p_value
+from tests.oracles.goodness import FALSE_FAILURE_RATE, distribution_p_value, p_value
 
 PEOPLE = {
     "hist": 300_000,
@@ -72,7 +72,7 @@ def noise_of(task, reports):
     return noise
 
 
-def laws_of(task):
+def distributions_of(task):
     """The law of one person's noise of each kind, in the order of `noise_of`."""
     plain = json.loads(task.canonical)["protocol"]
     name, noise = plain["name"], plain["parameters"]
@@ -86,23 +86,28 @@ def laws_of(task):
         rate = exact.read(noise["dummies"]["rate"], name=name) / task.users
         return [poisson.pmf(np.arange(task.most_messages), rate)] * PLACES
     protocol = task.protocol
-    return [law.share(1, of=task.users).window.pmf for law in (protocol.pairs, protocol.lone)] * PLACES
+    return [
+        distribution.share(1, of=task.users).window.pmf for distribution in (protocol.pairs, protocol.lone)
+    ] * PLACES
 
 
-def together(noise, laws):
+def together(noise, distributions):
     """p-value of all kinds at once: whether there is any of each, which are independent."""
-    cells = (noise > 0) @ (1 << np.arange(len(laws)))
-    any_of = [1 - law[0] / law.sum() for law in laws]
+    cells = (noise > 0) @ (1 << np.arange(len(distributions)))
+    any_of = [1 - distribution[0] / distribution.sum() for distribution in distributions]
     chances = [
         prod(chance if there else 1 - chance for chance, there in zip(any_of, reversed(which), strict=True))
-        for which in product([False, True], repeat=len(laws))
+        for which in product([False, True], repeat=len(distributions))
     ]
     return p_value(np.bincount(cells, minlength=len(chances)), np.array(chances))
 
 
 def p_values(task, reports):
-    noise, laws = noise_of(task, reports), laws_of(task)
-    return [*(law_p_value(noise[:, kind], 0, law) for kind, law in enumerate(laws)), together(noise, laws)]
+    noise, distributions = noise_of(task, reports), distributions_of(task)
+    return [
+        *(distribution_p_value(noise[:, kind], 0, distribution) for kind, distribution in enumerate(distributions)),
+        together(noise, distributions),
+    ]
 
 
 def own_places(task, reports):
@@ -113,7 +118,7 @@ def own_places(task, reports):
     for place, sent in enumerate(reports):
         own = sent == own_message(task, place)
         ranks = own[(own.sum(axis=1) == 1) & (lengths[place] == usual)].argmax(axis=1)
-        found.append(law_p_value(ranks, 0, np.full(usual, 1 / usual)))
+        found.append(distribution_p_value(ranks, 0, np.full(usual, 1 / usual)))
     return found
 
 
@@ -159,9 +164,9 @@ def test_much_noise_has_the_law_of_all_its_parts():
     """A Poisson number of a large mean is drawn as a sum of several; one of a mean that is 5 % less is the control."""
     drawn = run_script(DRAW_MUCH, {"means": ["99", "101", "250"], "people": 10_000})
     for mean, numbers in drawn.items():
-        law, less = (poisson.pmf(np.arange(600), factor * int(mean)) for factor in (1, 0.95))
-        assert law_p_value(np.array(numbers), 0, law) > FALSE_FAILURE_RATE
-        assert law_p_value(np.array(numbers), 0, less) < FALSE_FAILURE_RATE
+        distribution, less = (poisson.pmf(np.arange(600), factor * int(mean)) for factor in (1, 0.95))
+        assert distribution_p_value(np.array(numbers), 0, distribution) > FALSE_FAILURE_RATE
+        assert distribution_p_value(np.array(numbers), 0, less) < FALSE_FAILURE_RATE
 
 
 @pytest.mark.slow
@@ -175,8 +180,8 @@ def test_messages_in_order_are_noticed(name):
 def test_noise_that_is_the_same_everywhere_is_noticed():
     """Of a right law at each place: only all of them together tell."""
     task = noisy_task("dummy")
-    (law,) = {tuple(law) for law in laws_of(task)}
+    (distribution,) = {tuple(distribution) for distribution in distributions_of(task)}
     rng = np.random.default_rng(4)
-    noise = np.repeat(rng.choice(2, p=law, size=(CONTROL, 1)), PLACES, axis=1)
-    assert law_p_value(noise[:, 0], 0, np.array(law)) > FALSE_FAILURE_RATE
-    assert together(noise, laws_of(task)) < FALSE_FAILURE_RATE
+    noise = np.repeat(rng.choice(2, p=distribution, size=(CONTROL, 1)), PLACES, axis=1)
+    assert distribution_p_value(noise[:, 0], 0, np.array(distribution)) > FALSE_FAILURE_RATE
+    assert together(noise, distributions_of(task)) < FALSE_FAILURE_RATE

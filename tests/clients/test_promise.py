@@ -20,7 +20,7 @@ from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
 from shuffledp.protocols.shuffled_histogram import chance_of_more
 from tests.collect.test_vectors import read
 from tests.node import run_node
-from tests.oracles.exact import assert_tight_upper_bound, exact_exp, high_precision_delta, law_table
+from tests.oracles.exact import assert_tight_upper_bound, distribution_table, exact_exp, high_precision_delta
 
 NAMES = {"binomial": ("hist", "hist-unbiased", "dummy"), "clusters": ("sparse", "sparse-best")}
 
@@ -43,16 +43,16 @@ def coins(probability, *, name="hist", **rest):
     return asked(name, {field: exact.written(probability)}, **rest)
 
 
-def cluster_law(rate, weights):
+def cluster_distribution(rate, weights):
     return {"rate": exact.written(rate), "size_weights": list(weights)}
 
 
 def poisson(rate, **rest):
-    return asked("dummy-poisson", {"dummies": cluster_law(rate, [SIZE_GRID])}, **rest)
+    return asked("dummy-poisson", {"dummies": cluster_distribution(rate, [SIZE_GRID])}, **rest)
 
 
 def clusters(pairs, lone, *, name="sparse", **rest):
-    return asked(name, {"pairs": cluster_law(*pairs), "lone": cluster_law(*lone)}, **rest)
+    return asked(name, {"pairs": cluster_distribution(*pairs), "lone": cluster_distribution(*lone)}, **rest)
 
 
 def in_node(promises):
@@ -61,11 +61,11 @@ def in_node(promises):
     return json.loads(run_node(str(script), given=json.dumps(promises).encode()))
 
 
-def moved(law, epsilon):
+def moved(distribution, epsilon):
     """Delta of two counts that move in opposite directions, by all outcomes, in fractions."""
     bound = exact_exp(epsilon)
-    table = {k: Fraction(0) for k in range(-2, len(law) + 2)} | law
-    outcomes = product(range(len(law) + 1), range(-1, len(law)))
+    table = {k: Fraction(0) for k in range(-2, len(distribution) + 2)} | distribution
+    outcomes = product(range(len(distribution) + 1), range(-1, len(distribution)))
     return sum(max(table[k] * table[m] - bound * table[k - 1] * table[m + 1], Fraction(0)) for k, m in outcomes)
 
 
@@ -80,7 +80,7 @@ def test_coins_are_never_below_all_outcomes_in_fractions():
         noise = Binomial(trials=case["honest_users"], probability=exact.read(probability, name="probability"))
         assert found["exact"]
         for epsilon, delta in zip(case["epsilons"], found["deltas"], strict=True):
-            assert_tight_upper_bound(delta, min(Fraction(1), moved(law_table(noise), epsilon)))
+            assert_tight_upper_bound(delta, min(Fraction(1), moved(distribution_table(noise), epsilon)))
 
 
 @pytest.mark.slow
@@ -122,14 +122,14 @@ def probabilities(rate, weights, size):
 def test_clusters_are_never_below_all_outcomes():
     """The truth of four counts by all their outcomes; the client's bound is above it, by less than a thousandth."""
     half, size, epsilons = SIZE_GRID // 2, 36, (0.3, 1.0, 2.5)
-    laws = [
+    distributions = [
         ((4.0, (half, half)), (6.0, (SIZE_GRID,))),
         ((3.0, (half, 0, half)), (5.0, (half // 2, half + half // 2))),
         ((5.0, (SIZE_GRID,)), (5.0, (SIZE_GRID,))),
     ]
     cases = [
         clusters(pairs, lone, users=9, honest=6, claim=("1", "1e-5"), epsilons=epsilons, name=name)
-        for pairs, lone in laws
+        for pairs, lone in distributions
         for name in NAMES["clusters"]
     ]
     for case, found in zip(cases, in_node(cases), strict=True):

@@ -16,7 +16,7 @@ from shuffledp.collect.store import ReportStore
 from shuffledp.collect.store import batches as batching
 from tests.collect.chain import NEXT_HOP, pulled, ready, shufflers
 from tests.collect.tasks import small_task
-from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
+from tests.oracles.goodness import FALSE_FAILURE_RATE, same_distribution_p_value
 
 ANSWERS, EACH, BATCHES = 48, 2, 5
 USERS = EACH * (ANSWERS + 2)
@@ -68,7 +68,7 @@ def p_values(task, tallies):
     held = np.full(task.protocol.bins, EACH)
     drawn = counts_of(task, [task.protocol.sample_tally(held, rng=rng) for _ in range(400)])
     found = counts_of(task, tallies)
-    return [same_law_p_value(found[:, kind], drawn[:, kind]) for kind in range(found.shape[1])]
+    return [same_distribution_p_value(found[:, kind], drawn[:, kind]) for kind in range(found.shape[1])]
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import task_of
 from shuffledp.collect.task.report import open_report
-from tests.collect.task.test_most_messages import number_law
+from tests.collect.task.test_most_messages import number_distribution
 from tests.collect.test_vectors import FOLDER, ROOT, TASKS, key, split, task
-from tests.oracles.goodness import assert_law, assert_not_law
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 PAGE = ROOT / "docs" / "reference" / "wire-format.md"
 NOW = 1_798_765_432
@@ -86,10 +86,10 @@ def test_the_client_of_the_page_draws_the_law(client, name):
     everything_sent, sent = drawn(client, name, 0, 200)
     lengths = {len(messages) for messages in everything_sent}
     assert lengths == {task(name).most_messages} if task(name).padded else everything_sent == sent
-    law = number_law(task(name).protocol)
+    distribution = number_distribution(task(name).protocol)
     numbers = np.array([len(messages) for messages in sent])
-    assert_law(numbers, 0, law)
-    assert_not_law(numbers + numbers // 4 + 1, 0, law)
+    assert_distribution(numbers, 0, distribution)
+    assert_not_distribution(numbers + numbers // 4 + 1, 0, distribution)
     everything = np.concatenate([np.array(messages) for messages in sent])
     own = np.zeros(task(name).alphabet, dtype=np.int64)
     own[0] = len(sent)
@@ -114,13 +114,13 @@ def test_the_client_of_the_page_mixes_the_padding_in(client):
             yield sent if mixed else sorted(sent)
 
     uniform = np.full(9, 1 / 9)
-    assert_law(own_places(reports(True)), 0, uniform)
-    assert_not_law(own_places(reports(False)), 0, uniform)
+    assert_distribution(own_places(reports(True)), 0, uniform)
+    assert_not_distribution(own_places(reports(False)), 0, uniform)
 
 
-def hockey_stick(law, epsilon):
+def hockey_stick(distribution, epsilon):
     """Delta of (K1 + 1, K2) against (K1, K2 + 1), summed over all outcomes: the formula of the page."""
-    here, before = np.append(law, 0), np.insert(law, 0, 0)  # f(k) and f(k - 1)
+    here, before = np.append(distribution, 0), np.insert(distribution, 0, 0)  # f(k) and f(k - 1)
     return np.maximum(np.outer(before, here) - math.exp(epsilon) * np.outer(here, before), 0).sum()
 
 
@@ -129,13 +129,13 @@ def test_the_formula_for_delta_gives_the_figures_of_the_vectors(name):
     found = task(name)
     if name == "dummy-poisson":
         rate = found.protocol.noise.rate * found.honest_users / found.users
-        law = np.exp([k * math.log(rate) - rate - math.lgamma(k + 1) for k in range(200)])
+        distribution = np.exp([k * math.log(rate) - rate - math.lgamma(k + 1) for k in range(200)])
     else:
         (text,) = found.protocol_used.parameters.values()
         numerator, power = map(int, text.split("/2^"))
-        law = binom.pmf(np.arange(found.honest_users + 1), found.honest_users, math.ldexp(numerator, -power))
+        distribution = binom.pmf(np.arange(found.honest_users + 1), found.honest_users, math.ldexp(numerator, -power))
     for epsilon, delta in TASKS[name]["delta_at"].items():
-        assert hockey_stick(law, float(epsilon)) == pytest.approx(delta, rel=1e-6, abs=1e-14)
+        assert hockey_stick(distribution, float(epsilon)) == pytest.approx(delta, rel=1e-6, abs=1e-14)
     assert TASKS[name]["delta_is_exact"] is True
 
 

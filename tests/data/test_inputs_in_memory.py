@@ -304,10 +304,10 @@ def test_users_are_told_apart_by_their_own_value():
 
 def test_how_files_are_read_can_be_said_in_python(tmp_path):
     (tmp_path / "people.txt").write_bytes(("id;name\n" + "1;Jos\u00e9\n" * 400).encode("latin-1"))
-    reading = {"column": "name", "delimiter": ";", "encoding": "latin-1", "format": "csv"}
-    release = private_histogram(tmp_path / "people.txt", epsilon=2, delta=1e-3, **reading)
+    estimator = {"column": "name", "delimiter": ";", "encoding": "latin-1", "format": "csv"}
+    release = private_histogram(tmp_path / "people.txt", epsilon=2, delta=1e-3, **estimator)
     assert list(release.estimate) == ["Jos\u00e9"]
-    simulation = simulate(tmp_path / "people.txt", epsilon=2, delta=1e-3, trials=2, seed=1, **reading)
+    simulation = simulate(tmp_path / "people.txt", epsilon=2, delta=1e-3, trials=2, seed=1, **estimator)
     assert simulation.people == 400
     with pytest.raises(ParameterError, match="delimiter= and encoding="):
         private_histogram(["a", "b"], epsilon=1, delta=1e-6, delimiter=";", encoding="latin-1")

@@ -188,15 +188,15 @@ def test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones():
     with engine(subsets(), user="person", values_per_person=CHOSEN) as opened:
         found = counted(opened)
         assert opened.holdings() == {CHOSEN: PEOPLE}
-    law = np.full(comb(VALUES, CHOSEN), 1 / comb(VALUES, CHOSEN))
+    distribution = np.full(comb(VALUES, CHOSEN), 1 / comb(VALUES, CHOSEN))
     seen = chosen_subsets(found)
     assert seen.sum() == PEOPLE
-    assert p_value(seen, law) > FALSE_FAILURE_RATE
+    assert p_value(seen, distribution) > FALSE_FAILURE_RATE
     by_rows = np.random.default_rng(0).choice(VALUES, size=(PEOPLE, 3), p=np.array([3, 2, 1, 1, 1]) / 8)
     kept = [f"{person} {value}" for person, row in enumerate(by_rows) for value in list(dict.fromkeys(row))[:2]]
     pairs = Counter(label.split()[0] for label in kept)
     control = chosen_subsets([label for label in kept if pairs[label.split()[0]] == CHOSEN])
-    assert p_value(control, law) <= FALSE_FAILURE_RATE
+    assert p_value(control, distribution) <= FALSE_FAILURE_RATE
 
 
 @pytest.mark.slow
@@ -289,7 +289,7 @@ def test_messages_and_drawn_counts_are_of_the_same_people(where):
         made = sent(people, protocol)
         assert made == people.draw(protocol)
         assert made.total == 2 * 5
-        assert people.fillers == 2
+        assert people.padding_bins == 2
 
 
 def test_in_the_universe_fillers_have_labels_of_their_own():

@@ -17,7 +17,7 @@ from tests.data.test_engines import EXPECTED, SECRET, TABLE, WRITERS, write_csv
 from tests.data.test_files import write
 from tests.data.test_neighbouring_files import AFTER, ALL_TEXTS, BEFORE, label, lines_with
 from tests.data.test_neighbouring_files import WRITERS as FILE_WRITERS
-from tests.oracles.goodness import assert_law
+from tests.oracles.goodness import assert_distribution
 
 BINS, PEOPLE_PER_BIN = 500, 40
 USERS = BINS * PEOPLE_PER_BIN
@@ -96,12 +96,12 @@ def test_messages_follow_the_law(spark, people):
     tally = message_tally(frame(spark, people), protocol)
     pairs = tally.counts[:, 0] - PEOPLE_PER_BIN
     lone = tally.counts[:, 1] - pairs
-    for draws, law in ((pairs, protocol.pairs), (lone, protocol.lone)):
-        assert_law(draws, law.window.first, law.window.pmf)
+    for draws, distribution in ((pairs, protocol.pairs), (lone, protocol.lone)):
+        assert_distribution(draws, distribution.window.first, distribution.window.pmf)
     paper = Histogram.calibrate(users=4 * BINS, bins=BINS, epsilon=1, delta=1e-6)
     few = pa.table({"value": np.repeat(np.arange(BINS), 4)})
     missing = 4 + paper.users - message_tally(frame(spark, few), paper).counts
-    assert_law(missing, paper.noise.window.first, paper.noise.window.pmf)
+    assert_distribution(missing, paper.noise.window.first, paper.noise.window.pmf)
 
 
 def test_two_runs_draw_different_noise(spark, people):

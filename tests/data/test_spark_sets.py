@@ -126,7 +126,7 @@ def test_messages_of_people_without_a_value(spark):
         data, column="value", user=None, drop_missing=True, domain=["a", "b", "c", "z"], other=False,
         where=Condition.parse("country = 'DE'"),
     ) as people:  # fmt: skip
-        assert people.fillers == 1
+        assert people.padding_bins == 1
         protocol = Truthful(users=people.number(count=False), bins=people.domain.size, values_per_person=1)
         made = sent(people, protocol)
         assert made == people.draw(protocol)

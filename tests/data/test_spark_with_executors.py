@@ -18,7 +18,7 @@ from shuffledp.protocols import MessageCount
 from tests.data import test_spark as on_one_machine
 from tests.data.spark_sessions import CLUSTER, start
 from tests.data.test_spark import BINS, PEOPLE_PER_BIN, USERS, engine
-from tests.oracles.goodness import assert_law
+from tests.oracles.goodness import assert_distribution
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -89,4 +89,4 @@ def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(cluster, 
     assert np.array_equal(calm.counts[:, 1], troubled.counts[:, 1])
     if user is None:
         pairs = troubled.counts[:, 0] - PEOPLE_PER_BIN
-        assert_law(pairs, inner.pairs.window.first, inner.pairs.window.pmf)
+        assert_distribution(pairs, inner.pairs.window.first, inner.pairs.window.pmf)

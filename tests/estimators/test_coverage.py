@@ -74,11 +74,11 @@ def covered(protocol, counts, *, betas=BETAS, runs=RUNS, seed=20, narrower=0):
     rng, truth = np.random.default_rng(seed), Tally(np.arange(counts.size), counts)
     held = np.zeros(len(betas), dtype=int)
     for _ in range(runs):
-        evidence = protocol.reading.evidence(protocol.sample_tally(truth, rng=rng, part=True))
-        hidden_count = np.delete(counts, evidence.symbols).max(initial=0)
-        true_counts = counts[evidence.symbols]
+        statistic = protocol.estimator.statistic(protocol.sample_tally(truth, rng=rng, part=True))
+        hidden_count = np.delete(counts, statistic.symbols).max(initial=0)
+        true_counts = counts[statistic.symbols]
         for place, beta in enumerate(betas):
-            read = protocol.reading.intervals(evidence, beta=beta, bins=protocol.bins)
+            read = protocol.estimator.intervals(statistic, beta=beta, bins=protocol.bins)
             within = (read.low + narrower <= true_counts) & (true_counts <= read.high - narrower)
             held[place] += within.all() and hidden_count <= read.unreported_high - narrower
     return held
@@ -161,13 +161,13 @@ def test_bounds_before_a_release_hold(name, dataset):
     truth = Tally(np.arange(counts.size), counts)
     close, told, first = 0, 0, 0
     for _ in range(RUNS):
-        evidence = protocol.reading.evidence(protocol.sample_tally(truth, rng=rng, part=True))
+        statistic = protocol.estimator.statistic(protocol.sample_tally(truth, rng=rng, part=True))
         guess = np.zeros(counts.size)
-        guess[evidence.symbols] = protocol.reading.point(evidence)
+        guess[statistic.symbols] = protocol.estimator.point(statistic)
         errors = np.abs(guess - counts)
         close += errors.max() <= bound.simultaneous + 1e-9
-        shown = errors[evidence.symbols].max(initial=0) <= bound.shown + 1e-9
-        told += shown and np.delete(counts, evidence.symbols).max(initial=0) <= bound.hidden
+        shown = errors[statistic.symbols].max(initial=0) <= bound.shown + 1e-9
+        told += shown and np.delete(counts, statistic.symbols).max(initial=0) <= bound.hidden
         first += errors[0] <= bound.per_bin + 1e-9
     assert min(close, told, first) >= fewest(BETA)
 
@@ -193,12 +193,12 @@ def test_bounds_are_tight_on_adversarial_data(bins):
 @pytest.mark.parametrize("name", ["sparse", "stability"])
 def test_a_bound_that_no_noise_can_keep_is_the_number_of_people(name):
     """A search that ends without an answer used to give the last place tried, which does not hold."""
-    reading, asked = protocol_of(name).reading, 1e-40
-    assert reading.failure(reading.people - 1, bins=2**64, occupied=USERS) > asked
-    assert reading.error(beta=asked, bins=2**64, occupied=USERS) == USERS
-    assert reading.shown_and_hidden(beta=asked, bins=2**64, occupied=USERS) == (USERS, USERS)
+    estimator, asked = protocol_of(name).estimator, 1e-40
+    assert estimator.failure(estimator.people - 1, bins=2**64, occupied=USERS) > asked
+    assert estimator.error(beta=asked, bins=2**64, occupied=USERS) == USERS
+    assert estimator.shown_and_hidden(beta=asked, bins=2**64, occupied=USERS) == (USERS, USERS)
     nothing = Tally(np.empty(0, dtype=np.int64), np.empty((0, 2)[: protocol_of(name).kinds], dtype=np.int64))
-    assert reading.intervals(nothing, beta=asked, bins=2**64).unreported_high == USERS
+    assert estimator.intervals(nothing, beta=asked, bins=2**64).unreported_high == USERS
 
 
 def test_the_unbiased_bound_is_exact():
@@ -220,9 +220,9 @@ def test_the_unbiased_bound_is_exact():
 def test_truncated_per_bin_error_is_the_smallest_that_holds(beta):
     """Against the law itself: the worst true count for every error, by exhaustion."""
     protocol = BinarySum(users=300, missing_probability=0.125)
-    law, mean = binom(300, 0.125), protocol.noise.mean
+    distribution, mean = binom(300, 0.125), protocol.noise.mean
     m = np.arange(301)
-    pmf = law.pmf(m)
+    pmf = distribution.pmf(m)
 
     def worst_failure(error):
         return max(pmf[np.where(m >= c, c, np.abs(mean - m)) > error + 1e-9].sum() for c in range(1, 301))
@@ -270,10 +270,10 @@ def test_the_table_of_the_proof_is_written(tmp_path):
 def test_intervals_of_unbiased_counts_hold_as_often_as_asked_for(beta, missing):
     """From the law itself: all of 500 independent bins at once, but for what whole counts do not resolve."""
     noise, people, true = Binomial(trials=3000, probability=0.125), 3000, 1500
-    reading = UnbiasedCounts(noise=noise, people=people, bins=3001, missing=missing)
+    estimator = UnbiasedCounts(noise=noise, people=people, bins=3001, missing=missing)
     values = np.arange(people + 1)
     counts = true + (people - values if missing else values)
-    read = reading.intervals(Tally(values, counts), beta=beta, bins=500)
+    read = estimator.intervals(Tally(values, counts), beta=beta, bins=500)
     outside = binom.pmf(values, 3000, 0.125)[(read.low > true) | (true > read.high)].sum()
     missed = -np.expm1(500 * np.log1p(-outside))
     assert 0.8 * beta <= missed <= beta

@@ -14,7 +14,7 @@ RUNS = 8
 EVERY = [name for name in CATALOGUE if name != "private-coin-published"]
 """But for one that takes seconds to draw; its class is here with calibrated parameters."""
 
-TRUNCATED = [name for name, entry in CATALOGUE.items() if entry.reading == "truncated"]
+TRUNCATED = [name for name, entry in CATALOGUE.items() if entry.estimator == "truncated"]
 
 
 @cache
@@ -84,14 +84,14 @@ def test_intervals_are_a_function_of_what_is_reported(name):
     """Which bins were drawn and stayed hidden is not private, so nothing may depend on them or on their noise."""
     protocol = protocol_of(name)
     tally = protocol.sample_tally({0: 80, 1: 50}, rng=np.random.default_rng(81))
-    reported = protocol.reading.evidence(tally)
+    reported = protocol.estimator.statistic(tally)
     assert len(reported)
     hidden = np.array([[0, 3], [1, 4]])[:, : protocol.kinds] if protocol.kinds == 2 else np.array([2, 1])
     other = Tally(
         np.append([3, 2], reported.symbols[::-1]), np.concatenate([hidden, reported.counts[::-1]]), complete=False,
         drawn=True,
     )  # fmt: skip
-    assert len(protocol.reading.evidence(other)) == len(reported)
+    assert len(protocol.estimator.statistic(other)) == len(reported)
     one, two = protocol.estimate(replace(reported, messages=None)), protocol.estimate(other)
     for this, that in ((one.per_bin, two.per_bin), (one.simultaneous, two.simultaneous)):
         assert (this.low.tolist(), this.high.tolist()) == (that.low.tolist(), that.high.tolist())

@@ -27,15 +27,15 @@ ROUNDING = 1e-12
 class Case:
     """A reading, the noise of one bin with its probabilities, and the counts that a bin shows with it."""
 
-    reading: Any
+    estimator: Any
     occupied: int
     noise: list[tuple[Any, float]]
     shows: Callable[[int, Any], tuple[int, ...]]
 
 
-def values_of(law, *, mass):
+def values_of(distribution, *, mass):
     """The values of a law with their probabilities, but for those that are rarer than a given mass."""
-    window = law.window
+    window = distribution.window
     listed = zip(range(window.first, window.last + 1), window.pmf.tolist(), strict=True)
     return [(value, probability) for value, probability in listed if probability > mass]
 
@@ -89,14 +89,14 @@ def reader(case, beta):
     kinds = len(case.shows(1, case.noise[0][0]))
 
     @cache
-    def of_evidence(rows):
-        read = case.reading.intervals(tally_of(rows, kinds), beta=beta, bins=MANY)
+    def of_statistic(rows):
+        read = case.estimator.intervals(tally_of(rows, kinds), beta=beta, bins=MANY)
         return read.low.tolist(), read.high.tolist(), read.unreported_high
 
     @cache
     def of_bins(rows):
-        kept = case.reading.evidence(tally_of(rows, kinds)).symbols.tolist()
-        low, high, hidden = of_evidence(tuple(rows[at] for at in kept))
+        kept = case.estimator.statistic(tally_of(rows, kinds)).symbols.tolist()
+        low, high, hidden = of_statistic(tuple(rows[at] for at in kept))
         shown = dict(zip(kept, zip(low, high, strict=True), strict=True))
         return [shown.get(at, (0, hidden)) for at in range(len(rows))]
 
@@ -132,14 +132,14 @@ def narrower(case):
     """The same reading, with intervals that lose a person at either end."""
 
     class Narrower:
-        evidence = staticmethod(case.reading.evidence)
+        statistic = staticmethod(case.estimator.statistic)
 
         @staticmethod
-        def intervals(evidence, **options):
-            read = case.reading.intervals(evidence, **options)
+        def intervals(statistic, **options):
+            read = case.estimator.intervals(statistic, **options)
             return replace(read, low=read.low + 1, high=read.high - 1, unreported_high=read.unreported_high - 1)
 
-    return replace(case, reading=Narrower)
+    return replace(case, estimator=Narrower)
 
 
 @pytest.mark.slow

@@ -22,5 +22,5 @@ STABILITY = StabilityHistogram(users=100, bins=4, noise=DiscreteLaplace(decay=0.
     ids=["hist", "sparse", "stability"],
 )
 def test_a_count_that_an_empty_value_can_have_is_hidden(protocol, counts):
-    shown = protocol.reading.evidence(Tally(np.arange(4), np.array(counts), complete=False))
+    shown = protocol.estimator.statistic(Tally(np.arange(4), np.array(counts), complete=False))
     assert shown.symbols.tolist() == [2, 3]

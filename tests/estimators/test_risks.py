@@ -7,25 +7,25 @@ from shuffledp.estimators.levels import ExcessRungs, noise_range
 from shuffledp.noise import Binomial
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 
-LAWS = [Binomial(trials=300, probability=0.125), DiscreteLaplace(decay=0.75)]
+DISTRIBUTIONS = [Binomial(trials=300, probability=0.125), DiscreteLaplace(decay=0.75)]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=["binomial", "laplace"])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=["binomial", "laplace"])
 @pytest.mark.parametrize("beta", [0.05, 0.5])
 @pytest.mark.parametrize("bins", [1, 20])
-def test_the_range_of_noise_is_left_as_rarely_as_stated(law, beta, bins):
-    least, most = noise_range(MissingNoise(law=law), beta=beta, bins=bins)
-    window = law.window
+def test_the_range_of_noise_is_left_as_rarely_as_stated(distribution, beta, bins):
+    least, most = noise_range(MissingNoise(distribution=distribution), beta=beta, bins=bins)
+    window = distribution.window
     inside = sum(p for k, p in enumerate(window.pmf.tolist(), start=window.first) if least <= k <= most)
     assert 1 - inside**bins <= beta
     assert 1 - inside**bins > beta / 4  # and not far more rarely
 
 
-@pytest.mark.parametrize("law", LAWS, ids=["binomial", "laplace"])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=["binomial", "laplace"])
 @pytest.mark.parametrize("risk", [0.01, 0.1, 0.3])
-def test_a_level_fails_as_rarely_as_it_says(law, risk):
-    level = ExcessRungs(noise=MissingNoise(law=law), people=10**6, held=10**6).level(risk)
-    window = law.window
+def test_a_level_fails_as_rarely_as_it_says(distribution, risk):
+    level = ExcessRungs(noise=MissingNoise(distribution=distribution), people=10**6, held=10**6).level(risk)
+    window = distribution.window
     outside = sum(
         p for k, p in enumerate(window.pmf.tolist(), start=window.first) if not level.least <= k <= level.most
     )

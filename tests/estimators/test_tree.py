@@ -29,7 +29,7 @@ SHAPES = [(1, 2), (2, 2), (5, 2), (6, 10), (7, 3), (8, 2), (9, 3), (10, 3), (13,
 """Leaves and branching: full trees, uneven ones, one with a single level, one whose last nodes have one child each."""
 
 BINOMIAL = Binomial(trials=4000, probability=round_up_to_grid(0.02))
-LAWS = {
+DISTRIBUTIONS = {
     "coins": BINOMIAL,
     "many coins": Binomial(trials=200, probability=0.5),
     "few messages": Binomial(trials=10**5, probability=round_up_to_grid(4e-5)),
@@ -37,7 +37,7 @@ LAWS = {
     "Poisson": CompoundPoisson(rate=30.0, size_weights=(SIZE_GRID,)),
 }
 shaped = pytest.mark.parametrize(("leaves", "branching"), SHAPES)
-every_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+every_distribution = pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 
 
 def memberships(tree):
@@ -118,68 +118,68 @@ def test_impossible_trees_are_refused(wrong):
 # noise under weights ----------------------------------------------------------------------------------------------
 
 
-@every_law
+@every_distribution
 @pytest.mark.parametrize("tilt", [-0.12, -0.01, 0.05, 0.12])
-def test_laws_under_weights_are_what_their_probabilities_say(law, tilt):
+def test_laws_under_weights_are_what_their_probabilities_say(distribution, tilt):
     """Moments summed over the probabilities; the third absolute one of a sum of parts is at most the bound."""
-    window = law.window
-    k = np.arange(window.first, window.last + 1, dtype=float) - law.mean
+    window = distribution.window
+    k = np.arange(window.first, window.last + 1, dtype=float) - distribution.mean
     weights = window.pmf * np.exp(tilt * k)
-    total, tilted = weights.sum(), law.tilted(np.array([tilt]))
+    total, tilted = weights.sum(), distribution.tilted(np.array([tilt]))
     mean = (weights * k).sum() / total
     variance = (weights * (k - mean) ** 2).sum() / total
     assert tilted.cumulant[0] == pytest.approx(math.log(total), rel=1e-7)
     assert tilted.mean[0] == pytest.approx(mean, rel=1e-7)
     assert tilted.variance[0] == pytest.approx(variance, rel=1e-7)
-    if isinstance(law, DiscreteLaplace):  # one part
+    if isinstance(distribution, DiscreteLaplace):  # one part
         assert tilted.third[0] >= (weights * np.abs(k - mean) ** 3).sum() / total
-    if isinstance(law, Binomial):
-        q = law.probability * math.exp(tilt) / (1 + law.probability * math.expm1(tilt))
-        assert tilted.third[0] == pytest.approx(law.trials * (q * (1 - q) ** 3 + (1 - q) * q**3))
+    if isinstance(distribution, Binomial):
+        q = distribution.probability * math.exp(tilt) / (1 + distribution.probability * math.expm1(tilt))
+        assert tilted.third[0] == pytest.approx(distribution.trials * (q * (1 - q) ** 3 + (1 - q) * q**3))
 
 
-@every_law
-def test_cumulants_are_derivatives(law):
+@every_distribution
+def test_cumulants_are_derivatives(distribution):
     with mpmath.workdps(40):
-        window = law.window
+        window = distribution.window
         points = [(mpmath.mpf(int(window.first + at)), mpmath.mpf(float(p))) for at, p in enumerate(window.pmf)]
 
         def log_moment(t):
             return mpmath.log(mpmath.fsum(p * mpmath.exp(t * k) for k, p in points))
 
         found = mpmath.taylor(log_moment, 0, 4)
-    for order, cumulant in enumerate(law.cumulants[:3], start=2):
+    for order, cumulant in enumerate(distribution.cumulants[:3], start=2):
         assert cumulant == pytest.approx(float(found[order]) * math.factorial(order), rel=1e-5, abs=1e-5)
 
 
 # bounds -----------------------------------------------------------------------------------------------------------
 
 
-@every_law
+@every_distribution
 @pytest.mark.parametrize("risk", [0.2, 1e-3, 1e-7])
-def test_bounds_hold_for_sums_whose_law_is_known(law, risk):
+def test_bounds_hold_for_sums_whose_law_is_known(distribution, risk):
     """M1 + M2 - M3 by convolution: what it reaches with at most the risk, never less than that, and not much more."""
-    pmf, window = law.window.pmf, law.window
+    pmf, window = distribution.window.pmf, distribution.window
     joined = np.convolve(np.convolve(pmf, pmf), pmf[::-1])
     first = 2 * window.first - window.last
-    values = first + np.arange(joined.size) - law.mean  # centred: 2 mean - mean
+    values = first + np.arange(joined.size) - distribution.mean  # centred: 2 mean - mean
     errors = LinearErrors.single(np.array([1.0, 1.0, -1.0]))
     for signed, side in ((errors, joined), (errors.reversed, joined[::-1])):
         at = values if signed is errors else -values[::-1]
         tail = np.cumsum(side[::-1])[::-1]
         exact = at[np.argmax(tail <= risk)]
-        (bound,) = signed.above(law, risk)
+        (bound,) = signed.above(distribution, risk)
         assert tail[np.searchsorted(at, bound - 1e-9)] <= risk * (1 + 1e-9)
         # the tails of single Laplace noises are far from normal, and the bound is Chernoff's
-        assert bound <= (2.5 if isinstance(law, DiscreteLaplace) else 1.5) * exact + 2
+        assert bound <= (2.5 if isinstance(distribution, DiscreteLaplace) else 1.5) * exact + 2
 
 
 def test_bounds_are_close_to_normal_ones_where_noise_is_large():
-    law = Binomial(trials=10**8, probability=round_up_to_grid(1e-3))
-    spread = math.sqrt(3 * law.variance)
+    distribution = Binomial(trials=10**8, probability=round_up_to_grid(1e-3))
+    spread = math.sqrt(3 * distribution.variance)
     errors = LinearErrors.single(np.array([1.0, 1.0, -1.0]))
     for risk, normal in ((0.025, 1.959964), (1e-6, 4.753424)):
-        assert normal * spread <= errors.above(law, risk)[0] <= 1.02 * normal * spread
+        assert normal * spread <= errors.above(distribution, risk)[0] <= 1.02 * normal * spread
 
 
 def test_sums_without_noise_need_no_bound():
@@ -189,31 +189,31 @@ def test_sums_without_noise_need_no_bound():
     assert [part.size for part in distribution_widths(Tree(leaves=1, branching=2), BINOMIAL, risk=0.1)] == [0, 0]
 
 
-def largest_errors(tree, law, *, trials, scale=1.0, seed=0):
+def largest_errors(tree, distribution, *, trials, scale=1.0, seed=0):
     """For every trial the numbers of people before each place, from noise alone, and the leaves."""
     rng = np.random.default_rng(seed)
-    noise = (law.sample(trials * tree.nodes, rng=rng) - law.mean).reshape(trials, tree.nodes) / scale
+    noise = (distribution.sample(trials * tree.nodes, rng=rng) - distribution.mean).reshape(trials, tree.nodes) / scale
     leaves = np.array([tree.fit(row, people=0) for row in noise])
     return np.cumsum(leaves, axis=1)[:, :-1], leaves
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("leaves", "branching"), [(64, 4), (50, 3), (12, 12)])
-@pytest.mark.parametrize("law", [BINOMIAL, LAWS["Laplace"]], ids=["coins", "Laplace"])
-def test_the_band_holds_everywhere_at_once_and_is_not_much_wider_than_needed(leaves, branching, law):
+@pytest.mark.parametrize("distribution", [BINOMIAL, DISTRIBUTIONS["Laplace"]], ids=["coins", "Laplace"])
+def test_the_band_holds_everywhere_at_once_and_is_not_much_wider_than_needed(leaves, branching, distribution):
     """Of 2000 trials at most 5 % may leave a band of 95 %, which in truth at most 3 % leave: by luck more do with
     probability 1e-7. Of trials with noise of 1/0.7 times the size three times as many do; with Laplace noise, for which
     the band is wider, at 1/0.6."""
     tree, trials = Tree(leaves=leaves, branching=branching), 2000
-    too_high, too_low = distribution_widths(tree, law, risk=0.05)
-    before, _ = largest_errors(tree, law, trials=trials)
+    too_high, too_low = distribution_widths(tree, distribution, risk=0.05)
+    before, _ = largest_errors(tree, distribution, trials=trials)
     missed = ((before > too_high) | (before < -too_low)).any(axis=1).mean()
     assert missed <= 0.05
-    wide, _ = largest_errors(tree, law, trials=trials, scale=0.7 if law is BINOMIAL else 0.6, seed=1)
-    assert ((wide > too_high) | (wide < -too_low)).any(axis=1).mean() > (0.15 if law is BINOMIAL else 0.06)
+    wide, _ = largest_errors(tree, distribution, trials=trials, scale=0.7 if distribution is BINOMIAL else 0.6, seed=1)
+    assert ((wide > too_high) | (wide < -too_low)).any(axis=1).mean() > (0.15 if distribution is BINOMIAL else 0.06)
     needed = np.quantile(np.abs(before).max(axis=1), 0.95)
     widest = max(too_high.max(), too_low.max())
-    assert needed < widest <= (1.2 if law is BINOMIAL else 1.6) * needed
+    assert needed < widest <= (1.2 if distribution is BINOMIAL else 1.6) * needed
 
 
 def test_the_band_is_a_union_over_all_places_and_both_sides():

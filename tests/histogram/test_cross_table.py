@@ -22,7 +22,7 @@ COUNTRIES, AGES = ["DE", "FR", None], ["young", "old"]
 PAIRS = Domain.product([Domain.of(COUNTRIES), Domain.of(AGES)])
 
 
-def estimate_of(counts, low, high, *, symbols=None, people, unreported=0, domain=PAIRS, fillers=0, bins=None):
+def estimate_of(counts, low, high, *, symbols=None, people, unreported=0, domain=PAIRS, padding_bins=0, bins=None):
     """An estimate with the given bounds, as any protocol could make it."""
     symbols = np.arange(len(counts)) if symbols is None else symbols
     bounds = Intervals(np.array(low, dtype=np.int64), np.array(high, dtype=np.int64), unreported)
@@ -38,7 +38,7 @@ def estimate_of(counts, low, high, *, symbols=None, people, unreported=0, domain
         guarantee=None,
         about=lambda **_: "Result: nothing",
         domain=domain,
-        fillers=fillers,
+        padding_bins=padding_bins,
     )
 
 
@@ -77,12 +77,12 @@ def test_without_a_list_any_number_of_pairs_can_be_hidden():
 
 def test_people_without_a_pair_are_a_row_of_their_own_and_may_be_hidden_too():
     seen = estimate_of(
-        [10, 20, 30, 25, 9, 6, 50], [8] * 7, [60] * 7, people=150, domain=PAIRS.with_absent(1), fillers=1, bins=7
+        [10, 20, 30, 25, 9, 6, 50], [8] * 7, [60] * 7, people=150, domain=PAIRS.with_absent(1), padding_bins=1, bins=7
     )
     assert triples(margin(seen, 1))[-1] == (Absent(most=0), 50, 8, 60)
     assert [row.label for row in cross_table(seen).row_sums] == COUNTRIES
     hidden = estimate_of([60, 30], [10, 5], [65, 35], symbols=[0, 3], people=100, unreported=4,
-                         domain=PAIRS.with_absent(1), fillers=1, bins=7)  # fmt: skip
+                         domain=PAIRS.with_absent(1), padding_bins=1, bins=7)  # fmt: skip
     # of others, three pairs and those without one are hidden: together they have at most 35 + 4 * 4 people
     assert triples(margin(hidden, 0))[0] == ("DE", 60, 49, 69)
 
@@ -92,8 +92,8 @@ def test_people_without_a_pair_are_a_row_of_their_own_and_may_be_hidden_too():
 @given(st.data())
 def test_whatever_the_truth_is_all_margins_hold_where_all_cells_do(data):
     sizes = data.draw(st.tuples(*[st.integers(1, 4)] * 2), label="sizes")
-    listed, filler = data.draw(st.booleans()), data.draw(st.integers(0, 1))
-    cells = sizes[0] * sizes[1] + filler
+    listed, padding_bin = data.draw(st.booleans()), data.draw(st.integers(0, 1))
+    cells = sizes[0] * sizes[1] + padding_bin
     truth = np.array(data.draw(st.lists(st.integers(0, 9), min_size=cells, max_size=cells)))
     errors = data.draw(st.lists(st.integers(0, 3), min_size=truth.size * 2, max_size=truth.size * 2))
     low, high = truth - np.array(errors[: truth.size]), truth + np.array(errors[truth.size :])
@@ -101,12 +101,12 @@ def test_whatever_the_truth_is_all_margins_hold_where_all_cells_do(data):
     must = truth > unreported  # all others may be hidden
     seen = np.array(data.draw(st.lists(st.booleans(), min_size=truth.size, max_size=truth.size))) | must
     product = Domain.product([Domain.range(size) for size in sizes])
-    domain = product.with_absent(filler) if filler else product
+    domain = product.with_absent(padding_bin) if padding_bin else product
     labels = domain.decode(np.arange(truth.size))
     estimate = estimate_of(
         truth[seen] + data.draw(st.integers(-2, 2)), low[seen], high[seen], people=int(truth.sum()),
         unreported=unreported, domain=domain if listed else Domain.implicit(2**40), bins=cells if listed else 2**40,
-        symbols=np.flatnonzero(seen) if listed else labels[seen], fillers=filler,
+        symbols=np.flatnonzero(seen) if listed else labels[seen], padding_bins=padding_bin,
     )  # fmt: skip
     if columns_of(estimate) < 2:
         return

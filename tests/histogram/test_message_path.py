@@ -13,8 +13,8 @@ from shuffledp import BinarySum, Histogram, Tally, shuffle
 from shuffledp.histogram.shuffle import _permuted_in_buckets
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.paper.finite_randomizer import shuffled_law
-from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, assert_not_law, p_value
+from shuffledp.paper.finite_randomizer import shuffled_distribution
+from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution, assert_not_distribution, p_value
 
 
 def missing(protocol, tally, counts):
@@ -30,12 +30,12 @@ def one_by_one(protocol, values, rng):
     return protocol.tally(shuffle([protocol.randomize(int(v), rng=rng) for v in values], rng=rng))
 
 
-def by_law(protocol, values, rng):
+def by_distribution(protocol, values, rng):
     return protocol.sample_tally(np.bincount(values, minlength=protocol.bins), rng=rng)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [by_messages, one_by_one, by_law])
+@pytest.mark.parametrize("draw", [by_messages, one_by_one, by_distribution])
 def test_every_coordinate_of_a_small_histogram(draw):
     protocol = Histogram(users=12, bins=3, missing_probability=0.25)
     values = np.array([0] * 5 + [1] * 7)
@@ -43,16 +43,18 @@ def test_every_coordinate_of_a_small_histogram(draw):
     rng = np.random.default_rng(10)
     draws = np.array([missing(protocol, draw(protocol, values, rng), counts) for _ in range(2000)])
     for coordinate in range(3):
-        assert_law(draws[:, coordinate], 0, protocol.noise.window.pmf)
+        assert_distribution(draws[:, coordinate], 0, protocol.noise.window.pmf)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [by_messages, one_by_one, by_law])
+@pytest.mark.parametrize("draw", [by_messages, one_by_one, by_distribution])
 def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
     protocol = Histogram(users=2, bins=2, missing_probability=0.375)
     values = np.array([0, 1])
     exact = Counter()
-    for messages, probability in shuffled_law(protocol.randomizer_law(int(v)) for v in values).items():
+    for messages, probability in shuffled_distribution(
+        protocol.randomizer_distribution(int(v)) for v in values
+    ).items():
         exact[messages.count(0), messages.count(1)] += float(probability)
     rng = np.random.default_rng(11)
     seen = Counter(tuple(draw(protocol, values, rng).counts.tolist()) for _ in range(4000))
@@ -66,15 +68,18 @@ def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
 @pytest.mark.parametrize("value", [0, 1, 2])
 def test_one_persons_messages_follow_the_randomizers_law(value):
     protocol = Histogram(users=1, bins=3, missing_probability=0.375)
-    law = protocol.randomizer_law(value)
+    distribution = protocol.randomizer_distribution(value)
     rng = np.random.default_rng(12)
     seen = Counter(tuple(sorted(protocol.randomize(value, rng=rng).tolist())) for _ in range(4000))
-    assert set(seen) <= set(law)
-    assert p_value(np.array([seen[m] for m in law]), np.array([float(p) for p in law.values()])) > FALSE_FAILURE_RATE
+    assert set(seen) <= set(distribution)
+    assert (
+        p_value(np.array([seen[m] for m in distribution]), np.array([float(p) for p in distribution.values()]))
+        > FALSE_FAILURE_RATE
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [by_messages, by_law])
+@pytest.mark.parametrize("draw", [by_messages, by_distribution])
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_many_people_and_bins_with_negative_controls(draw, scale):
     users, bins = 3000, 400
@@ -84,7 +89,7 @@ def test_many_people_and_bins_with_negative_controls(draw, scale):
     values = rng.integers(0, bins, users)
     counts = np.bincount(values, minlength=bins)
     draws = np.concatenate([missing(protocol, draw(protocol, values, rng), counts) for _ in range(8)])
-    (assert_law if scale == 1.0 else assert_not_law)(draws, claimed.window.first, claimed.window.pmf)
+    (assert_distribution if scale == 1.0 else assert_not_distribution)(draws, claimed.window.first, claimed.window.pmf)
 
 
 @pytest.mark.slow
@@ -96,9 +101,11 @@ def test_binary_sum_with_negative_controls(scale):
     rng = np.random.default_rng(14)
     bits = np.arange(users) < 123
     messages = np.array([123 + users - by_messages(protocol, bits, rng).total for _ in range(2000)])
-    law = np.array([123 + users - protocol.sample_tally(123, rng=rng).total for _ in range(2000)])
-    for draws in (messages, law):
-        (assert_law if scale == 1.0 else assert_not_law)(draws, claimed.window.first, claimed.window.pmf)
+    distribution = np.array([123 + users - protocol.sample_tally(123, rng=rng).total for _ in range(2000)])
+    for draws in (messages, distribution):
+        (assert_distribution if scale == 1.0 else assert_not_distribution)(
+            draws, claimed.window.first, claimed.window.pmf
+        )
 
 
 # the shuffler -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shuffledp.errors import DataError
 from shuffledp.histogram.domain import Domain
-from shuffledp.histogram.inputs import NONE, filled_up, holders_of_fillers
+from shuffledp.histogram.inputs import NONE, filled_up, holders_of_padding
 from shuffledp.histogram.labels import Absent, label
 
 REAL, EACH = 7, 4
@@ -25,7 +25,7 @@ def rows_of_people(draw):
 @given(rows_of_people())
 def test_everybody_holds_the_same_number_of_different_bins(people):
     held, rows = people
-    whole = filled_up(rows, bins=REAL + EACH, each=EACH, fillers=EACH)
+    whole = filled_up(rows, bins=REAL + EACH, each=EACH, padding_bins=EACH)
     for bins, row in zip(held, whole, strict=True):
         missing = EACH - len(bins)
         assert sorted(row) == sorted([*bins, *range(REAL, REAL + missing)])  # the first fillers, each once
@@ -35,17 +35,17 @@ def test_everybody_holds_the_same_number_of_different_bins(people):
 @given(rows_of_people())
 def test_the_holders_of_a_filler_lack_that_many_values(people):
     held, rows = people
-    whole = filled_up(rows, bins=REAL + EACH, each=EACH, fillers=EACH)
+    whole = filled_up(rows, bins=REAL + EACH, each=EACH, padding_bins=EACH)
     numbers = np.bincount([len(bins) for bins in held], minlength=EACH + 1)
-    assert holders_of_fillers(numbers).tolist() == [np.count_nonzero(whole == REAL + i) for i in range(EACH)]
+    assert holders_of_padding(numbers).tolist() == [np.count_nonzero(whole == REAL + i) for i in range(EACH)]
 
 
 def test_shorter_rows_and_people_without_values():
-    assert filled_up([[2], [NONE]], bins=6, each=3, fillers=3).tolist() == [[2, 3, 4], [3, 4, 5]]
-    assert filled_up(np.empty((2, 0)), bins=6, each=2, fillers=2).tolist() == [[4, 5], [4, 5]]
-    assert filled_up([], bins=6, each=2, fillers=2).shape == (0, 2)
-    assert filled_up([0, NONE, 1], bins=3, each=1, fillers=1).tolist() == [0, 2, 1]
-    assert filled_up([[0, 2]], bins=3, each=2, fillers=0).tolist() == [[0, 2]]
+    assert filled_up([[2], [NONE]], bins=6, each=3, padding_bins=3).tolist() == [[2, 3, 4], [3, 4, 5]]
+    assert filled_up(np.empty((2, 0)), bins=6, each=2, padding_bins=2).tolist() == [[4, 5], [4, 5]]
+    assert filled_up([], bins=6, each=2, padding_bins=2).shape == (0, 2)
+    assert filled_up([0, NONE, 1], bins=3, each=1, padding_bins=1).tolist() == [0, 2, 1]
+    assert filled_up([[0, 2]], bins=3, each=2, padding_bins=0).tolist() == [[0, 2]]
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_shorter_rows_and_people_without_values():
 def test_other_rows_are_refused(rows):
     """Above all a bin that a person holds twice, and a filler: it would count them twice."""
     with pytest.raises(DataError, match="bin"):
-        filled_up(rows, bins=6 + 2, each=2, fillers=2)
+        filled_up(rows, bins=6 + 2, each=2, padding_bins=2)
 
 
 def test_without_fillers_everybody_holds_all():
     with pytest.raises(DataError, match="exactly 2"):
-        filled_up([[0, NONE]], bins=3, each=2, fillers=0)
+        filled_up([[0, NONE]], bins=3, each=2, padding_bins=0)
 
 
 def test_labels_of_fillers_are_nobodys_values():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from tests.oracles.goodness import assert_law, assert_not_law
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 trials = st.integers(1, 60)
 
@@ -34,10 +34,10 @@ def test_window_matches_fractions(n, p):
     ("n", "mean"), [(10**3, 44.0), (10**6, 2648.1), (10**9, 42.65), (10**9, 929007.0), (10**9, 5e8)]
 )
 def test_window_matches_high_precision(n, mean):
-    law = Binomial(trials=n, probability=round_up_to_grid(mean / n))
-    window = law.window
+    distribution = Binomial(trials=n, probability=round_up_to_grid(mean / n))
+    window = distribution.window
     with mpmath.workdps(40):
-        p = mpmath.mpf(law.probability)
+        p = mpmath.mpf(distribution.probability)
         for at in np.linspace(0, window.log_pmf.size - 1, 25).astype(int):
             k = window.first + int(at)
             exact = (
@@ -77,13 +77,15 @@ def test_rounding_up_to_the_grid(p):
     ("n", "p"), [(1, 0.5), (3, 0.25), (50, 2.0**-4 + 2.0**-50), (10**6, round_up_to_grid(42.6e-6))]
 )
 def test_inversion_follows_the_law_at_every_value(n, p):
-    law = Binomial(trials=n, probability=p)
-    draws = law.sample(200_000, rng=np.random.default_rng(2))
-    assert_law(draws, law.window.first, law.window.pmf)
+    distribution = Binomial(trials=n, probability=p)
+    draws = distribution.sample(200_000, rng=np.random.default_rng(2))
+    assert_distribution(draws, distribution.window.first, distribution.window.pmf)
 
 
 @pytest.mark.parametrize("scale", [0.7, 1.3])
 def test_inversion_with_wrong_noise_is_rejected(scale):
-    law = Binomial(trials=10**5, probability=round_up_to_grid(42.6e-5))
+    distribution = Binomial(trials=10**5, probability=round_up_to_grid(42.6e-5))
     wrong = Binomial(trials=10**5, probability=round_up_to_grid(scale * 42.6e-5))
-    assert_not_law(wrong.sample(200_000, rng=np.random.default_rng(3)), law.window.first, law.window.pmf)
+    assert_not_distribution(
+        wrong.sample(200_000, rng=np.random.default_rng(3)), distribution.window.first, distribution.window.pmf
+    )

@@ -8,7 +8,7 @@ import pytest
 from shuffledp.noise import Binomial, coins
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.coins import count_heads, fair_heads, heads, packed_flips
-from tests.oracles.goodness import assert_law, p_value
+from tests.oracles.goodness import assert_distribution, p_value
 
 
 @pytest.mark.slow
@@ -17,7 +17,7 @@ def test_fair_heads_follow_their_law(tosses):
     rng = np.random.default_rng(4)
     draws = np.array([fair_heads(tosses, rng) for _ in range(20_000)])
     pmf = np.array([math.comb(tosses, k) / 2**tosses for k in range(tosses + 1)])
-    assert_law(draws, 0, pmf)
+    assert_distribution(draws, 0, pmf)
 
 
 @pytest.mark.slow
@@ -28,7 +28,7 @@ def test_counted_heads_follow_the_binomial_law(tosses, p):
     rng = np.random.default_rng(5)
     draws = np.array([count_heads(tosses, p, rng) for _ in range(8_000)])
     window = Binomial(trials=tosses, probability=p).window
-    assert_law(draws, window.first, window.pmf)
+    assert_distribution(draws, window.first, window.pmf)
 
 
 @pytest.mark.slow
@@ -44,9 +44,9 @@ def test_heads_fall_on_every_subset_with_its_probability():
 
 def test_heads_among_more_coins_than_are_tossed_one_by_one():
     tosses, rng = 2**22 + 100, np.random.default_rng(21)
-    law = Binomial(trials=tosses, probability=round_up_to_grid(20 / tosses))
-    drawn = [heads(tosses, law.probability, rng) for _ in range(3000)]
-    assert_law(np.array([chosen.size for chosen in drawn]), law.window.first, law.window.pmf)
+    distribution = Binomial(trials=tosses, probability=round_up_to_grid(20 / tosses))
+    drawn = [heads(tosses, distribution.probability, rng) for _ in range(3000)]
+    assert_distribution(np.array([chosen.size for chosen in drawn]), distribution.window.first, distribution.window.pmf)
     places = np.concatenate(drawn)
     assert all(np.unique(chosen).size == chosen.size for chosen in drawn)
     assert p_value(np.bincount(places * 20 // tosses, minlength=20), np.full(20, 1 / 20)) > 1e-6

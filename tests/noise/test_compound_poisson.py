@@ -10,19 +10,19 @@ from scipy.stats import nbinom, poisson
 from shuffledp.errors import ParameterError
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes, poisson_table
-from tests.oracles.goodness import assert_law, assert_not_law
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 ONES = (SIZE_GRID,)
 
 
 @pytest.mark.parametrize("rate", [0.1, 3.0, 42.0, 300.0, 5000.0])
 def test_sizes_of_one_give_the_poisson_law(rate):
-    law = CompoundPoisson(rate=rate, size_weights=ONES)
-    k = np.arange(law.window.last + 1)
-    assert law.window.pmf == pytest.approx(
+    distribution = CompoundPoisson(rate=rate, size_weights=ONES)
+    k = np.arange(distribution.window.last + 1)
+    assert distribution.window.pmf == pytest.approx(
         poisson.pmf(k, rate), rel=1e-9, abs=1e-30
     )  # far less than what counts as outside
-    assert law.mean == law.variance == pytest.approx(rate)
+    assert distribution.mean == distribution.variance == pytest.approx(rate)
 
 
 def test_logarithmic_sizes_give_the_negative_binomial_law():
@@ -30,26 +30,26 @@ def test_logarithmic_sizes_give_the_negative_binomial_law():
     sizes = -(q ** np.arange(1, 80)) / np.arange(1, 80) / math.log1p(-q)
     weights = np.floor(sizes * SIZE_GRID).astype(np.int64)
     weights[0] += SIZE_GRID - weights.sum()  # the last sizes round to 0
-    law = CompoundPoisson(rate=-r * math.log1p(-q), size_weights=tuple(weights[weights > 0].tolist()))
+    distribution = CompoundPoisson(rate=-r * math.log1p(-q), size_weights=tuple(weights[weights > 0].tolist()))
     k = np.arange(60)
-    assert law.window.pmf[:60] == pytest.approx(nbinom.pmf(k, r, 1 - q), rel=1e-7)
+    assert distribution.window.pmf[:60] == pytest.approx(nbinom.pmf(k, r, 1 - q), rel=1e-7)
 
 
 @pytest.mark.parametrize("rate", [1e-300, 1e-20, 1e-9, 1e-3])
 @pytest.mark.parametrize("weights", [ONES, (SIZE_GRID // 2, SIZE_GRID // 2), (0, 0, SIZE_GRID), (*[0] * 99, SIZE_GRID)])
 def test_hardly_any_clusters_take_no_room(rate, weights):
     """A task may have any rate, and whoever checks it must not run out of memory."""
-    law = CompoundPoisson(rate=rate, size_weights=weights)
-    assert law.window.last < 1000 * len(weights)
-    assert law.window.pmf[0] == math.exp(-rate)
+    distribution = CompoundPoisson(rate=rate, size_weights=weights)
+    assert distribution.window.last < 1000 * len(weights)
+    assert distribution.window.pmf[0] == math.exp(-rate)
     if rate > 1e-30:  # otherwise one cluster is beyond the window
-        assert law.window.pmf[len(weights)] == pytest.approx(rate * law.sizes[-1], rel=2e-3)
-    assert law.window.pmf.sum() == pytest.approx(1, abs=1e-15)
+        assert distribution.window.pmf[len(weights)] == pytest.approx(rate * distribution.sizes[-1], rel=2e-3)
+    assert distribution.window.pmf.sum() == pytest.approx(1, abs=1e-15)
 
 
 def test_probabilities_match_an_exact_convolution():
     weights = (SIZE_GRID // 2, SIZE_GRID // 4, SIZE_GRID // 4)
-    law = CompoundPoisson(rate=2.5, size_weights=weights)
+    distribution = CompoundPoisson(rate=2.5, size_weights=weights)
     size = [Fraction(0), Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)]
     for k in (0, 1, 5, 12):
         total, power = 0.0, {0: Fraction(1)}
@@ -60,15 +60,15 @@ def test_probabilities_match_an_exact_convolution():
                 for more, p in enumerate(size):
                     longer[have + more] = longer.get(have + more, Fraction(0)) + chance * p
             power = longer
-        assert law.window.pmf[k] == pytest.approx(total, rel=1e-12)
+        assert distribution.window.pmf[k] == pytest.approx(total, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 3.0])
 def test_the_window_leaves_out_less_than_it_says(epsilon):
-    law = CompoundPoisson(rate=30.0, size_weights=gamma_sizes(mean=max(1, 1.3 / epsilon), shape=20))
-    assert law.window.pmf.sum() == pytest.approx(1, abs=1e-12)
+    distribution = CompoundPoisson(rate=30.0, size_weights=gamma_sizes(mean=max(1, 1.3 / epsilon), shape=20))
+    assert distribution.window.pmf.sum() == pytest.approx(1, abs=1e-12)
     # beyond the bulk the probabilities fall faster than geometrically, so the last two bound what is left out
-    last, before = law.window.pmf[-1], law.window.pmf[-2]
+    last, before = distribution.window.pmf[-1], distribution.window.pmf[-2]
     assert last / (1 - last / before) < 2.0**-100
 
 
@@ -99,17 +99,17 @@ def test_bad_laws_are_refused(fields):
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_inversion_follows_the_law_with_negative_controls(scale):
     sizes = gamma_sizes(mean=4, shape=6)
-    law = CompoundPoisson(rate=12.0, size_weights=sizes)
-    draws = law.with_rate(12.0 * scale).sample(50_000, rng=np.random.default_rng(30))
-    (assert_law if scale == 1.0 else assert_not_law)(draws, 0, law.window.pmf)
+    distribution = CompoundPoisson(rate=12.0, size_weights=sizes)
+    draws = distribution.with_rate(12.0 * scale).sample(50_000, rng=np.random.default_rng(30))
+    (assert_distribution if scale == 1.0 else assert_not_distribution)(draws, 0, distribution.window.pmf)
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(7, 3), Fraction(95)])
 def test_poisson_table_is_exact(rate):
     draws = poisson_table(rate).sample(100_000, rng=np.random.default_rng(31))
-    assert_law(draws, 0, poisson.pmf(np.arange(400), float(rate)))
+    assert_distribution(draws, 0, poisson.pmf(np.arange(400), float(rate)))
 
 
 def test_sampled_sizes_follow_their_weights():
-    law = CompoundPoisson(rate=1.0, size_weights=gamma_sizes(mean=5, shape=3))
-    assert_law(law.sample_sizes(100_000, rng=np.random.default_rng(32)), 1, law.sizes)
+    distribution = CompoundPoisson(rate=1.0, size_weights=gamma_sizes(mean=5, shape=3))
+    assert_distribution(distribution.sample_sizes(100_000, rng=np.random.default_rng(32)), 1, distribution.sizes)

@@ -16,18 +16,22 @@ def adaptive_delta(tables, *, ratio):
     def best(at, allowed):
         if at == len(tables):
             return max(Fraction(0), 1 - allowed)
-        law = tables[at]
+        distribution = tables[at]
         return max(
-            sum(p * best(at + 1, allowed * law.get(noise - by, Fraction(0)) / p) for noise, p in law.items() if p)
+            sum(
+                p * best(at + 1, allowed * distribution.get(noise - by, Fraction(0)) / p)
+                for noise, p in distribution.items()
+                if p
+            )
             for by in (1, -1)
         )
 
     return best(0, Fraction(ratio))
 
 
-def every_tree(law, *, ratio):
+def every_tree(distribution, *, ratio):
     """The same for two releases of one law, by listing each tree: a first direction, and a second one per result."""
-    results, largest = sorted(law), Fraction(0)
+    results, largest = sorted(distribution), Fraction(0)
     # per first direction, outcome by outcome, the better second direction: trees differ outcome by outcome
     for by in (1, -1):
         for code in range(2 ** len(results)):
@@ -35,8 +39,8 @@ def every_tree(law, *, ratio):
             for at, first in enumerate(results):
                 then = 1 if code >> at & 1 else -1
                 for second in results:
-                    likely = law[first] * law[second]
-                    other = law.get(first - by, Fraction(0)) * law.get(second - then, Fraction(0))
+                    likely = distribution[first] * distribution[second]
+                    other = distribution.get(first - by, Fraction(0)) * distribution.get(second - then, Fraction(0))
                     total += max(Fraction(0), likely - ratio * other)
             largest = max(largest, total)
     return largest

@@ -13,9 +13,9 @@ def exact_exp(x):
         return Fraction(str(mpmath.exp(mpmath.mpf(x))))
 
 
-def law_table(law):
+def distribution_table(distribution):
     """A binomial law as a table of fractions."""
-    return {k: law.pmf_fraction(k) for k in range(law.trials + 1)}
+    return {k: distribution.pmf_fraction(k) for k in range(distribution.trials + 1)}
 
 
 def assert_tight_upper_bound(value, exact):

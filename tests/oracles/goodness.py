@@ -32,7 +32,7 @@ def p_value(observed: NDArray[np.int64], probabilities: NDArray[np.float64]) -> 
     return float(chi2.sf(((o - e) ** 2 / e).sum(), o.size - 1))
 
 
-def law_p_value(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> float:
+def distribution_p_value(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> float:
     """p-value of integer draws against a pmf that starts at `first`; draws outside count as impossible."""
     index = np.asarray(draws) - first
     if index.min() < 0 or index.max() >= pmf.size:
@@ -40,17 +40,17 @@ def law_p_value(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) 
     return p_value(np.bincount(index, minlength=pmf.size), pmf / pmf.sum())
 
 
-def assert_law(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> None:
+def assert_distribution(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> None:
     """Fails with probability at most FALSE_FAILURE_RATE if the draws do follow the pmf."""
-    assert law_p_value(draws, first, pmf) > FALSE_FAILURE_RATE
+    assert distribution_p_value(draws, first, pmf) > FALSE_FAILURE_RATE
 
 
-def assert_not_law(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> None:
+def assert_not_distribution(draws: NDArray[np.int64], first: int, pmf: NDArray[np.float64]) -> None:
     """The negative control: these draws must be rejected."""
-    assert law_p_value(draws, first, pmf) <= FALSE_FAILURE_RATE
+    assert distribution_p_value(draws, first, pmf) <= FALSE_FAILURE_RATE
 
 
-def same_law_p_value(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+def same_distribution_p_value(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     """p-value of the hypothesis that two samples of integers follow the same law, by a chi-square test of their cells.
 
     Neighbouring values are merged until each cell has at least ten of both samples together.

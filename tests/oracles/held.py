@@ -33,18 +33,18 @@ def held_by(rows, *, keep=lambda row: True):
 class Truthful:
     """What engines and releases ask of a protocol, of one whose messages are the filled up sets themselves."""
 
-    numbered_messages = draws_its_law = True
-    reading = SimpleNamespace(evidence=lambda tally: tally)
+    numbered_messages = samples_exactly = True
+    estimator = SimpleNamespace(statistic=lambda tally: tally)
 
     def __init__(self, *, users, bins, values_per_person):
         self.users, self.bins, self.values_per_person = users, bins + values_per_person, values_per_person
-        self.fillers = values_per_person
+        self.padding_bins = values_per_person
         self.messages_per_user = MessageCount(expected=float(values_per_person), maximum=float(values_per_person))
 
     def randomize(self, values, *, rng=None):
         """Everybody's bins and fillers; `filled_up` refuses a bin that occurs twice in a row."""
-        each, fillers = self.values_per_person, self.fillers
-        return filled_up(values, bins=self.bins, each=each, fillers=fillers).ravel()
+        each, padding_bins = self.values_per_person, self.padding_bins
+        return filled_up(values, bins=self.bins, each=each, padding_bins=padding_bins).ravel()
 
     def tally(self, messages):
         """How many people hold each bin and filler."""

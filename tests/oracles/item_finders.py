@@ -14,9 +14,9 @@ FINDERS = {
     "central": lambda users: StabilityHistogram.calibrate(users=users, bins=BINS, **GUARANTEE),
 }
 
-WITH_PHANTOMS = DummyHistogram.calibrate(users=500, bins=12, **GUARANTEE)
+WITH_FALSE_POSITIVES = DummyHistogram.calibrate(users=500, bins=12, **GUARANTEE)
 
 
 def report_chance(protocol, count, *, at_least=0.0):
     """How likely a bin of `count` people is reported with an estimate of `at_least` people."""
-    return protocol.reading.report_chance(count, at_least=at_least)
+    return protocol.estimator.report_chance(count, at_least=at_least)

@@ -26,10 +26,12 @@ def numbers(pairs, ratio):
     return max(sum(max(Fraction(0), p - ratio * q) for p, q in pair) for pair in pairs)
 
 
-def shifted_pairs(law):
+def shifted_pairs(distribution):
     """One count whose noise has this law and which moves by one, either way: a table of fractions to a release."""
-    values = range(min(law) - 1, max(law) + 2)
-    return [[(law.get(k, Fraction(0)), law.get(k - by, Fraction(0))) for k in values] for by in (1, -1)]
+    values = range(min(distribution) - 1, max(distribution) + 2)
+    return [
+        [(distribution.get(k, Fraction(0)), distribution.get(k - by, Fraction(0))) for k in values] for by in (1, -1)
+    ]
 
 
 def threshold_pairs(decay, threshold, *, values=1):

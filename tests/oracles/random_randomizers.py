@@ -10,7 +10,7 @@ from shuffledp.paper.finite_randomizer import FiniteRandomizer
 HALF = Fraction(1, 2)
 
 
-def laws(outcomes, *, zeros=True):
+def distributions(outcomes, *, zeros=True):
     """Random exact laws on the given outcomes; with `zeros`, some outcomes may be impossible."""
     weights = st.lists(st.integers(0 if zeros else 1, 9), min_size=len(outcomes), max_size=len(outcomes))
     return weights.filter(any).map(
@@ -22,14 +22,14 @@ def laws(outcomes, *, zeros=True):
 def single_message(draw):
     values, symbols = draw(st.integers(2, 3)), draw(st.integers(2, 4))
     zeros = draw(st.booleans())
-    return FiniteRandomizer.single({v: draw(laws(range(symbols), zeros=zeros)) for v in range(values)})
+    return FiniteRandomizer.single({v: draw(distributions(range(symbols), zeros=zeros)) for v in range(values)})
 
 
 @st.composite
 def multi_message(draw):
     """Up to two messages over two symbols, in any order."""
     sent = [(), (0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)]
-    return FiniteRandomizer({v: draw(laws(sent, zeros=draw(st.booleans()))) for v in range(2)})
+    return FiniteRandomizer({v: draw(distributions(sent, zeros=draw(st.booleans()))) for v in range(2)})
 
 
 def larger(ratio):

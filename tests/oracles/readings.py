@@ -10,10 +10,10 @@ from shuffledp.data.people import People
 from shuffledp.data.tables import read_memory
 
 NO_NOISE = SimpleNamespace(
-    draws_its_law=True,
+    samples_exactly=True,
     users=1,
     sample_tally=lambda tally, **options: tally,
-    reading=SimpleNamespace(evidence=lambda tally: tally),
+    estimator=SimpleNamespace(statistic=lambda tally: tally),
 )
 """What a release asks of a protocol, of one that publishes the truth."""
 

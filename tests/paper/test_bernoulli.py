@@ -45,7 +45,7 @@ def test_success_of_a_mean_is_that_of_the_protocol(name, mean):
     calibrated = BinarySum.calibrate(users=200, truncated=False, **GUARANTEE)
     published = BinarySum.published(users=3000, **GUARANTEE)
     blanket = BlanketSum.calibrate(users=250, **GUARANTEE)
-    law, draw = {
+    distribution, draw = {
         "local": (local_sum(users=400, epsilon=1.0), coin_flips(400)),
         "exact": (binary_sum(calibrated), binary_sum_estimates(calibrated)),
         "paper": (binary_sum(published), binary_sum_estimates(published)),
@@ -57,7 +57,7 @@ def test_success_of_a_mean_is_that_of_the_protocol(name, mean):
     for _ in range(trials):
         estimate = draw(int(rng.binomial(users, mean)), rng)
         close += abs(estimate - users * mean) <= alpha * users + 1e-9
-    assert agrees(close, trials, BernoulliMean(alpha=alpha).success(law, users=users, mean=mean))
+    assert agrees(close, trials, BernoulliMean(alpha=alpha).success(distribution, users=users, mean=mean))
 
 
 SUMS = {

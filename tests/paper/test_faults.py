@@ -57,13 +57,13 @@ def test_a_count_of_nobody_that_is_not_zero_fails(monkeypatch):
 
 def test_one_message_too_many_fails(monkeypatch):
     for kind in (BinarySum, Histogram):
-        monkeypatch.setattr(kind, "randomizer_law", longer(kind.randomizer_law))
+        monkeypatch.setattr(kind, "randomizer_distribution", longer(kind.randomizer_distribution))
     assert "Theorem 3.1 iv" in failed("zsum")
     assert "Theorem 3.2 iv" in failed("hist")
 
 
-def longer(randomizer_law):
-    return lambda self, value: {(*messages, 1): p for messages, p in randomizer_law(self, value).items()}
+def longer(randomizer_distribution):
+    return lambda self, value: {(*messages, 1): p for messages, p in randomizer_distribution(self, value).items()}
 
 
 def test_smoothness_claims_that_are_too_small_fail(monkeypatch):

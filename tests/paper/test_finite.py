@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp import BinarySum, DataError, ParameterError
-from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta, shuffled_law
+from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta, shuffled_distribution
 from shuffledp.paper.pure_privacy import generating_ratio, opposite_bits
 from tests.oracles.enumerable_protocols import ENUMERABLE
 from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
@@ -28,7 +28,7 @@ def neighbours(randomizer, users):
 
 def by_definition(randomizer, users, ratio):
     outputs = {
-        dataset: shuffled_law(randomizer.table[value] for value in dataset)
+        dataset: shuffled_distribution(randomizer.table[value] for value in dataset)
         for dataset in product(randomizer.values, repeat=users)
     }
     return max(exact_delta(outputs[x], outputs[y], ratio=ratio) for x, y in neighbours(randomizer, users))
@@ -40,7 +40,9 @@ def by_definition(randomizer, users, ratio):
 def test_delta_is_its_definition_over_all_ordered_datasets(randomizer, users, ratio):
     worst = randomizer.shuffled_delta(users=users, ratio=ratio)
     assert worst.delta == by_definition(randomizer, users, ratio)
-    first, second = (shuffled_law(randomizer.table[v] for v in data) for data in (worst.dataset, worst.neighbour))
+    first, second = (
+        shuffled_distribution(randomizer.table[v] for v in data) for data in (worst.dataset, worst.neighbour)
+    )
     assert exact_delta(first, second, ratio=ratio) == worst.delta
 
 
@@ -65,8 +67,8 @@ def test_the_exact_ratio_is_enough_and_nothing_smaller_is(randomizer, users, del
 def test_the_witness_attains_the_pure_ratio(randomizer, users):
     exact = randomizer.shuffled_privacy(users=users)
     assert sum(a != b for a, b in zip(exact.dataset, exact.neighbour, strict=True)) == 1
-    here = randomizer.shuffled_law(exact.dataset)[exact.outcome]
-    there = randomizer.shuffled_law(exact.neighbour).get(exact.outcome, 0)
+    here = randomizer.shuffled_distribution(exact.dataset)[exact.outcome]
+    there = randomizer.shuffled_distribution(exact.neighbour).get(exact.outcome, 0)
     assert here == exact.ratio * there if exact.ratio is not None else (here > 0 and there == 0)
 
 
@@ -74,8 +76,8 @@ def test_the_witness_attains_the_pure_ratio(randomizer, users):
 @given(st.one_of(single_message(), multi_message()), st.data())
 def test_the_fast_law_is_the_plain_one(randomizer, data):
     dataset = data.draw(st.lists(st.sampled_from(randomizer.values), min_size=1, max_size=4))
-    plain = shuffled_law(randomizer.table[value] for value in dataset)
-    assert randomizer.shuffled_law(dataset) == {outcome: p for outcome, p in plain.items() if p}
+    plain = shuffled_distribution(randomizer.table[value] for value in dataset)
+    assert randomizer.shuffled_distribution(dataset) == {outcome: p for outcome, p in plain.items() if p}
 
 
 @pytest.mark.slow
@@ -104,12 +106,12 @@ def test_local_protocols_are_exactly_as_private_as_they_say(protocol):
 def test_tables_are_the_laws_of_the_samplers(protocol):
     rng, draws = np.random.default_rng(11), 40_000
     for value in range(protocol.bins):
-        law = protocol.randomizer_law(value)
+        distribution = protocol.randomizer_distribution(value)
         sent = protocol.randomize(np.full(draws, value), rng=rng)
         seen = [m.tobytes() if isinstance(m, np.void) else int(m) for m in sent]
-        observed = np.array([seen.count(message) for (message,) in law])
+        observed = np.array([seen.count(message) for (message,) in distribution])
         assert observed.sum() == draws
-        assert p_value(observed, np.array([float(p) for p in law.values()])) > FALSE_FAILURE_RATE
+        assert p_value(observed, np.array([float(p) for p in distribution.values()])) > FALSE_FAILURE_RATE
 
 
 def test_a_table_draws_from_its_law():
@@ -171,7 +173,7 @@ def test_wrong_questions_are_refused():
     with pytest.raises(ParameterError, match="ratio"):
         opposite_bits().delta(ratio=Fraction(0))
     with pytest.raises(DataError, match="table"):
-        opposite_bits().shuffled_law((0, 7))
+        opposite_bits().shuffled_distribution((0, 7))
     with pytest.raises(DataError, match="table"):
         opposite_bits().randomize(7)
     with pytest.raises(ParameterError, match="weight"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shuffledp import ParameterError
 from shuffledp.paper.gap import Gap, best_gap, largest_log_ratio
 from tests.oracles.documents import document
-from tests.oracles.random_randomizers import HALF, laws
+from tests.oracles.random_randomizers import HALF, distributions
 
 
 def test_r_gap_is_finite_from_two_people_on():
@@ -30,12 +30,14 @@ def test_r_gap_is_finite_from_two_people_on():
 
 
 @settings(max_examples=40, deadline=None)
-@given(laws(range(5), zeros=False), laws([0, 1, 3, 4], zeros=False), st.integers(2, 5))
+@given(distributions(range(5), zeros=False), distributions([0, 1, 3, 4], zeros=False), st.integers(2, 5))
 def test_r_gap_with_any_probabilities(zero, one, users):
     gap = Gap(zero=tuple(zero.values()), one=(one[0], one[1], Fraction(0), one[3], one[4]))
     exact = gap.privacy(users=users)
     assert exact.ratio is not None
-    in_floats = largest_log_ratio(*(np.array([float(p) for p in law]) for law in (gap.zero, gap.one)), users=users)
+    in_floats = largest_log_ratio(
+        *(np.array([float(p) for p in distribution]) for distribution in (gap.zero, gap.one)), users=users
+    )
     assert exact.epsilon == pytest.approx(in_floats, rel=1e-9)
     assert exact.epsilon >= gap.floor - 1e-12
 

@@ -17,11 +17,11 @@ def test_the_law_of_reports_is_that_of_the_messages(kind, held):
     oracle, rng = kind(users=20_000, bins=6, epsilon=1.0), np.random.default_rng(9)
     shares = np.zeros(6)
     shares[held] = 1 / len(held)
-    law = oracle.report_law(shares)
-    assert law.sum() == pytest.approx(1)
+    distribution = oracle.report_distribution(shares)
+    assert distribution.sum() == pytest.approx(1)
     messages = oracle.randomize(rng.choice(held, size=20_000), rng=rng)
     sent = np.bincount(messages, minlength=oracle.symbols)
-    assert p_value(sent, law) > FALSE_FAILURE_RATE
+    assert p_value(sent, distribution) > FALSE_FAILURE_RATE
     assert np.array_equal(oracle.supports_of(sent), oracle.supports(messages))
 
 

@@ -36,7 +36,7 @@ def test_theorem_4_1_the_output_law_is_the_same_for_every_input(randomizer, user
     protocol = protocol_of(randomizer, users, ANALYZERS[analyzer])
     local = to_local(protocol)
     for dataset in product(randomizer.values, repeat=users):
-        assert local.output_law(dataset) == protocol.output_law(dataset)
+        assert local.output_distribution(dataset) == protocol.output_distribution(dataset)
 
 
 @settings(max_examples=30, deadline=None)
@@ -52,8 +52,8 @@ def test_theorem_4_1_needs_its_permutation():
     randomizer = FiniteRandomizer.of(RandomizedResponse(users=2, bins=2, epsilon=1), range(2))
     protocol = protocol_of(randomizer, 2, ANALYZERS["the first message"])
     unpermuted = {message: p for (message,), p in randomizer.table[0].items()}
-    assert to_local(protocol).output_law((0, 1)) == protocol.output_law((0, 1))
-    assert protocol.output_law((0, 1)) != unpermuted
+    assert to_local(protocol).output_distribution((0, 1)) == protocol.output_distribution((0, 1))
+    assert protocol.output_distribution((0, 1)) != unpermuted
 
 
 @pytest.mark.slow
@@ -62,14 +62,14 @@ def test_the_local_simulation_draws_from_the_law():
     randomizer = FiniteRandomizer.of(RandomizedResponse(users=4, bins=2, epsilon=1), range(2))
     protocol = protocol_of(randomizer, 4, lambda messages: (messages[0], sum(messages[1:])))
     local, dataset, rng = to_local(protocol), (0, 0, 1, 1), np.random.default_rng(5)
-    law = protocol.output_law(dataset)
+    distribution = protocol.output_distribution(dataset)
     outputs = [local.estimate(local.tally(local.randomize(dataset, rng=rng), rng=rng)) for _ in range(3000)]
-    observed = np.array([outputs.count(output) for output in law])
-    assert p_value(observed, np.array([float(p) for p in law.values()])) > FALSE_FAILURE_RATE
+    observed = np.array([outputs.count(output) for output in distribution])
+    assert p_value(observed, np.array([float(p) for p in distribution.values()])) > FALSE_FAILURE_RATE
     # without the permutation the test fails
     ordered = [local.estimate(protocol.tally(local.randomize(dataset, rng=rng))) for _ in range(3000)]
-    observed = np.array([ordered.count(output) for output in law])
-    assert p_value(observed, np.array([float(p) for p in law.values()])) < FALSE_FAILURE_RATE
+    observed = np.array([ordered.count(output) for output in distribution])
+    assert p_value(observed, np.array([float(p) for p in distribution.values()])) < FALSE_FAILURE_RATE
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_a_real_protocol_and_its_local_simulation_have_one_law():
     protocol = RandomizedResponse(users=300, bins=3, epsilon=1)
     local, rng = to_local(protocol), np.random.default_rng(6)
     values = np.repeat([0, 1, 2], [50, 100, 150])
-    law = np.convolve(binomial(50, protocol.true_support), binomial(250, protocol.false_support))
+    distribution = np.convolve(binomial(50, protocol.true_support), binomial(250, protocol.false_support))
     for simulate in (
         lambda: local.tally(local.randomize(values, rng=rng), rng=rng).counts[0],
         lambda: (
@@ -87,7 +87,7 @@ def test_a_real_protocol_and_its_local_simulation_have_one_law():
         ),
     ):
         drawn = np.array([round(float(simulate())) for _ in range(2000)])
-        assert p_value(np.bincount(drawn, minlength=law.size), law) > FALSE_FAILURE_RATE
+        assert p_value(np.bincount(drawn, minlength=distribution.size), distribution) > FALSE_FAILURE_RATE
     estimate = local.estimate(local.tally(local.randomize(values, rng=rng), rng=rng))
     assert estimate.bins == 3
     assert local.users == 300
@@ -126,5 +126,5 @@ def test_what_is_not_a_single_message_protocol_is_refused():
 
 def test_the_order_of_a_multiset_is_uniform_in_the_enumeration():
     randomizer = FiniteRandomizer.single({0: {0: Fraction(1)}, 1: {1: Fraction(1)}})
-    law = protocol_of(randomizer, 3, tuple).output_law((0, 0, 1))
-    assert law == dict.fromkeys(set(permutations((0, 0, 1))), Fraction(1, 3))
+    distribution = protocol_of(randomizer, 3, tuple).output_distribution((0, 0, 1))
+    assert distribution == dict.fromkeys(set(permutations((0, 0, 1))), Fraction(1, 3))

@@ -13,7 +13,7 @@ from shuffledp.paper.pairs import Pair, binomial_shift_delta, worse_way
 RATIO = Fraction(3, 2)
 
 
-def law(people, probability):
+def distribution(people, probability):
     p = Fraction(probability)
     return {k: math.comb(people, k) * p**k * (1 - p) ** (people - k) for k in range(people + 1)}
 
@@ -22,8 +22,8 @@ def law(people, probability):
 @pytest.mark.parametrize("probability", [0.125, 0.5])
 def test_whole_numbers_are_the_definition(moved, probability):
     shifts = [1] if moved == 1 else [1, -1]
-    laws = [law(5, probability)] * moved
-    expected = max(shifted_delta(laws, [sign * by for by in shifts], ratio=RATIO) for sign in (1, -1))
+    distributions = [distribution(5, probability)] * moved
+    expected = max(shifted_delta(distributions, [sign * by for by in shifts], ratio=RATIO) for sign in (1, -1))
     assert binomial_shift_delta(people=5, probability=probability, moved=moved, ratio=RATIO) == expected
 
 
@@ -31,7 +31,8 @@ def test_whole_numbers_are_the_definition(moved, probability):
 def test_products_of_pairs_are_the_definition(shifts):
     listed = [Pair.shifted(pairs.binomial(3, 0.25), by) for by in shifts]
     exact = max(
-        shifted_delta([law(3, 0.25)] * len(shifts), [sign * by for by in shifts], ratio=RATIO) for sign in (1, -1)
+        shifted_delta([distribution(3, 0.25)] * len(shifts), [sign * by for by in shifts], ratio=RATIO)
+        for sign in (1, -1)
     )
     assert worse_way(listed, float(RATIO)) == pytest.approx(float(exact), rel=1e-12)
 
@@ -43,7 +44,7 @@ def test_both_directions_are_looked_at():
 
 
 def test_laws_are_their_definitions():
-    assert pairs.binomial(40, 0.3) == pytest.approx([float(p) for p in law(40, 0.3).values()], rel=1e-11)
+    assert pairs.binomial(40, 0.3) == pytest.approx([float(p) for p in distribution(40, 0.3).values()], rel=1e-11)
     poisson = [math.exp(-2.5) * 2.5**k / math.factorial(k) for k in range(20)]
     assert pairs.compound_poisson(2.5, np.ones(1), most=19) == pytest.approx(poisson, rel=1e-12)
 

@@ -9,8 +9,8 @@ from scipy import stats
 from shuffledp import DataError, Histogram, ParameterError, run
 from shuffledp.paper import PointerChasing, PointerInstance
 from shuffledp.paper.pointer_chasing import rank, unrank
-from tests.oracles.goodness import assert_law
-from tests.oracles.item_finders import FINDERS, GUARANTEE, WITH_PHANTOMS, report_chance
+from tests.oracles.goodness import assert_distribution
+from tests.oracles.item_finders import FINDERS, GUARANTEE, WITH_FALSE_POSITIVES, report_chance
 from tests.oracles.successes import agrees
 
 BY_HAND = PointerInstance(first=(3, 1, 4, 2), second=(2, 4, 1, 3))
@@ -70,7 +70,7 @@ def test_messages_and_the_drawn_law_agree_for_short_permutations(by_messages):
             noise.append(sample.counts + 30 - tally.counts)
         solved += problem.solved(LONGER, protocol.estimate(tally))
     for coordinate in np.array(noise).T:
-        assert_law(coordinate, 0, protocol.noise.window.pmf)
+        assert_distribution(coordinate, 0, protocol.noise.window.pmf)
     assert agrees(solved, trials, problem.success(protocol))
     assert 0.1 < problem.success(protocol) < 0.9
 
@@ -119,7 +119,7 @@ def test_one_step_needs_one_permutation():
         (lambda: PointerChasing(steps=2, length=3).encode([7]), "1 or 2 and a permutation"),
         (lambda: PointerChasing(steps=2, length=3).decode(12), "numbered 0 .. 11"),
         (lambda: PointerChasing(steps=2, length=3).decode(-1), "numbered 0 .. 11"),
-        (lambda: PointerChasing(steps=2, length=3).success(WITH_PHANTOMS), "phantom bins"),
+        (lambda: PointerChasing(steps=2, length=3).success(WITH_FALSE_POSITIVES), "phantom bins"),
     ],
 )  # fmt: skip
 def test_bad_parameters(wrong, reason):

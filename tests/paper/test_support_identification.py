@@ -10,7 +10,7 @@ from shuffledp import DataError, Histogram, ParameterError, SparseHistogram
 from shuffledp.paper import SupportIdentification
 from shuffledp.protocols.central import StabilityHistogram
 from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
-from tests.oracles.item_finders import BINS, FINDERS, GUARANTEE, WITH_PHANTOMS, report_chance
+from tests.oracles.item_finders import BINS, FINDERS, GUARANTEE, WITH_FALSE_POSITIVES, report_chance
 from tests.oracles.successes import agrees
 
 
@@ -121,7 +121,7 @@ def test_drawn_supports_are_uniform():
         (lambda: SupportIdentification(items_in_support=10**6, bins=10**6).claimed_sample_size(epsilon=1, delta=0.99),
          "as the claim asks"),
         (lambda: SupportIdentification(items_in_support=2, bins=5).sample((1,), users=5), "2 different items"),
-        (lambda: SupportIdentification(items_in_support=2, bins=5).success(WITH_PHANTOMS), "phantom bins"),
+        (lambda: SupportIdentification(items_in_support=2, bins=5).success(WITH_FALSE_POSITIVES), "phantom bins"),
     ],
 )  # fmt: skip
 def test_bad_parameters(wrong, reason):

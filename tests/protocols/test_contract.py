@@ -22,7 +22,7 @@ from shuffledp.histogram.shuffle import run, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import CATALOGUE, MessageProtocol, Target
 from shuffledp.protocols.central import Curator
-from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
+from tests.oracles.goodness import FALSE_FAILURE_RATE, same_distribution_p_value
 
 COUNTS = np.array([70, 40, 20, 0])
 VALUES = np.repeat(np.arange(COUNTS.size), COUNTS)
@@ -78,10 +78,10 @@ def columns(tally):
     return tally.counts.reshape(len(tally), -1).ravel()
 
 
-def same_law(one, other):
+def same_distribution(one, other):
     """Whether every coordinate of two samples of vectors follows the same law."""
     pairs = zip(np.array(one).T, np.array(other).T, strict=True)
-    return min(same_law_p_value(first, second) for first, second in pairs) > FALSE_FAILURE_RATE / 10
+    return min(same_distribution_p_value(first, second) for first, second in pairs) > FALSE_FAILURE_RATE / 10
 
 
 # What it is -------------------------------------------------------------------------------------------------------
@@ -92,8 +92,10 @@ def same_law(one, other):
 def test_it_is_what_the_catalogue_says(name):
     entry, protocol = CATALOGUE[name], protocol_of(name)
     assert entry.title
-    assert protocol.reading.name == entry.reading
-    assert protocol.reading.phantoms == entry.phantoms == (not isinstance(protocol.reading, Truncating))
+    assert protocol.estimator.name == entry.estimator
+    assert (
+        protocol.estimator.false_positives == entry.false_positives == (not isinstance(protocol.estimator, Truncating))
+    )
     assert isinstance(protocol, MessageProtocol) == (entry.model != "central")
     assert isinstance(protocol, Curator) == (entry.model == "central")
     assert 1 <= protocol.messages_per_user.expected <= protocol.messages_per_user.maximum
@@ -165,9 +167,9 @@ def test_drawn_tallies_and_messages_follow_one_law(name):
     protocol, rng = protocol_of(name), np.random.default_rng(70)
     vectorised = [columns(protocol.tally(shuffle(protocol.randomize(VALUES, rng=rng), rng=rng))) for _ in range(RUNS)]
     drawn = [columns(protocol.sample_tally(COUNTS, rng=rng)) for _ in range(RUNS)]
-    assert same_law(vectorised, drawn)
+    assert same_distribution(vectorised, drawn)
     other = other_noise(name)
-    assert not same_law(drawn, [columns(other.sample_tally(COUNTS, rng=rng)) for _ in range(RUNS)])
+    assert not same_distribution(drawn, [columns(other.sample_tally(COUNTS, rng=rng)) for _ in range(RUNS)])
 
 
 def deviations(protocol, alone, value, rng):
@@ -194,7 +196,7 @@ def test_one_person_at_a_time_has_the_law_of_many(name):
 def test_the_number_of_messages_does_not_depend_on_the_value(name):
     protocol, rng = protocol_of(name), np.random.default_rng(71)
     sizes = [np.array([len(protocol.randomize(value, rng=rng)) for _ in range(400)]) for value in (0, 3)]
-    assert same_law_p_value(*sizes) > FALSE_FAILURE_RATE
+    assert same_distribution_p_value(*sizes) > FALSE_FAILURE_RATE
     assert sizes[0].max() <= protocol.messages_per_user.maximum
     spread = max(float(np.std(sizes)), 1e-9)
     assert abs(np.mean(sizes) - protocol.messages_per_user.expected) <= 6 * spread / np.sqrt(800)
@@ -243,7 +245,7 @@ def test_a_tally_of_another_kind_is_refused(name):
         protocol.estimate(other)
     with pytest.raises(DataError):
         protocol.sample_tally(Tally(np.arange(COUNTS.size), np.ones((COUNTS.size, 2), dtype=np.int64)))
-    if protocol.reading.phantoms:
+    if protocol.estimator.false_positives:
         with pytest.raises(ParameterError, match="leave out part"):
             protocol.sample_tally(COUNTS, part=True)
         with pytest.raises(DataError):
@@ -315,9 +317,9 @@ def test_estimates_intervals_and_errors_are_what_they_claim(name):
     assert ((errors <= bound.per_bin + 1e-9).sum(axis=0) >= least).all()
     assert (errors.max(axis=1) <= bound.simultaneous + 1e-9).sum() >= least
     assert bound.per_bin <= bound.simultaneous
-    if CATALOGUE[name].reading == "unbiased":
+    if CATALOGUE[name].estimator == "unbiased":
         assert (np.abs(found.mean(axis=0) - COUNTS) <= 6 * np.maximum(found.std(axis=0), 1e-9) / np.sqrt(RUNS)).all()
-    if CATALOGUE[name].reading == "truncated":
+    if CATALOGUE[name].estimator == "truncated":
         assert not found[:, COUNTS == 0].any()
         assert all(set(estimate.symbols) <= set(np.flatnonzero(COUNTS)) for estimate, _ in runs)
     else:
@@ -329,12 +331,12 @@ def test_estimates_intervals_and_errors_are_what_they_claim(name):
 def test_evidence_is_all_that_an_estimate_needs(name):
     protocol = protocol_of(name)
     tally = protocol.sample_tally(COUNTS, rng=np.random.default_rng(77))
-    evidence = protocol.reading.evidence(tally)
-    again = protocol.reading.evidence(evidence)
-    assert again.symbols.tolist() == evidence.symbols.tolist()
-    assert again.counts.tolist() == evidence.counts.tolist()
+    statistic = protocol.estimator.statistic(tally)
+    again = protocol.estimator.statistic(statistic)
+    assert again.symbols.tolist() == statistic.symbols.tolist()
+    assert again.counts.tolist() == statistic.counts.tolist()
     estimate = protocol.estimate(tally)
-    assert estimate.counts.tolist() == protocol.reading.point(evidence).tolist()
+    assert estimate.counts.tolist() == protocol.estimator.point(statistic).tolist()
     assert f"{at_most(protocol.error(0.05).simultaneous)} people" in protocol.describe()
     assert "differential" in estimate.explain()
 

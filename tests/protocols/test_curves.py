@@ -21,7 +21,7 @@ from shuffledp.protocols.shuffled.amplified import AmplifiedOracle
 from shuffledp.protocols.shuffled.blanket import BlanketHistogram
 from shuffledp.protocols.shuffled.public_coin import PublicCoinHistogram
 from tests.accounting.test_amplification import exact_tight_delta
-from tests.oracles.exact import law_table
+from tests.oracles.exact import distribution_table
 from tests.oracles.small_sparse import sparse_delta, sparse_histogram
 
 RATIO = Fraction(3, 2)
@@ -33,7 +33,9 @@ MORE = 13
 
 def moved(shifts):
     """Independent coordinates with binomial noise, of which a neighbour moves each by one."""
-    return shifted_delta([law_table(Binomial(trials=PEOPLE, probability=GAMMA))] * len(shifts), shifts, ratio=RATIO)
+    return shifted_delta(
+        [distribution_table(Binomial(trials=PEOPLE, probability=GAMMA))] * len(shifts), shifts, ratio=RATIO
+    )
 
 
 def binomial_noise(kind, shifts, **fields):
@@ -50,8 +52,11 @@ def paper():
 
 def sparse():
     one = sparse_histogram()
-    laws = {name: getattr(one, name) for name in ("pairs", "lone")}
-    more = {name: CompoundPoisson(rate=1.3 * law.rate, size_weights=law.size_weights) for name, law in laws.items()}
+    distributions = {name: getattr(one, name) for name in ("pairs", "lone")}
+    more = {
+        name: CompoundPoisson(rate=1.3 * distribution.rate, size_weights=distribution.size_weights)
+        for name, distribution in distributions.items()
+    }
     truth = sparse_delta(ratio=RATIO)
     return [(one, truth), (SparseHistogram(users=1, bins=2, **more), truth)]
 

@@ -13,14 +13,14 @@ from scipy.stats import binom
 from shuffledp.protocols import RealSum
 from shuffledp.protocols.sums.binary_sum import BinarySum
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
-from tests.oracles.goodness import assert_law
+from tests.oracles.goodness import assert_distribution
 
 USERS, HONEST, EPSILON, DELTA = 1000, 300, 1.0, 1e-4
 
 
-def shifted_delta(law, epsilon):
+def shifted_delta(distribution, epsilon):
     """Of noise with these probabilities against the same noise moved by one, in the worse direction."""
-    one, other = np.append(law, 0.0), np.append(0.0, law)
+    one, other = np.append(distribution, 0.0), np.append(0.0, distribution)
     return max(np.maximum(p - math.exp(epsilon) * q, 0).sum() for p, q in ((one, other), (other, one)))
 
 
@@ -47,7 +47,7 @@ def test_a_sum_of_numbers_has_its_noise_from_them():
     protocol, rng = RealSum.calibrate(users=190, honest_users=19, epsilon=1, delta=1e-6, scale=2), 84
     parts = protocol._noise_parts(19 * 3000, np.random.default_rng(rng)).reshape(3000, 19).sum(axis=1)
     window = protocol.noise.window
-    assert_law(parts, window.first, window.pmf)
+    assert_distribution(parts, window.first, window.pmf)
 
 
 def test_a_sum_of_numbers_mixes_with_them():

@@ -13,7 +13,7 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.central import LaplaceHistogram
-from tests.oracles.goodness import assert_law, assert_not_law
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 NAMES = ("hist", "hist-unbiased", "sparse", "dummy", "dummy-poisson")
 USERS, BATCHES = 120, 3
@@ -21,11 +21,11 @@ USERS, BATCHES = 120, 3
 
 def protocol_of(name, *, honest_users=None, users=USERS, bins=3):
     return CATALOGUE[name].make(
-        Target(users=users, bins=bins, epsilon=1.0, delta=1e-3, honest_users=honest_users, fillers=0)
+        Target(users=users, bins=bins, epsilon=1.0, delta=1e-3, honest_users=honest_users, padding_bins=0)
     )
 
 
-def laws(protocol):
+def distributions(protocol):
     """The laws of a protocol's noise in one bin."""
     return [protocol.pairs, protocol.lone] if isinstance(protocol, SparseHistogram) else [protocol.noise]
 
@@ -35,9 +35,9 @@ def test_the_noise_of_joined_batches_is_the_sum_of_theirs(name):
     """By convolving the exact probabilities; the noise of one batch, or of a person more, is another law."""
     protocol = protocol_of(name)
     for one, joined, more in zip(
-        laws(protocol),
-        laws(protocol.joined(BATCHES)),
-        laws(protocol_of(name).joined(BATCHES + 1)),
+        distributions(protocol),
+        distributions(protocol.joined(BATCHES)),
+        distributions(protocol_of(name).joined(BATCHES + 1)),
         strict=True,
     ):
         single = np.zeros(one.window.last + 1)
@@ -75,11 +75,11 @@ def test_added_tallies_follow_the_law_of_the_joined_protocol(name):
 
     for tallies in ([added() for _ in range(150)], [joined.sample_tally(truth, rng=rng) for _ in range(150)]):
         seen = np.concatenate([np.array(noise_seen(joined, tally, truth)) for tally in tallies], axis=1)
-        for at, law in enumerate(laws(joined)):
-            assert_law(seen[at], law.window.first, law.window.pmf)
+        for at, distribution in enumerate(distributions(joined)):
+            assert_distribution(seen[at], distribution.window.first, distribution.window.pmf)
             for wrong in (BATCHES - 1, BATCHES + 1):
-                window = laws(protocol.joined(wrong))[at].window
-                assert_not_law(seen[at], window.first, window.pmf)
+                window = distributions(protocol.joined(wrong))[at].window
+                assert_not_distribution(seen[at], window.first, window.pmf)
 
 
 @pytest.mark.parametrize("name", NAMES)

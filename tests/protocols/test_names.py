@@ -13,6 +13,6 @@ def test_the_types_of_names_are_those_of_the_catalogue():
     assert set(get_args(CentralName)) == {name for name, entry in CATALOGUE.items() if entry.model == "central"}
     assert set(get_args(LocalName)) == {name for name, entry in CATALOGUE.items() if entry.model == "local"}
     assert set(get_args(TrustName)) == set(MODEL_OF)
-    assert set(get_args(EstimatorName)) == {entry.reading for entry in CATALOGUE.values()}
+    assert set(get_args(EstimatorName)) == {entry.estimator for entry in CATALOGUE.values()}
     assert set(get_args(EngineName)) == {"local", "spark"}
     assert set(get_args(files.FormatName)) == set(files._NAMES)

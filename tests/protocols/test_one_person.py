@@ -17,20 +17,20 @@ from shuffledp.protocols import CATALOGUE, PublicCoinHistogram, RealSum, Target
 from shuffledp.protocols.local.local_hashing import _hash
 from shuffledp.protocols.sums.binary_sum import BinarySum
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
-from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, p_value, same_law_p_value
+from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution, p_value, same_distribution_p_value
 
 BINS = 3
 TARGET = Target(users=40, bins=BINS, epsilon=1.0, delta=0.05)
 DRAWS = 2500
 
 
-def dummy_law(protocol, value):
+def dummy_distribution(protocol, value):
     """The value, and each bin once more with the probability of a dummy."""
-    p, law = Fraction(protocol.noise.probability), {}
+    p, distribution = Fraction(protocol.noise.probability), {}
     for present in product([False, True], repeat=BINS):
         dummies = [j for j, sent in enumerate(present) if sent]
-        law[tuple(sorted([value, *dummies]))] = p ** len(dummies) * (1 - p) ** (BINS - len(dummies))
-    return law
+        distribution[tuple(sorted([value, *dummies]))] = p ** len(dummies) * (1 - p) ** (BINS - len(dummies))
+    return distribution
 
 
 def symbols(messages):
@@ -38,11 +38,11 @@ def symbols(messages):
     return tuple(sorted(m.tobytes() if messages.dtype.kind == "V" else int(m) for m in messages))
 
 
-def check_table(randomize, law, rng):
+def check_table(randomize, distribution, rng):
     seen = Counter(symbols(randomize(rng=rng)) for _ in range(DRAWS))
-    assert set(seen) <= set(law)
-    observed = np.array([seen[outcome] for outcome in law])
-    assert p_value(observed, np.array([float(p) for p in law.values()])) > FALSE_FAILURE_RATE
+    assert set(seen) <= set(distribution)
+    observed = np.array([seen[outcome] for outcome in distribution])
+    assert p_value(observed, np.array([float(p) for p in distribution.values()])) > FALSE_FAILURE_RATE
 
 
 def check_sparse(protocol, value, rng):
@@ -52,10 +52,12 @@ def check_sparse(protocol, value, rng):
         np.add.at(draw, protocol.randomize(value, rng=rng).astype(np.int64), 1)
     plus, minus = sent[:, 0::2], sent[:, 1::2]
     plus[:, value] -= 1
-    pairs, lone = (law.share(1, of=protocol.users).window.pmf for law in (protocol.pairs, protocol.lone))
+    pairs, lone = (
+        distribution.share(1, of=protocol.users).window.pmf for distribution in (protocol.pairs, protocol.lone)
+    )
     for j in range(BINS):
-        assert_law(plus[:, j], 0, pairs)
-        assert_law(minus[:, j] - plus[:, j], 0, lone)
+        assert_distribution(plus[:, j], 0, pairs)
+        assert_distribution(minus[:, j] - plus[:, j], 0, lone)
 
 
 def check_poisson_dummies(protocol, value, rng):
@@ -63,17 +65,17 @@ def check_poisson_dummies(protocol, value, rng):
     sent = np.array([np.bincount(protocol.randomize(value, rng=rng), minlength=BINS) for _ in range(DRAWS)])
     sent[:, value] -= 1
     for column in sent.T:
-        assert_law(column, 0, protocol.noise.share(1, of=protocol.users).window.pmf)
+        assert_distribution(column, 0, protocol.noise.share(1, of=protocol.users).window.pmf)
 
 
-def public_coin_law(protocol, value):
+def public_coin_distribution(protocol, value):
     """The value's cell of every row, and each cell once more with the probability of a dummy."""
-    p, cells, law = Fraction(protocol.noise.probability), protocol.rows * protocol.width, Counter()
+    p, cells, distribution = Fraction(protocol.noise.probability), protocol.rows * protocol.width, Counter()
     own = protocol.hashes.of(np.array([value])).ravel().tolist()
     for present in product([False, True], repeat=cells):
         dummies = [cell for cell, sent in enumerate(present) if sent]
-        law[tuple(sorted([*own, *dummies]))] += p ** len(dummies) * (1 - p) ** (cells - len(dummies))
-    return law
+        distribution[tuple(sorted([*own, *dummies]))] += p ** len(dummies) * (1 - p) ** (cells - len(dummies))
+    return distribution
 
 
 def check_share(hits, probability):
@@ -128,8 +130,10 @@ def test_messages_of_one_person_have_their_law(name):
         if name in OTHERS:
             OTHERS[name](protocol, value, rng)
             continue
-        law = dummy_law(protocol, value) if name == "dummy" else protocol.randomizer_law(value)
-        check_table(lambda rng, value=value: protocol.randomize(value, rng=rng), law, rng)
+        distribution = (
+            dummy_distribution(protocol, value) if name == "dummy" else protocol.randomizer_distribution(value)
+        )
+        check_table(lambda rng, value=value: protocol.randomize(value, rng=rng), distribution, rng)
 
 
 @pytest.mark.slow
@@ -140,22 +144,22 @@ def test_cells_of_one_person_have_their_law():
         np.random.default_rng(84),
     )
     for value in (0, 1):
-        law = public_coin_law(protocol, value)
-        check_table(lambda rng, value=value: protocol.randomize(value, rng=rng), law, rng)
+        distribution = public_coin_distribution(protocol, value)
+        check_table(lambda rng, value=value: protocol.randomize(value, rng=rng), distribution, rng)
 
 
 @pytest.mark.parametrize("kind", [BinarySum, BlanketSum], ids=lambda kind: kind.__name__)
 def test_bits_of_one_person_have_their_law(kind):
     protocol, rng = kind.calibrate(users=60, epsilon=1.0, delta=0.01), np.random.default_rng(81)
     for bit in (0, 1):
-        check_table(lambda rng, bit=bit: protocol.randomize(bit, rng=rng), protocol.randomizer_law(bit), rng)
+        check_table(lambda rng, bit=bit: protocol.randomize(bit, rng=rng), protocol.randomizer_distribution(bit), rng)
 
 
 @pytest.mark.parametrize("ones", [0, 1, 60])
 def test_drawn_sums_have_noise_whatever_people_hold(ones):
     protocol, rng = BinarySum.calibrate(users=60, epsilon=1.0, delta=0.01), np.random.default_rng(82)
     drawn = np.array([ones + 60 - protocol.sample_tally(ones, rng=rng).total for _ in range(DRAWS)])
-    assert_law(drawn, protocol.noise.window.first, protocol.noise.window.pmf)
+    assert_distribution(drawn, protocol.noise.window.first, protocol.noise.window.pmf)
 
 
 def test_parts_of_a_sum_one_by_one_add_up_to_its_noise():
@@ -169,5 +173,5 @@ def test_parts_of_a_sum_one_by_one_add_up_to_its_noise():
 
     alone = np.concatenate([parts(protocol.randomize(1.0, rng=rng)) for _ in range(DRAWS)])
     together = parts(protocol.randomize(np.ones(DRAWS), rng=rng))
-    assert same_law_p_value(alone, together) > FALSE_FAILURE_RATE
-    assert same_law_p_value(alone, np.full(DRAWS, 4)) <= FALSE_FAILURE_RATE  # what no noise at all would give
+    assert same_distribution_p_value(alone, together) > FALSE_FAILURE_RATE
+    assert same_distribution_p_value(alone, np.full(DRAWS, 4)) <= FALSE_FAILURE_RATE  # what no noise at all would give

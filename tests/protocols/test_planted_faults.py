@@ -17,7 +17,7 @@ from shuffledp.protocols import CATALOGUE, RealSum, Target
 from shuffledp.protocols.local import LocalHashing
 from shuffledp.protocols.local.local_hashing import _hash
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
-from tests.oracles.exact import exact_exp, law_table
+from tests.oracles.exact import distribution_table, exact_exp
 from tests.protocols.test_contract import MOST_DEVIATIONS, NOISY, deviations
 
 MADE = [name for name, entry in CATALOGUE.items() if not entry.published and name not in ("amplified", "sparse-best")]
@@ -33,10 +33,10 @@ def test_calibrated_noise_gives_delta_and_not_twice_as_much(users, epsilon, delt
     """In fractions, from the probabilities that are sampled: within 1e-6 of the delta that was asked for."""
     ratio = exact_exp(epsilon)
     gamma = Histogram.calibrate(users=users, bins=5, epsilon=epsilon, delta=delta).missing_probability
-    table = law_table(Binomial(trials=users, probability=gamma))
+    table = distribution_table(Binomial(trials=users, probability=gamma))
     assert delta * (1 - 1e-6) <= shifted_delta([table, table], (1, -1), ratio=ratio) <= Fraction(delta)
     gamma = BinarySum.calibrate(users=users, epsilon=epsilon, delta=delta).missing_probability
-    table = law_table(Binomial(trials=users, probability=gamma))
+    table = distribution_table(Binomial(trials=users, probability=gamma))
     worse = max(shifted_delta([table], (by,), ratio=ratio) for by in (1, -1))
     assert delta * (1 - 1e-6) <= worse <= Fraction(delta)
 
@@ -45,7 +45,7 @@ def test_calibrated_noise_gives_delta_and_not_twice_as_much(users, epsilon, delt
 def test_calibrated_noise_counts_on_honest_people_only():
     for kind, shifts, fields in ((Histogram, (1, -1), {"bins": 3}), (BinarySum, (1,), {})):
         protocol = kind.calibrate(users=90, epsilon=1.0, delta=0.02, honest_users=45, **fields)
-        table = law_table(Binomial(trials=45, probability=protocol.missing_probability))
+        table = distribution_table(Binomial(trials=45, probability=protocol.missing_probability))
         assert shifted_delta([table] * len(shifts), shifts, ratio=exact_exp(1.0)) <= Fraction(0.02)
 
 

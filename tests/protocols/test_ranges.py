@@ -22,13 +22,13 @@ from shuffledp.histogram.shuffle import shuffle
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
-from shuffledp.paper.finite_randomizer import exact_delta, shifted_delta, shuffled_law
+from shuffledp.paper.finite_randomizer import exact_delta, shifted_delta, shuffled_distribution
 from shuffledp.protocols import HistogramProtocol, MessageProtocol, Target
 from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.central import LaplaceHistogram
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
-from tests.oracles.exact import exact_exp, law_table
-from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
+from tests.oracles.exact import distribution_table, exact_exp
+from tests.oracles.goodness import FALSE_FAILURE_RATE, same_distribution_p_value
 
 PEOPLE, LEAVES = 3000, 40
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-4}
@@ -66,7 +66,7 @@ def made(tree_of, *, users, noise_probability):
 # the promise ------------------------------------------------------------------------------------------------------
 
 
-def person_law(protocol, value):
+def person_distribution(protocol, value):
     """The exact law of a person's messages, by definition: the nodes above the value, and a coin for each node."""
     chance = Fraction(protocol.nodes.noise.probability)
     path = protocol.tree.paths(np.array([value]))[0].tolist()
@@ -84,12 +84,12 @@ def person_law(protocol, value):
 def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(shape, people):
     """Every dataset of a few people, whoever is replaced; 3 leaves in 2 levels make an uneven tree."""
     protocol, epsilon = made(shape, users=people, noise_probability=0.375), 0.75
-    laws = [person_law(protocol, value) for value in range(shape[0])]
+    distributions = [person_distribution(protocol, value) for value in range(shape[0])]
     ratio, worst = exact_exp(epsilon), Fraction(0)
-    for rest in product(laws[:2], repeat=people - 1):
-        outputs = [shuffled_law([law, *rest]) for law in laws]
+    for rest in product(distributions[:2], repeat=people - 1):
+        outputs = [shuffled_distribution([law, *rest]) for law in distributions]
         worst = max(worst, *(exact_delta(one, other, ratio=ratio) for one, other in product(outputs, repeat=2)))
-    levels, noise = protocol.tree.levels, law_table(protocol.nodes.noise)
+    levels, noise = protocol.tree.levels, distribution_table(protocol.nodes.noise)
     assert worst == shifted_delta([noise] * 2 * levels, [1, -1] * levels, ratio=ratio)
     claimed = protocol.privacy.delta(epsilon)
     assert worst <= Fraction(claimed)
@@ -160,7 +160,7 @@ def test_impossible_parameters_are_refused():
     with pytest.raises(ParameterError, match="published"):
         Ranges.published_for(Target(users=1000, bins=20, epsilon=1, delta=1e-4))
     good = Ranges.calibrate(users=1000, bins=20, epsilon=1, delta=1e-4, branching=5)
-    for wrong in ({"bins": 21}, {"branching": 2}, {"fillers": 2}):
+    for wrong in ({"bins": 21}, {"branching": 2}, {"padding_bins": 2}):
         with pytest.raises(ParameterError, match=r"nodes must count|fillers"):
             replace(good, **wrong)
     with pytest.raises(ParameterError, match="nodes must count"):
@@ -201,7 +201,7 @@ def test_messages_follow_the_law_that_is_drawn():
     )
     different = sample(lambda rng: other.sample_tally(truth, rng=rng))
     p_values = [
-        min(same_law_p_value(one, two) for one, two in zip(law.T, sent.T, strict=True))
+        min(same_distribution_p_value(one, two) for one, two in zip(law.T, sent.T, strict=True))
         for sent in (together, singly, different)
     ]
     assert min(p_values[:2]) > FALSE_FAILURE_RATE / 10
@@ -254,9 +254,9 @@ def test_fewer_reports_are_noticed():
 
 
 def test_people_without_a_value_are_counted_behind_all_others():
-    target = Target(users=2000, bins=6, epsilon=2, delta=1e-4, fillers=1)
+    target = Target(users=2000, bins=6, epsilon=2, delta=1e-4, padding_bins=1)
     protocol = Ranges.for_target(target)
-    assert (protocol.bins, protocol.fillers, protocol.values_per_person) == (7, 1, 1)
+    assert (protocol.bins, protocol.padding_bins, protocol.values_per_person) == (7, 1, 1)
     values = np.array([0, 1, 2, 3, 4, 5, NONE, NONE] * 250)
     messages = protocol.randomize(values, rng=np.random.default_rng(2))
     estimate = protocol.estimate(protocol.tally(messages), reports=2000, domain=Domain.range(6))

@@ -108,7 +108,7 @@ def test_a_bound_as_printed_fails_as_rarely_as_it_says():
     many = replace(protocol, bins=2 * trials)  # every bin has noise of its own, so pairs of them are releases
     truth = np.zeros(2 * trials, dtype=np.int64)
     truth[0] = 500
-    errors = np.abs(many.reading.point(many.sample_tally(truth, rng=np.random.default_rng(11))) - truth)
+    errors = np.abs(many.estimator.point(many.sample_tally(truth, rng=np.random.default_rng(11))) - truth)
     largest = errors.reshape(trials, 2).max(axis=1)
     limit = beta + 5 * math.sqrt(beta * (1 - beta) / trials)
     assert (largest > printed).mean() <= limit

@@ -15,20 +15,20 @@ import pytest
 from shuffledp.accounting.curve import moved_bins
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.domain import Domain
-from shuffledp.histogram.inputs import NONE, filled_up, holders_of_fillers
+from shuffledp.histogram.inputs import NONE, filled_up, holders_of_padding
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.shuffle import shuffle
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.paper.finite_randomizer import exact_delta, shifted_delta, shuffled_law
+from shuffledp.paper.finite_randomizer import exact_delta, shifted_delta, shuffled_distribution
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.central import LaplaceHistogram
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.protocols.shuffled.sparse import SparseHistogram
-from tests.oracles.exact import exact_exp, law_table
-from tests.oracles.goodness import FALSE_FAILURE_RATE, same_law_p_value
+from tests.oracles.exact import distribution_table, exact_exp
+from tests.oracles.goodness import FALSE_FAILURE_RATE, same_distribution_p_value
 
 SENDING = {
     "hist": (Histogram, {}),
@@ -59,7 +59,7 @@ def sets_of(people, *, real=REAL, each=EACH):
 
 
 def counts_of(rows, *, real=REAL, each=EACH):
-    return np.bincount(filled_up(rows, bins=real + each, each=each, fillers=each).ravel(), minlength=real + each)
+    return np.bincount(filled_up(rows, bins=real + each, each=each, padding_bins=each).ravel(), minlength=real + each)
 
 
 # the promise ------------------------------------------------------------------------------------------------------
@@ -80,24 +80,27 @@ def all_sets(real, each):
     """What a person can hold: up to `each` of the values, filled up."""
     chosen = (bins for size in range(each + 1) for bins in combinations(range(real), size))
     padded = [[*bins, *[NONE] * (each - len(bins))] for bins in chosen]
-    return [tuple(row) for row in filled_up(padded, bins=real + each, each=each, fillers=each).tolist()]
+    return [tuple(row) for row in filled_up(padded, bins=real + each, each=each, padding_bins=each).tolist()]
 
 
 @pytest.mark.parametrize(("people", "real"), [(2, 2), (3, 2), pytest.param(2, 3, marks=pytest.mark.slow)])
 def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(people, real):
     """Every dataset of a few people with at most two values each, whoever is replaced, and by whatever."""
     protocol = Histogram(
-        users=people, bins=real + 2, missing_probability=0.375, values_per_person=2, fillers=2, truncated=False
+        users=people, bins=real + 2, missing_probability=0.375, values_per_person=2, padding_bins=2, truncated=False
     )
-    laws = {held: protocol.randomizer_law(*held) for held in all_sets(real, 2)}
+    distributions = {held: protocol.randomizer_distribution(*held) for held in all_sets(real, 2)}
     epsilon = 1.25
     ratio, worst = exact_exp(epsilon), Fraction(0)
-    others = list(laws)[:2]  # whoever else is there only moves the counts of both alike
+    others = list(distributions)[:2]  # whoever else is there only moves the counts of both alike
     for rest in product(others, repeat=people - 1):
-        shuffled = {held: shuffled_law([law, *(laws[other] for other in rest)]) for held, law in laws.items()}
+        shuffled = {
+            held: shuffled_distribution([distribution, *(distributions[other] for other in rest)])
+            for held, distribution in distributions.items()
+        }
         for one, other in product(shuffled.values(), repeat=2):
             worst = max(worst, exact_delta(one, other, ratio=ratio))
-    noise = law_table(Binomial(trials=people, probability=0.375))
+    noise = distribution_table(Binomial(trials=people, probability=0.375))
     assert worst == shifted_delta([noise] * 4, [1, 1, -1, -1], ratio=ratio)
     claimed = protocol.privacy.delta(epsilon)
     assert worst <= Fraction(claimed)
@@ -107,7 +110,7 @@ def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(people, real):
 def test_one_filler_for_everything_would_break_the_promise():
     """The fault that distinct fillers avoid: a shared one moves by two, and tells more than the curve says."""
     people, epsilon = 3, 1.25
-    protocol = Histogram(users=people, bins=4, missing_probability=0.375, values_per_person=2, fillers=2)
+    protocol = Histogram(users=people, bins=4, missing_probability=0.375, values_per_person=2, padding_bins=2)
 
     def shared(*held):
         merged = tuple(2 if each >= 2 else each for each in held)
@@ -117,7 +120,9 @@ def test_one_filler_for_everything_would_break_the_promise():
             for noise, chance in ((key[:-1], p) for key, p in _noise_and_one(small).items())
         }
 
-    both, nothing = (shuffled_law([shared(*held)] * 1 + [shared(0, 1)] * (people - 1)) for held in ((0, 1), (2, 3)))
+    both, nothing = (
+        shuffled_distribution([shared(*held)] * 1 + [shared(0, 1)] * (people - 1)) for held in ((0, 1), (2, 3))
+    )
     broken = max(exact_delta(one, other, ratio=exact_exp(epsilon)) for one, other in ((both, nothing), (nothing, both)))
     assert float(broken) > 1.1 * protocol.privacy.delta(epsilon)
 
@@ -125,11 +130,11 @@ def test_one_filler_for_everything_would_break_the_promise():
 def _noise_and_one(protocol):
     """The noise of a person, each with a place for what they hold at its end."""
     missing = Fraction(protocol.missing_probability)
-    law = {}
+    distribution = {}
     for present in product([False, True], repeat=protocol.bins):
         noise = [j for j, sent in enumerate(present) if sent]
-        law[(*noise, None)] = missing ** (protocol.bins - len(noise)) * (1 - missing) ** len(noise)
-    return law
+        distribution[(*noise, None)] = missing ** (protocol.bins - len(noise)) * (1 - missing) ** len(noise)
+    return distribution
 
 
 def test_several_values_compose_as_single_ones():
@@ -155,14 +160,14 @@ def test_the_curve_agrees_with_another_accountant(name):
 def test_more_values_need_more_noise(name):
     curves = [calibrated(name, people=10**4, each=each).privacy for each in (1, 2, 4)]
     assert all(curve.delta(1.0) <= 1e-3 for curve in curves)
-    unaccounted = replace(calibrated(name, people=10**4, each=1), values_per_person=2, bins=REAL + 2, fillers=2)
+    unaccounted = replace(calibrated(name, people=10**4, each=1), values_per_person=2, bins=REAL + 2, padding_bins=2)
     assert unaccounted.privacy.delta(1.0) > 2e-3
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_protocol_counts_several_values_or_says_that_it_cannot(name):
     """No entry of the catalogue makes a protocol for one value where several were asked for."""
-    for more in ({"values_per_person": 2}, {"fillers": 1}):
+    for more in ({"values_per_person": 2}, {"padding_bins": 1}):
         target = Target(users=10**6, bins=10, epsilon=1, delta=1e-6, **more)
         entry = CATALOGUE[name]
         if entry.published or not entry.kind.takes_sets:
@@ -171,7 +176,7 @@ def test_every_protocol_counts_several_values_or_says_that_it_cannot(name):
             continue
         protocol = entry.make(target)
         assert protocol.values_per_person == target.values_per_person
-        assert protocol.fillers == target.fillers
+        assert protocol.padding_bins == target.padding_bins
         assert protocol.privacy.delta(1) <= 1e-6
 
 
@@ -183,7 +188,7 @@ def test_impossible_numbers_of_values_are_refused(more):
 
 def test_impossible_fillers_are_refused():
     with pytest.raises(ParameterError, match="fillers must be 0 or values_per_person=3"):
-        Target(users=10, bins=3, epsilon=1, delta=0.1, values_per_person=3, fillers=1)
+        Target(users=10, bins=3, epsilon=1, delta=0.1, values_per_person=3, padding_bins=1)
     with pytest.raises(ParameterError, match="different values"):
         Histogram(users=10, bins=2, missing_probability=0.5, values_per_person=3)
     with pytest.raises(ParameterError, match="exactly one value"):
@@ -220,7 +225,7 @@ def test_messages_follow_the_law_that_is_drawn(name):
     def sample(draw):
         return np.array([draw(np.random.default_rng(seed)).counts.ravel() for seed in range(runs)])
 
-    law = sample(lambda rng: protocol.sample_tally(truth, rng=rng))
+    distribution = sample(lambda rng: protocol.sample_tally(truth, rng=rng))
     together = sample(lambda rng: protocol.tally(shuffle(protocol.randomize(rows, rng=rng), rng=rng)))
     singly = np.array(
         [
@@ -231,7 +236,7 @@ def test_messages_follow_the_law_that_is_drawn(name):
     other = calibrated(name, people=people, epsilon=2.0)
     different = sample(lambda rng: other.sample_tally(truth, rng=rng))
     p_values = [
-        min(same_law_p_value(one, two) for one, two in zip(law.T, sent.T, strict=True))
+        min(same_distribution_p_value(one, two) for one, two in zip(distribution.T, sent.T, strict=True))
         for sent in (together, singly, different)
     ]
     assert min(p_values[:2]) > FALSE_FAILURE_RATE / 10
@@ -328,15 +333,15 @@ def test_many_more_values_than_people_can_be_held():
     people = 1000
     one, two = (calibrated("hist", people=people, real=10**6, each=each, epsilon=2.0) for each in (1, 2))
     assert two.error(0.05).hidden > one.error(0.05).hidden
-    assert two.reading.held == 2 * people
+    assert two.estimator.held == 2 * people
     truth = dict.fromkeys(range(2 * people), 1)
     estimate = two.estimate(two.sample_tally(truth, rng=np.random.default_rng(1)), reports=people)
     assert estimate.simultaneous.unreported_high <= people
 
 
 def test_holdings_give_the_counts_of_fillers():
-    assert holders_of_fillers([5, 2, 0, 3]).tolist() == [7, 7, 5]
-    assert holders_of_fillers([4, 6]).tolist() == [4]
+    assert holders_of_padding([5, 2, 0, 3]).tolist() == [7, 7, 5]
+    assert holders_of_padding([4, 6]).tolist() == [4]
 
 
 def test_the_error_of_ours_grows_with_the_square_root_of_the_number_of_values():

@@ -9,7 +9,7 @@ from shuffledp import ParameterError, TooFewUsersError, private_histogram
 from shuffledp.accounting import calibration
 from shuffledp.data.people import EVERYTHING
 from shuffledp.protocols import CATALOGUE, Target
-from shuffledp.protocols.shuffled.sparse_noise import LawSearch
+from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch
 from shuffledp.release.choose import choose
 from shuffledp.release.plan import plan_for
 
@@ -53,13 +53,13 @@ def test_advice_is_what_the_planner_says():
 
 def test_where_values_are_not_listed_nothing_is_invented():
     choice = chosen(Target(users=2000, bins=2**300, epsilon=1, delta=1e-6), listed=False)
-    assert not choice.protocol.reading.phantoms
+    assert not choice.protocol.estimator.false_positives
     with pytest.raises(ParameterError, match="give the domain"):
         chosen(protocol="dummy", listed=False)
 
 
 def test_a_reading_can_be_asked_for_alone():
-    assert chosen(estimator="truncated").protocol.reading.name == "truncated"
+    assert chosen(estimator="truncated").protocol.estimator.name == "truncated"
     assert "of those that fit" in chosen(estimator="truncated").reason
 
 
@@ -98,20 +98,20 @@ def test_too_few_people_are_an_error_that_says_how_many():
 def test_a_release_calibrates_each_protocol_once(monkeypatch):
     """hist, its unbiased reading and dummy share one calibration; both sparse ones are searched for once each."""
     calls = Counter()
-    searched, smallest = LawSearch.excess, calibration.smallest_probability
+    searched, smallest = NoiseSearch.excess, calibration.smallest_probability
 
     def counted(curve_of, **question):
         calls["binomial", tuple(question.items())] += 1
         return smallest(curve_of, **question)
 
-    def laws(self, laws):
-        calls["sparse", laws.pairs.rate, laws.lone.rate] += 1
-        return searched(self, laws)
+    def distributions(self, distributions):
+        calls["sparse", distributions.pairs.rate, distributions.lone.rate] += 1
+        return searched(self, distributions)
 
     monkeypatch.setattr(calibration, "smallest_probability", counted)
-    monkeypatch.setattr(LawSearch, "excess", laws)
+    monkeypatch.setattr(NoiseSearch, "excess", distributions)
     calibration.moved_bins_probability.cache_clear()
-    LawSearch.at.cache_clear()
+    NoiseSearch.at.cache_clear()
     release = private_histogram(["a"] * 1500 + ["b"] * 437, epsilon=0.83, delta=1e-6, domain=["a", "b"])
     assert release.title in release.notes[0]
     assert [times for kind, times in calls.items() if kind[0] == "binomial"] == [1]

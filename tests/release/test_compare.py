@@ -76,7 +76,7 @@ def test_adversarial_data_hurts_truncation_more_than_uniform_data():
 def test_huge_universes_are_only_for_those_whose_law_allows_it():
     results = compare(users=[5000], bins=[2**200], trials=2, **WISH)
     feasible = {result.name for result in results if not result.problem}
-    assert feasible == {name for name, contender in CATALOGUE.items() if not contender.phantoms} - {
+    assert feasible == {name for name, contender in CATALOGUE.items() if not contender.false_positives} - {
         result.name for result in results if "too few" in result.problem
     }
     assert {"stability", "hist", "sparse", "sparse-best"} <= feasible

@@ -24,7 +24,7 @@ def test_rows_are_what_the_protocols_say():
         assert row.simultaneous_share == error.simultaneous / 10**5
         assert (row.messages, row.most_messages) == protocol.messages_per_user
         assert row.bytes_per_person == pytest.approx(row.messages * protocol.bits_per_message / 8)
-        assert row.phantom_bins == protocol.reading.phantoms
+        assert row.false_positive_bins == protocol.estimator.false_positives
     assert {row.name for row in answer.rows} == set(ADVISED)
     assert answer.row("sparse-best").simultaneous < answer.row("sparse").simultaneous
 
@@ -77,7 +77,7 @@ def test_advice():
 def test_what_is_surely_seen_is_seen():
     answer = plan(**ASKED).row("sparse")
     protocol = SparseHistogram.calibrate(**ASKED)
-    count = int(answer.surely_seen)
+    count = int(answer.detection_limit)
     many = 10**5 // count
     counts = dict.fromkeys(range(many), count) | {many: 10**5 - many * count}
     missed = sum(
@@ -190,10 +190,10 @@ def test_what_a_curator_would_give_stands_beside():
 def test_without_a_list_what_shows_every_value_is_not_possible(earlier):
     answer = plan(users=10**5, bins=None, epsilon=1, delta=1e-6, earlier=earlier)
     for row in (*answer.rows, *answer.curator):
-        assert ("needs a list" in row.problem) == row.phantom_bins
+        assert ("needs a list" in row.problem) == row.false_positive_bins
     assert not answer.listed
     assert (answer.recommended, answer.recommended_for_curator) == (None, "stability")
-    assert not answer.row(answer.recommended_for_held_data).phantom_bins
+    assert not answer.row(answer.recommended_for_held_data).false_positive_bins
 
 
 @pytest.mark.parametrize("most", [4.0, 12.0, 20.0, 100.0, 1000.0])

@@ -22,7 +22,7 @@ def test_every_value_of_the_universe_that_stands_out_is_reported():
     assert release.estimate.people == 1101
     assert release.evaluation.occupied == 4
     assert release.evaluation.found == 3
-    assert release.evaluation.phantoms == 0
+    assert release.evaluation.false_positives == 0
     assert release.evaluation.true_counts.tolist() == [{"a": 600, "b": 300, None: 200}[x] for x in release.estimate]
     assert release.evaluation.largest_error < 200
     assert release.messages is None
@@ -210,7 +210,7 @@ def test_only_a_release_with_messages_speaks_of_the_shuffler():
 
 def test_what_is_surely_seen_and_what_may_be_hidden_agree():
     release = private_histogram(VALUES, **GUARANTEE)
-    assert release.surely_seen == release.estimate.simultaneous.unreported_high + 1
+    assert release.detection_limit == release.estimate.simultaneous.unreported_high + 1
 
 
 @pytest.mark.slow

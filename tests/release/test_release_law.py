@@ -14,8 +14,8 @@ from shuffledp import Histogram, SparseHistogram, private_histogram
 from shuffledp.data.people import People
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
-from shuffledp.paper.finite_randomizer import shuffled_law
-from tests.oracles.goodness import assert_law, assert_not_law
+from shuffledp.paper.finite_randomizer import shuffled_distribution
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 BINS, PEOPLE_PER_BIN = 2000, 150
 
@@ -44,10 +44,10 @@ def test_histogram_by_every_route_with_negative_controls(route):
     with opened(each, listed=listed) as values:
         missing = each + users - make(values, protocol).counts
     assert missing.size == BINS
-    assert_law(missing, protocol.noise.window.first, protocol.noise.window.pmf)
+    assert_distribution(missing, protocol.noise.window.first, protocol.noise.window.pmf)
     for scale in (0.7, 1.3):
         wrong = Binomial(trials=users, probability=round_up_to_grid(scale * 43 / users))
-        assert_not_law(missing, wrong.window.first, wrong.window.pmf)
+        assert_not_distribution(missing, wrong.window.first, wrong.window.pmf)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -59,8 +59,8 @@ def test_sparse_histogram_by_every_route(route):
     pairs = tally.counts[:, 0] - PEOPLE_PER_BIN
     lone = tally.counts[:, 1] - pairs
     assert pairs.size == BINS
-    for draws, law in ((pairs, protocol.pairs), (lone, protocol.lone)):
-        assert_law(draws, law.window.first, law.window.pmf)
+    for draws, distribution in ((pairs, protocol.pairs), (lone, protocol.lone)):
+        assert_distribution(draws, distribution.window.first, distribution.window.pmf)
     assert abs(np.corrcoef(pairs, lone)[0, 1]) < 0.12  # independent: outside with probability below 1e-7
 
 
@@ -77,21 +77,25 @@ def test_intervals_of_releases_keep_their_promise():
 # empty bins -------------------------------------------------------------------------------------------------------
 
 
-def released_law(protocol, values):
+def released_distribution(protocol, values):
     """The exact law of the truncated histogram, in fractions, by enumeration of all messages of all people."""
-    law = Counter()
-    for messages, probability in shuffled_law(protocol.randomizer_law(value) for value in values).items():
+    distribution = Counter()
+    for messages, probability in shuffled_distribution(
+        protocol.randomizer_distribution(value) for value in values
+    ).items():
         estimate = protocol.estimate(protocol.tally(np.array(messages, dtype=np.int64)))
-        law[tuple(zip(estimate.labels.tolist(), estimate.counts.tolist(), strict=True))] += probability
-    return law
+        distribution[tuple(zip(estimate.labels.tolist(), estimate.counts.tolist(), strict=True))] += probability
+    return distribution
 
 
 @pytest.mark.parametrize("values", [(0, 0), (0, 1), (1, 1)])
 def test_the_law_of_a_release_does_not_depend_on_which_empty_bins_exist(values):
-    laws = [released_law(Histogram(users=2, bins=bins, missing_probability=0.375), values) for bins in (2, 3, 4)]
-    assert sum(laws[0].values()) == Fraction(1)
-    assert laws[0] == laws[1] == laws[2]
-    assert {label for outcome in laws[2] for label, _ in outcome} <= set(values)
+    distributions = [
+        released_distribution(Histogram(users=2, bins=bins, missing_probability=0.375), values) for bins in (2, 3, 4)
+    ]
+    assert sum(distributions[0].values()) == Fraction(1)
+    assert distributions[0] == distributions[1] == distributions[2]
+    assert {label for outcome in distributions[2] for label, _ in outcome} <= set(values)
 
 
 def test_an_empty_bin_is_never_visible_in_any_draw():
@@ -102,4 +106,4 @@ def test_an_empty_bin_is_never_visible_in_any_draw():
         SparseHistogram.calibrate(users=1000, bins=5000, epsilon=1, delta=1e-6),
     ):
         for _ in range(20):
-            assert protocol.reading.evidence(protocol.sample_tally(counts)).symbols.max(initial=0) < 10
+            assert protocol.estimator.statistic(protocol.sample_tally(counts)).symbols.max(initial=0) < 10

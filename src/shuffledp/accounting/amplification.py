@@ -205,8 +205,8 @@ class Amplification:
         """
         t = self.telling
         totals, with_owns, withouts = [], [], []
-        laws = _binomials(self._copies[0].tolist(), self._telling_share)
-        for (first, f), mass in zip(laws, self._copies[2].tolist(), strict=True):
+        distributions = _binomials(self._copies[0].tolist(), self._telling_share)
+        for (first, f), mass in zip(distributions, self._copies[2].tolist(), strict=True):
             totals.append(np.arange(first, first + f.size + 1))
             with_owns.append(mass * t * np.append(0.0, f))
             withouts.append(mass * (1 - t) * np.append(f, 0.0))
@@ -279,13 +279,13 @@ def blanket_epsilon(*, local_epsilon: float, users: int, delta: float) -> float 
 def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> float:
     """No bound for all randomizers can be below: the epsilon of binary randomized response where all others hold 0."""
     flip = round_up_to_grid(1 / (1 + math.exp(local_epsilon)))
-    law = np.ones(1) if users == 1 else Binomial(trials=users - 1, probability=flip).window.pmf
-    before, after = np.append(law, 0.0), np.append(0.0, law)
+    distribution = np.ones(1) if users == 1 else Binomial(trials=users - 1, probability=flip).window.pmf
+    before, after = np.append(distribution, 0.0), np.append(0.0, distribution)
     zero, one = (1 - flip) * before + flip * after, flip * before + (1 - flip) * after
     # the likelihood ratio grows with the number of ones, so the best events are "at least" and "at most" so many
     ratio = np.log(one / zero)
-    at_least = [np.append(np.cumsum(law[::-1])[::-1], 0.0) for law in (one, zero)]
-    at_most = [np.append(0.0, np.cumsum(law)) for law in (zero, one)]
+    at_least = [np.append(np.cumsum(distribution[::-1])[::-1], 0.0) for distribution in (one, zero)]
+    at_most = [np.append(0.0, np.cumsum(distribution)) for distribution in (zero, one)]
 
     def reached(epsilon: float) -> float:
         many, few = int(np.searchsorted(ratio, epsilon, side="right")), int(np.searchsorted(ratio, -epsilon))

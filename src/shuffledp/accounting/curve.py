@@ -18,7 +18,7 @@ from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.formatting import share_at_most
-from shuffledp.noise import IntegerLaw
+from shuffledp.noise import IntegerDistribution
 from shuffledp.validation import real, whole
 
 _ASKED_DIGITS = 9
@@ -84,13 +84,13 @@ class Curve(Protocol):
 class Shift:
     """One independent coordinate of a release that a neighbouring dataset moves: noise M against M + by."""
 
-    law: IntegerLaw
+    distribution: IntegerDistribution
     by: int
 
     @property
     def reversed(self) -> Shift:
         """The same coordinate with the two datasets exchanged (up to a translation, which hides nothing)."""
-        return Shift(law=self.law, by=-self.by)
+        return Shift(distribution=self.distribution, by=-self.by)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -101,7 +101,7 @@ class Shift:
 @lru_cache(maxsize=128)
 def _shift_loss(shift: Shift) -> PrivacyLoss:
     """Equal shifts share one loss distribution, also when they belong to different curves."""
-    return PrivacyLoss.of_shift(shift.law, shift.by)
+    return PrivacyLoss.of_shift(shift.distribution, shift.by)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,9 @@ class Comparison:
 
         Composing shortens after every step, so the order moves an upper bound, by up to a thousandth.
         """
-        return sorted(self.shifts, key=lambda one: (-one[0].law.mean, -one[0].law.variance, one[0].by))
+        return sorted(
+            self.shifts, key=lambda one: (-one[0].distribution.mean, -one[0].distribution.variance, one[0].by)
+        )
 
     @property
     def each(self) -> list[Shift]:
@@ -290,7 +292,7 @@ class PrivacyCurve:
 
 def _both_ways(shift: Shift, step: float, library: Any) -> Any:
     """A shift as that library's distribution, which keeps both directions."""
-    window = shift.law.window
+    window = shift.distribution.window
     log_upper = {window.first + i: float(p) for i, p in enumerate(window.log_pmf) if np.isfinite(p)}
     log_lower = {k + shift.by: p for k, p in log_upper.items()}
     # what lies outside the window is revealed, in either direction: an outcome of its own
@@ -303,11 +305,11 @@ def _both_ways(shift: Shift, step: float, library: Any) -> Any:
     )
 
 
-def moved_bins(*noises: IntegerLaw, values: int = 1, resolution: float = 1e-25) -> PrivacyCurve:
+def moved_bins(*noises: IntegerDistribution, values: int = 1, resolution: float = 1e-25) -> PrivacyCurve:
     """A replaced person leaves at most this number of bins and enters as many, each of which then moves by one.
 
     Every bin has an independent coordinate for each of the `noises`. People who share some of their values move fewer
     bins, which tells less.
     """
-    shifts = [Shift(law=noise, by=by) for noise in noises for by in (1, -1)] * values
+    shifts = [Shift(distribution=noise, by=by) for noise in noises for by in (1, -1)] * values
     return PrivacyCurve.of_shifts(*shifts, resolution=resolution)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.rounding import PRIVACY_LOSS
-from shuffledp.noise import IntegerLaw
+from shuffledp.noise import IntegerDistribution
 
 _LARGEST_EXPONENT = 700.0
 """Keeps e^epsilon finite; where it matters the mass is 0."""
@@ -38,9 +38,9 @@ class PrivacyLoss:
     infinity: float
 
     @classmethod
-    def of_shift(cls, law: IntegerLaw, shift: int) -> PrivacyLoss:
+    def of_shift(cls, distribution: IntegerDistribution, shift: int) -> PrivacyLoss:
         """P is the law of the noise M, Q the law of M + shift."""
-        window = law.window
+        window = distribution.window
         size = window.log_pmf.size
         shift = max(-size, min(shift, size))  # a longer shift reveals everything, as one of the whole window does
         reachable = slice(max(shift, 0), size + min(shift, 0))

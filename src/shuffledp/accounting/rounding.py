@@ -29,7 +29,7 @@ __all__ = [
     "PRIVACY_LOSS",
     "PROMISED_DELTA",
     "PURE_DELTA",
-    "SCALED_LAWS",
+    "SCALED_DISTRIBUTIONS",
     "SEVERAL_OPERATIONS",
     "SHARE_OF_A_RATE",
     "SUPPORTS_AGAINST_MEAN",
@@ -90,7 +90,7 @@ each off by 3e-8 at most."""
 SHARE_OF_A_RATE = 1e-12
 """The rate of Poisson noise that is scaled up from the honest people to all, then back down for their share."""
 
-SCALED_LAWS = 1e-5
+SCALED_DISTRIBUTIONS = 1e-5
 """By how much the rates of two laws grow if scaling them up to all people and back down lost the guarantee: more than
 the 1e-16 that is lost, so that one step is enough, and fewer messages than anybody could notice."""
 

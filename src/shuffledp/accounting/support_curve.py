@@ -119,10 +119,10 @@ class SupportCurve:
 
     def _event(self, epsilon: float) -> float:
         """P(W), W = {N_x > e^epsilon N_x'}, where no message is real; rounded up."""
-        law = self._among_noise
-        below = _below(law, np.arange(law.first, law.last + 1) / math.exp(epsilon))
-        event = float(law.pmf @ np.append(0.0, np.cumsum(law.pmf))[below])
-        return event * (1 + WINDOW_SUM) + 2 * (law.mass_below + law.mass_above)
+        distribution = self._among_noise
+        below = _below(distribution, np.arange(distribution.first, distribution.last + 1) / math.exp(epsilon))
+        event = float(distribution.pmf @ np.append(0.0, np.cumsum(distribution.pmf))[below])
+        return event * (1 + WINDOW_SUM) + 2 * (distribution.mass_below + distribution.mass_above)
 
 
 def _below(window: Window, limits: NDArray[np.floating]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from shuffledp.accounting.rounding import LOG_RATIO
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.noise import Binomial, IntegerLaw
+from shuffledp.noise import Binomial, IntegerDistribution
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.validation import failure_probability, head_count, real, target_delta, target_epsilon, whole
 
@@ -103,19 +103,19 @@ class Check:
         return self.claimed_delta / self.exact_delta if self.exact_delta else math.inf
 
 
-def smooth_delta(law: IntegerLaw, *, epsilon: float, shifts: int) -> float:
+def smooth_delta(distribution: IntegerDistribution, *, epsilon: float, shifts: int) -> float:
     """The smallest delta for which the law is (epsilon, delta, shifts)-smooth, rounded up."""
     epsilon, shifts = target_epsilon(epsilon), whole("shifts", shifts)
     return max(
-        _ratio_tail(law, shift=sign * size, threshold=size * epsilon)
+        _ratio_tail(distribution, shift=sign * size, threshold=size * epsilon)
         for size in range(1, shifts + 1)
         for sign in (1, -1)
     )
 
 
-def _ratio_tail(law: IntegerLaw, *, shift: int, threshold: float) -> float:
+def _ratio_tail(distribution: IntegerDistribution, *, shift: int, threshold: float) -> float:
     """P_Y[ log f(Y) - log f(Y + shift) >= threshold ], where f is 0 outside the window."""
-    window = law.window
+    window = distribution.window
     moved = np.full(window.log_pmf.size, -np.inf)
     if abs(shift) < moved.size:
         kept = slice(max(-shift, 0), moved.size - max(shift, 0))
@@ -132,20 +132,21 @@ def binomial_lemma(*, trials: int, probability: float, alpha: float, shifts: int
     delta = exp(-alpha^2 gamma n / 8) + exp(-alpha^2 gamma n / (8 + 2 alpha)).
     """
     alpha = real("alpha", alpha)
-    law = Binomial(trials=trials, probability=round_up_to_grid(probability))
+    distribution = Binomial(trials=trials, probability=round_up_to_grid(probability))
     if not 0 < alpha < 1:
         raise ParameterError(f"alpha must lie strictly between 0 and 1, got {alpha:g}")
-    if shifts > alpha * law.mean / 2:
+    if shifts > alpha * distribution.mean / 2:
         raise ParameterError(
-            f"shifts={shifts} is above alpha * gamma * n / 2 = {alpha * law.mean / 2:.4g}: the lemma is silent there"
+            f"shifts must be at most alpha * gamma * n / 2 = {alpha * distribution.mean / 2:.4g}, got {shifts}: "
+            "the lemma is silent there"
         )
     epsilon = math.log((1 + alpha) / (1 - alpha))
-    exponent = alpha**2 * law.mean
+    exponent = alpha**2 * distribution.mean
     return Check(
-        statement=f"Bin({trials}, {law.probability:.4g}) is smooth for shifts up to {shifts}",
+        statement=f"Bin({trials}, {distribution.probability:.4g}) is smooth for shifts up to {shifts}",
         epsilon=epsilon,
         claimed_delta=math.exp(-exponent / 8) + math.exp(-exponent / (8 + 2 * alpha)),
-        exact_delta=smooth_delta(law, epsilon=epsilon, shifts=shifts),
+        exact_delta=smooth_delta(distribution, epsilon=epsilon, shifts=shifts),
     )
 
 

@@ -42,7 +42,7 @@ def loss_of_shifts(noise: DiscreteLaplace, number: int) -> PrivacyLoss:
 
 def _one(noise: DiscreteLaplace) -> GridLoss:
     """One moved count, on the grid of its own two losses."""
-    loss = Shift(law=noise, by=1).loss
+    loss = Shift(distribution=noise, by=1).loss
     less, more = (float(loss.masses[side].sum()) for side in (loss.losses < 0, loss.losses > 0))
     return GridLoss(-math.log(noise.decay), -1, np.array([less, 0.0, more]), loss.infinity, _CUT)
 

@@ -251,7 +251,7 @@ def provable_epsilon(pair: Pair, *, trials: int, delta: float = 0.0, confidence:
     for way in (pair, pair.reversed):
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(-(way.one / way.other))
-        likely, unlikely = (np.minimum(np.cumsum(law[order]), 1.0) for law in (way.one, way.other))
+        likely, unlikely = (np.minimum(np.cumsum(distribution[order]), 1.0) for distribution in (way.one, way.other))
         events = np.flatnonzero(likely > delta)
         for at in events[:: max(1, events.size // _MOST_EVENTS)].tolist():
             low = lower_bound(round(likely[at] * runs), runs, failure=failure)

@@ -223,7 +223,9 @@ def _answerable(answer: Plan) -> list[PlanRow]:
     """Questions backwards are for the protocols that can be recommended and used."""
     from shuffledp.protocols.catalogue import CATALOGUE
 
-    return [row for row in answer.rows if CATALOGUE[row.name].advised and (answer.listed or not row.phantom_bins)]
+    return [
+        row for row in answer.rows if CATALOGUE[row.name].advised and (answer.listed or not row.false_positive_bins)
+    ]
 
 
 def _show(answer: Plan, needs: list[dict[str, Any]], *, held: bool) -> None:
@@ -337,12 +339,12 @@ _MEASURES: dict[str, Callable[[PlanRow], str]] = {
     "  share": lambda row: share_at_most(row.simultaneous_share),
     "error of one": lambda row: _bound(row.per_bin),
     "  its share": lambda row: share_at_most(row.per_bin_share),
-    "surely shown": lambda row: _bound(row.surely_seen),
+    "surely shown": lambda row: _bound(row.detection_limit),
     "messages": lambda row: _messages(row.messages),
     "  at most": lambda row: magnitude(row.most_messages),
     "bytes": lambda row: _messages(row.bytes_per_person),
     "fewest people": lambda row: "-" if row.fewest_users is None else f"{row.fewest_users:,}",
-    "nobody's values": lambda row: "shown" if row.phantom_bins else "never",
+    "nobody's values": lambda row: "shown" if row.false_positive_bins else "never",
 }
 _PER_PERSON = ("messages", "  at most", "bytes")  # no use where nobody could ever send them
 _OVER_ALL = ("largest error", "  share", "surely shown")

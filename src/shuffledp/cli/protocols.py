@@ -40,7 +40,7 @@ def protocols(
                     "title": entry.title,
                     "summary": entry.summary,
                     "model": entry.model,
-                    "estimator": entry.reading,
+                    "estimator": entry.estimator,
                     "advised": entry.advised,
                 }
                 for name, entry in entries.items()

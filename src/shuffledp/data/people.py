@@ -23,7 +23,7 @@ from shuffledp.data.tables import Memory, read_memory
 from shuffledp.data.where import Condition
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.domain import Domain
-from shuffledp.histogram.inputs import holders_of_fillers
+from shuffledp.histogram.inputs import holders_of_padding
 from shuffledp.histogram.labels import LONGEST_NUMBER, Absent
 from shuffledp.histogram.tally import Tally, as_symbols
 from shuffledp.progress import Progress, quiet
@@ -165,7 +165,7 @@ class People:
         return self._kind.kinds if isinstance(self._kind, CrossKind) else (self._kind,)
 
     @property
-    def fillers(self) -> int:
+    def padding_bins(self) -> int:
         """How many bins people fill up with who hold fewer values than they may: none where all hold exactly one."""
         return self.column.values_per_person if self.column.in_sets else 0
 
@@ -192,7 +192,7 @@ class People:
 
         In the universe, batch by batch: only the values that are reported are ever named or kept.
         """
-        if not protocol.draws_its_law:
+        if not protocol.samples_exactly:
             raise ParameterError("the counts of this protocol cannot be drawn: really make the messages (--messages)")
         if self._encoder is not None:
             counts = self._dense(self._encoder)
@@ -206,9 +206,9 @@ class People:
             seen.append(reported.renamed(names_of(self._kind, labels.take(reported.symbols))))
             done += int(people.sum())
             self._progress("drawing noise", done / (protocol.users * self.column.values_per_person))
-        if self.fillers:
+        if self.padding_bins:
             reported = _reported(protocol, absent)
-            seen.append(reported.renamed(_absent_labels(self.fillers)[reported.symbols]))
+            seen.append(reported.renamed(_absent_labels(self.padding_bins)[reported.symbols]))
         return Tally.join(seen)
 
     def truth(
@@ -231,8 +231,8 @@ class People:
         find = finder(self._kind, values)
         for batch, people in self._engine.counts():
             yield find(batch), people
-        if self.fillers:
-            yield np.array([absent.get(one, -1) for one in _absent_labels(self.fillers).tolist()]), self._absent()
+        if self.padding_bins:
+            yield np.array([absent.get(one, -1) for one in _absent_labels(self.padding_bins).tolist()]), self._absent()
 
     def numbered(self) -> Tally:
         """The true counts of numbered bins; of the universe, those of occupied ones, whose names do not matter."""
@@ -263,19 +263,19 @@ class People:
 
     def _absent(self) -> NDArray[np.int64]:
         """How many people hold each filler."""
-        if not self.fillers:
+        if not self.padding_bins:
             return np.empty(0, dtype=np.int64)
         holdings = self._engine.holdings(self._encoder)
-        return holders_of_fillers([holdings.get(held, 0) for held in range(self.fillers + 1)])
+        return holders_of_padding([holdings.get(held, 0) for held in range(self.padding_bins + 1)])
 
 
 def _reported(protocol: HistogramProtocol, people: NDArray[np.int64]) -> Tally:
     """What is reported of some bins of the universe with so many people each; its symbols are their places."""
-    return protocol.reading.evidence(protocol.sample_tally(Tally(np.arange(people.size), people), part=True))
+    return protocol.estimator.statistic(protocol.sample_tally(Tally(np.arange(people.size), people), part=True))
 
 
-def _absent_labels(fillers: int) -> NDArray[Any]:
-    return as_symbols([Absent(most=fillers - number) for number in range(1, fillers + 1)])
+def _absent_labels(padding_bins: int) -> NDArray[Any]:
+    return as_symbols([Absent(most=padding_bins - number) for number in range(1, padding_bins + 1)])
 
 
 def places(symbols: NDArray[Any], bins: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ from shuffledp.errors import DataError
 from shuffledp.histogram.estimate import Intervals
 from shuffledp.histogram.inputs import check_bins
 from shuffledp.histogram.tally import Tally, sorted_order
-from shuffledp.noise import IntegerLaw
+from shuffledp.noise import IntegerDistribution
 
 _MOST_LISTED = 2**32
 """A tally is filled up with the bins that did not occur only where a count for each fits in memory."""
@@ -47,7 +47,7 @@ class ErrorBound:
     hidden: int
 
 
-class Reading(Protocol):
+class Estimator(Protocol):
     """One way to read a tally."""
 
     @property
@@ -59,19 +59,19 @@ class Reading(Protocol):
         """How many people sent the messages."""
 
     @property
-    def phantoms(self) -> bool:
+    def false_positives(self) -> bool:
         """Whether every bin is reported, so that one that nobody holds can look occupied."""
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """The entries that are reported, in an order that says nothing about the data; all that the estimate needs.
 
         The evidence of evidence is the same again.
         """
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The estimate of each reported bin, in people."""
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """Bounds on true counts that hold for any given number of bins at once, but for probability beta."""
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
@@ -151,19 +151,19 @@ def any_of(*risks: tuple[float, int]) -> float:
     return -math.expm1(none)
 
 
-def last_low(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
+def last_low(noise: IntegerDistribution, fails: Callable[[int], bool]) -> int:
     """The largest bound below the mean of a law on 0, 1, ... that does not fail."""
     return bisect_left(range(1, math.floor(noise.mean) + 1), True, key=fails)
 
 
-def first_high(noise: IntegerLaw, fails: Callable[[int], bool]) -> int:
+def first_high(noise: IntegerDistribution, fails: Callable[[int], bool]) -> int:
     """The smallest bound above the mean that does not fail; the largest possible value if only that is sure."""
     options = range(math.floor(noise.mean), noise.window.last + 2)
     at = bisect_left(options, True, key=lambda high: not fails(high))
     return options[at] if at < len(options) else int(noise.window.highest)
 
 
-def smallest_distance(noise: IntegerLaw, holds: Callable[[float], bool]) -> float:
+def smallest_distance(noise: IntegerDistribution, holds: Callable[[float], bool]) -> float:
     """The smallest error that holds, where errors are whole counts or distances of the noise from its mean."""
     largest = math.ceil(max(noise.mean, min(noise.window.highest, 2 * noise.window.last))) + 1
     whole = bisect_left(range(largest), True, key=holds)
@@ -180,31 +180,31 @@ def smallest_distance(noise: IntegerLaw, holds: Callable[[float], bool]) -> floa
 class MissingNoise:
     """M = Z + `shift`, for Z with the given `law`; noise of both signs that must reach a threshold has a shift."""
 
-    law: IntegerLaw
+    distribution: IntegerDistribution
     shift: int = 0
 
     @cached_property
     def mean(self) -> float:
         """E[M]."""
-        return self.law.mean + self.shift
+        return self.distribution.mean + self.shift
 
     @property
     def first(self) -> int:
         """The smallest value inside the window."""
-        return self.law.window.first + self.shift
+        return self.distribution.window.first + self.shift
 
     @property
     def last(self) -> int:
         """The largest value inside the window."""
-        return self.law.window.last + self.shift
+        return self.distribution.window.last + self.shift
 
     def above(self, k: int) -> float:
         """P(M > k), rounded up."""
-        return self.law.window.above(k - self.shift)
+        return self.distribution.window.above(k - self.shift)
 
     def below(self, k: int) -> float:
         """P(M < k), rounded up."""
-        return self.law.window.below(k - self.shift)
+        return self.distribution.window.below(k - self.shift)
 
     def most(self, risk: float) -> float:
         """The smallest bound from the mean on that M exceeds with at most this risk; infinite if there is none."""
@@ -242,5 +242,5 @@ class MissingNoise:
 
     @cached_property
     def _cumulative(self) -> NDArray[np.float64]:
-        window = self.law.window
+        window = self.distribution.window
         return np.minimum(np.append(0.0, np.cumsum(window.pmf)) + window.mass_below, 1.0)

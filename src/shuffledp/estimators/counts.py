@@ -31,7 +31,7 @@ from shuffledp.estimators.base import MissingNoise, any_of, every_bin, in_order,
 from shuffledp.estimators.levels import ExcessRungs, Known, Ladder, noise_range
 from shuffledp.histogram.estimate import Intervals
 from shuffledp.histogram.tally import Tally
-from shuffledp.noise import IntegerLaw
+from shuffledp.noise import IntegerDistribution
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 
 
@@ -39,34 +39,34 @@ from shuffledp.noise.discrete_laplace import DiscreteLaplace
 class TruncatedCounts:
     """The paper's reading: 0 unless the count exceeds the number of people, since `noise` messages are missing."""
 
-    noise: IntegerLaw
+    noise: IntegerDistribution
     people: int
     values_per_person: int = 1
 
     name = "truncated"
-    phantoms = False
+    false_positives = False
 
     @property
     def held(self) -> int:
         """How many values all people hold together."""
         return self.people * self.values_per_person
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """The bins with more messages than there are people."""
         possible(tally, people=self.people)
         ordered = in_order(tally)
         return ordered.pick(ordered.counts > self.people)
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """Excess + E[M], as far as there are people."""
-        excess = self._excess(evidence)
+        excess = self._excess(statistic)
         return np.minimum(
             excess.astype(np.float64) + self.noise.mean, Known.of(excess, people=self.people, held=self.held).most
         )
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """Excess + the range of M; a bin that is not reported has at most the largest M."""
-        excess = self._excess(evidence)
+        excess = self._excess(statistic)
         known = Known.of(excess, people=self.people, held=self.held)
         return self._ladder.intervals(excess, excess, known, beta=beta, bins=bins)
 
@@ -95,11 +95,13 @@ class TruncatedCounts:
     @cached_property
     def _ladder(self) -> Ladder:
         """What the excess of a bin says about its people."""
-        return Ladder(rungs=ExcessRungs(noise=MissingNoise(law=self.noise), people=self.people, held=self.held))
+        return Ladder(
+            rungs=ExcessRungs(noise=MissingNoise(distribution=self.noise), people=self.people, held=self.held)
+        )
 
-    def _excess(self, evidence: Tally) -> NDArray[np.int64]:
+    def _excess(self, statistic: Tally) -> NDArray[np.int64]:
         """C - M of each bin."""
-        return evidence.counts - self.people
+        return statistic.counts - self.people
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,33 +111,33 @@ class UnbiasedCounts:
     `missing` says that the noise is missing from one message per person, and not added to the true count.
     """
 
-    noise: IntegerLaw
+    noise: IntegerDistribution
     people: int
     bins: int
     missing: bool
 
     name = "unbiased"
-    phantoms = True
+    false_positives = True
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """Every bin."""
         if self.missing:
             possible(tally, people=self.people)
         return every_bin(tally, bins=self.bins)
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The count less what everybody sends, without the expected noise."""
         if self.missing:
-            return (evidence.counts - self.people).astype(np.float64) + self.noise.mean
-        return evidence.counts.astype(np.float64) - self.noise.mean
+            return (statistic.counts - self.people).astype(np.float64) + self.noise.mean
+        return statistic.counts.astype(np.float64) - self.noise.mean
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """The range that the noise of all these bins keeps to, as likely to be left on either side."""
-        least, most = noise_range(MissingNoise(law=self.noise), beta=beta, bins=bins)
+        least, most = noise_range(MissingNoise(distribution=self.noise), beta=beta, bins=bins)
         if self.missing:
-            low, high = evidence.counts - self.people + least, evidence.counts - self.people + most
+            low, high = statistic.counts - self.people + least, statistic.counts - self.people + most
         else:
-            low, high = evidence.counts - most, evidence.counts - least
+            low, high = statistic.counts - most, statistic.counts - least
         return possible_counts(low, high, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
@@ -143,7 +145,7 @@ class UnbiasedCounts:
         return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
 
 
-def beyond(noise: IntegerLaw, error: float) -> float:
+def beyond(noise: IntegerDistribution, error: float) -> float:
     """P(|M - E[M]| > error), rounded up."""
     low = math.ceil(noise.mean - error - COUNT_AGAINST_MEAN)
     high = math.floor(noise.mean + error + COUNT_AGAINST_MEAN)
@@ -167,20 +169,20 @@ class CuratedCounts:
     bins: int
 
     name = "unbiased"
-    phantoms = True
+    false_positives = True
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """Every bin."""
         return every_bin(tally, bins=self.bins)
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The noisy counts."""
-        return evidence.counts.astype(np.float64)
+        return statistic.counts.astype(np.float64)
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """As wide on either side as the noise of this number of bins goes."""
-        least, most = noise_range(MissingNoise(law=self.noise), beta=beta, bins=bins)
-        return possible_counts(evidence.counts - most, evidence.counts - least, people=self.people)
+        least, most = noise_range(MissingNoise(distribution=self.noise), beta=beta, bins=bins)
+        return possible_counts(statistic.counts - most, statistic.counts - least, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """Every bin fails alike: exactly 1 - (1 - P(|Z| > error))^bins."""
@@ -201,26 +203,26 @@ class ThresholdedCounts:
     values_per_person: int = 1
 
     name = "truncated"
-    phantoms = False
+    false_positives = False
 
     @property
     def held(self) -> int:
         """How many values all people hold together."""
         return self.people * self.values_per_person
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """What was published."""
         ordered = in_order(tally)
         return ordered.pick(ordered.counts >= self.threshold)
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The noisy counts, as far as there are people."""
-        return np.minimum(evidence.counts, self._known(evidence).most).astype(np.float64)
+        return np.minimum(statistic.counts, self._known(statistic).most).astype(np.float64)
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """The noisy count less the range of the noise; a bin that is not reported may have been below the threshold."""
-        excess = evidence.counts - (self.threshold - 1)
-        return self._ladder.intervals(excess, excess, self._known(evidence), beta=beta, bins=bins)
+        excess = statistic.counts - (self.threshold - 1)
+        return self._ladder.intervals(excess, excess, self._known(statistic), beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The smallest error that some bin exceeds with probability at most beta, on the worst dataset."""
@@ -248,9 +250,9 @@ class ThresholdedCounts:
     @cached_property
     def _ladder(self) -> Ladder:
         """What the excess of a bin says about its people."""
-        noise = MissingNoise(law=self.noise, shift=self.threshold - 1)
+        noise = MissingNoise(distribution=self.noise, shift=self.threshold - 1)
         return Ladder(rungs=ExcessRungs(noise=noise, people=self.people, held=self.held))
 
-    def _known(self, evidence: Tally) -> Known:
+    def _known(self, statistic: Tally) -> Known:
         """Somebody holds every bin that is published."""
-        return Known.of(np.ones(len(evidence), dtype=np.int64), people=self.people, held=self.held)
+        return Known.of(np.ones(len(statistic), dtype=np.int64), people=self.people, held=self.held)

@@ -68,9 +68,9 @@ class SmallestCell:
     bins: int
 
     name = "smallest"
-    phantoms = True
+    false_positives = True
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """For every bin the smallest count of its cells; a tally of bins is evidence already."""
         if not tally.complete and len(tally) == self.bins:
             return tally
@@ -82,13 +82,13 @@ class SmallestCell:
             smallest[start:stop] = tally.counts[self.hashes.of(np.arange(start, stop))].min(axis=0)
         return replace(tally, symbols=np.arange(self.bins), counts=smallest, complete=False)
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The smallest count less the expected noise."""
-        return evidence.counts.astype(np.float64) - self.noise.mean
+        return statistic.counts.astype(np.float64) - self.noise.mean
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """How far estimates go above and below the truth, turned around."""
-        counts = self.point(evidence)
+        counts = self.point(statistic)
         below, above = self._reaches(beta, bins)
         return possible_counts(counts - above, counts + below, people=self.people)
 

@@ -24,27 +24,27 @@ from shuffledp.estimators.base import MissingNoise, any_of, in_order
 from shuffledp.estimators.levels import LOWER_EDGE, Known, Ladder, Level
 from shuffledp.histogram.estimate import Intervals
 from shuffledp.histogram.tally import Tally
-from shuffledp.noise import IntegerLaw
+from shuffledp.noise import IntegerDistribution
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairedCounts:
     """The reading of two kinds of messages, +j and -j, for given laws of P (`pairs`) and M (`lone`)."""
 
-    pairs: IntegerLaw
-    lone: IntegerLaw
+    pairs: IntegerDistribution
+    lone: IntegerDistribution
     people: int
     values_per_person: int = 1
 
     name = "truncated"
-    phantoms = False
+    false_positives = False
 
     @property
     def held(self) -> int:
         """How many values all people hold together."""
         return self.people * self.values_per_person
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """The bins with more messages of the first kind than of the second."""
         ordered = in_order(tally)
         return ordered.pick(ordered.counts[:, 0] > ordered.counts[:, 1])
@@ -54,24 +54,24 @@ class PairedCounts:
         """w, the weight of c - M + E[M]."""
         return self.pairs.variance / (self.pairs.variance + self.lone.variance)
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The weighted average of both estimates, where it is possible."""
-        known = self._known(evidence)
-        return np.asarray(np.clip(self._average(evidence), known.least, known.most), dtype=np.float64)
+        known = self._known(statistic)
+        return np.asarray(np.clip(self._average(statistic), known.least, known.most), dtype=np.float64)
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """The average less the range of D; c - M <= c <= c + P holds always."""
-        _, excess = _plus_and_excess(evidence)
-        return self._ladder.intervals(self._average(evidence), excess, self._known(evidence), beta=beta, bins=bins)
+        _, excess = _plus_and_excess(statistic)
+        return self._ladder.intervals(self._average(statistic), excess, self._known(statistic), beta=beta, bins=bins)
 
-    def _average(self, evidence: Tally) -> NDArray[np.float64]:
+    def _average(self, statistic: Tally) -> NDArray[np.float64]:
         """The true counts + D."""
-        plus, excess = (numbers.astype(np.float64) for numbers in _plus_and_excess(evidence))
+        plus, excess = (numbers.astype(np.float64) for numbers in _plus_and_excess(statistic))
         return self.weight * (excess + self.lone.mean) + (1 - self.weight) * (plus - self.pairs.mean)
 
-    def _known(self, evidence: Tally) -> Known:
+    def _known(self, statistic: Tally) -> Known:
         """At least c - M and at most c + P people hold a bin."""
-        plus, excess = _plus_and_excess(evidence)
+        plus, excess = _plus_and_excess(statistic)
         return Known.of(excess, people=self.people, held=self.held, most=plus)
 
     def deviates_above(self, bound: float) -> float:
@@ -128,7 +128,7 @@ class PairedCounts:
     @cached_property
     def noise(self) -> MissingNoise:
         """M, which decides what is reported."""
-        return MissingNoise(law=self.lone)
+        return MissingNoise(distribution=self.lone)
 
     @cached_property
     def _ladder(self) -> Ladder:
@@ -212,7 +212,7 @@ class PairedCounts:
         return self._pair_below[index]
 
 
-def _plus_and_excess(evidence: Tally) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _plus_and_excess(statistic: Tally) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """C + P and c - M of each bin."""
-    plus = evidence.counts[:, 0]
-    return plus, plus - evidence.counts[:, 1]
+    plus = statistic.counts[:, 0]
+    return plus, plus - statistic.counts[:, 1]

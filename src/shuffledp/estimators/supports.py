@@ -49,20 +49,20 @@ class Supports:
     false_support: float
 
     name = "unbiased"
-    phantoms = True
+    false_positives = True
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """Every bin."""
         return every_bin(tally, bins=self.bins)
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The unbiased estimates."""
         p, q = self.true_support, self.false_support
-        return ((evidence.counts - self.people * q) / (p - q)).astype(np.float64)
+        return ((statistic.counts - self.people * q) / (p - q)).astype(np.float64)
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """As wide as the error bound."""
-        counts, error = self.point(evidence), self.error(beta=beta, bins=bins, occupied=bins)
+        counts, error = self.point(statistic), self.error(beta=beta, bins=bins, occupied=bins)
         return possible_counts(counts - error, counts + error, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
@@ -92,11 +92,11 @@ class Supports:
 class FlippedBits(Supports):
     """Supports of bits that are all flipped alike, with probability q = 1 - p: a sharper bound on the error."""
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """Every bin, with at most one support from each person."""
         if len(tally) and tally.counts.max() > self.people:
             raise DataError(f"more ones than {self.people} people can send; give the number who reported as reports=")
-        return super().evidence(tally)
+        return super().statistic(tally)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """Chernoff's bound on either side."""
@@ -167,19 +167,19 @@ class ChanceSupports:
     probability: float
 
     name = "unbiased"
-    phantoms = True
+    false_positives = True
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """Every bin."""
         return every_bin(tally, bins=self.bins)
 
-    def point(self, evidence: Tally) -> NDArray[np.float64]:
+    def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The unbiased estimates."""
-        return self.estimate(evidence.counts)
+        return self.estimate(statistic.counts)
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """The true counts that do not make the supports too unlikely, with the same risk for each bin."""
-        return Intervals(*self.interval(evidence.counts, beta=beta / bins), unreported_high=0)
+        return Intervals(*self.interval(statistic.counts, beta=beta / bins), unreported_high=0)
 
     def variance(self, count: int = 0) -> float:
         """Variance of the estimate of a bin that `count` people hold."""
@@ -198,9 +198,9 @@ class ChanceSupports:
         wanted = math.ceil(reach / (_SLIP * math.sqrt(self.messages * self.probability)))
         number = max(1, min(wanted, _MOST_BLOCKS, self.people))
         edges = [self.people * k // number for k in range(number + 1)]
-        return [Block(low, high, self._law(low), self._law(high)) for low, high in pairwise(edges)]
+        return [Block(low, high, self._distribution(low), self._distribution(high)) for low, high in pairwise(edges)]
 
-    def _law(self, count: int) -> Binomial:
+    def _distribution(self, count: int) -> Binomial:
         return Binomial(trials=self.messages - count, probability=self.probability)
 
     def failure(self, error: float) -> float:

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError
-from shuffledp.noise.distribution import Tilted, TiltedLaw
+from shuffledp.noise.distribution import Tilted, TiltedDistribution
 from shuffledp.validation import whole
 
 Numbers = NDArray[np.float64]
@@ -90,34 +90,36 @@ class LinearErrors:
         """Of each sum, where one noise has variance 1."""
         return np.asarray(np.einsum("ij,ij,ij->j", self.numbers, self.coefficients, self.coefficients))
 
-    def above(self, law: TiltedLaw, risks: float | Numbers) -> Numbers:
+    def above(self, distribution: TiltedDistribution, risks: float | Numbers) -> Numbers:
         """For each sum a number that it reaches with probability at most this risk, or that of its own."""
         found = np.zeros(self.variances.size)
         noisy = np.flatnonzero(self.variances > 0)
         if noisy.size:
             some = self if noisy.size == found.size else self._pick(noisy)
-            found[noisy] = some._above(law, np.log(np.broadcast_to(risks, found.shape)[noisy]) - _ROUNDING)
+            found[noisy] = some._above(distribution, np.log(np.broadcast_to(risks, found.shape)[noisy]) - _ROUNDING)
         return found
 
-    def _above(self, law: TiltedLaw, log_risks: Numbers) -> Numbers:
+    def _above(self, distribution: TiltedDistribution, log_risks: Numbers) -> Numbers:
         # at its largest tilt a sum has no moments
-        limit = np.asarray(law.largest_tilt / np.abs(self.coefficients).max(axis=0))
-        tilts = self._first_tilts(law, log_risks, limit)
-        sums = self._tilted(law, tilts)
+        limit = np.asarray(distribution.largest_tilt / np.abs(self.coefficients).max(axis=0))
+        tilts = self._first_tilts(distribution, log_risks, limit)
+        sums = self._tilted(distribution, tilts)
         means, spare = sums.mean, log_risks - _log_risk(tilts, sums)
         poor = np.flatnonzero((spare < 0) | (spare > _MOST_TO_SPARE))
         if poor.size:
-            means[poor] = self._pick(poor)._searched(law, log_risks[poor], tilts[poor], limit[poor])
+            means[poor] = self._pick(poor)._searched(distribution, log_risks[poor], tilts[poor], limit[poor])
         return np.asarray(means * (1 + _ROUNDING))
 
-    def _first_tilts(self, law: TiltedLaw, log_risks: Numbers, limit: Numbers) -> Numbers:
+    def _first_tilts(self, distribution: TiltedDistribution, log_risks: Numbers, limit: Numbers) -> Numbers:
         """Tilts that would do if the first cumulants of the noise were all: nearly the best ones where it is large."""
         from scipy.special import ndtri_exp
 
-        orders = range(2, 2 + len(law.cumulants))
+        orders = range(2, 2 + len(distribution.cumulants))
         sums = [np.einsum("ij,ij->j", self.numbers, self.coefficients**order) for order in orders]
-        scaled = [cumulant * total for cumulant, total in zip(law.cumulants, sums, strict=True)]
-        third = law.tilted(np.zeros(1)).third * np.einsum("ij,ij->j", self.numbers, np.abs(self.coefficients) ** 3)
+        scaled = [cumulant * total for cumulant, total in zip(distribution.cumulants, sums, strict=True)]
+        third = distribution.tilted(np.zeros(1)).third * np.einsum(
+            "ij,ij->j", self.numbers, np.abs(self.coefficients) ** 3
+        )
 
         def series(tilts: Numbers, derivative: int) -> Numbers:
             parts = (
@@ -133,12 +135,14 @@ class LinearErrors:
             tilts = _next(tilts, guess, log_risks, limit)
         return np.asarray(np.minimum(_STEP_UP * tilts, (tilts + limit) / 2))
 
-    def _searched(self, law: TiltedLaw, log_risks: Numbers, tilts: Numbers, limit: Numbers) -> Numbers:
+    def _searched(
+        self, distribution: TiltedDistribution, log_risks: Numbers, tilts: Numbers, limit: Numbers
+    ) -> Numbers:
         """By Newton's steps, then by small ones upwards."""
         for _ in range(_NEWTON_STEPS):
-            tilts = _next(tilts, self._tilted(law, tilts), log_risks, limit)
+            tilts = _next(tilts, self._tilted(distribution, tilts), log_risks, limit)
         while True:
-            sums = self._tilted(law, tilts)
+            sums = self._tilted(distribution, tilts)
             short = _log_risk(tilts, sums) > log_risks
             if not short.any():
                 return np.asarray(sums.mean)
@@ -147,10 +151,10 @@ class LinearErrors:
     def _pick(self, at: NDArray[np.int64]) -> LinearErrors:
         return LinearErrors(coefficients=self.coefficients[:, at], numbers=self.numbers[:, at])
 
-    def _tilted(self, law: TiltedLaw, tilts: Numbers) -> Tilted:
+    def _tilted(self, distribution: TiltedDistribution, tilts: Numbers) -> Tilted:
         """All sums under weights, each with its own tilt."""
         a, k = self.coefficients, self.numbers
-        each = law.tilted(a * tilts)
+        each = distribution.tilted(a * tilts)
         return Tilted(
             cumulant=(k * each.cumulant).sum(axis=0),
             mean=(k * a * each.mean).sum(axis=0),

@@ -24,12 +24,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.estimators.base import Reading, every_bin
+from shuffledp.estimators.base import Estimator, every_bin
 from shuffledp.estimators.tree import LinearErrors, Numbers, Tree
 from shuffledp.histogram.estimate import Intervals
 from shuffledp.histogram.ordered_estimate import rising_band, whole_bounds
 from shuffledp.histogram.tally import Tally
-from shuffledp.noise.distribution import TiltedLaw
+from shuffledp.noise.distribution import TiltedDistribution
 
 Expansion = list[tuple[float, int]]
 """The error of an upward estimate: coefficients of noises, and how many noises have each."""
@@ -68,7 +68,7 @@ def range_errors(tree: Tree, first: int, stop: int) -> LinearErrors:
     return LinearErrors.single(tree.coefficients(weights))
 
 
-def distribution_widths(tree: Tree, law: TiltedLaw, *, risk: float) -> tuple[Numbers, Numbers]:
+def distribution_widths(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> tuple[Numbers, Numbers]:
     """How far the numbers of people before the places 1 .. leaves - 1 may be too high, and how far too low.
 
     All of them together are off by more with probability at most `risk`. It is divided so that the widest are as narrow
@@ -78,11 +78,11 @@ def distribution_widths(tree: Tree, law: TiltedLaw, *, risk: float) -> tuple[Num
 
     if tree.leaves == 1:
         return np.empty(0), np.empty(0)
-    deviations = np.sqrt(law.variance * np.concatenate([errors.variances for _, errors in _blocks(tree)]))
+    deviations = np.sqrt(distribution.variance * np.concatenate([errors.variances for _, errors in _blocks(tree)]))
     found = []
     for _ in range(_DIVISIONS):
         risks, distance = _divided(deviations, risk)
-        parts = [np.array(alone(errors, law, risks=risks[at])) for at, errors in _blocks(tree)]
+        parts = [np.array(alone(errors, distribution, risks=risks[at])) for at, errors in _blocks(tree)]
         widths = np.concatenate(parts, axis=1)
         found.append(widths)
         if widths.max() <= _AS_PLANNED * distance:
@@ -100,7 +100,7 @@ def _blocks(tree: Tree) -> Iterator[tuple[slice, LinearErrors]]:
         yield slice(start, stop), prefix_errors(tree, np.arange(start + 1, stop + 1))
 
 
-def leaf_widths(tree: Tree, law: TiltedLaw, *, risk: float) -> tuple[Numbers, Numbers]:
+def leaf_widths(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> tuple[Numbers, Numbers]:
     """How far the estimate of each leaf may be too high, and how far too low, with this risk for each of them.
 
     Leaves differ only in how many of the nodes above them are the last of their level, where the tree may be uneven.
@@ -110,14 +110,14 @@ def leaf_widths(tree: Tree, law: TiltedLaw, *, risk: float) -> tuple[Numbers, Nu
         (leaves // width == size - 1).astype(np.int64) for width, size in zip(tree.widths, tree.sizes, strict=True)
     )
     _, first, kind = np.unique(last, return_index=True, return_inverse=True)
-    too_high, too_low = alone(leaf_errors(tree, first), law, risks=risk)
+    too_high, too_low = alone(leaf_errors(tree, first), distribution, risks=risk)
     return too_high[kind], too_low[kind]
 
 
-def alone(errors: LinearErrors, law: TiltedLaw, *, risks: float | Numbers) -> tuple[Numbers, Numbers]:
+def alone(errors: LinearErrors, distribution: TiltedDistribution, *, risks: float | Numbers) -> tuple[Numbers, Numbers]:
     """How far each answer may be too high, and how far too low, with this risk for each of them on its own."""
     half = np.asarray(risks) / 2
-    return errors.above(law, half), errors.reversed.above(law, half)
+    return errors.above(distribution, half), errors.reversed.above(distribution, half)
 
 
 def largest_deviation(tree: Tree, *, places: int) -> float:
@@ -211,29 +211,29 @@ class TreeCounts:
     """`nodes` reads the counts of all nodes, whose noise is independent and has the law `noise`."""
 
     tree: Tree
-    nodes: Reading
-    noise: TiltedLaw
+    nodes: Estimator
+    noise: TiltedDistribution
 
     name = "unbiased"
-    phantoms = True
+    false_positives = True
 
     @property
     def people(self) -> int:
         """How many people there are."""
         return self.nodes.people
 
-    def evidence(self, tally: Tally) -> Tally:
+    def statistic(self, tally: Tally) -> Tally:
         """The counts of all nodes."""
-        return every_bin(self.nodes.evidence(tally), bins=self.tree.nodes)
+        return every_bin(self.nodes.statistic(tally), bins=self.tree.nodes)
 
-    def point(self, evidence: Tally) -> Numbers:
+    def point(self, statistic: Tally) -> Numbers:
         """The least squares estimate of each leaf."""
-        return self.tree.fit(self.nodes.point(evidence), people=self.people)
+        return self.tree.fit(self.nodes.point(statistic), people=self.people)
 
-    def intervals(self, evidence: Tally, *, beta: float, bins: int) -> Intervals:
+    def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
         """Bounds on the leaves: on all at once, or for one of them alone."""
         too_high, too_low = self._leaf_widths(beta, bins)
-        low, high = whole_bounds(self.point(evidence), too_high, too_low, people=self.people)
+        low, high = whole_bounds(self.point(statistic), too_high, too_low, people=self.people)
         return Intervals(low, high, unreported_high=0)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
@@ -266,17 +266,17 @@ class TreeCounts:
 
 
 @lru_cache(maxsize=16)
-def _distribution_widths(tree: Tree, noise: TiltedLaw, beta: float) -> tuple[Numbers, Numbers]:
+def _distribution_widths(tree: Tree, noise: TiltedDistribution, beta: float) -> tuple[Numbers, Numbers]:
     """A release asks for them more than once."""
     return distribution_widths(tree, noise, risk=beta)
 
 
 @lru_cache(maxsize=16)
-def _leaf_widths(tree: Tree, noise: TiltedLaw, risk: float) -> tuple[Numbers, Numbers]:
+def _leaf_widths(tree: Tree, noise: TiltedDistribution, risk: float) -> tuple[Numbers, Numbers]:
     return leaf_widths(tree, noise, risk=risk)
 
 
 @lru_cache(maxsize=256)
-def _range_widths(tree: Tree, noise: TiltedLaw, first: int, stop: int, risk: float) -> tuple[float, float]:
+def _range_widths(tree: Tree, noise: TiltedDistribution, first: int, stop: int, risk: float) -> tuple[float, float]:
     too_high, too_low = alone(range_errors(tree, first, stop), noise, risks=risk)
     return float(too_high[0]), float(too_low[0])

@@ -123,7 +123,7 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
     if np.isnan(table.counts).any():
         most = counted(estimate.simultaneous.unreported_high, "person", things="people")
         said += f" A pair with a dash was not shown; it is held by at most {most}."
-    if estimate.fillers:
+    if estimate.padding_bins:
         said += " People without a pair are not in the table."
     said += (
         " Totals of rows and columns follow from all cells, also from those that are not in the table; their intervals "

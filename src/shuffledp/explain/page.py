@@ -19,7 +19,7 @@ from shuffledp.explain.distribution import distribution_section
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.look import LOOK
 from shuffledp.explain.svg import all_values, privacy_curve
-from shuffledp.formatting import at_most, brief, counted, sentence, share_at_most, shown, surely
+from shuffledp.formatting import at_most, counted, sentence, share_at_most, short_repr, shown, surely
 from shuffledp.histogram.estimate import MOST_BARS, values_among
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.release.choose import why_no_messages
@@ -181,7 +181,7 @@ def headline(release: Release) -> list[tuple[str, str]]:
     numbers = [
         (f"{estimate.people:,}", "person took part" if estimate.people == 1 else "people took part"),
         (f"{estimate.values_shown:,}", "value is shown" if estimate.values_shown == 1 else "values are shown"),
-        (f"{release.surely_seen:,} or more", f"people with a value make it {_seen(release)}, {sure}"),
+        (f"{release.detection_limit:,} or more", f"people with a value make it {_seen(release)}, {sure}"),
     ]
     if len(estimate):  # what is known of this very release; `release.error` was known before it, for any data
         off = f"people at most, by which a shown number is off, {sure}"
@@ -307,7 +307,11 @@ def _made(release: Release) -> str:
         "Day": release.made.isoformat(),
         "Program": f"shuffledp {release.version}",
     }
-    code = {"In Python": call(release), "On the command line": command(release), "Parameters": brief(release.protocol)}
+    code = {
+        "In Python": call(release),
+        "On the command line": command(release),
+        "Parameters": short_repr(release.protocol),
+    }
     rows = [f'<tr><th scope="row">{name}</th><td><bdi>{escape(text)}</bdi></td></tr>' for name, text in facts.items()]
     rows += [
         f'<tr><th scope="row">{name}</th><td><code>{escape(text)}</code></td></tr>'

@@ -236,7 +236,7 @@ def all_values(release: Release) -> str:
         for values in (estimate.counts, estimate.simultaneous.low, estimate.simultaneous.high)
     )
     positive = [count for count in counts if count >= 1]
-    least = min([float(release.surely_seen), *positive, max(high)]) / 2
+    least = min([float(release.detection_limit), *positive, max(high)]) / 2
     chart = Chart(
         key="ranks",
         title="All reported values, the most frequent first",
@@ -247,7 +247,7 @@ def all_values(release: Release) -> str:
     lines = (
         chart.band(list(zip(ranks, low, strict=True)), list(zip(ranks, high, strict=True))),
         chart.line(zip(ranks, counts, strict=True)),
-        chart.level(release.surely_seen, f"surely seen from {release.surely_seen:,} people on"),
+        chart.level(release.detection_limit, f"surely seen from {release.detection_limit:,} people on"),
     )
     return replace(chart, parts=lines).svg()
 

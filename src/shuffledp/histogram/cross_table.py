@@ -75,7 +75,7 @@ def margin(estimate: Estimate, *columns: int) -> list[Row]:
     size = math.prod(factor.size for factor in factors) // math.prod(map(len, chosen))
     listed = set(names)
     alone = [name for name in cells.names if name not in listed]
-    cells.hidden = len(names) * size + estimate.fillers - len(estimate)
+    cells.hidden = len(names) * size + estimate.padding_bins - len(estimate)
     return [cells.row(name, size=size) for name in names] + [cells.row(name, size=1) for name in alone]
 
 
@@ -145,7 +145,7 @@ def cross_table(estimate: Estimate, *, most_rows: int | None = None, most_column
 
 
 def _no_pair(estimate: Estimate, label: Any) -> bool:
-    return isinstance(label, Absent) and estimate.fillers > 0
+    return isinstance(label, Absent) and estimate.padding_bins > 0
 
 
 def _largest(rows: list[Row], most: int | None) -> list[Row]:

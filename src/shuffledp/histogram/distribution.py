@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.formatting import Brief, shown
+from shuffledp.formatting import ShortRepr, shown
 from shuffledp.validation import open_probability
 
 Edge = int | float | Decimal | datetime
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile(Brief):
+class Quantile(ShortRepr):
     """The value that a `share` of the people do not exceed.
 
     With edges, the true one is at least `low` and below `high`, None where there is no edge on that side, and `value`
@@ -53,7 +53,7 @@ class Quantile(Brief):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Distribution(Brief):
+class Distribution(ShortRepr):
     """How many people are below each edge, or have each label or one before it.
 
     `edges` are the public edges between the intervals of values, or None; `labels` name the intervals. `people` has an

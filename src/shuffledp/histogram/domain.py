@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.formatting import brief, shown
+from shuffledp.formatting import short_repr, shown
 from shuffledp.histogram.labels import Absent, symbol
 from shuffledp.histogram.tally import as_symbols
 from shuffledp.validation import whole
@@ -53,9 +53,9 @@ class Domain(ABC):
         """
         return _Implicit(size)
 
-    def with_absent(self, fillers: int) -> Domain:
+    def with_absent(self, padding_bins: int) -> Domain:
         """These labels, then those of people who hold fewer values than they may: one for each that can be missing."""
-        return _WithAbsent(self, fillers)
+        return _WithAbsent(self, padding_bins)
 
     @staticmethod
     def product(factors: Sequence[Domain]) -> ProductDomain:
@@ -144,7 +144,7 @@ class _Range(Domain):
         return isinstance(label, int | np.integer) and 0 <= label - self._start < self.size
 
     def __repr__(self) -> str:
-        return f"Domain.range({brief(self._start)}, {brief(self._start + self.size)})"
+        return f"Domain.range({short_repr(self._start)}, {short_repr(self._start + self.size)})"
 
 
 MOST_PAIRS = 2**24
@@ -217,11 +217,11 @@ class _Implicit(Domain):
 class _WithAbsent(Domain):
     """The bins of another domain, and of fillers behind them; in an implicit one fillers are their own bins too."""
 
-    def __init__(self, rest: Domain, fillers: int) -> None:
+    def __init__(self, rest: Domain, padding_bins: int) -> None:
         self._rest, self.can_list, self.factors = rest, rest.can_list, rest.factors
         self.in_order = rest.in_order
-        self._absent = as_symbols([Absent(most=fillers - number) for number in range(1, fillers + 1)])
-        self.size = rest.size + fillers
+        self._absent = as_symbols([Absent(most=padding_bins - number) for number in range(1, padding_bins + 1)])
+        self.size = rest.size + padding_bins
 
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
         return self._rest.encode(values)  # fillers are nobody's values

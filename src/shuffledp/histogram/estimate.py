@@ -26,7 +26,7 @@ from shuffledp import __version__
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.formatting import (
-    Brief,
+    ShortRepr,
     counted,
     in_paragraphs,
     paragraphs,
@@ -93,7 +93,7 @@ _MOST_BITS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals(Brief):
+class Intervals(ShortRepr):
     """Bounds on the true count of every reported bin, and of every bin that was not reported.
 
     Around an unbiased estimate below 0 the lower end is below 0 too, so that the estimate lies in its interval.
@@ -141,7 +141,7 @@ class Estimate:
     about: Callable[..., str] = field(repr=False)
     domain: Domain | None = None
     values_per_person: int = 1
-    fillers: int = 0
+    padding_bins: int = 0
     adjusted: bool = False
 
     @cached_property
@@ -152,12 +152,12 @@ class Estimate:
     @property
     def possible(self) -> int:
         """How many values are possible."""
-        return self.bins - self.fillers
+        return self.bins - self.padding_bins
 
     @cached_property
     def values_shown(self) -> int:
         """How many values are reported: people without so many values are reported too, and are no value."""
-        return values_among(self.labels.tolist()) if self.fillers else len(self)
+        return values_among(self.labels.tolist()) if self.padding_bins else len(self)
 
     @property
     def frequencies(self) -> NDArray[np.float64]:
@@ -220,7 +220,9 @@ class Estimate:
     @cached_property
     def _largest_first(self) -> NDArray[np.int64]:
         """Values by their estimates; behind them people without so many values, who are no value."""
-        absent = [isinstance(label, Absent) for label in self.labels.tolist()] if self.fillers else [False] * len(self)
+        absent = (
+            [isinstance(label, Absent) for label in self.labels.tolist()] if self.padding_bins else [False] * len(self)
+        )
         return np.lexsort((-self.counts, np.array(absent, dtype=bool)))
 
     def _rows_at(self, order: NDArray[np.int64]) -> list[Row]:
@@ -274,7 +276,9 @@ class Estimate:
         """How many values are shown, of how many."""
         people = counted(self.people, "person", things="people")
         each = (
-            f" with up to {self.values_per_person} values each" if self.values_per_person > 1 and self.fillers else ""
+            f" with up to {self.values_per_person} values each"
+            if self.values_per_person > 1 and self.padding_bins
+            else ""
         )
         shown = counted(self.values_shown, "value")
         if self.possible.bit_length() > _MOST_BITS:

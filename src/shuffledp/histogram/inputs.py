@@ -124,27 +124,27 @@ NONE = -1
 """Stands where a person holds no further value."""
 
 
-def filled_up(values: ArrayLike, *, bins: int, each: int, fillers: int) -> NDArray[np.int64]:
+def filled_up(values: ArrayLike, *, bins: int, each: int, padding_bins: int) -> NDArray[np.int64]:
     """Rows of exactly `each` different bins, one row for each person; a flat array where everybody holds one.
 
     `values` has a row for each person, of at most `each` bins, and NONE where there is none. The last `fillers` of all
     `bins` fill up what is missing.
     """
-    rows = _rows(values, real=bins - fillers, each=each)
+    rows = _rows(values, real=bins - padding_bins, each=each)
     held = rows != NONE
     missing = each - held.sum(axis=1)
-    if not fillers and missing.any():
+    if not padding_bins and missing.any():
         raise DataError(f"everybody holds exactly {each} values here: a person has fewer")
     whole = np.full((rows.shape[0], each), NONE, dtype=np.int64)
     whole[:, : rows.shape[1]] = rows
     empty = whole == NONE
     # the first empty place takes the first filler, and so on
-    whole[empty] = (bins - fillers + np.cumsum(empty, axis=1) - 1)[empty]
+    whole[empty] = (bins - padding_bins + np.cumsum(empty, axis=1) - 1)[empty]
     _refuse_repeated(whole)
     return whole[:, 0] if each == 1 else whole
 
 
-def holders_of_fillers(holdings: ArrayLike) -> NDArray[np.int64]:
+def holders_of_padding(holdings: ArrayLike) -> NDArray[np.int64]:
     """How many people hold each filler, from how many hold 0, 1, ... up to all values: the i-th those who lack i."""
     by_number = np.asarray(holdings, dtype=np.int64)
     return np.cumsum(by_number)[-2::-1]

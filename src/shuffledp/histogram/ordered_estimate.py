@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.formatting import Brief, people_at_most, percent_at_most, surely
+from shuffledp.formatting import ShortRepr, people_at_most, percent_at_most, surely
 from shuffledp.histogram.distribution import Distribution, Quantile, written
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.jsonable import label_with_kind, plain_label
@@ -31,7 +31,7 @@ class RangeBounds(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RangeCount(Brief):
+class RangeCount(ShortRepr):
     """How many people are in a range of values.
 
     `low` and `high` hold the truth for all ranges that one may ask for at once, `low_alone` and `high_alone` for this

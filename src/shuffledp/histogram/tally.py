@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shuffledp.errors import DataError
-from shuffledp.formatting import Brief
+from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.labels import symbol
 
 _AT_ONCE = 1 << 20
@@ -23,7 +23,7 @@ _BINS_PER_VALUE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Tally(Brief):
+class Tally(ShortRepr):
     """How often each symbol occurs. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
 
     `counts` has one number for each symbol, or, where a bin has several kinds of messages (+j and -j), a row with one

@@ -16,14 +16,14 @@ from shuffledp.accounting.composition import Composition, MomentBound, composed
 from shuffledp.accounting.curve import Curve
 from shuffledp.accounting.search import last_safe_from, log_excess
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import Brief, share_at_least
+from shuffledp.formatting import ShortRepr, share_at_least
 from shuffledp.ledger.entry import LedgerEntry
 from shuffledp.protocols.shuffled.histogram import Histogram
 from shuffledp.validation import LEAST_EPSILON, target_delta, target_epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget(Brief):
+class Budget(ShortRepr):
     """Whose data it is, `population`, and that all releases together are (`epsilon`, `delta`)-private.
 
     With `by_results` that also holds if how much a release spends is decided after seeing earlier ones, at the price of
@@ -135,7 +135,7 @@ _USUAL_SHARE = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing(Brief):
+class Standing(ShortRepr):
     """All entries together against the limit.
 
     `epsilon` is theirs at the limit's delta, `delta` theirs at the limit's epsilon; `reached` is the delta that counts

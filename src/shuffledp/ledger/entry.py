@@ -11,7 +11,7 @@ from typing import Any
 from shuffledp.accounting.closed_form_curves import StatedCurve
 from shuffledp.accounting.curve import Curve
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.formatting import Brief
+from shuffledp.formatting import ShortRepr
 from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.guarantee import promised_or_usual
 from shuffledp.protocols.protocol import HistogramProtocol
@@ -22,7 +22,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class LedgerEntry(Brief):
+class LedgerEntry(ShortRepr):
     """A release, with the exact parameters of its protocol, or a guarantee that was given elsewhere.
 
     `what` says what was asked, such as the name of a column. `epsilon` and `delta` are what was promised; what counts

@@ -198,12 +198,12 @@ def _same_kind(protocol: HistogramProtocol, entry: Entry | None, epsilon: float)
     _, delta = promised(protocol)
     target = Target(
         users=protocol.users,
-        bins=protocol.bins - protocol.fillers,
+        bins=protocol.bins - protocol.padding_bins,
         epsilon=epsilon,
         delta=delta,
         honest_users=protocol.honest_users,
         values_per_person=protocol.values_per_person,
-        fillers=protocol.fillers,
+        padding_bins=protocol.padding_bins,
     )
     return type(protocol).for_target(target) if entry is None else entry.make(target)
 

@@ -2,6 +2,6 @@
 
 from shuffledp.noise.binomial import Binomial
 from shuffledp.noise.compound_poisson import CompoundPoisson
-from shuffledp.noise.distribution import IntegerLaw, Window
+from shuffledp.noise.distribution import IntegerDistribution, Window
 
-__all__ = ["Binomial", "CompoundPoisson", "IntegerLaw", "Window"]
+__all__ = ["Binomial", "CompoundPoisson", "IntegerDistribution", "Window"]

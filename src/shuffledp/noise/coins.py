@@ -62,14 +62,14 @@ def count_heads(tosses: int, probability: float, rng: np.random.Generator) -> in
 
 
 @lru_cache(maxsize=8)
-def _law(tosses: int, probability: float) -> Binomial:
+def _distribution(tosses: int, probability: float) -> Binomial:
     return Binomial(trials=tosses, probability=probability)
 
 
 def heads(tosses: int, probability: float, rng: np.random.Generator) -> NDArray[np.int64]:
     """Which coins show heads, in no particular order: their number first, then a uniform choice of that many."""
     if tosses > _MANY:
-        number = int(_law(tosses, probability).sample(1, rng=rng)[0])
+        number = int(_distribution(tosses, probability).sample(1, rng=rng)[0])
     else:
         number = count_heads(tosses, probability, rng)
     return rng.choice(tosses, size=number, replace=False, shuffle=False)

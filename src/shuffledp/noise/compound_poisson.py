@@ -194,14 +194,14 @@ _LARGEST_POISSON = 100
 class Clusters:
     """The split of `law`, the noise of every one of `bins` bins, over `users` people."""
 
-    law: CompoundPoisson
+    distribution: CompoundPoisson
     users: int
     bins: int
 
     @cached_property
     def _rate(self) -> Fraction:
         """Clusters of one person over all bins, on average, exactly."""
-        return Fraction(self.law.rate) * self.bins / self.users
+        return Fraction(self.distribution.rate) * self.bins / self.users
 
     @cached_property
     def _parts(self) -> int:
@@ -215,4 +215,4 @@ class Clusters:
     def draw_bins(self, people: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
         """The bin of every noise message of a number of people."""
         number = int(self._table.sample(people * self._parts, rng=rng).sum())
-        return np.repeat(rng.integers(0, self.bins, size=number), self.law.sample_sizes(number, rng=rng))
+        return np.repeat(rng.integers(0, self.bins, size=number), self.distribution.sample_sizes(number, rng=rng))

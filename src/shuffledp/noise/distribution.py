@@ -87,7 +87,7 @@ class Tilted(NamedTuple):
     third: NDArray[np.float64]
 
 
-class TiltedLaw(Hashable, Protocol):
+class TiltedDistribution(Hashable, Protocol):
     """A law of noise whose sums have bounds on their tails."""
 
     @property
@@ -106,7 +106,7 @@ class TiltedLaw(Hashable, Protocol):
         """The centred law under weights e^(t M), for each t."""
 
 
-class IntegerLaw(Protocol):
+class IntegerDistribution(Protocol):
     """A law of integer noise: one object both samples it and accounts for it."""
 
     @property

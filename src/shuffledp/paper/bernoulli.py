@@ -38,14 +38,14 @@ _COARSE, _FINE = 32, 8
 
 
 @dataclass(frozen=True)
-class EstimateLaw:
+class EstimateDistribution:
     """The law of an estimated number of ones: `estimates` with their `probabilities`."""
 
     estimates: NDArray[np.float64]
     probabilities: NDArray[np.float64]
 
 
-SumProtocol = Callable[[float], EstimateLaw]
+SumProtocol = Callable[[float], EstimateDistribution]
 """From p to the law of the estimate."""
 
 
@@ -122,11 +122,11 @@ class BernoulliMean:
 
     def _success(self, protocol: SumProtocol, users: int, mean: float, side: str = "at") -> float:
         """P(|estimate - p| <= alpha) at p = mean, or its limit from `above` or `below`."""
-        law, centre, reach = protocol(mean), users * mean, self.alpha * users
+        distribution, centre, reach = protocol(mean), users * mean, self.alpha * users
         low = centre - reach + (ESTIMATE_AT_AN_EDGE if side == "above" else -ESTIMATE_AT_AN_EDGE)
         high = centre + reach + (-ESTIMATE_AT_AN_EDGE if side == "below" else ESTIMATE_AT_AN_EDGE)
-        close = (law.estimates >= low) & (law.estimates <= high)
-        return min(1.0, float(law.probabilities[close].sum()))
+        close = (distribution.estimates >= low) & (distribution.estimates <= high)
+        return min(1.0, float(distribution.probabilities[close].sum()))
 
     def _edges(self, protocol: SumProtocol, users: int) -> dict[str, Lattice]:
         """By side: the p at which an estimate is lost on that side."""
@@ -172,11 +172,11 @@ def flipped_bits(*, users: int, flip: float) -> SumProtocol:
     """Everybody sends their bit, flipped with probability `flip`: randomized response, and CSU+19."""
     users = head_count("users", users)
 
-    def law(mean: float) -> EstimateLaw:
+    def distribution(mean: float) -> EstimateDistribution:
         sent = _binomial(users, mean * (1 - flip) + (1 - mean) * flip)
-        return EstimateLaw((sent.estimates - users * flip) / (1 - 2 * flip), sent.probabilities)
+        return EstimateDistribution((sent.estimates - users * flip) / (1 - 2 * flip), sent.probabilities)
 
-    return law
+    return distribution
 
 
 def local_sum(*, users: int, epsilon: float) -> SumProtocol:
@@ -192,43 +192,43 @@ def blanket_sum(protocol: BlanketSum) -> SumProtocol:
 def binary_sum(protocol: BinarySum) -> SumProtocol:
     """P^zsum: c - M + E[M], which the truncated estimator replaces by 0 unless c > M."""
 
-    def law(mean: float) -> EstimateLaw:
+    def distribution(mean: float) -> EstimateDistribution:
         excess = _plus(_binomial(protocol.users, mean), protocol.noise.window, sign=-1)
         estimates = excess.estimates + protocol.noise.mean
         if protocol.truncated:
             estimates = np.where(excess.estimates > 0, estimates, 0.0)
-        return EstimateLaw(estimates, excess.probabilities)
+        return EstimateDistribution(estimates, excess.probabilities)
 
-    return law
+    return distribution
 
 
 def central_sum(*, users: int, epsilon: float) -> SumProtocol:
     """The true number of ones plus discrete Laplace noise, which is epsilon-private."""
     noise = DiscreteLaplace(decay=safely_up(math.exp(-target_epsilon(epsilon))))
 
-    def law(mean: float) -> EstimateLaw:
+    def distribution(mean: float) -> EstimateDistribution:
         return _plus(_binomial(users, mean), noise.window, sign=1)
 
-    return law
+    return distribution
 
 
-def _binomial(trials: int, probability: float) -> EstimateLaw:
+def _binomial(trials: int, probability: float) -> EstimateDistribution:
     """The number of successes, for any probability."""
     rare = min(probability, 1 - probability)
     if rare <= 0:
-        return EstimateLaw(np.array([trials * probability]), np.ones(1))
+        return EstimateDistribution(np.array([trials * probability]), np.ones(1))
     window = Binomial(trials=trials, probability=min(0.5, round_up_to_grid(rare))).window
     values = np.arange(window.first, window.last + 1, dtype=np.float64)
-    return EstimateLaw(values if probability <= 0.5 else trials - values, window.pmf)
+    return EstimateDistribution(values if probability <= 0.5 else trials - values, window.pmf)
 
 
-def _plus(law: EstimateLaw, noise: Window, *, sign: int) -> EstimateLaw:
+def _plus(distribution: EstimateDistribution, noise: Window, *, sign: int) -> EstimateDistribution:
     """The law of an independent sum (sign 1) or difference (sign -1) of whole numbers."""
-    order: Any = np.argsort(law.estimates)
+    order: Any = np.argsort(distribution.estimates)
     pmf = noise.pmf if sign == 1 else noise.pmf[::-1]
-    lowest = law.estimates.min() + (noise.first if sign == 1 else -noise.last)
-    joint = _convolved(law.probabilities[order], pmf)
-    return EstimateLaw(lowest + np.arange(joint.size), joint)
+    lowest = distribution.estimates.min() + (noise.first if sign == 1 else -noise.last)
+    joint = _convolved(distribution.probabilities[order], pmf)
+    return EstimateDistribution(lowest + np.arange(joint.size), joint)
 
 
 def _convolved(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

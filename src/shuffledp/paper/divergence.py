@@ -47,7 +47,7 @@ def exact_ratio(value: Any) -> Fraction:
 Messages = tuple[Any, ...]
 """A multiset of messages, as a sorted tuple."""
 
-Law = Mapping[Any, Fraction]
+Distribution = Mapping[Any, Fraction]
 """From outcomes to probabilities."""
 
 
@@ -56,7 +56,7 @@ Law = Mapping[Any, Fraction]
 class EnumerableProtocol(Protocol):
     """A protocol that can list the exact law of one person's messages."""
 
-    def randomizer_law(self, value: int) -> Law:
+    def randomizer_distribution(self, value: int) -> Distribution:
         """From sorted messages to probabilities."""
 
 

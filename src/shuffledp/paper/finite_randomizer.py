@@ -34,9 +34,9 @@ from numpy.typing import ArrayLike
 
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.paper.divergence import (
+    Distribution,
     EnumerableProtocol,
     ExactPrivacy,
-    Law,
     Messages,
     Weights,
     WorstCase,
@@ -56,8 +56,8 @@ class Neighbours(NamedTuple):
     mine: int
     instead: int
     others: tuple[int, ...]
-    law: Weights
-    other_law: Weights
+    distribution: Weights
+    other_distribution: Weights
 
 
 class Multisets:
@@ -91,7 +91,7 @@ class Multisets:
             listed.extend([symbol] * count)
         return tuple(listed)
 
-    def law(self, people: Sequence[int]) -> dict[int, int]:
+    def distribution(self, people: Sequence[int]) -> dict[int, int]:
         """The law of the messages of people with the given rows, in weights."""
         together = {0: 1}
         for row in people:
@@ -101,25 +101,27 @@ class Multisets:
     def neighbours(self) -> Iterator[Neighbours]:
         """Every pair of values of one person beside every multiset of values of the others."""
         values = range(len(self._rows))
-        for others, law in self._walk((), {0: 1}):
-            outputs = [self._with(law, row) for row in values]
+        for others, distribution in self._walk((), {0: 1}):
+            outputs = [self._with(distribution, row) for row in values]
             for mine in values:
                 for instead in values:
                     if mine != instead:
                         yield Neighbours(mine, instead, others, outputs[mine], outputs[instead])
 
-    def _walk(self, others: tuple[int, ...], law: dict[int, int]) -> Iterator[tuple[tuple[int, ...], dict[int, int]]]:
+    def _walk(
+        self, others: tuple[int, ...], distribution: dict[int, int]
+    ) -> Iterator[tuple[tuple[int, ...], dict[int, int]]]:
         if len(others) == self.users - 1:
-            yield others, law
+            yield others, distribution
             return
         for row in range(others[-1] if others else 0, len(self._rows)):
-            yield from self._walk((*others, row), self._with(law, row))
+            yield from self._walk((*others, row), self._with(distribution, row))
 
-    def _with(self, law: Mapping[int, int], row: int) -> dict[int, int]:
+    def _with(self, distribution: Mapping[int, int], row: int) -> dict[int, int]:
         """The law with the messages of one person more."""
         joined: dict[int, int] = {}
         for messages, chance in self._rows[row].items():
-            for code, weight in law.items():
+            for code, weight in distribution.items():
                 joined[code + messages] = joined.get(code + messages, 0) + weight * chance
         return joined
 
@@ -131,28 +133,32 @@ _UNKNOWN = "a value is not in the randomizer's table"
 class FiniteRandomizer:
     """From each possible value to the law of its messages: {tuple of messages in the order sent: Fraction}."""
 
-    table: Mapping[Any, Law]
+    table: Mapping[Any, Distribution]
 
     def __post_init__(self) -> None:
         if not self.table:
             raise ParameterError("a randomizer needs at least one value")
-        for law in self.table.values():
-            if not all(isinstance(messages, tuple) for messages in law):
+        for distribution in self.table.values():
+            if not all(isinstance(messages, tuple) for messages in distribution):
                 raise ParameterError("messages must be tuples, also for a single message: use FiniteRandomizer.single")
-            if not all(isinstance(p, Rational) and p >= 0 for p in law.values()):
+            if not all(isinstance(p, Rational) and p >= 0 for p in distribution.values()):
                 raise ParameterError("probabilities must be fractions that are not negative: pass fractions.Fraction")
-            if sum(law.values()) != 1:
-                raise ParameterError(f"the probabilities of each value must sum to 1, got {float(sum(law.values())):g}")
+            if sum(distribution.values()) != 1:
+                raise ParameterError(
+                    f"the probabilities of each value must sum to 1, got {float(sum(distribution.values())):g}"
+                )
 
     @classmethod
     def of(cls, protocol: EnumerableProtocol, values: Iterable[Any]) -> Self:
         """The table of a protocol that can list the law of its messages."""
-        return cls({value: protocol.randomizer_law(value) for value in values})
+        return cls({value: protocol.randomizer_distribution(value) for value in values})
 
     @classmethod
     def single(cls, table: Mapping[Any, Mapping[Any, Fraction]]) -> Self:
         """A single-message randomizer: from values to {message: Fraction}."""
-        return cls({value: {(message,): p for message, p in law.items()} for value, law in table.items()})
+        return cls(
+            {value: {(message,): p for message, p in distribution.items()} for value, distribution in table.items()}
+        )
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -162,7 +168,7 @@ class FiniteRandomizer:
     @cached_property
     def symbols(self) -> tuple[Hashable, ...]:
         """The different messages."""
-        found = {message for law in self.table.values() for messages in law for message in messages}
+        found = {message for distribution in self.table.values() for messages in distribution for message in messages}
         try:
             return tuple(sorted(found))
         except TypeError:
@@ -171,15 +177,17 @@ class FiniteRandomizer:
     @property
     def single_message(self) -> bool:
         """Whether everybody always sends exactly one message."""
-        return all(len(messages) == 1 for law in self.table.values() for messages, p in law.items() if p)
+        return all(
+            len(messages) == 1 for distribution in self.table.values() for messages, p in distribution.items() if p
+        )
 
     def pre_shuffled(self) -> FiniteRandomizer:
         """The same with each person's messages in a canonical order: what a multiset of them says, and no more."""
         place = {symbol: at for at, symbol in enumerate(self.symbols)}
         rows: dict[Any, dict[Messages, Fraction]] = {}
-        for value, law in self.table.items():
+        for value, distribution in self.table.items():
             row = rows.setdefault(value, {})
-            for messages, p in law.items():
+            for messages, p in distribution.items():
                 key = tuple(sorted(messages, key=place.__getitem__))
                 row[key] = row.get(key, Fraction(0)) + p
         return FiniteRandomizer(rows)
@@ -202,8 +210,11 @@ class FiniteRandomizer:
         ratio = Fraction(1)
         for pair in multisets.neighbours():
             allowed = delta * ratio.denominator * multisets.total
-            if worst is None or excess(pair.law, pair.other_law, ratio=ratio) > allowed:
-                worst, found = pair, needed_ratio(pair.law, pair.other_law, delta=delta, total=multisets.total)
+            if worst is None or excess(pair.distribution, pair.other_distribution, ratio=ratio) > allowed:
+                worst, found = (
+                    pair,
+                    needed_ratio(pair.distribution, pair.other_distribution, delta=delta, total=multisets.total),
+                )
                 if found.ratio is None:
                     break
                 ratio = found.ratio
@@ -222,7 +233,7 @@ class FiniteRandomizer:
         ratio = exact_ratio(ratio)
         multisets = self._multisets(users)
         cases = (
-            (delta_of_ratio(pair.law, pair.other_law, ratio=ratio, total=multisets.total), pair)
+            (delta_of_ratio(pair.distribution, pair.other_distribution, ratio=ratio, total=multisets.total), pair)
             for pair in multisets.neighbours()
         )
         try:
@@ -235,15 +246,15 @@ class FiniteRandomizer:
             neighbour=self._people(pair.instead, pair.others),
         )
 
-    def shuffled_law(self, dataset: Sequence[Any]) -> dict[Messages, Fraction]:
+    def shuffled_distribution(self, dataset: Sequence[Any]) -> dict[Messages, Fraction]:
         """The law of the shuffler's output as a multiset, in the order of the symbols."""
         multisets = self._multisets(max(1, len(dataset)))
         rows = {value: at for at, value in enumerate(self.values)}
         if any(value not in rows for value in dataset):
             raise DataError(_UNKNOWN)
-        law = multisets.law([rows[value] for value in dataset])
-        total = sum(law.values())
-        return {multisets.messages(code): Fraction(weight, total) for code, weight in law.items()}
+        distribution = multisets.distribution([rows[value] for value in dataset])
+        total = sum(distribution.values())
+        return {multisets.messages(code): Fraction(weight, total) for code, weight in distribution.items()}
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> list[Any]:
         """The messages of all people, person after person, exactly distributed."""
@@ -266,12 +277,12 @@ class FiniteRandomizer:
         return tuple(self.values[row] for row in (first, *others))
 
 
-def _draw(law: Law, rng: np.random.Generator) -> Messages:
+def _draw(distribution: Distribution, rng: np.random.Generator) -> Messages:
     """One exact draw: a uniform whole number below the common denominator."""
-    denominator = math.lcm(*(p.denominator for p in law.values()))
+    denominator = math.lcm(*(p.denominator for p in distribution.values()))
     left = _below(denominator, rng)
-    ends = accumulate(int(p * denominator) for p in law.values())
-    return next(tuple(messages) for messages, end in zip(law, ends, strict=True) if left < end)
+    ends = accumulate(int(p * denominator) for p in distribution.values())
+    return next(tuple(messages) for messages, end in zip(distribution, ends, strict=True) if left < end)
 
 
 def _below(limit: int, rng: np.random.Generator) -> int:
@@ -283,23 +294,23 @@ def _below(limit: int, rng: np.random.Generator) -> int:
             return number
 
 
-def shuffled_law(randomizer_laws: Iterable[Law]) -> dict[Messages, Fraction]:
+def shuffled_distribution(randomizer_distributions: Iterable[Distribution]) -> dict[Messages, Fraction]:
     """The law of the shuffler's output, one randomizer law per person: the multiset union of all messages."""
     together: dict[Messages, Fraction] = {(): Fraction(1)}
-    for law in randomizer_laws:
+    for distribution in randomizer_distributions:
         extended: dict[Messages, Fraction] = {}
         for sent_before, probability in together.items():
-            for messages, chance in law.items():
+            for messages, chance in distribution.items():
                 key = tuple(sorted(sent_before + messages))
                 extended[key] = extended.get(key, Fraction(0)) + probability * chance
         together = extended
     return together
 
 
-def exact_delta(law: Law, other: Law, *, ratio: Fraction) -> Fraction:
+def exact_delta(distribution: Distribution, other: Distribution, *, ratio: Fraction) -> Fraction:
     """Sum over outcomes of [P(o) - ratio * Q(o)]_+."""
     zero = Fraction(0)
-    return sum((max(zero, p - ratio * other.get(outcome, zero)) for outcome, p in law.items()), zero)
+    return sum((max(zero, p - ratio * other.get(outcome, zero)) for outcome, p in distribution.items()), zero)
 
 
 def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[int], ratio: Fraction) -> WorstCase:
@@ -307,11 +318,11 @@ def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[in
     return FiniteRandomizer.of(protocol, values).shuffled_delta(users=users, ratio=ratio)
 
 
-def shifted_delta(laws: Sequence[Law], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
+def shifted_delta(distributions: Sequence[Distribution], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
     """delta(ln ratio) of independent integer laws against the same laws shifted, outcome by outcome."""
     joint: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
     moved: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
-    for law, shift in zip(laws, shifts, strict=True):
-        joint = {(*k, j): p * q for k, p in joint.items() for j, q in law.items()}
-        moved = {(*k, j + shift): p * q for k, p in moved.items() for j, q in law.items()}
+    for distribution, shift in zip(distributions, shifts, strict=True):
+        joint = {(*k, j): p * q for k, p in joint.items() for j, q in distribution.items()}
+        moved = {(*k, j + shift): p * q for k, p in moved.items() for j, q in distribution.items()}
     return exact_delta(joint, moved, ratio=ratio)

@@ -81,8 +81,8 @@ class Gap:
         """All vectors of four bits, in the order sent."""
         return FiniteRandomizer(
             {
-                value: {bits: law[sum(bits)] / math.comb(4, sum(bits)) for bits in product((0, 1), repeat=4)}
-                for value, law in enumerate((self.zero, self.one))
+                value: {bits: distribution[sum(bits)] / math.comb(4, sum(bits)) for bits in product((0, 1), repeat=4)}
+                for value, distribution in enumerate((self.zero, self.one))
             }
         )
 
@@ -111,7 +111,7 @@ def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = No
         raise ParameterError(f"hole must lie above 0 and at most at 1 - 2^-20, got {float(hole):.15g}")
 
     def ratios(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-        return log_ratios(*_laws(logits, float(hole)), users=users)
+        return log_ratios(*_distributions(logits, float(hole)), users=users)
 
     def loss(logits: NDArray[np.float64]) -> float:
         return float(np.abs(ratios(logits)).max())
@@ -123,7 +123,7 @@ def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = No
     for attempt in range(restarts):
         moved = start + _DISTANCES[attempt % len(_DISTANCES)] * source.standard_normal(start.size)
         best = min(best, _smallest_largest(ratios, moved), key=loss)
-    zero, one = _laws(best, float(hole))
+    zero, one = _distributions(best, float(hole))
     return Gap(zero=_on_grid(zero, 1 - hole, middle=hole), one=_on_grid(one, Fraction(1), middle=Fraction(0)))
 
 
@@ -159,7 +159,7 @@ def _smallest_largest(
     return found if largest(found) < scale else start
 
 
-def _laws(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _distributions(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Three free numbers for each input: logarithms of the odds of one, three and four ones against none."""
     zero, one = (_shares(np.concatenate([[0.0], part])) for part in np.split(logits, 2))
     return np.insert((1 - hole) * zero, 2, hole), np.insert(one, 2, 0.0)
@@ -172,9 +172,9 @@ def _shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def _on_grid(law: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
+def _on_grid(distribution: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
     """The law in fractions with exactly the given total beside the middle, which is kept."""
-    rounded = [Fraction(max(1, round(p * _GRID)), _GRID) for p in np.delete(law, 2).tolist()]
+    rounded = [Fraction(max(1, round(p * _GRID)), _GRID) for p in np.delete(distribution, 2).tolist()]
     largest = max(range(len(rounded)), key=lambda at: (rounded[at], at))
     rounded[largest] += total - sum(rounded)
     return *rounded[:2], middle, *rounded[2:]
@@ -187,9 +187,9 @@ def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: in
     the smallest normal float: the search then sees a large number and turns back, where 0 / 0 would end it.
     """
     powers_zero, powers_one = ([np.ones(1)], [np.ones(1)])
-    for powers, law in ((powers_zero, zero), (powers_one, one)):
+    for powers, distribution in ((powers_zero, zero), (powers_one, one)):
         for _ in range(users):
-            powers.append(np.convolve(powers[-1], law))
+            powers.append(np.convolve(powers[-1], distribution))
     outputs = np.array([np.convolve(powers_zero[k], powers_one[users - k]) for k in range(users + 1)])
     logs = np.log(np.maximum(outputs, np.finfo(np.float64).tiny))
     ratios: NDArray[np.float64] = np.diff(logs, axis=0).ravel()
@@ -201,5 +201,5 @@ def largest_log_ratio(zero: NDArray[np.float64], one: NDArray[np.float64], *, us
     return float(np.abs(log_ratios(zero, one, users=users)).max())
 
 
-def _floats(law: Sequence[Fraction]) -> list[float]:
-    return [float(p) for p in law]
+def _floats(distribution: Sequence[Fraction]) -> list[float]:
+    return [float(p) for p in distribution]

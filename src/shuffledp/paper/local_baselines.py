@@ -38,7 +38,7 @@ def best_oracle(*, users: int, bins: int, epsilon: float) -> Oracle:
         HadamardResponse(users=users, bins=bins, epsilon=epsilon),
         RandomizedResponse(users=users, bins=bins, epsilon=epsilon),
     ]
-    return min(options, key=lambda oracle: oracle.reading.variance())
+    return min(options, key=lambda oracle: oracle.estimator.variance())
 
 
 def likely_users(*, bins: int, share: float, epsilon: float) -> float:
@@ -49,13 +49,13 @@ def likely_users(*, bins: int, share: float, epsilon: float) -> float:
     oracle = best_oracle(users=1, bins=bins, epsilon=epsilon)
     # the largest of the others is about sqrt(2 ln bins) deviations above its mean; 2.5 more make a failure rare
     deviations = math.sqrt(2 * math.log(bins)) + 2.5
-    return oracle.reading.variance() * (deviations / share) ** 2
+    return oracle.estimator.variance() * (deviations / share) ** 2
 
 
 def draw_sent(oracle: Oracle, shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """How often each symbol is sent by people whose values have the given probabilities."""
-    law = oracle.report_law(shares)
-    return rng.multinomial(people, law / law.sum())
+    distribution = oracle.report_distribution(shares)
+    return rng.multinomial(people, distribution / distribution.sum())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from shuffledp.accounting.rounding import FEW_OPERATIONS
 from shuffledp.errors import ParameterError
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.shuffle import ShuffledProtocol, shuffle
-from shuffledp.paper.divergence import EnumerableProtocol, Law, Messages
+from shuffledp.paper.divergence import Distribution, EnumerableProtocol, Messages
 from shuffledp.paper.finite_randomizer import FiniteRandomizer
 from shuffledp.protocols.protocol import MessageCount
 
@@ -73,22 +73,22 @@ class LocalSimulation:
         """As the shuffled protocol does."""
         return self.protocol.estimate(tally, beta=beta, reports=reports, domain=domain)
 
-    def output_law(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
+    def output_distribution(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
         """The exact law of the output, if the protocol can list that of its messages; for a few people.
 
         Every person's message, in order; then every one of the n! permutations; then the analyzer.
         """
-        law: dict[Hashable, Fraction] = {}
+        distribution: dict[Hashable, Fraction] = {}
         protocol = self.protocol
         if not isinstance(protocol, EnumerableProtocol):
             raise ParameterError(f"{type(protocol).__name__} does not list the law of a person's messages")
-        rows = [protocol.randomizer_law(value) for value in dataset]
+        rows = [protocol.randomizer_distribution(value) for value in dataset]
         for sent in product(*(row.items() for row in rows)):
             weight = math.prod((p for _, p in sent), start=Fraction(1, math.factorial(len(dataset))))
             for order in permutations(messages for ((messages,), _) in sent):
                 output = protocol.estimate(protocol.tally(order))
-                law[output] = law.get(output, Fraction(0)) + weight
-        return {output: p for output, p in law.items() if p}
+                distribution[output] = distribution.get(output, Fraction(0)) + weight
+        return {output: p for output, p in distribution.items() if p}
 
 
 def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
@@ -138,14 +138,14 @@ class FiniteProtocol:
     @property
     def messages_per_user(self) -> MessageCount:
         """From the table, for the value that sends most."""
-        laws = self.randomizer.table.values()
-        expected = max(sum(p * len(messages) for messages, p in law.items()) for law in laws)
-        longest = max(len(messages) for law in laws for messages, p in law.items() if p)
+        distributions = self.randomizer.table.values()
+        expected = max(sum(p * len(messages) for messages, p in distribution.items()) for distribution in distributions)
+        longest = max(len(messages) for distribution in distributions for messages, p in distribution.items() if p)
         # whoever may also send nothing is not single-message either
         most = longest if self.randomizer.single_message else max(2, longest)
         return MessageCount(expected=float(expected), maximum=most)
 
-    def randomizer_law(self, value: Any) -> Law:
+    def randomizer_distribution(self, value: Any) -> Distribution:
         """The exact law of one person's messages."""
         return self.randomizer.table[value]
 
@@ -164,12 +164,12 @@ class FiniteProtocol:
         """The analyzer's output; there are no intervals, and no labels other than the messages."""
         return self.analyzer(tally)
 
-    def output_law(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
+    def output_distribution(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
         """The exact law of A(S(R(x_1), ..., R(x_n))): all different orders of a multiset are equally likely."""
-        law: dict[Hashable, Fraction] = {}
-        for multiset, p in self.randomizer.shuffled_law(dataset).items():
+        distribution: dict[Hashable, Fraction] = {}
+        for multiset, p in self.randomizer.shuffled_distribution(dataset).items():
             orders = set(permutations(multiset))
             for order in orders:
                 output = self.analyzer(order)
-                law[output] = law.get(output, Fraction(0)) + p / len(orders)
-        return law
+                distribution[output] = distribution.get(output, Fraction(0)) + p / len(orders)
+        return distribution

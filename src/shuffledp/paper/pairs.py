@@ -46,9 +46,9 @@ class Pair:
     other: NDArray[np.float64]
 
     @classmethod
-    def shifted(cls, law: NDArray[np.float64], by: int) -> Pair:
+    def shifted(cls, distribution: NDArray[np.float64], by: int) -> Pair:
         """A law on 0, 1, ... (or from any place on) against the same law moved up by 1 or down by 1."""
-        still, moved = np.append(law, 0.0), np.append(0.0, law)
+        still, moved = np.append(distribution, 0.0), np.append(0.0, distribution)
         return cls(still, moved) if by > 0 else cls(moved, still)
 
     @property
@@ -70,7 +70,7 @@ class Pair:
             order = np.argsort(-(other.one / other.other))
             odds = (other.one / other.other)[order]
             needed = ratio * self.other / self.one
-        gained, lost = (np.append(0.0, np.cumsum(law[order])) for law in (other.one, other.other))
+        gained, lost = (np.append(0.0, np.cumsum(distribution[order])) for distribution in (other.one, other.other))
         telling = np.searchsorted(-odds, -needed, side="left")
         each = self.one * gained[telling] - ratio * self.other * lost[telling]
         return math.fsum(np.maximum(each[self.one > 0], 0.0).tolist())
@@ -109,15 +109,15 @@ def binomial(trials: int, probability: float) -> NDArray[np.float64]:
 
     k = np.arange(trials + 1)
     log = gammaln(trials + 1) - gammaln(k + 1) - gammaln(trials - k + 1) + xlogy(k, probability)
-    law: NDArray[np.float64] = np.exp(log + xlog1py(trials - k, -probability))
-    return law
+    distribution: NDArray[np.float64] = np.exp(log + xlog1py(trials - k, -probability))
+    return distribution
 
 
 def near_the_mean(trials: int, probability: float) -> NDArray[np.float64]:
     """The same without the ends that never occur: as a law from some place on."""
-    law = binomial(trials, probability)
-    likely = np.flatnonzero(law > NEVER)
-    return law[likely[0] : likely[-1] + 1]
+    distribution = binomial(trials, probability)
+    likely = np.flatnonzero(distribution > NEVER)
+    return distribution[likely[0] : likely[-1] + 1]
 
 
 def compound_poisson(rate: float, sizes: NDArray[np.float64], *, most: int) -> NDArray[np.float64]:
@@ -126,10 +126,10 @@ def compound_poisson(rate: float, sizes: NDArray[np.float64], *, most: int) -> N
     `most` must be so large that what lies beyond does not matter.
     """
     size = np.append(0.0, sizes)
-    law, power, weight = np.zeros(most + 1), np.zeros(most + 1), math.exp(-rate)
+    distribution, power, weight = np.zeros(most + 1), np.zeros(most + 1), math.exp(-rate)
     power[0] = 1.0
     for clusters in range(most + 1):
-        law += weight * power
+        distribution += weight * power
         power = np.convolve(power, size)[: most + 1]
         weight *= rate / (clusters + 1)
-    return law
+    return distribution

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shuffledp.errors import ParameterError
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.paper import pairs
-from shuffledp.paper.divergence import EnumerableProtocol, Law
+from shuffledp.paper.divergence import Distribution, EnumerableProtocol
 from shuffledp.paper.finite_randomizer import FiniteRandomizer, exact_delta
 from shuffledp.paper.pairs import NEVER, Pair, exponential_above, worse_way
 from shuffledp.paper.statements import PAPER, Basis, Quantity, Statement, at_most
@@ -158,7 +158,9 @@ def _binomial_noise(probability: float, target: Target, *, moved: int) -> Truth:
 
 def _shifts(target: Target, *noise: NDArray[np.float64]) -> Truth:
     """Counts with the given noise, one of each moved up and one moved down."""
-    return Truth(worse_way([Pair.shifted(law, by) for by in (1, -1) for law in noise], float(_ratio(target))))
+    return Truth(
+        worse_way([Pair.shifted(distribution, by) for by in (1, -1) for distribution in noise], float(_ratio(target)))
+    )
 
 
 def _dummy(protocol: DummyHistogram, target: Target) -> Truth:
@@ -168,19 +170,23 @@ def _dummy(protocol: DummyHistogram, target: Target) -> Truth:
 
 
 def _sparse(protocol: SparseHistogram, target: Target) -> Truth:
-    return _shifts(target, *(_compound_poisson(law, target) for law in (protocol.pairs, protocol.lone)))
+    return _shifts(
+        target, *(_compound_poisson(distribution, target) for distribution in (protocol.pairs, protocol.lone))
+    )
 
 
-def _compound_poisson(law: CompoundPoisson, target: Target) -> NDArray[np.float64]:
+def _compound_poisson(distribution: CompoundPoisson, target: Target) -> NDArray[np.float64]:
     """The honest users' part of compound Poisson noise."""
-    share = law.rate * target.honest / target.users
-    listed = pairs.compound_poisson(share, np.array(law.size_weights) / sum(law.size_weights), most=_FARTHEST)
+    share = distribution.rate * target.honest / target.users
+    listed = pairs.compound_poisson(
+        share, np.array(distribution.size_weights) / sum(distribution.size_weights), most=_FARTHEST
+    )
     return listed[: int(np.flatnonzero(listed > 1e-25)[-1]) + 1]
 
 
 def _public_coin(protocol: PublicCoinHistogram, target: Target) -> Truth:
-    law = pairs.near_the_mean(target.honest, protocol.noise.probability)
-    return _shifts(target, *[law] * protocol.rows)
+    distribution = pairs.near_the_mean(target.honest, protocol.noise.probability)
+    return _shifts(target, *[distribution] * protocol.rows)
 
 
 def _private_coin(protocol: PrivateCoinHistogram, target: Target) -> Truth:
@@ -194,8 +200,8 @@ def _private_coin(protocol: PrivateCoinHistogram, target: Target) -> Truth:
 
 def _from_zero(trials: int, probability: float) -> NDArray[np.float64]:
     """The binomial probabilities from 0 on, without the negligible upper tail."""
-    law = pairs.binomial(trials, probability)
-    return law[: int(np.flatnonzero(law > NEVER)[-1]) + 1]
+    distribution = pairs.binomial(trials, probability)
+    return distribution[: int(np.flatnonzero(distribution > NEVER)[-1]) + 1]
 
 
 def _blanket(protocol: BlanketHistogram | BlanketSum, target: Target) -> Truth:
@@ -282,16 +288,19 @@ def _central(protocol: LaplaceHistogram | StabilityHistogram, target: Target) ->
 
 def central_delta(protocol: LaplaceHistogram | StabilityHistogram, *, ratio: Fraction) -> Fraction:
     """The exact delta over all neighbouring datasets of two bins: one user moves from one bin to the other."""
-    laws, users = count_distributions(protocol), protocol.users
-    both: list[Law] = [
-        {(x, y): p * q for (x, p), (y, q) in product(laws[count].items(), laws[users - count].items())}
+    distributions, users = count_distributions(protocol), protocol.users
+    both: list[Distribution] = [
+        {
+            (x, y): p * q
+            for (x, p), (y, q) in product(distributions[count].items(), distributions[users - count].items())
+        }
         for count in range(users + 1)
     ]
     steps = [(count, count + 1) for count in range(users)]
     return max(exact_delta(both[x], both[y], ratio=ratio) for x, y in (*steps, *((y, x) for x, y in steps)))
 
 
-def count_distributions(protocol: LaplaceHistogram | StabilityHistogram) -> list[Law]:
+def count_distributions(protocol: LaplaceHistogram | StabilityHistogram) -> list[Distribution]:
     """The distribution of what is published for a bin with 0, 1, ..., users holders.
 
     A stability-based histogram leaves out an empty bin and a bin whose noisy count is below the threshold: None.
@@ -300,12 +309,12 @@ def count_distributions(protocol: LaplaceHistogram | StabilityHistogram) -> list
     if isinstance(protocol, LaplaceHistogram):
         return [_noisy(count, decay, first=-1, last=users + 1) for count in range(users + 1)]
     threshold = protocol.threshold
-    laws: list[Law] = [{None: Fraction(1)}]
+    distributions: list[Distribution] = [{None: Fraction(1)}]
     for count in range(1, users + 1):
         noisy = _noisy(count, decay, first=min(count, threshold) - 1, last=max(threshold, users) + 1)
         hidden: dict[Any, Fraction] = {None: sum((p for k, p in noisy.items() if k < threshold), Fraction(0))}
-        laws.append(hidden | {k: p for k, p in noisy.items() if k >= threshold})
-    return laws
+        distributions.append(hidden | {k: p for k, p in noisy.items() if k >= threshold})
+    return distributions
 
 
 def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[Any, Fraction]:
@@ -313,8 +322,8 @@ def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[Any, F
 
     Beyond the counts the likelihood ratio of two datasets is constant, so `first` and `last` stand for whole tails.
     """
-    law = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(first + 1, last)}
-    return law | {end: decay ** abs(end - count) / (1 + decay) for end in (first, last)}
+    distribution = {k: (1 - decay) / (1 + decay) * decay ** abs(k - count) for k in range(first + 1, last)}
+    return distribution | {end: decay ** abs(end - count) / (1 + decay) for end in (first, last)}
 
 
 def message_table(protocol: Any) -> FiniteRandomizer:

@@ -44,10 +44,10 @@ def generating_ratio(randomizer: FiniteRandomizer, weights: Mapping[Hashable, Fr
         raise ParameterError("privacy is about two values at least: this randomizer has only one")
     totals = [
         sum(
-            (p * math.prod((exact[m] for m in messages), start=Fraction(1)) for messages, p in law.items()),
+            (p * math.prod((exact[m] for m in messages), start=Fraction(1)) for messages, p in distribution.items()),
             Fraction(),
         )
-        for law in randomizer.table.values()
+        for distribution in randomizer.table.values()
     ]
     return max(x / y for x, y in permutations(totals, 2))
 

@@ -154,7 +154,7 @@ def theorem_3_1() -> Iterator[Statement]:
         beta=BETA,
     )
     few = BinarySum(users=_FEW, missing_probability=0.25)
-    outputs = FiniteRandomizer.of(few, [0, 1]).shuffled_law((0,) * _FEW)
+    outputs = FiniteRandomizer.of(few, [0, 1]).shuffled_distribution((0,) * _FEW)
     nonzero = sum((p for sent, p in outputs.items() if few.estimate(few.tally(list(sent)))[1] != 0), Fraction(0))
     yield at_most(
         "zsum",
@@ -265,7 +265,7 @@ def single_message() -> Iterator[Statement]:
     local = to_local(protocol)
     distances = []
     for dataset in product(protocol.randomizer.values, repeat=users):
-        one, other = protocol.output_law(dataset), local.output_law(dataset)
+        one, other = protocol.output_distribution(dataset), local.output_distribution(dataset)
         outcomes = {*one, *other}
         distances.append(sum((abs(one.get(o, Fraction(0)) - other.get(o, Fraction(0))) for o in outcomes), Fraction(0)))
     yield at_most(
@@ -349,7 +349,7 @@ def _shift_delta(protocol: BinarySum | Histogram, epsilon: float) -> float:
 
 def _messages(group: str, source: str, protocol: BinarySum | Histogram, *, claimed: int) -> Statement:
     """The largest number of messages of one user, over all outcomes of the randomizer."""
-    most = max(len(messages) for value in range(2) for messages in protocol.randomizer_law(value))
+    most = max(len(messages) for value in range(2) for messages in protocol.randomizer_distribution(value))
     return at_most(
         group, source, Quantity.MESSAGES, claimed=float(claimed), computed=float(most), basis=Basis.ENUMERATED, bins=2
     )

@@ -186,13 +186,13 @@ class SupportIdentification:
 
 def report_chance(protocol: HistogramProtocol) -> ReportChance:
     """How likely a bin is reported, for a protocol that never reports an empty one."""
-    reading = protocol.reading
-    if not isinstance(reading, Truncating):
+    estimator = protocol.estimator
+    if not isinstance(estimator, Truncating):
         raise ParameterError(
             f"{type(protocol).__name__} cannot be used: it may report phantom bins, and whatever is reported counts as "
             "found; use a protocol without them, such as Histogram"
         )
-    return reading.report_chance
+    return estimator.report_chance
 
 
 def _known(rule: str) -> str:

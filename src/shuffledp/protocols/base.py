@@ -12,8 +12,8 @@ import numpy as np
 
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.estimators.base import ErrorBound, Reading, Truncating, around_estimates
-from shuffledp.formatting import Brief, readable
+from shuffledp.estimators.base import ErrorBound, Estimator, Truncating, around_estimates
+from shuffledp.formatting import ShortRepr, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
@@ -27,7 +27,7 @@ from shuffledp.protocols.guarantee import (
     trusted_in_the_shuffled_model,
 )
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
-from shuffledp.protocols.target import Target, fillers_of
+from shuffledp.protocols.target import Target, padding_bins_of
 from shuffledp.randomness import generator
 from shuffledp.validation import (
     failure_probability,
@@ -40,13 +40,13 @@ from shuffledp.validation import (
     whole,
 )
 
-_TURNOUT_TOLERANCE = 0.01
+_PARTICIPATION_TOLERANCE = 0.01
 """By how much epsilon may grow, relative to the promised one, if as few people reported as their messages allow: an
 exact calibration has nothing to spare, and no number of messages tells the people one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseHistogram(Brief, ABC):
+class BaseHistogram(ShortRepr, ABC):
     """A histogram protocol of any model: `users` people hold one of `bins` values each, or `values_per_person` of them.
 
     `honest_users` is how many of them surely follow the protocol; only their noise counts for privacy. `guarantee` is
@@ -59,7 +59,7 @@ class BaseHistogram(Brief, ABC):
     honest_users: int | None = None
     guarantee: Guarantee | None = None
     values_per_person: int = 1
-    fillers: int = 0
+    padding_bins: int = 0
 
     takes_sets: ClassVar[bool] = False
     """Whether people may hold several values, or none."""
@@ -77,10 +77,10 @@ class BaseHistogram(Brief, ABC):
     def _check_sets(self) -> None:
         """Everybody holds different bins, so there must be as many."""
         values = values_each(self.values_per_person)
-        fillers = fillers_of(self.fillers, values=values)
-        if (values > 1 or fillers) and not self.takes_sets:
+        padding_bins = padding_bins_of(self.padding_bins, values=values)
+        if (values > 1 or padding_bins) and not self.takes_sets:
             raise ParameterError(f"{type(self).__name__} counts exactly one value of each person")
-        if values > self.bins or fillers >= self.bins:
+        if values > self.bins or padding_bins >= self.bins:
             raise ParameterError(
                 f"values_per_person={values} needs at least as many different values, and bins for the fillers; there "
                 f"are {readable(self.bins)} bins"
@@ -96,7 +96,7 @@ class BaseHistogram(Brief, ABC):
         delta: float,
         honest_users: int | None = None,
         values_per_person: int = 1,
-        fillers: int | None = None,
+        padding_bins: int | None = None,
         **choices: Any,
     ) -> Self:
         """The least noise that makes the whole release (epsilon, delta)-private, with the `choices` of `for_target`.
@@ -110,7 +110,7 @@ class BaseHistogram(Brief, ABC):
             delta=delta,
             honest_users=honest_users,
             values_per_person=values_per_person,
-            fillers=fillers,
+            padding_bins=padding_bins,
         )
         return cls.for_target(target, **choices)
 
@@ -144,7 +144,7 @@ class BaseHistogram(Brief, ABC):
 
     @property
     @abstractmethod
-    def reading(self) -> Reading:
+    def estimator(self) -> Estimator:
         """How a tally is read."""
 
     @property
@@ -158,7 +158,7 @@ class BaseHistogram(Brief, ABC):
         return bits_to_name(self.bins)
 
     @property
-    def draws_its_law(self) -> bool:
+    def samples_exactly(self) -> bool:
         """Whether `_draw` uses the law of the tally, and makes no messages."""
         return True
 
@@ -179,11 +179,11 @@ class BaseHistogram(Brief, ABC):
         """
         beta, most = failure_probability(beta), min(self.bins, self.users * self.values_per_person)
         occupied = most if occupied_bins is None else min(most, whole("occupied_bins", occupied_bins))
-        reading = self.reading
-        per_bin, simultaneous = (reading.error(beta=beta, bins=bins, occupied=occupied) for bins in (1, self.bins))
+        estimator = self.estimator
+        per_bin, simultaneous = (estimator.error(beta=beta, bins=bins, occupied=occupied) for bins in (1, self.bins))
         shown, hidden = simultaneous, 0
-        if isinstance(reading, Truncating):
-            shown, hidden = reading.shown_and_hidden(beta=beta, bins=self.bins, occupied=occupied)
+        if isinstance(estimator, Truncating):
+            shown, hidden = estimator.shown_and_hidden(beta=beta, bins=self.bins, occupied=occupied)
         return ErrorBound(beta=beta, per_bin=per_bin, simultaneous=simultaneous, shown=shown, hidden=hidden)
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
@@ -194,7 +194,7 @@ class BaseHistogram(Brief, ABC):
         list of drawn bins is not private; only an estimate is. With `part` the counts are those of a part of the bins:
         draws of different parts can be joined. Counts of fillers belong to the truth like all others.
         """
-        if part and self.reading.phantoms:
+        if part and self.estimator.false_positives:
             raise ParameterError("this protocol estimates every bin, and so draws all of them at once: leave out part")
         truth = true_counts(counts, users=self.users, bins=self.bins, part=part, each=self.values_per_person)
         return replace(self._draw(truth, generator(rng)), drawn=True)
@@ -232,17 +232,17 @@ class BaseHistogram(Brief, ABC):
         else:
             ran._check_number(tally)
         if reports is None and not tally.drawn:
-            ran._check_turnout(tally)
+            ran._check_participation(tally)
         about = partial(ran.describe, beta=beta)
         estimate = read(
-            ran.reading, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain
+            ran.estimator, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain
         )
-        return replace(estimate, values_per_person=self.values_per_person, fillers=self.fillers)
+        return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
 
     def _labelled(self, domain: Domain | None) -> Domain | None:
         """The domain with a label for every bin: where it has none for the fillers, they are called what they are."""
-        if self.fillers and isinstance(domain, Domain) and domain.size == self.bins - self.fillers:
-            domain = domain.with_absent(self.fillers)
+        if self.padding_bins and isinstance(domain, Domain) and domain.size == self.bins - self.padding_bins:
+            domain = domain.with_absent(self.padding_bins)
         check_domain(domain, bins=self.bins)
         return domain
 
@@ -259,13 +259,13 @@ class BaseHistogram(Brief, ABC):
         """The fewest people who could have sent these messages, but for `turnout.RISK`."""
         return self.users
 
-    def _check_turnout(self, tally: Tally) -> None:
+    def _check_participation(self, tally: Tally) -> None:
         """Refuses messages that could come from so few people that the promise would not hold."""
         fewest = self._fewest_reports(tally)
         if fewest >= self.users:
             return
         promised = promised_or_usual(self)
-        if not kept(promised, self.for_reports(fewest).privacy, tolerance=_TURNOUT_TOLERANCE):
+        if not kept(promised, self.for_reports(fewest).privacy, tolerance=_PARTICIPATION_TOLERANCE):
             raise DataError(
                 f"these messages could come from only {fewest} of {self.users} people, too few for the promised "
                 f"({promised.epsilon:g}, {promised.delta:g}): give the number of people who reported as reports="
@@ -321,7 +321,7 @@ class BaseHistogram(Brief, ABC):
             noise=self.noise_in_words,
             error=error,
             beta=beta,
-            hides=not self.reading.phantoms,
+            hides=not self.estimator.false_positives,
             replaced=self._held_in_words,
         )
 
@@ -329,13 +329,13 @@ class BaseHistogram(Brief, ABC):
     def _held_in_words(self) -> str:
         """What a neighbouring dataset replaces."""
         if self.values_per_person == 1:
-            return "one person's value by any other" + (", or by none," if self.fillers else "")
-        number = f"{'up to ' if self.fillers else ''}{self.values_per_person}"
+            return "one person's value by any other" + (", or by none," if self.padding_bins else "")
+        number = f"{'up to ' if self.padding_bins else ''}{self.values_per_person}"
         return f"all of one person's values ({number}) by any others"
 
 
 def read(
-    reading: Reading,
+    estimator: Estimator,
     tally: Tally,
     *,
     bins: int,
@@ -345,22 +345,22 @@ def read(
     domain: Domain | None,
 ) -> Estimate:
     """The estimate that a reading makes of a tally."""
-    evidence = reading.evidence(tally)
-    counts = reading.point(evidence)
+    statistic = estimator.statistic(tally)
+    counts = estimator.point(statistic)
     per_bin, simultaneous = around_estimates(
         counts,
-        per_bin=reading.intervals(evidence, beta=beta, bins=1),
-        simultaneous=reading.intervals(evidence, beta=beta, bins=bins),
+        per_bin=estimator.intervals(statistic, beta=beta, bins=1),
+        simultaneous=estimator.intervals(statistic, beta=beta, bins=bins),
     )
     return Estimate(
-        symbols=evidence.symbols,
+        symbols=statistic.symbols,
         counts=counts,
         per_bin=per_bin,
         simultaneous=simultaneous,
-        people=reading.people,
+        people=estimator.people,
         bins=bins,
         beta=beta,
-        estimator=reading.name,
+        estimator=estimator.name,
         guarantee=promise,
         about=about,
         domain=domain,

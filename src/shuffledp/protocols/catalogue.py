@@ -18,7 +18,7 @@ import numpy as np
 
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
-from shuffledp.formatting import brief
+from shuffledp.formatting import short_repr
 from shuffledp.noise.binomial import Binomial
 from shuffledp.noise.compound_poisson import CompoundPoisson
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
@@ -38,6 +38,11 @@ from shuffledp.validation import one_of
 
 _PARTS = (Guarantee, Binomial, CompoundPoisson, DiscreteLaplace)
 _MOST_BITS = 64
+_STORED_NAMES = {"padding_bins": "fillers"}
+"""Fields that releases and ledgers store under the name that they had first."""
+
+_FIELD_NAMES = {stored: field for field, stored in _STORED_NAMES.items()}
+
 _MOST_POWER = 10**6
 """Of a power of two in a file: more would fill the memory."""
 
@@ -54,9 +59,13 @@ def to_record(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [to_record(part) for part in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {each.name: to_record(getattr(value, each.name)) for each in dataclasses.fields(value) if each.init}
+        fields = {
+            _STORED_NAMES.get(each.name, each.name): to_record(getattr(value, each.name))
+            for each in dataclasses.fields(value)
+            if each.init
+        }
         return {"class": type(value).__name__, **fields}
-    return {"text": brief(value)}
+    return {"text": short_repr(value)}
 
 
 def from_record(record: Any) -> HistogramProtocol:
@@ -86,7 +95,9 @@ def _value(record: Any) -> Any:
     if kind is None:
         raise DataError(f"{str(record.get('class', 'this'))[:60]!r} is no protocol or law that this version knows")
     try:
-        return kind(**{name: _value(part) for name, part in record.items() if name != "class"})
+        return kind(
+            **{_FIELD_NAMES.get(str(name), str(name)): _value(part) for name, part in record.items() if name != "class"}
+        )
     except (TypeError, ValueError, ShuffledpError) as reason:
         raise DataError(f"{kind.__name__} cannot be made from what the file says: {str(reason)[:200]}") from None
 
@@ -129,7 +140,7 @@ class Entry:
     title: str
     kind: type[HistogramProtocol]
     model: Model = "shuffled"
-    reading: EstimatorName = "unbiased"
+    estimator: EstimatorName = "unbiased"
     choices: Mapping[str, Any] = field(default_factory=dict)
     published: bool = False
     advised: bool = False
@@ -137,9 +148,9 @@ class Entry:
     summary: str = ""
 
     @property
-    def phantoms(self) -> bool:
+    def false_positives(self) -> bool:
         """Whether values that nobody holds can look occupied."""
-        return self.reading != "truncated"
+        return self.estimator != "truncated"
 
     def make(self, target: Target) -> HistogramProtocol:
         """The protocol for a target."""
@@ -155,7 +166,7 @@ CATALOGUE: dict[str, Entry] = {
         title="stability-based [BNS16]",
         kind=StabilityHistogram,
         model="central",
-        reading="truncated",
+        estimator="truncated",
         summary="noise on the values that somebody holds, and small counts are left out",
     ),
     "laplace": Entry(
@@ -240,14 +251,14 @@ CATALOGUE: dict[str, Entry] = {
     "public-coin-published": Entry(
         title="GGK+19 public coin, published",
         kind=PublicCoinHistogram,
-        reading="smallest",
+        estimator="smallest",
         published=True,
         summary="values share cells of a public random table, with the parameters of its paper",
     ),
     "public-coin": Entry(
         title="GGK+19 public coin, calibrated",
         kind=PublicCoinHistogram,
-        reading="smallest",
+        estimator="smallest",
         earlier=True,
         summary="values share cells of a public random table, with the least noise",
     ),
@@ -272,14 +283,14 @@ CATALOGUE: dict[str, Entry] = {
     "hist-published": Entry(
         title="Histogram (P^hist), theorem's constants",
         kind=Histogram,
-        reading="truncated",
+        estimator="truncated",
         published=True,
         summary="the paper's protocol with the constants of its theorem",
     ),
     "hist": Entry(
         title="Histogram (P^hist)",
         kind=Histogram,
-        reading="truncated",
+        estimator="truncated",
         advised=True,
         summary="the paper's protocol; never shows a value that nobody holds",
     ),
@@ -293,14 +304,14 @@ CATALOGUE: dict[str, Entry] = {
     "sparse": Entry(
         title="SparseHistogram (ours)",
         kind=SparseHistogram,
-        reading="truncated",
+        estimator="truncated",
         advised=True,
         summary="few messages; never shows a value that nobody holds",
     ),
     "sparse-best": Entry(
         title="SparseHistogram (ours), best error",
         kind=SparseHistogram,
-        reading="truncated",
+        estimator="truncated",
         choices={"messages": math.inf},
         advised=True,
         summary="more messages, smaller error; never shows a value that nobody holds",

@@ -63,9 +63,9 @@ class Curator(BaseHistogram):
 
     def _held(self, values: ArrayLike) -> NDArray[np.int64]:
         """The bins that all people hold together, filled up where they hold fewer than they may."""
-        if self.values_per_person == 1 and not self.fillers:
+        if self.values_per_person == 1 and not self.padding_bins:
             return people_in_bins(values, bins=self.bins)
-        return filled_up(values, bins=self.bins, each=self.values_per_person, fillers=self.fillers).ravel()
+        return filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins).ravel()
 
     @abstractmethod
     def _counted(self, held: NDArray[np.int64]) -> Counts:
@@ -115,7 +115,7 @@ class LaplaceHistogram(Curator):
         return moved_bins(self.noise, values=self.values_per_person)
 
     @cached_property
-    def reading(self) -> CuratedCounts:
+    def estimator(self) -> CuratedCounts:
         """The noisy counts."""
         return CuratedCounts(noise=self.noise, people=self.users, bins=self.bins)
 
@@ -143,11 +143,11 @@ _TOLERANCE = 1e-9
 def smallest_noise(epsilon: float, delta: float, *, values: int = 1) -> DiscreteLaplace:
     """The smallest noise for two moved bins, or for each value: less than pure epsilon needs, as delta may be spent."""
 
-    def law(rate: float) -> DiscreteLaplace:
+    def distribution(rate: float) -> DiscreteLaplace:
         return DiscreteLaplace(decay=safely_up(math.exp(rate)))
 
     def excess(rate: float) -> float:
-        return log_excess(moved_bins(law(rate), values=values).delta(epsilon), delta)
+        return log_excess(moved_bins(distribution(rate), values=values).delta(epsilon), delta)
 
     pure = -epsilon / (2 * values)
     found = first_safe_from(
@@ -159,7 +159,7 @@ def smallest_noise(epsilon: float, delta: float, *, values: int = 1) -> Discrete
         least=_STEEPEST,
         most=pure,
     )
-    return law(pure if found is None else found)
+    return distribution(pure if found is None else found)
 
 
 _CANDIDATES = 24
@@ -197,7 +197,7 @@ class StabilityHistogram(Curator):
     def _simultaneous(self) -> float:
         """The error by which calibrations are compared."""
         occupied = min(self.bins, self.users * self.values_per_person)
-        return self.reading.error(beta=_BETA, bins=self.bins, occupied=occupied)
+        return self.estimator.error(beta=_BETA, bins=self.bins, occupied=occupied)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -217,7 +217,7 @@ class StabilityHistogram(Curator):
         return ThresholdCurve(noise=self.noise, threshold=self.threshold, values=self.values_per_person)
 
     @cached_property
-    def reading(self) -> ThresholdedCounts:
+    def estimator(self) -> ThresholdedCounts:
         """What is published, as it is."""
         return ThresholdedCounts(
             noise=self.noise, people=self.users, threshold=self.threshold, values_per_person=self.values_per_person

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shuffledp.estimators.base import ErrorBound, Reading
+from shuffledp.estimators.base import ErrorBound, Estimator
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.inputs import Counts
@@ -111,11 +111,11 @@ class HistogramProtocol(Promising, Protocol):
         """How many bins everybody holds."""
 
     @property
-    def fillers(self) -> int:
+    def padding_bins(self) -> int:
         """How many of the bins, the last ones, are no values: who holds fewer fills up with them."""
 
     @property
-    def reading(self) -> Reading:
+    def estimator(self) -> Estimator:
         """How a tally is read."""
 
     @property
@@ -127,7 +127,7 @@ class HistogramProtocol(Promising, Protocol):
         """Bits of one message."""
 
     @property
-    def draws_its_law(self) -> bool:
+    def samples_exactly(self) -> bool:
         """Whether `sample_tally` draws from the law of the tally, and makes no messages."""
 
     @property

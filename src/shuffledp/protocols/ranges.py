@@ -24,7 +24,7 @@ from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.base import ErrorBound, around_estimates
 from shuffledp.estimators.tree import Tree
 from shuffledp.estimators.tree_counts import TreeCounts, largest_deviation
-from shuffledp.formatting import Brief, at_most, in_paragraphs, paragraphs, people_at_most, percent_at_most, surely
+from shuffledp.formatting import ShortRepr, at_most, in_paragraphs, paragraphs, people_at_most, percent_at_most, surely
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.inputs import Counts, check_domain, filled_up, people_in_bins, true_counts
@@ -54,7 +54,7 @@ TRUSTS = ("shuffler", "curator")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranges(Brief):
+class Ranges(ShortRepr):
     """Ranges of `bins` ordered values, by a tree with `branching` children of each node.
 
     `nodes` is the protocol that counts the nodes; messages and tallies are those of nodes, numbered as in
@@ -64,7 +64,7 @@ class Ranges(Brief):
     bins: int
     branching: int
     nodes: DummyHistogram | LaplaceHistogram
-    fillers: int = 0
+    padding_bins: int = 0
 
     numbered_messages: ClassVar[bool] = True
     values_per_person: ClassVar[int] = 1
@@ -72,9 +72,9 @@ class Ranges(Brief):
     def __post_init__(self) -> None:
         object.__setattr__(self, "bins", whole("bins", self.bins))
         tree = self.tree
-        if self.fillers not in (0, 1) or self.fillers >= self.bins:
-            raise ParameterError(f"fillers must be 0 or 1, and fewer than the bins, got {self.fillers}")
-        if (self.nodes.bins, self.nodes.values_per_person, self.nodes.fillers) != (tree.nodes, tree.levels, 0):
+        if self.padding_bins not in (0, 1) or self.padding_bins >= self.bins:
+            raise ParameterError(f"fillers must be 0 or 1, and fewer than the bins, got {self.padding_bins}")
+        if (self.nodes.bins, self.nodes.values_per_person, self.nodes.padding_bins) != (tree.nodes, tree.levels, 0):
             raise ParameterError(
                 f"nodes must count the {tree.nodes} nodes of a tree of {tree.levels} levels over {self.bins} leaves, "
                 f"of which everybody holds one on each level; got a protocol for {self.nodes.bins} bins with "
@@ -145,9 +145,9 @@ class Ranges(Brief):
     @classmethod
     def with_tree(cls, tree: Tree, target: Target, kind: type[DummyHistogram | LaplaceHistogram]) -> Self:
         """The least noise of a kind for a given tree."""
-        inner = replace(target, bins=tree.nodes, values_per_person=tree.levels, fillers=0)
+        inner = replace(target, bins=tree.nodes, values_per_person=tree.levels, padding_bins=0)
         nodes = kind.for_target(inner)
-        return cls(bins=tree.leaves, branching=tree.branching, nodes=nodes, fillers=target.fillers or 0)
+        return cls(bins=tree.leaves, branching=tree.branching, nodes=nodes, padding_bins=target.padding_bins or 0)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -190,9 +190,9 @@ class Ranges(Brief):
         return self.nodes.privacy
 
     @cached_property
-    def reading(self) -> TreeCounts:
+    def estimator(self) -> TreeCounts:
         """Least squares."""
-        return TreeCounts(tree=self.tree, nodes=self.nodes.reading, noise=self.nodes.noise)
+        return TreeCounts(tree=self.tree, nodes=self.nodes.estimator, noise=self.nodes.noise)
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -205,7 +205,7 @@ class Ranges(Brief):
         return self.nodes.bits_per_message
 
     @property
-    def draws_its_law(self) -> bool:
+    def samples_exactly(self) -> bool:
         """The law of the counts of all nodes is known."""
         return True
 
@@ -222,17 +222,17 @@ class Ranges(Brief):
     def error(self, beta: float, *, occupied_bins: int | None = None) -> ErrorBound:
         """Errors of single values, in people; every value is as noisy as any other, whoever holds it."""
         beta = failure_probability(beta)
-        alone, together = (self.reading.error(beta=beta, bins=bins, occupied=self.bins) for bins in (1, self.bins))
+        alone, together = (self.estimator.error(beta=beta, bins=bins, occupied=self.bins) for bins in (1, self.bins))
         return ErrorBound(beta=beta, per_bin=alone, simultaneous=together, shown=together, hidden=0)
 
     def range_error(self, beta: float) -> float:
         """By how many people the distribution function is off at most, everywhere at once, but for probability beta."""
-        return self.reading.distribution_error(beta=failure_probability(beta))
+        return self.estimator.distribution_error(beta=failure_probability(beta))
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person (a bin) or of many (an array of bins): those of the nodes above each."""
-        if self.fillers:
-            people = filled_up(values, bins=self.bins, each=1, fillers=1)
+        if self.padding_bins:
+            people = filled_up(values, bins=self.bins, each=1, padding_bins=1)
         else:
             people = people_in_bins(values, bins=self.bins)
         paths = self.tree.paths(people)
@@ -287,12 +287,12 @@ class Ranges(Brief):
         # checks that this is a tally of so many people's messages, and that the promise is kept
         checked = ran.nodes.estimate(tally, beta=beta, reports=None if reports is None else ran.users)
         ran = replace(ran, nodes=replace(ran.nodes, guarantee=checked.guarantee))
-        evidence = ran.reading.evidence(tally)
-        counts = ran.reading.point(evidence)
+        statistic = ran.estimator.statistic(tally)
+        counts = ran.estimator.point(statistic)
         per_bin, simultaneous = around_estimates(
             counts,
-            per_bin=ran.reading.intervals(evidence, beta=beta, bins=1),
-            simultaneous=ran.reading.intervals(evidence, beta=beta, bins=self.bins),
+            per_bin=ran.estimator.intervals(statistic, beta=beta, bins=1),
+            simultaneous=ran.estimator.intervals(statistic, beta=beta, bins=self.bins),
         )
         plain = Estimate(
             symbols=np.arange(self.bins),
@@ -302,11 +302,11 @@ class Ranges(Brief):
             people=ran.users,
             bins=self.bins,
             beta=beta,
-            estimator=ran.reading.name,
+            estimator=ran.estimator.name,
             guarantee=ran.guarantee,
             about=partial(ran.describe, beta=beta),
             domain=domain,
-            fillers=self.fillers,
+            padding_bins=self.padding_bins,
         )
         return ran.in_order(plain, edges=edges, ordered=ordered)
 
@@ -314,21 +314,21 @@ class Ranges(Brief):
         self, estimate: Estimate, *, edges: Sequence[Any] | None = None, ordered: int | None = None
     ) -> OrderedEstimate:
         """An estimate of all values, in their order, with what follows for ranges."""
-        before, low, high = self.reading.band(estimate.counts, beta=estimate.beta)
+        before, low, high = self.estimator.band(estimate.counts, beta=estimate.beta)
         if ordered is None:
-            ordered = self.bins - self.fillers if edges is None else len(edges) + 1
+            ordered = self.bins - self.padding_bins if edges is None else len(edges) + 1
         return OrderedEstimate(
             **{name: getattr(estimate, name) for name in Estimate.__dataclass_fields__},
             below=before,
             below_low=low,
             below_high=high,
-            range_bounds=partial(self.reading.range_widths, beta=estimate.beta),
+            range_bounds=partial(self.estimator.range_widths, beta=estimate.beta),
             edges=edges,
             ordered=ordered,
         )
 
     def _labelled(self, domain: Domain | None) -> Domain | None:
-        if self.fillers and isinstance(domain, Domain) and domain.size == self.bins - 1:
+        if self.padding_bins and isinstance(domain, Domain) and domain.size == self.bins - 1:
             domain = domain.with_absent(1)
         check_domain(domain, bins=self.bins)
         return domain

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shuffledp.accounting import participation as turnout
+from shuffledp.accounting import participation as participation
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import readable
@@ -88,27 +88,27 @@ class ShuffledHistogram(BaseHistogram):
         """How many different messages there are."""
         return self.bins * self.kinds
 
-    def turnout_statistic(self, tally: Tally) -> float:
+    def participation_statistic(self, tally: Tally) -> float:
         """A number that grows with the people who reported, whatever their values: how many messages there are."""
         return tally.total
 
-    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Ln E e^(t S) of one person's part S of that number (accounting/participation.py)."""
         return np.where(tilts > 0, np.inf, 0.0)
 
     def messages_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Ln E e^(t N) of the number N of messages of one person, which has the same law whatever they hold."""
-        return self.turnout_cumulant(tilts)
+        return self.participation_cumulant(tilts)
 
     @property
-    def draws_its_law(self) -> bool:
+    def samples_exactly(self) -> bool:
         """Messages are made, unless a protocol knows the law of its tally and sets this to True."""
         return False
 
     @property
     def drawing_cost(self) -> float:
         """Messages have to be made unless the tally has a law that is drawn."""
-        return 0.0 if self.draws_its_law else _MAKING * self.users * self.messages_per_user.expected
+        return 0.0 if self.samples_exactly else _MAKING * self.users * self.messages_per_user.expected
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
         """The messages of one person (a bin) or of many (an array of bins).
@@ -116,8 +116,8 @@ class ShuffledHistogram(BaseHistogram):
         Where people hold several values, or can hold none, an array with a row for each person: different bins, and
         -1 where there is none. It is filled up here, so that the number of messages does not tell how many they hold.
         """
-        if self.values_per_person > 1 or self.fillers:
-            people = filled_up(values, bins=self.bins, each=self.values_per_person, fillers=self.fillers)
+        if self.values_per_person > 1 or self.padding_bins:
+            people = filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins)
         else:
             people = people_in_bins(values, bins=self.bins)
         if self.bins > self.most_bins_in_messages:
@@ -135,7 +135,7 @@ class ShuffledHistogram(BaseHistogram):
         counted = messages if isinstance(messages, Tally) else None
         symbols = concatenate(messages) if counted is None else counted.symbols  # type: ignore[arg-type]
         check_bins(symbols, bins=self.alphabet, what="message")
-        every = self.reading.phantoms or self.bins <= _BINS_PER_MESSAGE * max(symbols.size, _FEW_MESSAGES)
+        every = self.estimator.false_positives or self.bins <= _BINS_PER_MESSAGE * max(symbols.size, _FEW_MESSAGES)
         if counted is None:
             counted = Tally.of_bins(symbols, bins=self.alphabet) if every else Tally.of(symbols)
         else:
@@ -156,37 +156,37 @@ class ShuffledHistogram(BaseHistogram):
         super()._check_number(tally)
         if not tally.complete or self.messages_per_user.fixed:
             return
-        statistic = self.turnout_statistic(tally)
+        statistic = self.participation_statistic(tally)
         if (
-            not turnout.fewest_people(statistic, self.turnout_cumulant)
+            not participation.fewest_people(statistic, self.participation_cumulant)
             <= self.users
-            <= turnout.most_people(statistic, self.turnout_cumulant)
+            <= participation.most_people(statistic, self.participation_cumulant)
         ):
             raise DataError(
                 f"{tally.total} messages do not fit {self.users} people in {readable(self.bins)} bins, who send about "
                 f"{self.users * self.messages_per_user.expected:.0f}; give the number who reported as reports="
             )
 
-    def _check_turnout(self, tally: Tally) -> None:
+    def _check_participation(self, tally: Tally) -> None:
         """A tally that somebody made by hand, or a part of one, does not say how many people reported."""
         if tally.messages is None or not tally.complete:
             raise DataError(
                 "this tally does not say how many messages were counted, and so not how many people reported: give "
                 "their number as reports="
             )
-        super()._check_turnout(tally)
+        super()._check_participation(tally)
 
     def _fewest_reports(self, tally: Tally) -> int:
         """As the number of messages says."""
         if self.messages_per_user.fixed:
             return self.users
-        return turnout.fewest_people(self.turnout_statistic(tally), self.turnout_cumulant)
+        return participation.fewest_people(self.participation_statistic(tally), self.participation_cumulant)
 
     def fewest_reports(self, tally: Tally) -> int:
         """The fewest people who send so many messages, but for `turnout.RISK`, whatever the messages are."""
         if self.messages_per_user.fixed:
             return math.ceil(_number(tally) / self.messages_per_user.maximum)
-        return turnout.fewest_people(_number(tally), self.messages_cumulant)
+        return participation.fewest_people(_number(tally), self.messages_cumulant)
 
     def most_reports(self, tally: Tally) -> float:
         """The most people who send so few messages, but for `turnout.RISK`; it can be infinite.
@@ -195,7 +195,7 @@ class ShuffledHistogram(BaseHistogram):
         """
         if self.messages_per_user.fixed:
             return math.floor(_number(tally) / self.messages_per_user.maximum)
-        return turnout.most_people(_number(tally), self.messages_cumulant)
+        return participation.most_people(_number(tally), self.messages_cumulant)
 
     def _with_forged(self, tally: Tally) -> Tally:
         """Noise must not be missing: honest people send as many messages as they do, whatever others add."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.formatting import Brief
+from shuffledp.formatting import ShortRepr
 from shuffledp.validation import head_count, honest_among, target_delta, target_epsilon, values_each, whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target(Brief):
+class Target(ShortRepr):
     """(epsilon, delta)-privacy of the whole release, for `users` people and `bins` possible values.
 
     `honest_users` is how many of the people surely follow the protocol; all of them unless given. Everybody holds at
@@ -26,7 +26,7 @@ class Target(Brief):
     delta: float
     honest_users: int | None = None
     values_per_person: int = 1
-    fillers: int | None = None
+    padding_bins: int | None = None
 
     def __post_init__(self) -> None:
         users = head_count("users", self.users)
@@ -37,7 +37,7 @@ class Target(Brief):
             "epsilon": target_epsilon(self.epsilon),
             "delta": target_delta(self.delta),
             "values_per_person": (values := values_each(self.values_per_person)),
-            "fillers": fillers_of(self.fillers, values=values),
+            "padding_bins": padding_bins_of(self.padding_bins, values=values),
         }
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -50,7 +50,7 @@ class Target(Brief):
     @property
     def cells(self) -> int:
         """The possible values and the fillers together."""
-        return self.bins + (self.fillers or 0)
+        return self.bins + (self.padding_bins or 0)
 
     @property
     def settled(self) -> dict[str, Any]:
@@ -60,12 +60,12 @@ class Target(Brief):
             "bins": self.cells,
             "honest_users": self.honest,
             "values_per_person": self.values_per_person,
-            "fillers": self.fillers,
+            "padding_bins": self.padding_bins,
         }
 
     def needs_one_value(self, protocol: type) -> None:
         """Refuses several values for each person, or none, where a protocol counts exactly one."""
-        need_one_value(protocol, values=self.values_per_person, fillers=self.fillers or 0)
+        need_one_value(protocol, values=self.values_per_person, padding_bins=self.padding_bins or 0)
 
     def promise(self, basis: str) -> Guarantee:
         """The guarantee that is asked for."""
@@ -82,19 +82,19 @@ class Target(Brief):
         )
 
 
-def fillers_of(given: Any, *, values: int) -> int:
+def padding_bins_of(given: Any, *, values: int) -> int:
     """How many fillers there are: one for each value that may be missing, or none where none is."""
     if given is None:
         return values if values > 1 else 0
-    fillers = whole("fillers", given, minimum=0)
-    if fillers not in (0, values):
+    padding_bins = whole("padding_bins", given, minimum=0)
+    if padding_bins not in (0, values):
         raise ParameterError(f"fillers must be 0 or values_per_person={values}, one for each that may be missing")
-    return fillers
+    return padding_bins
 
 
-def need_one_value(protocol: type, *, values: int, fillers: int = 0) -> None:
+def need_one_value(protocol: type, *, values: int, padding_bins: int = 0) -> None:
     """Refuses several values for each person, or none, for a protocol that counts exactly one."""
-    if values != 1 or fillers:
+    if values != 1 or padding_bins:
         raise ParameterError(
             f"{protocol.__name__} counts exactly one value of each person: for several, or for people without one, use "
             "Histogram, SparseHistogram or DummyHistogram (hist, sparse, dummy), or a curator"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.formatting import Brief, at_most, people_at_most
+from shuffledp.formatting import ShortRepr, at_most, people_at_most
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol, TrustName
@@ -39,7 +39,7 @@ def curator_error(target: Target, *, beta: float, estimator: str | None, listed:
 
     It follows from public numbers alone and is known before anything is released.
     """
-    asked = estimator if estimator in {entry.reading for entry in offered("curator").values()} else None
+    asked = estimator if estimator in {entry.estimator for entry in offered("curator").values()} else None
     try:
         choice = choose(
             target,
@@ -98,7 +98,7 @@ MODEL_OF: Mapping[TrustName, Model] = {"shuffler": "shuffled", "curator": "centr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Brief):
+class Choice(ShortRepr):
     """A calibrated protocol of the catalogue, and why it was chosen."""
 
     name: str
@@ -184,13 +184,13 @@ def _fitting(protocol: str | None, estimator: str | None, *, listed: bool, trust
         for name, entry in known.items()
         if name == protocol or (_advised(entry) and (protocol is None or entry.kind in kinds))
     }
-    read = {name: entry for name, entry in named.items() if estimator in (None, entry.reading)}
+    read = {name: entry for name, entry in named.items() if estimator in (None, entry.estimator)}
     if not read:
-        possible = sorted({entry.reading for entry in named.values()})
+        possible = sorted({entry.estimator for entry in named.values()})
         raise ParameterError(
             f"estimator must be {' or '.join(possible)}{f' for {protocol}' if protocol else ''}, got {estimator!r}"
         )
-    usable = [name for name, entry in read.items() if listed or not entry.phantoms]
+    usable = [name for name, entry in read.items() if listed or not entry.false_positives]
     if not usable:
         raise ParameterError(
             "this protocol and estimator report every possible value: give the domain that lists them, or use the "

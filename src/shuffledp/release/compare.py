@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import ParameterError, ShuffledpError
-from shuffledp.formatting import Brief
+from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress, quiet
@@ -38,7 +38,7 @@ _MOST_WORK = 5.2e9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement(Brief):
+class Measurement(ShortRepr):
     """One protocol on one dataset: the largest error over all bins, in people, over some trials.
 
     `low` and `high` are a 95 % interval for the mean error; `bound` is what the error exceeds with probability at most
@@ -134,7 +134,7 @@ def _measure(
 ) -> Measurement:
     users, bins = target.users, target.bins
     nothing = Measurement(name=name, title=entry.title, model=entry.model, users=users, bins=bins)
-    if entry.phantoms and bins > _LISTED_BINS:
+    if entry.false_positives and bins > _LISTED_BINS:
         return replace(nothing, problem=f"estimates every bin: at most {_LISTED_BINS:,}")
     try:
         protocol = entry.make(target)
@@ -143,7 +143,7 @@ def _measure(
     if protocol.drawing_cost > _MOST_WORK:
         return replace(nothing, problem=f"too slow: a trial takes about {protocol.drawing_cost:.1g} steps")
     rng = np.random.default_rng([seed, users, bins % 2**63, *name.encode()])
-    if entry.phantoms:
+    if entry.false_positives:
         truth = truth.dense(bins=bins)
     started = time.perf_counter()
     errors = [_largest_error(_trial(protocol, truth, rng), truth) for _ in range(trials)]
@@ -202,7 +202,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TradeOff(Brief):
+class TradeOff(ShortRepr):
     """What each protocol gives for the numbers that were asked about, and for other numbers of bins.
 
     `choices` are the protocols that are possible, by name. `sparse_budgets` is what SparseHistogram gives for budgets

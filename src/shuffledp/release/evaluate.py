@@ -30,7 +30,7 @@ class Evaluation:
     per_bin_coverage: float
     occupied: int
     found: int
-    phantoms: int
+    false_positives: int
     true_counts: NDArray[np.int64] = field(repr=False, compare=False)
 
     def in_words(self) -> str:
@@ -39,13 +39,13 @@ class Evaluation:
         return (
             f"compared with the true numbers, the largest error is {self.largest_error:,.1f} people; all intervals at "
             f"once hold the truth: {'yes' if self.covered else 'no'}; {self.found:,} of "
-            f"{counted(self.occupied, 'value')} present {seen} shown, and {self.phantoms:,} that nobody holds."
+            f"{counted(self.occupied, 'value')} present {seen} shown, and {self.false_positives:,} that nobody holds."
         )
 
 
 def evaluate(estimate: Estimate, truth: Truth) -> Evaluation:
     """Compares an estimate with the true counts of at least all occupied bins."""
-    largest, covered, held, compared, occupied, found, phantoms = 0.0, True, 0, 0, 0, 0, 0
+    largest, covered, held, compared, occupied, found, false_positives = 0.0, True, 0, 0, 0, 0, 0
     true_counts = np.zeros(len(estimate), dtype=np.int64)
     for at, people in truth:
         seen = at >= 0
@@ -63,14 +63,14 @@ def evaluate(estimate: Estimate, truth: Truth) -> Evaluation:
         covered = covered and bool(inside_all.all())
         held, compared = held + int(inside.sum()), compared + people.size
         occupied, found = occupied + int((people > 0).sum()), found + int((seen & (people > 0)).sum())
-        phantoms += int((seen & (people == 0) & (_at(estimate.counts, at) > 0)).sum())
+        false_positives += int((seen & (people == 0) & (_at(estimate.counts, at) > 0)).sum())
     return Evaluation(
         largest_error=largest,
         covered=covered,
         per_bin_coverage=held / max(compared, 1),
         occupied=occupied,
         found=found,
-        phantoms=phantoms,
+        false_positives=false_positives,
         true_counts=true_counts,
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from shuffledp.accounting.search import first_safe_from
 from shuffledp.data.people import EVERYTHING
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import Brief, at_most
+from shuffledp.formatting import ShortRepr, at_most
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry
 from shuffledp.protocols.protocol import HistogramProtocol
@@ -33,7 +33,7 @@ from shuffledp.validation import MOST_USERS, failure_probability, one_of, open_p
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(Brief):
+class Plan(ShortRepr):
     """The rows for one question, which of them to choose, and the calibrated protocols behind them.
 
     `recommended` is for people who send messages, `recommended_for_held_data` for whoever holds the data already and
@@ -260,12 +260,12 @@ def most_bins(
         honest_users=honest_users,
         values_per_person=values_per_person,
     )
-    own, fillers = target.values_per_person, target.cells - target.bins
+    own, padding_bins = target.values_per_person, target.cells - target.bins
     per_bin = (entry.make(target).messages_per_user.expected - own) / target.cells
-    least = own + per_bin * (1 + fillers)
+    least = own + per_bin * (1 + padding_bins)
     if budget < least:
         raise ParameterError(f"messages={budget:g} is too few for any bin: one costs {least:.3g}")
-    return int((budget - own) / per_bin) - fillers
+    return int((budget - own) / per_bin) - padding_bins
 
 
 def _advised(name: str) -> Entry:

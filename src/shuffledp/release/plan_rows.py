@@ -29,13 +29,13 @@ class PlanRow:
     name: str
     title: str
     model: Model
-    phantom_bins: bool
+    false_positive_bins: bool
     fewest_users: int | None = None
     per_bin: float = math.inf
     simultaneous: float = math.inf
     per_bin_share: float = math.inf
     simultaneous_share: float = math.inf
-    surely_seen: float = math.inf
+    detection_limit: float = math.inf
     messages: float = math.inf
     most_messages: float = math.inf
     bytes_per_person: float = math.inf
@@ -70,8 +70,8 @@ def _row(
     name: str, entry: Entry, target: Target, beta: float, made: dict[str, HistogramProtocol], *, listed: bool
 ) -> PlanRow:
     """The row of one protocol, which is kept among those that were made."""
-    row = PlanRow(name=name, title=entry.title, model=entry.model, phantom_bins=entry.phantoms)
-    if entry.phantoms and not listed:
+    row = PlanRow(name=name, title=entry.title, model=entry.model, false_positive_bins=entry.false_positives)
+    if entry.false_positives and not listed:
         return replace(row, problem="shows every possible value, and so needs a list of them")
     try:
         fewest = entry.kind.minimum_users(
@@ -91,7 +91,7 @@ def _row(
         simultaneous=error.simultaneous,
         per_bin_share=error.per_bin / target.users,
         simultaneous_share=error.simultaneous / target.users,
-        surely_seen=surely_seen(error.simultaneous, phantoms=entry.phantoms)
+        detection_limit=detection_limit(error.simultaneous, false_positives=entry.false_positives)
         if math.isfinite(error.simultaneous)
         else math.inf,
         messages=messages.expected,
@@ -100,12 +100,12 @@ def _row(
     )
 
 
-def surely_seen(error: float, *, phantoms: bool) -> int:
+def detection_limit(error: float, *, false_positives: bool) -> int:
     """The smallest count that stands out from empty bins, given the simultaneous error.
 
     A hidden bin is off by its whole count; where empty bins are noisy, both errors must be overcome.
     """
-    return math.floor(error * (2 if phantoms else 1)) + 1
+    return math.floor(error * (2 if false_positives else 1)) + 1
 
 
 PRACTICAL_MESSAGES = 1000.0
@@ -145,9 +145,9 @@ def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice
     if target.bins <= target.users:
         best = min(practical, key=lambda row: (round(row.simultaneous), row.messages))
         limit = "" if free else f", of those with at most {counted_messages(most)} per person,"
-        noisy = "shows every value with noise" if best.phantom_bins else "never shows a value that nobody holds"
+        noisy = "shows every value with noise" if best.false_positive_bins else "never shows a value that nobody holds"
         return _worth_it(best, f"the protocol with the smallest error{limit} is {best.title}; it {noisy}")
-    quiet_ones = [row for row in practical if not row.phantom_bins]
+    quiet_ones = [row for row in practical if not row.false_positive_bins]
     if not quiet_ones:
         best = min(practical, key=lambda row: (row.simultaneous, row.messages))
         return _worth_it(
@@ -170,7 +170,7 @@ def matters_how_many(advice: Advice, rows: Sequence[PlanRow]) -> bool:
     best = next((row for row in rows if row.name == advice.name), None)
     if best is None:
         return any(not row.problem for row in rows)
-    return best.phantom_bins and best.messages > FAR_MORE
+    return best.false_positive_bins and best.messages > FAR_MORE
 
 
 def or_fewer(advice: Advice, rows: Sequence[PlanRow], fewer: PlanRow, target: Target, *, most: float) -> Advice:

@@ -29,7 +29,7 @@ from shuffledp.protocols.target import Target
 from shuffledp.release.choose import check_trust, choose, curator_error, curator_range_error
 from shuffledp.release.evaluate import evaluate as evaluated
 from shuffledp.release.notes import notes, question
-from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, surely_seen, warnings
+from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, detection_limit, warnings
 from shuffledp.release.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
 from shuffledp.validation import failure_probability
@@ -136,7 +136,7 @@ def private_histogram(
             epsilon=epsilon,
             delta=delta,
             values_per_person=values_per_person,
-            fillers=people.fillers,
+            padding_bins=people.padding_bins,
         )
         instead = None
         if ranges:
@@ -165,7 +165,7 @@ def private_histogram(
         estimate = estimate.consistent() if consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None
     error, made = chosen.protocol.error(beta).simultaneous, tally.messages if messages else None
-    phantoms = chosen.entry.phantoms
+    false_positives = chosen.entry.false_positives
     return Release(
         estimate=estimate,
         protocol=chosen.protocol,
@@ -174,7 +174,9 @@ def private_histogram(
         messages=made,
         error=error,
         # where values can be hidden, the same bound as for those that are missing from the result
-        surely_seen=surely_seen(error, phantoms=True) if phantoms else estimate.simultaneous.unreported_high + 1,
+        detection_limit=detection_limit(error, false_positives=True)
+        if false_positives
+        else estimate.simultaneous.unreported_high + 1,
         notes=(*notes(people, chosen, made=made), *spending.notes()),
         warnings=tuple(warnings(users=users, delta=delta, error=error)),
         curator_error=instead,

@@ -16,7 +16,7 @@ import numpy as np
 from shuffledp.data.encoders import OTHER, Possible
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.tree import Tree
-from shuffledp.formatting import Brief, at_most, magnitude, people_at_most
+from shuffledp.formatting import ShortRepr, at_most, magnitude, people_at_most
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.estimate import Estimate
@@ -115,7 +115,7 @@ def _in_order(estimate: OrderedEstimate) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RangeRow(Brief):
+class RangeRow(ShortRepr):
     """What one way to count ranges would give; `problem` says why it cannot, where it cannot.
 
     `error` is what no number of people up to any value is off by, everywhere at once, with probability 1 - beta.

@@ -15,7 +15,7 @@ from typing import Any
 from shuffledp import __version__
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
-from shuffledp.formatting import Brief, in_paragraphs, readable, sentence, shown
+from shuffledp.formatting import ShortRepr, in_paragraphs, readable, sentence, shown
 from shuffledp.histogram.estimate import MOST_BARS, Estimate
 from shuffledp.protocols.guarantee import NOT_PROTECTED
 from shuffledp.protocols.protocol import HistogramProtocol
@@ -26,7 +26,7 @@ from shuffledp.release.serialize import from_text, to_text
 
 
 @dataclass(frozen=True, kw_only=True)
-class Privacy(Brief):
+class Privacy(ShortRepr):
     """The promised (epsilon, delta), and the whole curve of the release."""
 
     guarantee: Guarantee | None
@@ -74,7 +74,7 @@ class Release:
     column: str
     messages: int | None
     error: float
-    surely_seen: int
+    detection_limit: int
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     curator_error: float | None = None

@@ -65,7 +65,7 @@ def about(release: Release) -> dict[str, Any]:
         "protocol": release.title,
         "messages": release.messages,
         "error": release.error,
-        "surely_seen": release.surely_seen,
+        "surely_seen": release.detection_limit,
         "curator_error": release.curator_error,
         "notes": release.notes,
         "warnings": release.warnings,
@@ -94,7 +94,7 @@ def from_text(source: str | Path) -> Release:
             column=str(stored["column"]),
             messages=None if stored["messages"] is None else int(stored["messages"]),
             error=_finite_or_infinite(stored["error"]),
-            surely_seen=int(stored["surely_seen"]),
+            detection_limit=int(stored["surely_seen"]),
             notes=tuple(map(str, stored["notes"])),
             warnings=tuple(map(str, stored["warnings"])),
             curator_error=None if stored.get("curator_error") is None else float(stored["curator_error"]),
@@ -147,7 +147,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
     domain = _domain(stored, protocol)
     labels = [_label(row) for row in rows]
     if domain.factors:  # rows are stored by their counts
-        places = _places(labels, domain, fillers=protocol.fillers)
+        places = _places(labels, domain, padding_bins=protocol.padding_bins)
         order = np.argsort(places)
         rows, symbols = [rows[at] for at in order], places[order]
     else:
@@ -165,7 +165,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
         domain=domain,
         values_per_person=protocol.values_per_person,
-        fillers=protocol.fillers,
+        padding_bins=protocol.padding_bins,
         adjusted=bool(stored["adjusted"]),
     )
     return _in_order(stored, protocol, estimate) if isinstance(protocol, Ranges) else estimate
@@ -176,23 +176,23 @@ def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
     if "labels_of_columns" in stored:
         parts = [Domain.of([_label(part) for part in column]) for column in stored["labels_of_columns"]]
         pairs: Domain = Domain.product(parts)
-        if pairs.size != protocol.bins - protocol.fillers:
+        if pairs.size != protocol.bins - protocol.padding_bins:
             raise DataError("this release contradicts itself: its columns make another number of possible values")
-        return pairs.with_absent(protocol.fillers) if protocol.fillers else pairs
+        return pairs.with_absent(protocol.padding_bins) if protocol.padding_bins else pairs
     rows, in_order = stored["histogram"], bool(stored["in_order"])
     if len(rows) != protocol.bins:
         return Domain.implicit(protocol.bins)
     return Domain.of([_label(row) for row in rows], in_order=in_order)
 
 
-def _places(labels: list[Any], domain: Domain, *, fillers: int) -> NDArray[np.int64]:
+def _places(labels: list[Any], domain: Domain, *, padding_bins: int) -> NDArray[np.int64]:
     """The bins of the rows of a cross table; people without a pair are behind all pairs."""
     absent = np.array([isinstance(label, Absent) for label in labels], dtype=bool)
     places = np.empty(len(labels), dtype=np.int64)
     places[~absent] = domain.encode([label for label in labels if not isinstance(label, Absent)])
     missing = [label.most for label in labels if isinstance(label, Absent)]
     places[absent] = domain.size - 1 - np.array(missing, dtype=np.int64)
-    if np.unique(places).size < len(labels) or any(most >= fillers for most in missing):
+    if np.unique(places).size < len(labels) or any(most >= padding_bins for most in missing):
         raise DataError("this release contradicts itself: its rows are no cells of its columns")
     return places
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shuffledp.data.encoders import PossibleValues
 from shuffledp.data.files import FormatName
 from shuffledp.data.people import People, places
-from shuffledp.formatting import Brief, at_most, counted, people_at_most, readable, surely
+from shuffledp.formatting import ShortRepr, at_most, counted, people_at_most, readable, surely
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
@@ -70,7 +70,7 @@ def in_words(trials: Trials) -> str:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RangeSimulation(Brief):
+class RangeSimulation(ShortRepr):
     """Many releases of the same data: the largest errors of the distribution function. Not private."""
 
     title: str
@@ -149,7 +149,7 @@ def simulate_ranges(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Simulation(Brief):
+class Simulation(ShortRepr):
     """Many releases of the same data, compared with the truth. Not private."""
 
     title: str
@@ -261,7 +261,7 @@ def simulate(
         epsilon=epsilon,
         delta=delta,
         values_per_person=values_per_person,
-        fillers=people.fillers,
+        padding_bins=people.padding_bins,
     )
     if ranges:
         protocol_of_ranges = choose_ranges(target, listed=people.listed, trust=trust, progress=progress).protocol

@@ -15,7 +15,7 @@ from shuffledp.release.release import Release
 from tests.collect.analyzer.batches import batch_of, sealed, sent_by, symbols_of, tiny_task
 from tests.collect.releases import releases_of
 from tests.collect.tasks import THEMES, small_task
-from tests.oracles.goodness import assert_law, assert_not_law
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 
 @pytest.fixture
@@ -178,13 +178,13 @@ def test_releases_from_sealed_messages_follow_the_law_of_sample_tally():
 
     tallies = [counted(answers) for _ in range(72)]
     single = task.protocol.noise.window
-    assert_law(noise([(1, [tally]) for tally in tallies]), single.first, single.pmf)
+    assert_distribution(noise([(1, [tally]) for tally in tallies]), single.first, single.pmf)
     joined = task.protocol.joined(3).noise.window
     threes = noise([(3, tallies[at : at + 3]) for at in range(0, 72, 3)])
-    assert_law(threes, joined.first, joined.pmf)
-    assert_not_law(threes, single.first, single.pmf)
+    assert_distribution(threes, joined.first, joined.pmf)
+    assert_not_distribution(threes, single.first, single.pmf)
     incomplete = [counted(answers[:-3]) for _ in range(24)]
-    assert_not_law(noise([(1, [tally]) for tally in incomplete]), single.first, single.pmf)
+    assert_not_distribution(noise([(1, [tally]) for tally in incomplete]), single.first, single.pmf)
     estimate = release_of(task, tallies[:1], refused={}).estimate
     drawn = task.protocol.estimate(tallies[0], reports=task.users, domain=task.labels)
     assert estimate.counts.tolist() == drawn.counts.tolist()

@@ -29,7 +29,7 @@ class Application:
 
     def __init__(self):
         self.started = self.ended = 0
-        self.reading = threading.Event()
+        self.estimator = threading.Event()
         self.app = Starlette(routes=[Route("/", self.answer, methods=["GET", "POST"])], lifespan=self.lifespan)
 
     @contextlib.asynccontextmanager
@@ -39,7 +39,7 @@ class Application:
         self.ended += 1
 
     async def answer(self, request: Request):
-        self.reading.set()
+        self.estimator.set()
         body = await request.body()
         return PlainTextResponse(f"{len(body)} {self.ended}")
 
@@ -92,7 +92,7 @@ def test_a_stop_finishes_the_requests_under_way_and_then_the_application():
     place = urlsplit(server.__enter__())
     with socket.create_connection((place.hostname, place.port)) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 10\r\n\r\n01234")
-        assert application.reading.wait(20)
+        assert application.estimator.wait(20)
         stopping = threading.Thread(target=server.__exit__, args=(None, None, None))
         stopping.start()
         while _answers(place):  # until it takes no more connections

@@ -201,7 +201,7 @@ def test_the_room_of_what_was_deleted_is_given_back(postgres_url):
         batch = store.close_batch(TASK.id, 4)
         store.keep_mixed(TASK.id, batch, 12, [b"m" * 100_000], {})
         store.acknowledge(batch)
-        with store._database.reading() as transaction:
+        with store._database.estimator() as transaction:
             sizes = transaction.rows("SELECT pg_relation_size('onions'), pg_relation_size('pieces')")
     assert sizes == [(0, 0)]
 

@@ -67,7 +67,7 @@ def test_deleted_is_gone_though_somebody_was_reading(tmp_path):
         store.add_admissions(TASK.id, [report.admission_hash for report in reports])
         store.add(reports)
         with open_report_store(tmp_path / "store.db") as reader:
-            with reader._database.reading() as transaction:
+            with reader._database.estimator() as transaction:
                 transaction.rows("SELECT 1 FROM tasks")
                 batch = store.close_batch(TASK.id, 40)
                 store.keep_mixed(TASK.id, batch, 120, [b"mixed"], {})

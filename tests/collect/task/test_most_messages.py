@@ -20,18 +20,20 @@ RATIOS = [Fraction(1), Fraction(3, 2), Fraction(3), Fraction(10)]
 
 def person(protocol, value, most):
     """The law of one person's messages given that they are at most so many, and how likely that is."""
-    law = {sent: chance for sent, chance in protocol.randomizer_law(value).items() if len(sent) <= most}
-    kept = sum(law.values())
-    return {sent: chance / kept for sent, chance in law.items()}, kept
+    distribution = {
+        sent: chance for sent, chance in protocol.randomizer_distribution(value).items() if len(sent) <= most
+    }
+    kept = sum(distribution.values())
+    return {sent: chance / kept for sent, chance in distribution.items()}, kept
 
 
-def output(laws):
+def output(distributions):
     """The law of the mixed messages of all people: of the multiset, as a sorted tuple."""
     total = {(): Fraction(1)}
-    for law in laws:
+    for distribution in distributions:
         longer = {}
         for have, p in total.items():
-            for sent, q in law.items():
+            for sent, q in distribution.items():
                 both = tuple(sorted(have + sent))
                 longer[both] = longer.get(both, Fraction(0)) + p * q
         total = longer
@@ -43,12 +45,12 @@ def output(laws):
 def test_delta_grows_by_at_most_the_chance_that_nobody_draws_again(missing, most):
     """delta' <= delta / P(A) <= delta / (1 - eta), for every ratio, in fractions; P(A) is the same for neighbours."""
     protocol = Histogram(users=USERS, bins=BINS, missing_probability=missing)
-    laws = [person(protocol, value, most) for value in range(BINS)]
-    (kept,) = {chance for _, chance in laws}
+    distributions = [person(protocol, value, most) for value in range(BINS)]
+    (kept,) = {chance for _, chance in distributions}
     likely = kept**USERS
     eta = chance_of_more(protocol, most)
     assert Fraction(eta) >= 1 - likely
-    redrawn = [output([laws[value][0], laws[0][0]]) for value in (0, 1)]
+    redrawn = [output([distributions[value][0], distributions[0][0]]) for value in (0, 1)]
     free = [output([person(protocol, value, BINS + 1)[0], person(protocol, 0, BINS + 1)[0]]) for value in (0, 1)]
     for ratio in RATIOS:
         for one, other in ((0, 1), (1, 0)):
@@ -64,23 +66,29 @@ def test_drawing_again_does_cost():
     protocol = Histogram(users=USERS, bins=BINS, missing_probability=0.25)
     grown = []
     for most in (2, 3, 4):
-        laws = [person(protocol, value, most)[0] for value in (0, 1)]
+        distributions = [person(protocol, value, most)[0] for value in (0, 1)]
         free = [person(protocol, value, BINS + 1)[0] for value in (0, 1)]
         for ratio in RATIOS:
             again, delta = (
-                exact_delta(output([law[0], law[0]]), output([law[1], law[0]]), ratio=ratio) for law in (laws, free)
+                exact_delta(
+                    output([distribution[0], distribution[0]]), output([distribution[1], distribution[0]]), ratio=ratio
+                )
+                for distribution in (distributions, free)
             )
             grown.append(again > delta)
     assert any(grown)
 
 
-def number_law(protocol):
+def number_distribution(protocol):
     """Probabilities of 0, 1, 2, ... messages of one person, from the laws of the noise and not from its cumulants."""
     bins, users = protocol.bins, protocol.users
     if isinstance(protocol, Histogram):
         return np.concatenate([[0], binom.pmf(np.arange(bins + 1), bins, 1 - protocol.missing_probability)])
     if hasattr(protocol, "pairs"):
-        pairs, lone = (law.with_rate(law.rate * bins / users).window.pmf for law in (protocol.pairs, protocol.lone))
+        pairs, lone = (
+            distribution.with_rate(distribution.rate * bins / users).window.pmf
+            for distribution in (protocol.pairs, protocol.lone)
+        )
         doubled = np.zeros(2 * pairs.size - 1)
         doubled[::2] = pairs
         return np.concatenate([[0], np.convolve(doubled, lone)])
@@ -94,10 +102,15 @@ def number_law(protocol):
 def test_the_chance_of_more_is_never_below_the_truth(name, answers):
     task = small_task(protocol=name, answers=tuple(str(at) for at in range(answers))).task
     protocol = task.protocol
-    law = number_law(protocol)
-    assert protocol.messages_per_user.expected == pytest.approx(float(law @ np.arange(law.size)), rel=1e-9)
-    tails = law[::-1].cumsum()[::-1]  # P(at least k)
-    last = min(law.size - 2, int(protocol.messages_per_user.maximum) if name in ("hist", "dummy") else law.size)
+    distribution = number_distribution(protocol)
+    assert protocol.messages_per_user.expected == pytest.approx(
+        float(distribution @ np.arange(distribution.size)), rel=1e-9
+    )
+    tails = distribution[::-1].cumsum()[::-1]  # P(at least k)
+    last = min(
+        distribution.size - 2,
+        int(protocol.messages_per_user.maximum) if name in ("hist", "dummy") else distribution.size,
+    )
     for most in range(1, last):
         more = float(tails[most + 1])
         if protocol.users * more < 1e-22:  # the windows end at 2^-100
@@ -109,8 +122,8 @@ def test_the_chance_of_more_is_never_below_the_truth(name, answers):
 def test_the_limit_is_large_enough_and_not_much_larger(name):
     protocol = small_task(protocol=name, answers=tuple(str(at) for at in range(200))).task.protocol
     most = most_messages(protocol, delta=1e-6)
-    law = number_law(protocol)
-    tails = law[::-1].cumsum()[::-1]
+    distribution = number_distribution(protocol)
+    tails = distribution[::-1].cumsum()[::-1]
     limit = seldom_enough(1e-6)
     assert limit == 2.0**-44
     if most < protocol.messages_per_user.maximum:

@@ -17,9 +17,14 @@ from shuffledp.collect.client.client import messages_of
 from shuffledp.collect.task.parameters import CODECS
 from shuffledp.errors import ShuffledpError
 from shuffledp.noise import Binomial
-from tests.collect.task.test_most_messages import number_law
+from tests.collect.task.test_most_messages import number_distribution
 from tests.collect.tasks import small_task
-from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, assert_not_law, same_law_p_value
+from tests.oracles.goodness import (
+    FALSE_FAILURE_RATE,
+    assert_distribution,
+    assert_not_distribution,
+    same_distribution_p_value,
+)
 
 ANSWERS = ["dark", "light", "system", "something else", None]
 CALLS = 300
@@ -54,7 +59,7 @@ def test_the_first_shuffler_sees_the_same_number_or_the_same_law(name):
         if task.padded:
             assert set(seen) == {task.most_messages}
         else:
-            assert_law(seen, 0, number_law(task.protocol))
+            assert_distribution(seen, 0, number_distribution(task.protocol))
             assert len(set(seen)) > 1
 
 
@@ -75,9 +80,9 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
 @every
 def test_the_number_has_its_law_for_every_answer(name):
     task = noisy_task(name)
-    law = number_law(task.protocol)
+    distribution = number_distribution(task.protocol)
     for seed, answer in enumerate(("dark", None)):  # with the same coins all others send as many
-        assert_law(numbers(task, answer, seed), 0, law)
+        assert_distribution(numbers(task, answer, seed), 0, distribution)
 
 
 @every
@@ -85,21 +90,21 @@ def test_a_client_that_leaves_out_an_empty_answer_is_noticed(name):
     """The negative control: no message of one's own for (none)."""
     task = noisy_task(name)
     fewer = numbers(task, None, 1) - 1
-    assert_not_law(fewer, 0, number_law(task.protocol))
-    assert same_law_p_value(numbers(task, "dark", 2), fewer) <= FALSE_FAILURE_RATE
+    assert_not_distribution(fewer, 0, number_distribution(task.protocol))
+    assert same_distribution_p_value(numbers(task, "dark", 2), fewer) <= FALSE_FAILURE_RATE
 
 
 @pytest.mark.parametrize("name", ["hist", "hist-unbiased"])
 def test_the_number_has_exactly_one_law(name):
     protocol = noisy_task(name).protocol
-    laws = []
+    distributions = []
     for value in range(protocol.bins):
-        law = {}
-        for sent, chance in protocol.randomizer_law(value).items():
-            law[len(sent)] = law.get(len(sent), Fraction(0)) + chance
-        laws.append(law)
-    assert all(law == laws[0] for law in laws)
-    assert sum(laws[0].values()) == 1
+        distribution = {}
+        for sent, chance in protocol.randomizer_distribution(value).items():
+            distribution[len(sent)] = distribution.get(len(sent), Fraction(0)) + chance
+        distributions.append(distribution)
+    assert all(distribution == distributions[0] for distribution in distributions)
+    assert sum(distributions[0].values()) == 1
 
 
 @every
@@ -120,14 +125,14 @@ def test_what_is_sent_is_a_message_of_the_protocol(name):
 def test_who_draws_too_many_draws_again():
     """What counts then has the law given that it is at most the limit, and not the law that is cut off at the limit."""
     task = msgspec.structs.replace(noisy_task("hist"), most_messages=4)
-    law = number_law(task.protocol)
-    assert law[5:].sum() > 0.05
+    distribution = number_distribution(task.protocol)
+    assert distribution[5:].sum() > 0.05
     assert {len(sent) for sent in sent_by(task, "dark", 3)} == {4}
     drawn = numbers(task, "dark", 3, calls=800)
     assert drawn.max() <= 4
-    assert_law(drawn, 0, law[:5])
-    cut = np.concatenate([law[:4], [law[4:].sum()]])
-    assert_not_law(drawn, 0, cut)
+    assert_distribution(drawn, 0, distribution[:5])
+    cut = np.concatenate([distribution[:4], [distribution[4:].sum()]])
+    assert_not_distribution(drawn, 0, cut)
 
 
 def test_a_limit_that_everybody_exceeds_is_an_error_and_no_loop():
@@ -147,10 +152,10 @@ def first_messages(order, calls):
 
 def test_messages_are_in_random_order():
     """One's own value may be anywhere: of six messages two are light."""
-    law = np.array([1, 2, 1, 1, 1]) / 6
-    assert_law(first_messages(lambda task, rng: messages_of(task, "light", rng=rng), 1200), 0, law)
+    distribution = np.array([1, 2, 1, 1, 1]) / 6
+    assert_distribution(first_messages(lambda task, rng: messages_of(task, "light", rng=rng), 1200), 0, distribution)
     made = first_messages(lambda task, rng: task.protocol.randomize(1, rng=rng), 1200)
-    assert_not_law(made, 0, law)
+    assert_not_distribution(made, 0, distribution)
 
 
 def own_places(order):
@@ -165,8 +170,8 @@ def own_places(order):
 def test_padding_is_mixed_in():
     """Were it last, the place of a message would tell whether it counts; the control sorts what is sent."""
     uniform = np.full(9, 1 / 9)
-    assert_law(own_places(list), 0, uniform)
-    assert_not_law(own_places(sorted), 0, uniform)
+    assert_distribution(own_places(list), 0, uniform)
+    assert_not_distribution(own_places(sorted), 0, uniform)
 
 
 def test_without_a_generator_messages_come_from_the_operating_system(monkeypatch):

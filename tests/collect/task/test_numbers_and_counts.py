@@ -50,59 +50,61 @@ def coin(chance):
 
 def sent_by(value, dummies):
     """How many messages of each value a person sends: they draw again where these are too many."""
-    law = {}
+    distribution = {}
     for (i, here), (j, there) in product(enumerate(dummies), repeat=2):
         if 1 + i + j <= MOST:
-            law[i + (value == 0), j + (value == 1)] = here * there
-    total = sum(law.values())
-    return {sent: weight / total for sent, weight in law.items()}
+            distribution[i + (value == 0), j + (value == 1)] = here * there
+    total = sum(distribution.values())
+    return {sent: weight / total for sent, weight in distribution.items()}
 
 
 def seen(held, dummies):
     """The joint law of everybody's number of messages and the counts."""
-    law = {((), (0, 0)): Fraction(1)}
+    distribution = {((), (0, 0)): Fraction(1)}
     for value in held:
         longer = defaultdict(Fraction)
-        for (numbers, counts), before in law.items():
+        for (numbers, counts), before in distribution.items():
             for (zeros, ones), chance in sent_by(value, dummies).items():
                 outcome = (*numbers, zeros + ones), (counts[0] + zeros, counts[1] + ones)
                 longer[outcome] += before * chance
-        law = dict(longer)
-    assert sum(law.values()) == 1
-    return law
+        distribution = dict(longer)
+    assert sum(distribution.values()) == 1
+    return distribution
 
 
-def counts_of(law):
+def counts_of(distribution):
     """What is published."""
     alone = defaultdict(Fraction)
-    for (_, counts), chance in law.items():
+    for (_, counts), chance in distribution.items():
         alone[counts] += chance
     return dict(alone)
 
 
-def padded(law):
+def padded(distribution):
     """What the first shuffler sees where all reports are filled up."""
     filled = defaultdict(Fraction)
-    for (numbers, counts), chance in law.items():
+    for (numbers, counts), chance in distribution.items():
         filled[(MOST,) * len(numbers), counts] += chance
     return dict(filled)
 
 
-def delta(law, other, tilt):
+def delta(distribution, other, tilt):
     """The hockey-stick divergence: the largest P(S) - tilt Q(S)."""
-    return sum(max(chance - tilt * other.get(outcome, Fraction(0)), Fraction(0)) for outcome, chance in law.items())
+    return sum(
+        max(chance - tilt * other.get(outcome, Fraction(0)), Fraction(0)) for outcome, chance in distribution.items()
+    )
 
 
-def deltas(laws):
+def deltas(distributions):
     """In both directions, at each tilt."""
-    one, other = laws
+    one, other = distributions
     return [(delta(one, other, tilt), delta(other, one, tilt)) for tilt in TILTS]
 
 
-def both(laws):
+def both(distributions):
     """With everybody's numbers, and by the counts alone."""
-    laws = list(laws)
-    return deltas(laws), deltas([counts_of(law) for law in laws])
+    distributions = list(distributions)
+    return deltas(distributions), deltas([counts_of(distribution) for distribution in distributions])
 
 
 @neighbours
@@ -118,9 +120,9 @@ def test_given_the_counts_the_numbers_have_the_same_law_whatever_anybody_holds(p
     """The reason: P_x(numbers, counts) = P_x(counts) P(numbers | sum of the counts)."""
     given = {}
     for held in product((0, 1), repeat=people):
-        law = seen(held, poisson(Fraction(3, 4)))
-        alone = counts_of(law)
-        for (numbers, counts), chance in law.items():
+        distribution = seen(held, poisson(Fraction(3, 4)))
+        alone = counts_of(distribution)
+        for (numbers, counts), chance in distribution.items():
             known = given.setdefault(numbers, chance / alone[counts])
             assert known == chance / alone[counts]  # for all inputs, and all counts of this sum
     assert len(given) == MOST**people
@@ -146,12 +148,16 @@ def test_numbers_of_other_dummies_tell_more_than_the_counts(inputs, name):
 @pytest.mark.parametrize("value", [0, 1])
 def test_the_coins_are_those_of_the_protocol(value):
     protocol = Histogram(users=2, bins=2, missing_probability=0.25)
-    law = {(sent.count(0), sent.count(1)): chance for sent, chance in protocol.randomizer_law(value).items()}
-    assert law == sent_by(value, coin(Fraction(3, 4)))
+    distribution = {
+        (sent.count(0), sent.count(1)): chance for sent, chance in protocol.randomizer_distribution(value).items()
+    }
+    assert distribution == sent_by(value, coin(Fraction(3, 4)))
 
 
 @neighbours
 @pytest.mark.parametrize("name", OTHERS)
 def test_padded_reports_tell_nothing_beside_the_counts(inputs, name):
-    laws = [seen(held, OTHERS[name]) for held in inputs]
-    assert deltas([padded(law) for law in laws]) == deltas([counts_of(law) for law in laws])
+    distributions = [seen(held, OTHERS[name]) for held in inputs]
+    assert deltas([padded(distribution) for distribution in distributions]) == deltas(
+        [counts_of(distribution) for distribution in distributions]
+    )

@@ -11,7 +11,7 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
-from tests.oracles.goodness import assert_law, assert_not_law
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 EPSILONS = [0.2, 1.0, 3.0]
 
@@ -22,17 +22,21 @@ EPSILONS = [0.2, 1.0, 3.0]
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_the_sampler_follows_the_law(scale):
     claimed = DiscreteLaplace(decay=round_up_to_grid(math.exp(-0.5)))
-    law = DiscreteLaplace(decay=round_up_to_grid(math.exp(-0.5 / scale)))
-    draws = law.sample(20_000, rng=np.random.default_rng(40))
-    (assert_law if scale == 1.0 else assert_not_law)(draws, claimed.window.first, claimed.window.pmf)
+    distribution = DiscreteLaplace(decay=round_up_to_grid(math.exp(-0.5 / scale)))
+    draws = distribution.sample(20_000, rng=np.random.default_rng(40))
+    (assert_distribution if scale == 1.0 else assert_not_distribution)(draws, claimed.window.first, claimed.window.pmf)
 
 
 def test_the_window_is_the_law():
-    law = DiscreteLaplace(decay=0.75)
-    exact = [float(law.pmf_fraction(k)) for k in range(law.window.first, law.window.last + 1)]
-    assert np.allclose(law.window.pmf, exact, rtol=1e-12)
-    assert float(sum(law.pmf_fraction(k) for k in range(-200, 201))) == pytest.approx(1)
-    assert law.variance == pytest.approx(sum(k * k * p for k, p in enumerate(exact, law.window.first)))
+    distribution = DiscreteLaplace(decay=0.75)
+    exact = [
+        float(distribution.pmf_fraction(k)) for k in range(distribution.window.first, distribution.window.last + 1)
+    ]
+    assert np.allclose(distribution.window.pmf, exact, rtol=1e-12)
+    assert float(sum(distribution.pmf_fraction(k) for k in range(-200, 201))) == pytest.approx(1)
+    assert distribution.variance == pytest.approx(
+        sum(k * k * p for k, p in enumerate(exact, distribution.window.first))
+    )
 
 
 @pytest.mark.parametrize("decay", [0, 1, -0.5, 1 / 3 * 2**-10 + 1e-30, float("nan")])
@@ -49,8 +53,8 @@ def published(count, noise, threshold):
     if count == 0:
         return {None: 1.0}
     pmf = {k: float(noise.pmf_fraction(k)) for k in range(-120, 121)}
-    law = {count + k: p for k, p in pmf.items() if count + k >= threshold}
-    return {**law, None: 1 - sum(law.values())}
+    distribution = {count + k: p for k, p in pmf.items() if count + k >= threshold}
+    return {**distribution, None: 1 - sum(distribution.values())}
 
 
 def divergence(first, second, factor):
@@ -74,9 +78,11 @@ def test_stability_is_exact_over_all_small_neighbours(threshold, epsilon):
         threshold=threshold,
         guarantee=StabilityHistogram.published(users=100, bins=10, epsilon=1, delta=0.01).guarantee,
     )
-    laws = {count: published(count, noise, threshold) for count in range(32)}
+    distributions = {count: published(count, noise, threshold) for count in range(32)}
     worst = max(
-        divergence((laws[a], laws[b]), (laws[a - 1], laws[b + 1]), math.exp(epsilon))
+        divergence(
+            (distributions[a], distributions[b]), (distributions[a - 1], distributions[b + 1]), math.exp(epsilon)
+        )
         for a, b in [(1, 0), (1, 1), (1, 30), (2, 0), (2, 2), (3, 0), (5, 1), (30, 0), (30, 29), (30, 1)]
     )
     assert worst <= protocol.privacy.delta(epsilon) * (1 + 1e-9) + 1e-12

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
-from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law
+from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution
 
 
 def test_a_release_has_the_noise_of_one_draw():
@@ -19,7 +19,7 @@ def test_a_release_has_the_noise_of_one_draw():
     values = np.repeat(np.arange(4), 10)
     truth = np.bincount(values, minlength=8)
     noise = np.concatenate([protocol.release(values, rng=rng).counts - truth for _ in range(400)]).astype(np.int64)
-    assert_law(noise, protocol.noise.window.first, protocol.noise.window.pmf)
+    assert_distribution(noise, protocol.noise.window.first, protocol.noise.window.pmf)
 
 
 @pytest.mark.parametrize("below", [0, 1, 3])
@@ -40,7 +40,7 @@ def test_published_parameters_are_the_published_ones(epsilon, delta):
     assert protocol.privacy.delta(epsilon) <= delta
 
 
-def published_law(count, decay, threshold):
+def published_distribution(count, decay, threshold):
     """Of one value: each published count with its probability, None where it is not published."""
     if not count:
         return {None: 1.0}
@@ -52,13 +52,13 @@ def published_law(count, decay, threshold):
 def test_the_first_holder_of_a_value_is_accounted(decay, threshold):
     """Somebody leaves a value of many for one that nobody holds: here the worst of all neighbours."""
     curve = StabilityHistogram(users=100, bins=9, noise=DiscreteLaplace(decay=decay), threshold=threshold).privacy
-    laws = {count: published_law(count, decay, threshold) for count in (0, 1, 29, 30)}
+    distributions = {count: published_distribution(count, decay, threshold) for count in (0, 1, 29, 30)}
     ratio = math.exp(0.25)
     reached = max(
         sum(
-            max(p * q - ratio * laws[b[0]].get(x, 0.0) * laws[b[1]].get(y, 0.0), 0.0)
-            for x, p in laws[a[0]].items()
-            for y, q in laws[a[1]].items()
+            max(p * q - ratio * distributions[b[0]].get(x, 0.0) * distributions[b[1]].get(y, 0.0), 0.0)
+            for x, p in distributions[a[0]].items()
+            for y, q in distributions[a[1]].items()
         )
         for a, b in (((30, 0), (29, 1)), ((29, 1), (30, 0)))
     )

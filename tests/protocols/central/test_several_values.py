@@ -17,7 +17,7 @@ from shuffledp.paper.pairs import exponential_above
 from shuffledp.paper.protocol_checks import count_distributions
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram, Target
 from shuffledp.protocols.catalogue import from_record, to_record
-from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law
+from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution
 
 KINDS = [LaplaceHistogram, StabilityHistogram]
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
@@ -73,21 +73,21 @@ HELD = ((0, 0, 1, 1), (1, 0, 1, 0), (0, 1, 1, 0), (1, 1, 0, 0))
 def test_a_calibration_is_private_over_all_datasets_of_three_people(kind):
     """All outputs in fractions, for up to two values each. Bins with equal counts reveal nothing."""
     target = Target(users=3, bins=2, epsilon=1.0, delta=0.1, values_per_person=2)
-    laws, worst = count_distributions(kind.for_target(target)), Fraction(0)
+    distributions, worst = count_distributions(kind.for_target(target)), Fraction(0)
     for others in combinations_with_replacement(HELD, target.users - 1):
         rest = np.sum(others, axis=0)
         for one, other in permutations(HELD, 2):
             moved = [(int(r + a), int(r + b)) for r, a, b in zip(rest, one, other, strict=True) if a != b]
-            pair = [joint(laws[counts[side]] for counts in moved) for side in (0, 1)]
+            pair = [joint(distributions[counts[side]] for counts in moved) for side in (0, 1)]
             worst = max(worst, exact_delta(*pair, ratio=exponential_above(target.epsilon)))
     assert 0.9 * target.delta < worst <= Fraction(target.delta)
 
 
-def joint(laws):
+def joint(distributions):
     """The distribution of independent bins."""
     together = {(): Fraction(1)}
-    for law in laws:
-        together = {(*x, y): p * q for (x, p), (y, q) in product(together.items(), law.items())}
+    for distribution in distributions:
+        together = {(*x, y): p * q for (x, p), (y, q) in product(together.items(), distribution.items())}
     return together
 
 
@@ -127,7 +127,7 @@ def test_every_count_has_its_own_noise():
     rows = np.array([[0, 1]] * 10 + [[2, -1]] * 20)
     truth = np.array([10, 10, 20, 0, 20, 0])
     noise = np.concatenate([protocol.release(rows, rng=rng).counts - truth for _ in range(300)]).astype(np.int64)
-    assert_law(noise, protocol.noise.window.first, protocol.noise.window.pmf)
+    assert_distribution(noise, protocol.noise.window.first, protocol.noise.window.pmf)
 
 
 @pytest.mark.slow

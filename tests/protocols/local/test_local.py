@@ -19,7 +19,7 @@ from shuffledp.protocols.local import (
     unary_encoding,
 )
 from shuffledp.protocols.local.hadamard_response import walsh_hadamard
-from tests.oracles.goodness import assert_law, assert_not_law, p_value
+from tests.oracles.goodness import assert_distribution, assert_not_distribution, p_value
 
 MAKERS = {
     "randomized response": RandomizedResponse,
@@ -33,7 +33,7 @@ EPSILONS = [0.1, 1.0, 3.0, 20.0]
 oracles = pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 
 
-def exact_laws(protocol):
+def exact_distributions(protocol):
     """The law of one report for each value, in fractions; for hashes, given the hash, which carries no information."""
     bins = protocol.bins
     p = Fraction(protocol.true_support)
@@ -63,9 +63,9 @@ def exact_laws(protocol):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("bins", [2, 3, 5])
 def test_every_report_is_private_and_no_more_than_needed(maker, epsilon, bins):
-    laws = exact_laws(maker(users=10, bins=bins, epsilon=epsilon))
-    assert all(sum(law.values()) == 1 for law in laws)
-    worst = max(p[y] / q[y] for p in laws for q in laws for y in p)
+    distributions = exact_distributions(maker(users=10, bins=bins, epsilon=epsilon))
+    assert all(sum(distribution.values()) == 1 for distribution in distributions)
+    worst = max(p[y] / q[y] for p in distributions for q in distributions for y in p)
     with mpmath.workdps(60):
         assert mpmath.mpf(worst.numerator) / worst.denominator <= mpmath.exp(mpmath.mpf(epsilon))  # not a hair above
     assert math.log(worst) == pytest.approx(epsilon, rel=1e-7)
@@ -74,9 +74,9 @@ def test_every_report_is_private_and_no_more_than_needed(maker, epsilon, bins):
 @oracles
 @pytest.mark.parametrize("epsilon", [30.0, 37.0, 50.0])
 def test_no_epsilon_is_so_large_that_nothing_is_randomized(maker, epsilon):
-    laws = exact_laws(maker(users=10, bins=3, epsilon=epsilon))
-    assert all(min(law.values()) > 0 for law in laws)
-    worst = max(p[y] / q[y] for p in laws for q in laws for y in p)
+    distributions = exact_distributions(maker(users=10, bins=3, epsilon=epsilon))
+    assert all(min(distribution.values()) > 0 for distribution in distributions)
+    worst = max(p[y] / q[y] for p in distributions for q in distributions for y in p)
     assert math.log(worst) <= epsilon
 
 
@@ -84,21 +84,21 @@ def test_no_epsilon_is_so_large_that_nothing_is_randomized(maker, epsilon):
 @pytest.mark.parametrize("value", [0, 1, 2])
 def test_reports_follow_their_law(maker, value):
     protocol = maker(users=10, bins=3, epsilon=1.0)
-    law = exact_laws(protocol)[value]
+    distribution = exact_distributions(protocol)[value]
     sent = protocol.randomize(np.full(20_000, value), rng=np.random.default_rng(30))
-    seen = np.bincount(sent, minlength=len(law))
-    assert p_value(seen, np.array([float(law[y]) for y in range(len(law))])) > 1e-6
+    seen = np.bincount(sent, minlength=len(distribution))
+    assert p_value(seen, np.array([float(distribution[y]) for y in range(len(distribution))])) > 1e-6
 
 
 @pytest.mark.parametrize("optimised", [True, False])
 def test_every_bit_of_unary_encoding_follows_its_law(optimised):
     """Joint law over all rows of three bits, so that no bit is left alone and none depends on another."""
     protocol = UnaryEncoding(users=10, bins=3, epsilon=1.0, optimised=optimised)
-    law = exact_laws(protocol)[1]
+    distribution = exact_distributions(protocol)[1]
     sent = protocol.randomize(np.full(20_000, 1), rng=np.random.default_rng(31))
     rows = np.unpackbits(sent.view(np.uint8).reshape(-1, 1), axis=1, count=3)
     seen = np.bincount(rows @ [4, 2, 1], minlength=8)
-    assert p_value(seen, np.array([float(law[tuple(map(int, f"{k:03b}"))]) for k in range(8)])) > 1e-6
+    assert p_value(seen, np.array([float(distribution[tuple(map(int, f"{k:03b}"))]) for k in range(8)])) > 1e-6
 
 
 @pytest.mark.slow
@@ -109,14 +109,16 @@ def test_support_counts_follow_their_law_in_every_bin(maker):
     values, rng = np.array([0] * 25 + [3] * 15), np.random.default_rng(32)
     draws = np.array([protocol.tally(protocol.randomize(values, rng=rng)).counts for _ in range(2500)])
     for bin_, count in ((0, 25), (3, 15), (1, 0), (5, 0)):
-        law = _sum_law(count, protocol.true_support, 40 - count, protocol.false_support)
-        assert_law(draws[:, bin_], 0, law)
-        assert_not_law(
-            draws[:, bin_], 0, _sum_law(count, protocol.true_support * 0.7, 40 - count, protocol.false_support * 0.7)
+        distribution = _sum_distribution(count, protocol.true_support, 40 - count, protocol.false_support)
+        assert_distribution(draws[:, bin_], 0, distribution)
+        assert_not_distribution(
+            draws[:, bin_],
+            0,
+            _sum_distribution(count, protocol.true_support * 0.7, 40 - count, protocol.false_support * 0.7),
         )
 
 
-def _sum_law(first, p, second, q):
+def _sum_distribution(first, p, second, q):
     def pmf(trials, chance):
         return np.array([math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(trials + 1)])
 
@@ -133,7 +135,7 @@ def test_estimates_are_unbiased_with_the_stated_variance_and_covered(maker, epsi
     protocol = maker(users=users, bins=bins, epsilon=epsilon)
     estimates = [protocol.estimate(protocol.tally(protocol.randomize(values, rng=rng))) for _ in range(rounds)]
     found = np.array([estimate.counts for estimate in estimates])
-    variances = np.array([protocol.reading.variance(int(count)) for count in counts])
+    variances = np.array([protocol.estimator.variance(int(count)) for count in counts])
     assert (np.abs(found.mean(axis=0) - counts) < 5.5 * np.sqrt(variances / rounds)).all()
     assert 0.8 < (found.var(axis=0) / variances).mean() < 1.2
     errors = np.abs(found - counts).max(axis=1)
@@ -220,6 +222,6 @@ def test_the_best_hash_range_has_the_smallest_variance():
     assert best.cells == 4
     for cells in (2, 3, 6, 10):
         assert (
-            LocalHashing(users=1000, bins=100, epsilon=1.0, cells=cells).reading.variance()
-            >= best.reading.variance() * 0.99
+            LocalHashing(users=1000, bins=100, epsilon=1.0, cells=cells).estimator.variance()
+            >= best.estimator.variance() * 0.99
         )

@@ -18,7 +18,7 @@ def test_the_whole_run_is_unbiased_and_keeps_its_promise(kind):
     values, rng = np.repeat(np.arange(6), counts), np.random.default_rng(50)
     protocol = AmplifiedOracle.calibrate(users=2000, bins=6, kind=kind, **WISH)
     estimates = np.array([run(protocol, values, rng=rng).counts for _ in range(60)])
-    spread = np.sqrt([protocol.reading.variance(int(count)) / 60 for count in counts])
+    spread = np.sqrt([protocol.estimator.variance(int(count)) / 60 for count in counts])
     assert (np.abs(estimates.mean(axis=0) - counts) < 5.5 * spread).all()
     assert (np.abs(estimates - counts).max(axis=1) > protocol.error(0.05).simultaneous).mean() <= 0.2
 

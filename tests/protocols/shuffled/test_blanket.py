@@ -16,7 +16,7 @@ from shuffledp.estimators.supports import flipped_reach
 from shuffledp.paper.finite_randomizer import worst_delta
 from shuffledp.protocols import BlanketHistogram, BlanketSum
 from shuffledp.protocols.sums.blanket_sum import published_coins
-from tests.oracles.goodness import assert_law, assert_not_law
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -117,16 +117,16 @@ def test_messages_follow_the_law_of_the_tally_in_every_bin():
     sent = np.array([protocol.tally(protocol.randomize(values, rng=rng)).counts for _ in range(3000)])
     drawn = np.array([protocol.sample_tally(counts, rng=rng).counts for _ in range(3000)])
     for j, count in enumerate(counts):
-        law = np.convolve(
+        distribution = np.convolve(
             binom.pmf(np.arange(count + 1), count, 7 / 8), binom.pmf(np.arange(41 - count), 40 - count, 1 / 8)
         )
-        assert_law(sent[:, j], 0, law)
-        assert_law(drawn[:, j], 0, law)
+        assert_distribution(sent[:, j], 0, distribution)
+        assert_distribution(drawn[:, j], 0, distribution)
         for wrong in (0.7 / 8, 1.3 / 8):
             other = np.convolve(
                 binom.pmf(np.arange(count + 1), count, 1 - wrong), binom.pmf(np.arange(41 - count), 40 - count, wrong)
             )
-            assert_not_law(sent[:, j], 0, other)
+            assert_not_distribution(sent[:, j], 0, other)
     correlation = np.corrcoef(sent.T)[np.triu_indices(4, 1)]
     assert np.abs(correlation).max() < 5.5 / math.sqrt(3000)  # bins are independent
 
@@ -136,9 +136,11 @@ def test_bits_of_the_sum_follow_their_law():
     rng = np.random.default_rng(71)
     protocol = BlanketSum(users=50, flip_probability=1 / 8)
     values = np.repeat([0, 1], [30, 20])
-    law = np.convolve(binom.pmf(np.arange(21), 20, 7 / 8), binom.pmf(np.arange(31), 30, 1 / 8))
-    assert_law(np.array([protocol.tally(protocol.randomize(values, rng=rng)).total for _ in range(3000)]), 0, law)
-    assert_law(np.array([protocol.sample_tally(20, rng=rng).total for _ in range(3000)]), 0, law)
+    distribution = np.convolve(binom.pmf(np.arange(21), 20, 7 / 8), binom.pmf(np.arange(31), 30, 1 / 8))
+    assert_distribution(
+        np.array([protocol.tally(protocol.randomize(values, rng=rng)).total for _ in range(3000)]), 0, distribution
+    )
+    assert_distribution(np.array([protocol.sample_tally(20, rng=rng).total for _ in range(3000)]), 0, distribution)
 
 
 @pytest.mark.slow
@@ -146,8 +148,8 @@ def test_estimates_are_unbiased_and_covered():
     counts, rng = np.array([3000, 1500, 400, 100, 0, 0]), np.random.default_rng(72)
     protocol = BlanketHistogram.calibrate(users=5000, bins=6, **WISH)
     found = np.array([protocol.estimate(protocol.sample_tally(counts, rng=rng)).counts for _ in range(400)])
-    assert (np.abs(found.mean(axis=0) - counts) < 5.5 * math.sqrt(protocol.reading.variance() / 400)).all()
-    assert found.var(axis=0).mean() == pytest.approx(protocol.reading.variance(), rel=0.15)
+    assert (np.abs(found.mean(axis=0) - counts) < 5.5 * math.sqrt(protocol.estimator.variance() / 400)).all()
+    assert found.var(axis=0).mean() == pytest.approx(protocol.estimator.variance(), rel=0.15)
     assert (np.abs(found - counts).max(axis=1) > protocol.error(0.05).simultaneous).mean() <= 0.05 + 0.055
     estimate = run(protocol, np.repeat(np.arange(6), counts), rng=rng)
     assert (estimate.simultaneous.low <= counts).all()
@@ -159,12 +161,12 @@ def test_estimates_are_unbiased_and_covered():
 @pytest.mark.parametrize("ones", [0, 50, 200])
 def test_the_reach_is_an_upper_bound_of_the_tail_for_any_data(flip, ones):
     reach = flipped_reach(200, flip, 1e-3)
-    law = np.convolve(
+    distribution = np.convolve(
         binom.pmf(np.arange(ones + 1), ones, 1 - flip), binom.pmf(np.arange(201 - ones), 200 - ones, flip)
     )
     off = np.arange(201) - (ones * (1 - flip) + (200 - ones) * flip)
-    assert law[off > reach].sum() <= 1e-3
-    assert law[off < -reach].sum() <= 1e-3
+    assert distribution[off > reach].sum() <= 1e-3
+    assert distribution[off < -reach].sum() <= 1e-3
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ from scipy.stats import binom, poisson
 
 from shuffledp import DataError, DummyHistogram, Histogram, ParameterError, TooFewUsersError, run, shuffle
 from shuffledp.noise import Binomial
-from shuffledp.paper.finite_randomizer import exact_delta, shuffled_law
-from tests.oracles.goodness import assert_law, assert_not_law
+from shuffledp.paper.finite_randomizer import exact_delta, shuffled_distribution
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 COMMON = {"users": 1000, "bins": 50, "epsilon": 1, "delta": 1e-6}
 
@@ -20,14 +20,14 @@ def test_privacy_matches_enumeration_of_messages():
     g = Fraction(1, 4)
 
     def person(value):
-        law = {}
+        distribution = {}
         for a in (0, 1):
             for b in (0, 1):
                 messages = tuple(sorted([value, *[0] * a, *[1] * b]))
-                law[messages] = law.get(messages, 0) + g ** (a + b) * (1 - g) ** (2 - a - b)
-        return law
+                distribution[messages] = distribution.get(messages, 0) + g ** (a + b) * (1 - g) ** (2 - a - b)
+        return distribution
 
-    outputs = [shuffled_law(person(v) for v in dataset) for dataset in ((0, 0), (0, 1), (1, 1))]
+    outputs = [shuffled_distribution(person(v) for v in dataset) for dataset in ((0, 0), (0, 1), (1, 1))]
     for ratio in (Fraction(3, 2), Fraction(4)):
         exact = max(exact_delta(outputs[i], outputs[j], ratio=ratio) for i, j in ((0, 1), (1, 0), (1, 2), (2, 1)))
         assert protocol.privacy.delta(math.log(ratio)) == pytest.approx(float(exact), rel=1e-9)
@@ -50,8 +50,8 @@ def test_calibration(dummies):
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_message_path_and_law(dummies, scale):
     protocol = DummyHistogram.calibrate(users=200, bins=3, epsilon=1, delta=1e-6, dummies=dummies)
-    law = binom(200, protocol.noise.probability) if dummies == "binomial" else poisson(protocol.noise.rate)
-    pmf = law.pmf(np.arange(201))
+    distribution = binom(200, protocol.noise.probability) if dummies == "binomial" else poisson(protocol.noise.rate)
+    pmf = distribution.pmf(np.arange(201))
     rng = np.random.default_rng(50)
     values = np.repeat([0, 2], [150, 50])
     counts = np.bincount(values, minlength=3)
@@ -62,7 +62,7 @@ def test_message_path_and_law(dummies, scale):
     for j in range(3):
         for seen in (draws[:, j], sampled[:, j]):
             scaled = np.rint(protocol.noise.mean + scale * (seen - protocol.noise.mean)).astype(np.int64)
-            (assert_law if scale == 1.0 else assert_not_law)(scaled, 0, pmf)
+            (assert_distribution if scale == 1.0 else assert_not_distribution)(scaled, 0, pmf)
 
 
 @pytest.mark.parametrize("dummies", ["binomial", "poisson"])

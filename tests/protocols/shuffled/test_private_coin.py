@@ -13,11 +13,11 @@ from scipy.stats import binom
 from shuffledp import DataError, DummyHistogram, ParameterError, TooFewUsersError, run, shuffle
 from shuffledp.accounting.support_curve import SupportCurve
 from shuffledp.estimators.supports import ChanceSupports
-from shuffledp.paper.finite_randomizer import exact_delta, shuffled_law, worst_delta
+from shuffledp.paper.finite_randomizer import exact_delta, shuffled_distribution, worst_delta
 from shuffledp.protocols import PrivateCoinHistogram
 from shuffledp.protocols.shuffled import parities as parity_decoding
 from shuffledp.protocols.shuffled import parities as parity_sampling
-from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_law, assert_not_law, p_value
+from tests.oracles.goodness import FALSE_FAILURE_RATE, assert_distribution, assert_not_distribution, p_value
 
 COMMON = {"users": 1000, "bins": 50, "epsilon": 1, "delta": 1e-6}
 
@@ -37,16 +37,16 @@ class Enumerated:
     def __init__(self, protocol):
         self.protocol = protocol
 
-    def randomizer_law(self, value):
+    def randomizer_distribution(self, value):
         everything = messages_of(self.protocol)
         own = [m for m in everything if value in supported(m, self.protocol.bins)]
-        law = Counter()
+        distribution = Counter()
         for real in own:
             for noise in combinations_with_replacement(everything, self.protocol.noise_messages):
                 orders = len(set(permutations(noise)))
                 chance = Fraction(orders, len(own) * len(everything) ** self.protocol.noise_messages)
-                law[tuple(sorted((real, *noise)))] += chance
-        return law
+                distribution[tuple(sorted((real, *noise)))] += chance
+        return distribution
 
 
 # privacy ------------------------------------------------------------------------------------------------------------
@@ -77,7 +77,9 @@ def test_the_lower_bound_is_met_by_the_dataset_it_speaks_of():
     """Two elements: the truth of that one pair of datasets lies between the bounds, which are not trivial."""
     protocol = PrivateCoinHistogram(users=2, bins=4, elements=1, noise_messages=2)
     enumerated = Enumerated(protocol)
-    before, after = (shuffled_law(enumerated.randomizer_law(v) for v in pair) for pair in ((0, 3), (1, 3)))
+    before, after = (
+        shuffled_distribution(enumerated.randomizer_distribution(v) for v in pair) for pair in ((0, 3), (1, 3))
+    )
     for ratio in (Fraction(1), Fraction(11, 10)):
         truth = float(exact_delta(before, after, ratio=ratio))
         low, high = protocol.privacy.lowest_delta(math.log(ratio)), protocol.privacy.delta(math.log(ratio))
@@ -216,25 +218,28 @@ def test_dimensions_of_solutions_against_all_matrices(equations, bits):
 @pytest.mark.slow
 def test_one_persons_messages_follow_the_randomizers_law():
     protocol = PrivateCoinHistogram(users=1, bins=3, elements=1, noise_messages=2)
-    law = Enumerated(protocol).randomizer_law(2)
+    distribution = Enumerated(protocol).randomizer_distribution(2)
     rng = np.random.default_rng(61)
     seen = Counter(
         tuple(sorted((y,) for y in protocol.randomize(2, rng=rng).view(np.uint8).tolist())) for _ in range(8000)
     )
-    assert set(seen) <= set(law)
-    assert p_value(np.array([seen[m] for m in law]), np.array([float(p) for p in law.values()])) > FALSE_FAILURE_RATE
+    assert set(seen) <= set(distribution)
+    assert (
+        p_value(np.array([seen[m] for m in distribution]), np.array([float(p) for p in distribution.values()]))
+        > FALSE_FAILURE_RATE
+    )
 
 
 def by_messages(protocol, values, rng):
     return protocol.tally(shuffle(protocol.randomize(values, rng=rng), rng=rng))
 
 
-def by_law(protocol, values, rng):
+def by_distribution(protocol, values, rng):
     return protocol.sample_tally(np.bincount(values, minlength=protocol.bins), rng=rng)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [by_messages, by_law])
+@pytest.mark.parametrize("draw", [by_messages, by_distribution])
 def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
     protocol = PrivateCoinHistogram(users=2, bins=4, elements=2, noise_messages=1)
     one = {v: Counter() for v in (0, 3, None)}
@@ -258,7 +263,7 @@ def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("draw", [by_messages, by_law])
+@pytest.mark.parametrize("draw", [by_messages, by_distribution])
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
 def test_every_coordinate_with_negative_controls(draw, scale):
     protocol = PrivateCoinHistogram(users=40, bins=9, elements=3, noise_messages=10)
@@ -270,7 +275,7 @@ def test_every_coordinate_with_negative_controls(draw, scale):
     for j in range(9):
         others = protocol.users * 11 - counts[j]
         pmf = binom(others, 1 / 8).pmf(np.arange(others + 1))
-        (assert_law if scale == 1.0 else assert_not_law)(draws[:, j] - counts[j], 0, pmf)
+        (assert_distribution if scale == 1.0 else assert_not_distribution)(draws[:, j] - counts[j], 0, pmf)
 
 
 # estimates ----------------------------------------------------------------------------------------------------------
@@ -285,7 +290,7 @@ def test_unbiased_and_covered(elements):
     rng = np.random.default_rng(64)
     estimates = [protocol.estimate(protocol.sample_tally(counts, rng=rng)) for _ in range(100)]
     deviations = np.array([e.counts - counts for e in estimates])
-    spread = np.sqrt([protocol.reading.variance(int(c)) for c in counts])
+    spread = np.sqrt([protocol.estimator.variance(int(c)) for c in counts])
     assert np.abs(deviations.mean(axis=0) / spread * math.sqrt(100)).max() < 5
     assert (deviations / spread).std() == pytest.approx(1, abs=0.05)
     bound = protocol.error(0.05)
@@ -302,12 +307,12 @@ def test_error_bounds_hold_for_every_true_count_and_are_tight():
     error = others.error(beta=beta, bins=1, occupied=1)
     risks = []
     for count in range(61):
-        law, b = binom(660 - count, 1 / 8), np.arange(661 - count)
-        risks.append(law.pmf(b)[np.abs(b - (660 - count) / 8) / (7 / 8) > error].sum())
+        distribution, b = binom(660 - count, 1 / 8), np.arange(661 - count)
+        risks.append(distribution.pmf(b)[np.abs(b - (660 - count) / 8) / (7 / 8) > error].sum())
         drawn = np.arange(count, 661)
         low, high = others.interval(drawn, beta=beta)
         missed = (low > count) | (high < count)
-        assert law.pmf(drawn - count)[missed].sum() <= beta
+        assert distribution.pmf(drawn - count)[missed].sum() <= beta
     assert max(risks) <= beta
     assert others.failure(error - 1.5) > beta
     low, high = others.interval(np.array([0, 660]), beta=beta)

@@ -14,7 +14,7 @@ from shuffledp.noise import Binomial
 from shuffledp.paper.finite_randomizer import worst_delta
 from shuffledp.protocols import PublicCoinHistogram
 from tests.accounting.test_amplification import exact_exp
-from tests.oracles.goodness import assert_law, assert_not_law
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -39,16 +39,16 @@ class Enumerable:
     def __init__(self, protocol):
         self.protocol = protocol
 
-    def randomizer_law(self, value):
+    def randomizer_distribution(self, value):
         from fractions import Fraction
         from itertools import product
 
         own = self.protocol.hashes.of(np.array([value])).ravel().tolist()
-        g, law = Fraction(self.protocol.noise.probability), {}
+        g, distribution = Fraction(self.protocol.noise.probability), {}
         for sent in product([0, 1], repeat=self.protocol.rows * self.protocol.width):
             noise = [cell for cell, yes in enumerate(sent) if yes]
-            law[tuple(sorted(own + noise))] = g ** len(noise) * (1 - g) ** (len(sent) - len(noise))
-        return law
+            distribution[tuple(sorted(own + noise))] = g ** len(noise) * (1 - g) ** (len(sent) - len(noise))
+        return distribution
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
@@ -65,7 +65,7 @@ def test_privacy_matches_enumeration_of_messages(users, rows, width, epsilon):
 def test_a_value_moves_two_cells_of_every_row():
     protocol = tiny(users=50, rows=3, width=8, probability=0.25)
     noise = Binomial(trials=50, probability=0.25)
-    one_row = PrivacyCurve.of_shifts(Shift(law=noise, by=1), Shift(law=noise, by=-1))
+    one_row = PrivacyCurve.of_shifts(Shift(distribution=noise, by=1), Shift(distribution=noise, by=-1))
     assert protocol.privacy.delta(1.0) == pytest.approx(one_row.times(3).delta(1.0), rel=1e-6)
 
 
@@ -75,7 +75,7 @@ def test_cells_are_uniform_and_rows_independent():
     for coin in range(4000):
         first, second = tiny(bins=10, rows=2, width=5, coin=coin).hashes.of(np.array([7])).ravel()
         seen[first, second - 5] += 1
-    assert_law(np.repeat(np.arange(25), seen.ravel()), 0, np.full(25, 1 / 25))
+    assert_distribution(np.repeat(np.arange(25), seen.ravel()), 0, np.full(25, 1 / 25))
     together = [
         len(set(tiny(bins=10, rows=1, width=5, coin=c).hashes.of(np.array([3, 8])).ravel())) for c in range(4000)
     ]
@@ -93,9 +93,9 @@ def test_messages_and_drawn_tally_follow_the_law_of_every_cell():
     drawn = np.array([protocol.sample_tally(counts, rng=rng).counts for _ in range(2000)])
     for cell in range(10):
         for found in (sent[:, cell], drawn[:, cell]):
-            assert_law(found - held[cell], 0, binom.pmf(np.arange(31), 30, 0.125))
+            assert_distribution(found - held[cell], 0, binom.pmf(np.arange(31), 30, 0.125))
             for wrong in (0.7, 1.3):
-                assert_not_law(found - held[cell], 0, binom.pmf(np.arange(31), 30, 0.125 * wrong))
+                assert_not_distribution(found - held[cell], 0, binom.pmf(np.arange(31), 30, 0.125 * wrong))
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from shuffledp import DataError, Domain, DummyHistogram, ParameterError, SparseH
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID, gamma_sizes
 from shuffledp.paper.finite_randomizer import exact_delta
-from shuffledp.protocols.shuffled.sparse_noise import LawSearch
-from tests.oracles.goodness import assert_law, assert_not_law
+from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch
+from tests.oracles.goodness import assert_distribution, assert_not_distribution
 
 DRAWS = 2000
 SMALL_PAIRS = CompoundPoisson(rate=0.9, size_weights=(SIZE_GRID // 2, SIZE_GRID // 2))
@@ -51,17 +51,17 @@ def test_privacy_matches_enumeration_of_messages_in_fractions(users, reach):
         unscaled(lone_rate / users, {1: Fraction(3, 4), 2: Fraction(1, 4)}, reach),
     ]
     # in units of 1 / unit, and what was sent as one number: whole numbers are as exact and many times faster
-    unit = math.lcm(*(chance.denominator for law in chances for chance in law))
-    pairs, lone = ([int(chance * unit) for chance in law] for law in chances)
+    unit = math.lcm(*(chance.denominator for distribution in chances for chance in distribution))
+    pairs, lone = ([int(chance * unit) for chance in distribution] for distribution in chances)
     place = (users * (reach + 1)) ** np.arange(4, dtype=object)
 
     def person(value):
-        law = {}
+        distribution = {}
         for a0, b0, a1, b1 in product(range(reach), repeat=4):
             if max(a0 + b0, a1 + b1) < reach:
                 sent = int(place @ (a0 + (value == 0), a0 + b0, a1 + (value == 1), a1 + b1))
-                law[sent] = law.get(sent, 0) + pairs[a0] * lone[b0] * pairs[a1] * lone[b1]
-        return law
+                distribution[sent] = distribution.get(sent, 0) + pairs[a0] * lone[b0] * pairs[a1] * lone[b1]
+        return distribution
 
     people = [person(value) for value in (0, 1)]
 
@@ -190,7 +190,7 @@ def test_every_coordinate_of_the_message_path(users, scale):
         plus.append(p - counts)
         minus.append(m)
     drawn_pairs, drawn_lone = np.array(plus), np.array(minus) - np.array(plus)
-    check = assert_law if scale == 1.0 else assert_not_law
+    check = assert_distribution if scale == 1.0 else assert_not_distribution
     for j in range(3):
         check(drawn_pairs[:, j], 0, pairs.window.pmf)
         check(drawn_lone[:, j], 0, lone.window.pmf)
@@ -206,8 +206,8 @@ def test_sample_tally_follows_the_same_law():
     counts = np.zeros(50_000, dtype=int)
     counts[:10] = 100
     plus, minus = protocol.sample_tally(counts, rng=np.random.default_rng(41)).counts.T
-    assert_law(plus - counts, 0, protocol.pairs.window.pmf)
-    assert_law(minus - (plus - counts), 0, protocol.lone.window.pmf)
+    assert_distribution(plus - counts, 0, protocol.pairs.window.pmf)
+    assert_distribution(minus - (plus - counts), 0, protocol.lone.window.pmf)
 
 
 # the analyzer -----------------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ def test_sparse_and_dense_tallies_merge():
     assert merged.as_dict() == {7: [2, 1], 9: [3, 0], 2**39: [0, 1]}
     assert merged.messages == 7
     assert merged == protocol.tally(shuffle([first, second], rng=rng))
-    assert protocol.reading.evidence(merged).as_dict() == {7: [2, 1], 9: [3, 0]}
+    assert protocol.estimator.statistic(merged).as_dict() == {7: [2, 1], 9: [3, 0]}
 
 
 def test_bad_input():
@@ -388,7 +388,7 @@ def test_bad_input():
 
 
 def test_search_reports_the_fewest_messages():
-    search = LawSearch(epsilon=1.0, delta=1e-6)
+    search = NoiseSearch(epsilon=1.0, delta=1e-6)
     fewest = search.cheapest().messages
     assert search.within(1.05 * fewest) is not None
     assert search.within(0.8 * fewest) is None

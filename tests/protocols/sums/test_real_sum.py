@@ -11,7 +11,7 @@ from shuffledp import run
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.protocols import RealSum
-from tests.oracles.goodness import assert_law, assert_not_law, p_value
+from tests.oracles.goodness import assert_distribution, assert_not_distribution, p_value
 
 WISH = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -21,7 +21,11 @@ def test_parts_of_the_noise_add_up_to_its_law():
     rng = np.random.default_rng(90)
     sums = protocol._noise_parts(25 * 4000, rng).reshape(4000, 25).sum(axis=1)
     reach = 60
-    for decay, check in ((0.75, assert_law), (0.75**0.7, assert_not_law), (0.75**1.3, assert_not_law)):
+    for decay, check in (
+        (0.75, assert_distribution),
+        (0.75**0.7, assert_not_distribution),
+        (0.75**1.3, assert_not_distribution),
+    ):
         k = np.arange(-reach, reach + 1)
         check(sums, -reach, decay ** np.abs(k) * (1 - decay) / (1 + decay))
 
@@ -41,7 +45,7 @@ def test_shares_add_up_to_the_noisy_sum_and_each_is_uniform():
 def test_mixed_shares_tell_less_the_more_there_are():
     """Distance between the shuffled shares of (0, 0) and of (1, 1) modulo 2, whose sums are equal, enumerated."""
 
-    def law(values, shares):
+    def distribution(values, shares):
         outcomes = Counter()
         for free in product(range(2), repeat=len(values) * (shares - 1)):
             sent = []
@@ -54,7 +58,7 @@ def test_mixed_shares_tell_less_the_more_there_are():
 
     distances = []
     for shares in (1, 2, 3, 4):
-        one, other = law((0, 0), shares), law((1, 1), shares)
+        one, other = distribution((0, 0), shares), distribution((1, 1), shares)
         distances.append(sum(abs(one.get(k, 0) - other.get(k, 0)) for k in range(9)) / 2)
     assert distances[0] == 1
     assert all(later < earlier for earlier, later in pairwise(distances))

@@ -34,7 +34,7 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.ledger import Ledger
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.shuffled_histogram import chance_of_more
-from shuffledp.release.plan_rows import surely_seen, warnings
+from shuffledp.release.plan_rows import detection_limit, warnings
 from shuffledp.release.release import Release
 
 _SHARE = 100
@@ -69,11 +69,11 @@ def collected_notes(task: Task, *, batches: int, refused: Mapping[str, int]) -> 
             "one batch."
         )
     yield from _refusals(refused)
-    yield _forged(task, people=batches * task.users, truncated=not entry.phantoms)
+    yield _forged(task, people=batches * task.users, truncated=not entry.false_positives)
     yield _ADMISSION[task.admission]
     yield _limit(task)
     yield f"The list of the {counted(task.answers.size, 'possible answer')} is public."
-    if entry.phantoms:
+    if entry.false_positives:
         yield (
             "An estimate is what was counted less the noise that was to be expected. Where hardly anybody gave an "
             "answer, it can be below zero, and so can an end of its interval; the true number cannot, so read that "
@@ -240,7 +240,9 @@ def release_of(
         column=task.question,
         messages=together.messages,
         error=error,
-        surely_seen=surely_seen(error, phantoms=True) if entry.phantoms else estimate.simultaneous.unreported_high + 1,
+        detection_limit=detection_limit(error, false_positives=True)
+        if entry.false_positives
+        else estimate.simultaneous.unreported_high + 1,
         notes=(*collected_notes(task, batches=len(tallies), refused=refused), *more),
         warnings=(*amiss, *warnings(users=protocol.users, delta=task.guarantee.delta, error=error)),
         asked={"task": task.name, "batches": len(tallies)},

@@ -218,11 +218,11 @@ class Spark:
 
         self._progress("opening messages", 0.0)
         layer, buckets = layer_of(task, key), buckets_for(max(batch.number for batch in batches), each=_OPENED)
-        reading = partial(read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
+        estimator = partial(read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
         counting = partial(count, secret=self._secret, layer=layer, alphabet=task.alphabet, symbols=task.symbols)
         with clear_errors():
             # [batch, bucket, onions, refused: one row for each group of rows and bucket]
-            dealt = self._located(_places(batches)).mapInArrow(reading, DEALT)
+            dealt = self._located(_places(batches)).mapInArrow(estimator, DEALT)
             # [batch, symbol or reason, number: one row for each of them in each bucket]
             counted = self._together(dealt, len(batches) * buckets).mapInArrow(counting, COUNTED)
             found = counted.groupBy("batch", "symbol", "reason").agg({"number": "sum"}).toArrow()

@@ -69,7 +69,7 @@ def close(transaction: Transaction, task: int, users: int, *, state: str = CLOSE
 
 def onions(database: Database, batch_id: bytes) -> Iterator[bytes]:
     """The onions of a closed batch's reports, in blocks, each of which ends where a report ends."""
-    with database.reading() as transaction:
+    with database.estimator() as transaction:
         found = transaction.rows("SELECT people FROM batches WHERE batch_id = ? AND state = ?", batch_id, CLOSED)
     if not found:
         raise DataError("there is no such batch that waits to be mixed: another process may have mixed it by now")
@@ -80,7 +80,7 @@ def _onions(database: Database, batch_id: bytes, *, people: int) -> Iterator[byt
     """Every block is read by itself, so that nobody waits for a reader; none may be missing at the end."""
     place, reports = -1, _FIRST_REPORTS
     while places := _places(database, batch_id, place, reports):
-        with database.reading() as transaction:
+        with database.estimator() as transaction:
             rows = transaction.rows_among("SELECT onions FROM onions WHERE place {keys}", places)
         place, people = places[-1], people - len(rows)
         block = b"".join(content for (content,) in rows)
@@ -91,7 +91,7 @@ def _onions(database: Database, batch_id: bytes, *, people: int) -> Iterator[byt
 
 
 def _places(database: Database, batch_id: bytes, after: int, most: int) -> list[int]:
-    with database.reading() as transaction:
+    with database.estimator() as transaction:
         rows = transaction.rows(
             "SELECT place FROM members WHERE batch_id = ? AND place > ? ORDER BY place LIMIT ?", batch_id, after, most
         )
@@ -150,7 +150,7 @@ def keep_draft(transaction: Transaction, task: int, batch_id: bytes, *, draft: b
 
 def mixed(database: Database, batch_id: bytes) -> Iterator[bytes]:
     """The bytes of a mixed batch, the same every time, cut anywhere."""
-    with database.reading() as transaction:
+    with database.estimator() as transaction:
         found = transaction.rows("SELECT draft, pieces FROM batches WHERE batch_id = ? AND state = ?", batch_id, MIXED)
     if not found:
         raise DataError("there is no such batch to hand on: it is not mixed yet, or was acknowledged")
@@ -173,7 +173,7 @@ def _is_there(transaction: Transaction, batch_id: bytes, draft: bytes) -> bool:
 
 def _read(database: Database, draft: bytes, pieces: int) -> Iterator[bytes]:
     for piece in range(pieces):
-        with database.reading() as transaction:
+        with database.estimator() as transaction:
             found = transaction.rows("SELECT bytes FROM pieces WHERE draft = ? AND piece = ?", draft, piece)
         if not found:
             raise DataError("a batch was acknowledged while it was read: what was read of it is not whole")
@@ -190,7 +190,7 @@ _MOST_DRAFTS = 3
 
 def tidy_all(database: Database, task: int) -> None:
     """Tidies all batches of a task that are not yet."""
-    with database.reading() as transaction:
+    with database.estimator() as transaction:
         left = transaction.rows("SELECT batch_id FROM batches WHERE task = ? AND tidy = 0 AND state <> ?", task, CLOSED)
     for (batch_id,) in left:
         tidy(database, batch_id)
@@ -221,7 +221,7 @@ def delete_abandoned_drafts(database: Database, batch_id: bytes) -> None:
 
     One or two may belong to processes that are writing them now, which would have to begin again.
     """
-    with database.reading() as transaction:
+    with database.estimator() as transaction:
         drafts = transaction.rows("SELECT draft FROM drafts WHERE batch_id = ?", batch_id)
     if len(drafts) >= _MOST_DRAFTS:
         for (draft,) in drafts:

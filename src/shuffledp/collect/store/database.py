@@ -189,7 +189,7 @@ class Database(Protocol):
     def changing(self) -> AbstractContextManager[Transaction]:
         """One transaction: durable when it ends, undone if anything fails."""
 
-    def reading(self) -> AbstractContextManager[Transaction]:
+    def estimator(self) -> AbstractContextManager[Transaction]:
         """One view of the database that does not change meanwhile."""
 
     def forget(self, *tables: str) -> None:

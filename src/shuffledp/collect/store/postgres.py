@@ -51,7 +51,7 @@ class PostgresDatabase:
             yield transaction
 
     @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def estimator(self) -> Iterator[Transaction]:
         """One view of the database, which others may go on changing."""
         with self._transaction(_READ) as transaction:
             yield transaction

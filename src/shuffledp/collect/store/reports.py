@@ -78,20 +78,20 @@ class ReportStore:
 
     def has_unspent(self, task_id: bytes) -> bool:
         """Whether there is a one-time token with which somebody can still report."""
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             return bool(
                 transaction.rows("SELECT 1 FROM admissions WHERE task = ? AND spent = 0 LIMIT 1", self._task(task_id))
             )
 
     def waiting(self, task_id: bytes) -> int:
         """Reports in no batch."""
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             return batching.waiting(transaction, self._task(task_id))
 
     def close_batch(self, task_id: bytes, users: int) -> bytes | None:
         """Makes a batch of exactly `users` reports; its random id, or None if fewer wait."""
         task = self._task(task_id)
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             self._check_users(transaction, task, users)
             if batching.waiting(transaction, task) < users:  # the usual case, in which nobody has to wait for this
                 return None
@@ -138,7 +138,7 @@ class ReportStore:
 
     def has_batch(self, batch_id: bytes, task_id: bytes | None = None) -> bool:
         """Whether a batch (of this task) was ever kept, also when it is acknowledged, or was refused."""
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             rows = transaction.rows("SELECT task, state FROM batches WHERE batch_id = ?", batch_id)
         return any(
             state in (MIXED, ACKNOWLEDGED, REFUSED) and (task_id is None or task == self._task(task_id))
@@ -190,7 +190,7 @@ class ReportStore:
     def standing(self, task_id: bytes) -> Standing:
         """All counters of a task, at one moment."""
         task = self._task(task_id)
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             ((waiting, reports, messages),) = transaction.rows(
                 "SELECT COALESCE(SUM(waiting), 0), COALESCE(SUM(reports), 0), COALESCE(SUM(messages), 0) FROM counts "
                 "WHERE task = ?",
@@ -230,7 +230,7 @@ class ReportStore:
 
     def _batches(self, task_id: bytes, state: str) -> list[tuple[bytes, int]]:
         task = self._task(task_id)
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             rows = transaction.rows(
                 "SELECT batch_id, number FROM batches WHERE task = ? AND state = ? ORDER BY batch_id", task, state
             )
@@ -239,7 +239,7 @@ class ReportStore:
     def _task(self, task_id: bytes) -> int:
         """The short number of a task in the tables, which never changes."""
         if task_id not in self._tasks:
-            with self._database.reading() as transaction:
+            with self._database.estimator() as transaction:
                 rows = transaction.rows("SELECT task FROM tasks WHERE task_id = ?", task_id)
             if not rows:
                 raise ParameterError("task_id is of no task in this store: prepare(task) comes first")

@@ -62,7 +62,7 @@ class SQLiteDatabase:
                 self._empty_the_log(wait=0)  # nobody who adds a report should wait for that
 
     @contextmanager
-    def reading(self) -> Iterator[Transaction]:
+    def estimator(self) -> Iterator[Transaction]:
         """One view of the file, which others may go on changing."""
         with self._transaction("BEGIN") as transaction:
             yield transaction

@@ -121,7 +121,7 @@ class TallyStore:
 
     def has_batch(self, batch_id: bytes) -> bool:
         """Whether there is a tally of the batch."""
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             return bool(transaction.rows("SELECT 1 FROM tallies WHERE batch_id = ?", batch_id))
 
     def keep_tally(
@@ -143,7 +143,7 @@ class TallyStore:
 
     def tallies(self, task_id: bytes) -> list[KeptTally]:
         """All tallies of a task, in the order of their random ids."""
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             rows = transaction.rows(
                 "SELECT batch_id, tally, people, refused, problem, "
                 "EXISTS (SELECT 1 FROM released WHERE released.batch_id = tallies.batch_id) "
@@ -195,13 +195,13 @@ class TallyStore:
 
     def listed(self, task_id: bytes) -> list[ListedRelease]:
         """All releases of a task without what is in them, the first one first."""
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             rows = transaction.rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
         return [ListedRelease(number=number, made=datetime.fromisoformat(made)) for number, made in rows]
 
     def batches(self, task_id: bytes) -> list[CountedBatch]:
         """What became of every batch, by its first release; those without one come last, in no particular order."""
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             rows = transaction.rows(
                 "SELECT people, refused, problem, (SELECT MIN(number) FROM released WHERE "
                 "released.batch_id = tallies.batch_id AND released.task_id = tallies.task_id) "
@@ -217,7 +217,7 @@ class TallyStore:
     def release(self, task_id: bytes, number: int | None = None) -> KeptRelease | None:
         """The release of this number, or the latest; None if there is none."""
         which, given = ("", ()) if number is None else ("AND number = ? ", (number,))
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             rows = transaction.rows(
                 f"SELECT number, made, content FROM releases WHERE task_id = ? {which}ORDER BY number DESC LIMIT 1",
                 task_id,
@@ -227,7 +227,7 @@ class TallyStore:
 
     def standing(self, task_id: bytes) -> TallyStanding:
         """All counters of a task."""
-        with self._database.reading() as transaction:
+        with self._database.estimator() as transaction:
             rows = transaction.rows("SELECT people, refused, problem FROM tallies WHERE task_id = ?", task_id)
             ((releases,),) = transaction.rows("SELECT COUNT(*) FROM releases WHERE task_id = ?", task_id)
         refused: Counter[str] = Counter()

@@ -47,7 +47,7 @@ def new_task(
         raise ParameterError(f"a task's protocol must be one of {', '.join(parameters.CODECS)}; got {protocol!r}")
     answers.check()
     target = Target(
-        users=users, bins=answers.size + 2, epsilon=epsilon, delta=delta, honest_users=honest_users, fillers=0
+        users=users, bins=answers.size + 2, epsilon=epsilon, delta=delta, honest_users=honest_users, padding_bins=0
     )
     chosen = choose(
         target,

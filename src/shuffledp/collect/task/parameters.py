@@ -62,11 +62,11 @@ class Codec(NamedTuple):
     padded: bool = True
 
 
-def _law(law: CompoundPoisson) -> Written:
-    return {"rate": exact.written(law.rate), "size_weights": list(law.size_weights)}
+def _distribution(distribution: CompoundPoisson) -> Written:
+    return {"rate": exact.written(distribution.rate), "size_weights": list(distribution.size_weights)}
 
 
-def _law_of(written: Any, *, name: str) -> CompoundPoisson:
+def _distribution_of(written: Any, *, name: str) -> CompoundPoisson:
     if not isinstance(written, Mapping) or set(written) != {"rate", "size_weights"}:
         raise TaskError(f"{name} must have a rate and size_weights")
     weights = written["size_weights"]
@@ -79,10 +79,10 @@ def _law_of(written: Any, *, name: str) -> CompoundPoisson:
 
 
 def _one_at_a_time(written: Any) -> CompoundPoisson:
-    law = _law_of(written, name="dummies")
-    if law.size_weights != (SIZE_GRID,):
+    distribution = _distribution_of(written, name="dummies")
+    if distribution.size_weights != (SIZE_GRID,):
         raise TaskError("dummies must come one at a time, size_weights=[2^40]: otherwise their numbers tell something")
-    return law
+    return distribution
 
 
 def _histogram(*, truncated: bool) -> Codec:
@@ -99,11 +99,11 @@ def _histogram(*, truncated: bool) -> Codec:
 
 _SPARSE = Codec(
     fields=("lone", "pairs"),
-    write=lambda protocol: {"lone": _law(protocol.lone), "pairs": _law(protocol.pairs)},
+    write=lambda protocol: {"lone": _distribution(protocol.lone), "pairs": _distribution(protocol.pairs)},
     read=lambda written, people: people.make(
         SparseHistogram,
-        lone=_law_of(written["lone"], name="lone"),
-        pairs=_law_of(written["pairs"], name="pairs"),
+        lone=_distribution_of(written["lone"], name="lone"),
+        pairs=_distribution_of(written["pairs"], name="pairs"),
     ),
 )
 
@@ -125,7 +125,7 @@ CODECS: dict[str, Codec] = {
     ),
     "dummy-poisson": Codec(
         fields=("dummies",),
-        write=lambda protocol: {"dummies": _law(protocol.noise)},
+        write=lambda protocol: {"dummies": _distribution(protocol.noise)},
         read=lambda written, people: people.make(DummyHistogram, noise=_one_at_a_time(written["dummies"])),
         padded=False,
     ),

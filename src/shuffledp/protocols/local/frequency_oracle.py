@@ -92,7 +92,7 @@ class FrequencyOracle(ShuffledHistogram):
         return Amplification(local_epsilon=self.epsilon, users=users, telling=self.telling, covered=self.covered)
 
     @cached_property
-    def reading(self) -> Supports:
+    def estimator(self) -> Supports:
         """How many reports support each bin."""
         return Supports(
             people=self.users, bins=self.bins, true_support=self.true_support, false_support=self.false_support

@@ -72,7 +72,7 @@ class HadamardResponse(FrequencyOracle):
         """How many symbols lie in each bin's set, from how often each symbol was sent."""
         return (int(sent.sum()) + walsh_hadamard(sent)[1 : self.bins + 1]) // 2
 
-    def report_law(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    def report_distribution(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """How likely each symbol is from a person whose value has the given probabilities, up to rounding."""
         placed = np.zeros(self.symbols)
         placed[1 : self.bins + 1] = shares
@@ -81,10 +81,10 @@ class HadamardResponse(FrequencyOracle):
             signs = sum(placed[j] * (1.0 - 2.0 * (np.bitwise_count(symbols & j) & 1)) for j in held)
         else:
             signs = walsh_hadamard(placed)
-        law: NDArray[np.float64] = (1 + (2 * self.true_support - 1) * signs) / self.symbols
-        return law
+        distribution: NDArray[np.float64] = (1 + (2 * self.true_support - 1) * signs) / self.symbols
+        return distribution
 
-    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+    def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's message, for verification."""
         inside = Fraction(self.true_support)
         odd = [((value + 1) & symbol).bit_count() & 1 for symbol in range(self.symbols)]

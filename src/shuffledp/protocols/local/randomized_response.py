@@ -73,11 +73,11 @@ class RandomizedResponse(FrequencyOracle):
         """A message supports the bin that it names."""
         return sent
 
-    def report_law(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    def report_distribution(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """How likely each message is from a person whose value has the given probabilities, up to rounding."""
         return self.truth_probability * shares + self.false_support
 
-    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+    def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's message, for verification."""
         truth = Fraction(self.truth_probability)
         return {(j,): (1 - truth) / self.bins + (truth if j == value else 0) for j in range(self.bins)}

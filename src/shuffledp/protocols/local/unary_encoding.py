@@ -32,7 +32,7 @@ class UnaryEncoding(FrequencyOracle):
 
     optimised: bool = True
 
-    draws_its_law = True
+    samples_exactly = True
 
     @property
     def true_support(self) -> float:
@@ -85,7 +85,7 @@ class UnaryEncoding(FrequencyOracle):
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         """Bits are independent."""
-        return Tally(truth.symbols, self.reading.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
+        return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
         """How many set the bit of each bin."""
@@ -112,11 +112,11 @@ class UnaryEncoding(FrequencyOracle):
         counts: NDArray[np.int64] = np.sum(parts, axis=0, dtype=np.int64)
         return counts
 
-    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+    def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's report (its bytes), for verification on a few bins."""
         chances = [Fraction(self.true_support if j == value else self.false_support) for j in range(self.bins)]
-        law: dict[tuple[Any, ...], Fraction] = {}
+        distribution: dict[tuple[Any, ...], Fraction] = {}
         for bits in product((False, True), repeat=self.bins):
             weights = (p if bit else 1 - p for p, bit in zip(chances, bits, strict=True))
-            law[np.packbits(bits).tobytes(),] = math.prod(weights, start=Fraction(1))
-        return law
+            distribution[np.packbits(bits).tobytes(),] = math.prod(weights, start=Fraction(1))
+        return distribution

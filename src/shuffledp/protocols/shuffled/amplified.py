@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.amplification import Amplification, largest_local_epsilon
 from shuffledp.errors import ParameterError
-from shuffledp.estimators.base import Reading
+from shuffledp.estimators.base import Estimator
 from shuffledp.formatting import share_at_most
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
@@ -75,9 +75,9 @@ class AmplifiedOracle(ShuffledHistogram):
         return self.oracle.amplified(self.honest)
 
     @property
-    def reading(self) -> Reading:
+    def estimator(self) -> Estimator:
         """As in the local model, with the larger epsilon."""
-        return self.oracle.reading
+        return self.oracle.estimator
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -90,9 +90,9 @@ class AmplifiedOracle(ShuffledHistogram):
         return self.oracle.bits_per_message
 
     @property
-    def draws_its_law(self) -> bool:
+    def samples_exactly(self) -> bool:
         """Where the local protocol does."""
-        return self.oracle.draws_its_law
+        return self.oracle.samples_exactly
 
     @property
     def drawing_cost(self) -> float:

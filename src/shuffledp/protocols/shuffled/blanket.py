@@ -40,7 +40,7 @@ class BlanketHistogram(ShuffledHistogram):
 
     flip_probability: float
 
-    draws_its_law = True
+    samples_exactly = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,7 +77,7 @@ class BlanketHistogram(ShuffledHistogram):
         return blanket_curve(self.honest, self.flip_probability, moved_bits=_MOVED_BITS)
 
     @cached_property
-    def reading(self) -> FlippedBits:
+    def estimator(self) -> FlippedBits:
         """How many ones arrive for each bin."""
         flip = self.flip_probability
         return FlippedBits(people=self.users, bins=self.bins, true_support=1 - flip, false_support=flip)
@@ -89,7 +89,7 @@ class BlanketHistogram(ShuffledHistogram):
         expected = expected_messages(bins=self.bins, noise_per_bin=flip) - 2 * flip
         return MessageCount(expected=expected, maximum=self.bins)
 
-    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """A one unless it is flipped, and flipped zeros of all other bins."""
         own, other = (np.log1p(self.flip_probability * np.expm1(tilt)) for tilt in (-tilts, tilts))
         total: NDArray[np.float64] = tilts + own + (self.bins - 1) * other
@@ -120,13 +120,15 @@ class BlanketHistogram(ShuffledHistogram):
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         """Bits are independent."""
-        return Tally(truth.symbols, self.reading.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
+        return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
-    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+    def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, sorted, for verification on a few bins."""
         flip = Fraction(self.flip_probability)
-        law: dict[tuple[Any, ...], Fraction] = {}
+        distribution: dict[tuple[Any, ...], Fraction] = {}
         for bits in product([0, 1], repeat=self.bins):
             wrong = sum(bit != (j == value) for j, bit in enumerate(bits))
-            law[tuple(j for j, bit in enumerate(bits) if bit)] = flip**wrong * (1 - flip) ** (self.bins - wrong)
-        return law
+            distribution[tuple(j for j, bit in enumerate(bits) if bit)] = flip**wrong * (1 - flip) ** (
+                self.bins - wrong
+            )
+        return distribution

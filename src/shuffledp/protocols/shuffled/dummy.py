@@ -42,7 +42,7 @@ class DummyHistogram(ShuffledHistogram):
 
     noise: Dummies
 
-    draws_its_law = True
+    samples_exactly = True
     takes_sets = True
     joins = True
 
@@ -77,7 +77,7 @@ class DummyHistogram(ShuffledHistogram):
         return moved_bins(self.noise.share(self.honest, of=self.users), values=self.values_per_person)
 
     @cached_property
-    def reading(self) -> UnbiasedCounts:
+    def estimator(self) -> UnbiasedCounts:
         """The counts less the expected dummies."""
         return UnbiasedCounts(noise=self.noise, people=self.users, bins=self.bins, missing=False)
 
@@ -89,7 +89,7 @@ class DummyHistogram(ShuffledHistogram):
         most = values + self.bins if isinstance(self.noise, Binomial) else math.inf
         return MessageCount(expected=expected, maximum=most)
 
-    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The values, and the dummies of every bin."""
         return self.values_per_person * tilts + self.bins / self.users * self.noise.cumulant(tilts)
 
@@ -122,9 +122,9 @@ class DummyHistogram(ShuffledHistogram):
 
 
 @lru_cache(maxsize=64)
-def _clusters(law: CompoundPoisson, users: int, bins: int) -> Clusters:
+def _clusters(distribution: CompoundPoisson, users: int, bins: int) -> Clusters:
     """With its tables, which a person who calls again need not make again."""
-    return Clusters(law=law, users=users, bins=bins)
+    return Clusters(distribution=distribution, users=users, bins=bins)
 
 
 def _binomial_for(target: Target) -> Binomial:

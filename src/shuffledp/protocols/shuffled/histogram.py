@@ -40,7 +40,7 @@ class Histogram(ShuffledHistogram):
     missing_probability: float
     truncated: bool = True
 
-    draws_its_law = True
+    samples_exactly = True
     takes_sets = True
     joins = True
 
@@ -99,7 +99,7 @@ class Histogram(ShuffledHistogram):
         return moved_bins(honest, values=self.values_per_person)
 
     @cached_property
-    def reading(self) -> TruncatedCounts | UnbiasedCounts:
+    def estimator(self) -> TruncatedCounts | UnbiasedCounts:
         """Truncated or unbiased."""
         if self.truncated:
             return TruncatedCounts(noise=self.noise, people=self.users, values_per_person=self.values_per_person)
@@ -113,7 +113,7 @@ class Histogram(ShuffledHistogram):
         )
         return MessageCount(expected=expected, maximum=self.values_per_person + self.bins)
 
-    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The values, and a message for every bin unless it is missing."""
         return self.values_per_person * tilts + self.bins * (tilts + self.noise.cumulant(-tilts) / self.users)
 
@@ -151,12 +151,12 @@ class Histogram(ShuffledHistogram):
         """One message of everybody who holds the bin, and one of the noise."""
         return np.minimum(counts, 2 * self.users)
 
-    def randomizer_law(self, *values: int) -> dict[tuple[Any, ...], Fraction]:
+    def randomizer_distribution(self, *values: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, sorted, for verification on a few bins; fillers are values too."""
         missing = Fraction(self.missing_probability)
-        law: dict[tuple[Any, ...], Fraction] = {}
+        distribution: dict[tuple[Any, ...], Fraction] = {}
         for present in product([False, True], repeat=self.bins):
             noise = [j for j, sent in enumerate(present) if sent]
             weight = missing ** (self.bins - len(noise)) * (1 - missing) ** len(noise)
-            law[tuple(sorted([*noise, *values]))] = weight
-        return law
+            distribution[tuple(sorted([*noise, *values]))] = weight
+        return distribution

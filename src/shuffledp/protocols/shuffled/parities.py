@@ -123,7 +123,7 @@ def matrices(*, equations: int, bits: int, dimension: int) -> int:
 
 
 @lru_cache(maxsize=32)
-def dimension_law(*, equations: int, bits: int) -> InversionTable:
+def dimension_distribution(*, equations: int, bits: int) -> InversionTable:
     """The dimension of the solutions of uniform equations."""
     weights = [matrices(equations=equations, bits=bits, dimension=k) for k in range(bits + 1)]
     return InversionTable(first=0, weights=weights)
@@ -148,7 +148,7 @@ def _other_members(
 ) -> NDArray[np.int64]:
     """How many of the messages support each bin, beyond the vectors (none, or one per row) that they surely support."""
     counts = np.zeros(bins, dtype=np.int64)
-    dimensions = dimension_law(equations=equations, bits=bits - known.shape[1]).sample(known.shape[0], rng=rng)
+    dimensions = dimension_distribution(equations=equations, bits=bits - known.shape[1]).sample(known.shape[0], rng=rng)
     for dimension in np.unique(dimensions[dimensions > 0]).tolist():
         sure = known[dimensions == dimension]
         bases = _completed(sure, by=dimension, bits=bits, rng=rng)

@@ -60,7 +60,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
     noise_messages: int
 
     numbered_messages = False
-    draws_its_law = True
+    samples_exactly = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,7 +136,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
         return SupportCurve(noise_messages=self.honest * self.noise_messages, elements=self.elements)
 
     @cached_property
-    def reading(self) -> ChanceSupports:
+    def estimator(self) -> ChanceSupports:
         """How many messages support each bin, less those that do so by chance."""
         return ChanceSupports(
             people=self.users,
@@ -218,7 +218,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
         super()._check_number(tally)
         if not tally.complete:
             return
-        chance = self.users * ((1 + self.noise_messages) * self.bins - 1) * self.reading.probability
+        chance = self.users * ((1 + self.noise_messages) * self.bins - 1) * self.estimator.probability
         if abs(tally.total - self.users - chance) > _TOO_FAR * math.sqrt(chance) + _TOO_FAR * self.bins:
             raise DataError(
                 f"messages that support bins {tally.total} times do not fit {self.users} people in "

@@ -62,7 +62,7 @@ class PublicCoinHistogram(ShuffledHistogram):
     noise: Binomial
     coin: int = field(default_factory=fresh_coin)
 
-    draws_its_law = True
+    samples_exactly = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -164,7 +164,7 @@ class PublicCoinHistogram(ShuffledHistogram):
         return HashRows(rows=self.rows, width=self.width, coin=self.coin)
 
     @cached_property
-    def reading(self) -> SmallestCell:
+    def estimator(self) -> SmallestCell:
         """The smallest count of the cells of a bin, less the expected noise."""
         return SmallestCell(hashes=self.hashes, noise=self.noise, people=self.users, bins=self.bins)
 
@@ -184,7 +184,7 @@ class PublicCoinHistogram(ShuffledHistogram):
         """Bits that name a cell."""
         return bits_to_name(self.alphabet)
 
-    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """One for every row, and the noise of every cell."""
         return self.rows * tilts + self.alphabet / self.users * self.noise.cumulant(tilts)
 
@@ -232,7 +232,7 @@ def published_rows(bins: int) -> int:
 
 def _curve(honest_users: int, probability: float, rows: int) -> PrivacyCurve:
     noise = Binomial(trials=honest_users, probability=probability)
-    return PrivacyCurve.of_shifts(*[Shift(law=noise, by=by) for by in (1, -1) for _ in range(rows)])
+    return PrivacyCurve.of_shifts(*[Shift(distribution=noise, by=by) for by in (1, -1) for _ in range(rows)])
 
 
 @lru_cache(maxsize=64)

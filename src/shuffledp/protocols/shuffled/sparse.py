@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import PrivacyCurve
-from shuffledp.accounting.rounding import SCALED_LAWS
+from shuffledp.accounting.rounding import SCALED_DISTRIBUTIONS
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.pairs import PairedCounts
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import Clusters
 from shuffledp.protocols.protocol import MessageCount, bits_to_name, expected_messages
-from shuffledp.protocols.shuffled.sparse_noise import LawSearch, SparseLaws, laws_for
+from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch, SparseNoise, distributions_for
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 
@@ -46,7 +46,7 @@ class SparseHistogram(ShuffledHistogram):
 
     kinds = 2
     most_bins_in_messages = 2**63
-    draws_its_law = True
+    samples_exactly = True
     takes_sets = True
     joins = True
 
@@ -58,10 +58,10 @@ class SparseHistogram(ShuffledHistogram):
         smallest error at all); `error` for the fewest messages with at most this simultaneous error at beta = 0.05.
         With neither, a good compromise.
         """
-        laws = laws_for(target, messages=messages, error=error)
+        distributions = distributions_for(target, messages=messages, error=error)
         while True:
             try:
-                everyone = laws.scaled(target.users / target.honest)
+                everyone = distributions.scaled(target.users / target.honest)
             except ParameterError:
                 raise ParameterError(
                     f"with only {target.honest:,} honest people among {target.users:,}, all together must make more "
@@ -75,19 +75,19 @@ class SparseHistogram(ShuffledHistogram):
             )
             if protocol.privacy.delta(target.epsilon) <= target.delta:
                 return protocol
-            laws = laws.scaled(1 + SCALED_LAWS)  # scaling back and forth lost a little
+            distributions = distributions.scaled(1 + SCALED_DISTRIBUTIONS)  # scaling back and forth lost a little
 
     @cached_property
     def privacy(self) -> PrivacyCurve:
         """The privacy curve of the whole release, counting the honest people's noise only; an upper bound."""
         if self.batch is not None:
             return cast("PrivacyCurve", self.batch.privacy)
-        search = LawSearch.resolving(self.guarantee)
-        honest = self._laws.scaled(self.honest / self.users)
+        search = NoiseSearch.resolving(self.guarantee)
+        honest = self._distributions.scaled(self.honest / self.users)
         return honest.curve(values=self.values_per_person, resolution=search.resolution)
 
     @cached_property
-    def reading(self) -> PairedCounts:
+    def estimator(self) -> PairedCounts:
         """Bins with more +j than -j, estimated from both."""
         return PairedCounts(
             pairs=self.pairs, lone=self.lone, people=self.users, values_per_person=self.values_per_person
@@ -97,7 +97,7 @@ class SparseHistogram(ShuffledHistogram):
     def messages_per_user(self) -> MessageCount:
         """One for each value, and the noise: two for every pair, one for every lone message."""
         expected = expected_messages(
-            bins=self.bins, noise_per_bin=self._laws.messages / self.users, values=self.values_per_person
+            bins=self.bins, noise_per_bin=self._distributions.messages / self.users, values=self.values_per_person
         )
         return MessageCount(expected=expected, maximum=math.inf)
 
@@ -106,15 +106,15 @@ class SparseHistogram(ShuffledHistogram):
         """Bits that name a bin, and a sign."""
         return 1 + bits_to_name(self.bins)
 
-    def turnout_statistic(self, tally: Tally) -> float:
+    def participation_statistic(self, tally: Tally) -> float:
         """All +j, and all +j less all -j: values and pairs, and values less lone messages, which are independent."""
         plus, minus = (float(number) for number in tally.counts.sum(axis=0))
-        by_plus, by_difference = self._turnout_weights
+        by_plus, by_difference = self._participation_weights
         return by_plus * plus + by_difference * (plus - minus)
 
-    def turnout_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
         """A person adds their values to both, their pairs to the first, and takes their lone ones from the second."""
-        by_plus, by_difference = (weight * tilts for weight in self._turnout_weights)
+        by_plus, by_difference = (weight * tilts for weight in self._participation_weights)
         noise = self.pairs.cumulant(by_plus) + self.lone.cumulant(-by_difference)
         return self.values_per_person * (by_plus + by_difference) + self.bins / self.users * noise
 
@@ -124,7 +124,7 @@ class SparseHistogram(ShuffledHistogram):
         return self.values_per_person * tilts + self.bins / self.users * noise
 
     @cached_property
-    def _turnout_weights(self) -> tuple[float, float]:
+    def _participation_weights(self) -> tuple[float, float]:
         """Each counts by how much one person adds to it on average over its variance, which is the best sum of two."""
         share, values = self.bins / self.users, self.values_per_person
         by_plus = (values + share * self.pairs.mean) / self.pairs.variance
@@ -162,15 +162,18 @@ class SparseHistogram(ShuffledHistogram):
         return np.column_stack([np.minimum(plus, minus + self.users), minus])
 
     def _noise_of(self, people: int) -> dict[str, Any]:
-        laws = self._laws.scaled(people / self.users)
-        return {"pairs": laws.pairs, "lone": laws.lone}
+        distributions = self._distributions.scaled(people / self.users)
+        return {"pairs": distributions.pairs, "lone": distributions.lone}
 
     @property
-    def _laws(self) -> SparseLaws:
-        return SparseLaws(pairs=self.pairs, lone=self.lone)
+    def _distributions(self) -> SparseNoise:
+        return SparseNoise(pairs=self.pairs, lone=self.lone)
 
     @cached_property
     def _clusters(self) -> tuple[Clusters, Clusters]:
         """How a person makes their part of the pairs and of the lone messages."""
-        pairs, lone = (Clusters(law=law, users=self.users, bins=self.bins) for law in (self.pairs, self.lone))
+        pairs, lone = (
+            Clusters(distribution=distribution, users=self.users, bins=self.bins)
+            for distribution in (self.pairs, self.lone)
+        )
         return pairs, lone

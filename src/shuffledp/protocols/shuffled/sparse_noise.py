@@ -52,7 +52,7 @@ _RESOLUTION = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparseLaws:
+class SparseNoise:
     """The laws of P and M, summed over the people whose noise counts."""
 
     pairs: CompoundPoisson
@@ -63,9 +63,9 @@ class SparseLaws:
         """Expected noise messages per bin: two for every pair, one for every lone one."""
         return 2 * self.pairs.mean + self.lone.mean
 
-    def scaled(self, factor: float) -> SparseLaws:
+    def scaled(self, factor: float) -> SparseNoise:
         """The laws of a share, or a multiple, of these people."""
-        return SparseLaws(
+        return SparseNoise(
             pairs=self.pairs.with_rate(self.pairs.rate * factor), lone=self.lone.with_rate(self.lone.rate * factor)
         )
 
@@ -75,7 +75,7 @@ class SparseLaws:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LawSearch:
+class NoiseSearch:
     """The trade-off between messages and error for one guarantee, where a person holds some number of values.
 
     The losses of K values spread as that of one at epsilon / sqrt(K), for which clusters are then made.
@@ -86,7 +86,7 @@ class LawSearch:
     values: int = 1
 
     @classmethod
-    def resolving(cls, promised: Guarantee | None) -> LawSearch:
+    def resolving(cls, promised: Guarantee | None) -> NoiseSearch:
         """The search whose resolution suits a guarantee, or a very small delta where none was asked for."""
         return cls(epsilon=promised.epsilon, delta=promised.delta) if promised else cls(epsilon=1.0, delta=1e-12)
 
@@ -95,28 +95,32 @@ class LawSearch:
         """Mass that composition may give up; at epsilon it counts e^epsilon times."""
         return _RESOLUTION * self.delta * math.exp(-self.epsilon)
 
-    def laws(self, pair_rate: float, lone_rate: float) -> SparseLaws:
+    def distributions(self, pair_rate: float, lone_rate: float) -> SparseNoise:
         """The family: two cluster shapes that depend on epsilon only."""
         pairs, lone = _clusters(self.epsilon / math.sqrt(self.values))
-        return SparseLaws(
-            pairs=_law(pair_rate, pairs),
-            lone=_law(lone_rate, lone),
+        return SparseNoise(
+            pairs=_distribution(pair_rate, pairs),
+            lone=_distribution(lone_rate, lone),
         )
 
-    def excess(self, laws: SparseLaws) -> float:
+    def excess(self, distributions: SparseNoise) -> float:
         """Not positive exactly if the laws give the guarantee."""
-        return math.log(laws.curve(values=self.values, resolution=self.resolution).delta(self.epsilon) / self.delta)
+        return math.log(
+            distributions.curve(values=self.values, resolution=self.resolution).delta(self.epsilon) / self.delta
+        )
 
     @lru_cache(maxsize=256)  # noqa: B019 - searches are small values, equal ones share their results
-    def at(self, pairs: float) -> SparseLaws | None:
+    def at(self, pairs: float) -> SparseNoise | None:
         """The laws with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if none do."""
         pair_rate = pairs * math.log(1 / self.delta)
         rate = calibration.first_rate(
-            lambda rate: self.excess(self.laws(pair_rate, rate)), start=2 * math.log(1 / self.delta), largest=_MOST_LONE
+            lambda rate: self.excess(self.distributions(pair_rate, rate)),
+            start=2 * math.log(1 / self.delta),
+            largest=_MOST_LONE,
         )
-        return None if rate is None else self.laws(pair_rate, rate)
+        return None if rate is None else self.distributions(pair_rate, rate)
 
-    def within(self, messages: float) -> SparseLaws | None:
+    def within(self, messages: float) -> SparseNoise | None:
         """The smallest error for at most this many noise messages per bin; None if the guarantee needs more.
 
         Pairs (two messages each) make the error smaller and lone messages larger, so pairs take the largest share of
@@ -125,12 +129,12 @@ class LawSearch:
         best = self.at(PAIR_RATES[-1])
         if math.isinf(messages) or (best and best.messages <= messages):
             return best
-        single = self.laws(1.0, 1.0)
+        single = self.distributions(1.0, 1.0)
         most_pairs = messages / (2 * single.pairs.mean)
 
-        def divided(share: float) -> SparseLaws:
+        def divided(share: float) -> SparseNoise:
             pair_rate = share * most_pairs
-            return self.laws(pair_rate, (messages - 2 * single.pairs.mean * pair_rate) / single.lone.mean)
+            return self.distributions(pair_rate, (messages - 2 * single.pairs.mean * pair_rate) / single.lone.mean)
 
         @cache
         def excess(share: float) -> float:
@@ -143,14 +147,14 @@ class LawSearch:
         rest = first_safe(lambda rest: excess(1 - rest), _LEAST_REST, 1 - possible, tolerance=_TOLERANCE)
         return divided(1 - rest)
 
-    def cheapest(self, *, start: int = 0) -> SparseLaws | None:
+    def cheapest(self, *, start: int = 0) -> SparseNoise | None:
         """The fewest messages from a place among `PAIR_RATES` on: where they stop falling."""
         best = None
         for pairs in PAIR_RATES[start:]:
-            laws = self.at(pairs)
-            if best and laws and laws.messages >= best.messages:
+            distributions = self.at(pairs)
+            if best and distributions and distributions.messages >= best.messages:
                 break
-            best = laws or best
+            best = distributions or best
         return best
 
 
@@ -166,7 +170,7 @@ def _lowest(function: Callable[[float], float], low: float, high: float) -> floa
 
 
 @lru_cache(maxsize=64)
-def _law(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
+def _distribution(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
     """One object for equal laws, so that its probabilities are computed once."""
     return CompoundPoisson(rate=rate, size_weights=sizes)
 
@@ -186,63 +190,63 @@ _BETA = 0.05
 """The failure probability of the error that one can ask for."""
 
 
-def laws_for(target: Target, *, messages: float | None, error: float | None) -> SparseLaws:
+def distributions_for(target: Target, *, messages: float | None, error: float | None) -> SparseNoise:
     """The laws of the honest people's noise within a number of messages or an error, or at the knee of the curve."""
-    search = LawSearch(epsilon=target.epsilon, delta=target.delta, values=target.values_per_person)
+    search = NoiseSearch(epsilon=target.epsilon, delta=target.delta, values=target.values_per_person)
     if messages is not None and error is not None:
         raise ParameterError("give messages or error, not both: each decides the other")
     if messages is not None:
         return _within_messages(search, messages, bins_per_person=Fraction(target.cells, target.honest))
     if error is not None:
         return _within_error(search, error, target)
-    laws = search.cheapest(start=KNEE)
-    if laws is None:
+    distributions = search.cheapest(start=KNEE)
+    if distributions is None:
         raise _no_noise(search)
-    return laws
+    return distributions
 
 
-def _no_noise(search: LawSearch) -> ParameterError:
+def _no_noise(search: NoiseSearch) -> ParameterError:
     values = "" if search.values == 1 else f" and values_per_person={search.values}"
     return ParameterError(
         f"no noise was found for epsilon={search.epsilon:g}, delta={search.delta:g}{values}; try a smaller delta"
     )
 
 
-def _within_messages(search: LawSearch, messages: float, *, bins_per_person: Fraction) -> SparseLaws:
+def _within_messages(search: NoiseSearch, messages: float, *, bins_per_person: Fraction) -> SparseNoise:
     """The laws with the smallest error for at most this number of messages per person."""
     budget = math.inf if messages == math.inf else (real("messages", messages) - search.values) / float(bins_per_person)
-    laws = search.within(budget) if budget > 0 else None
-    if laws is None and math.isinf(budget):
+    distributions = search.within(budget) if budget > 0 else None
+    if distributions is None and math.isinf(budget):
         raise _no_noise(search)
-    if laws is None:
+    if distributions is None:
         cheapest = search.cheapest()
         fewest = search.values + float(bins_per_person) * cheapest.messages if cheapest else math.inf
         raise ParameterError(
             f"messages={messages:g} per person is too few for epsilon={search.epsilon:g}, delta={search.delta:g}: "
             f"needs about {fewest:.4g}"
         )
-    return laws
+    return distributions
 
 
-def _within_error(search: LawSearch, error: float, target: Target) -> SparseLaws:
+def _within_error(search: NoiseSearch, error: float, target: Target) -> SparseNoise:
     """The laws with the fewest messages whose simultaneous error is at most the given one."""
     limit = real("error", error)
 
-    def simultaneous(laws: SparseLaws | None) -> float:
-        if laws is None:
+    def simultaneous(distributions: SparseNoise | None) -> float:
+        if distributions is None:
             return math.inf
-        total = laws.scaled(target.users / target.honest)
+        total = distributions.scaled(target.users / target.honest)
         values = target.values_per_person
-        reading = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users, values_per_person=values)
-        return reading.error(beta=_BETA, bins=target.cells, occupied=min(values * target.users, target.cells))
+        estimator = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users, values_per_person=values)
+        return estimator.error(beta=_BETA, bins=target.cells, occupied=min(values * target.users, target.cells))
 
     # along the curve the error falls as pairs are added
     at = bisect_left(PAIR_RATES, True, key=lambda pairs: simultaneous(search.at(pairs)) <= limit)
-    laws = search.cheapest(start=at)
-    if laws is None:
+    distributions = search.cheapest(start=at)
+    if distributions is None:
         smallest = simultaneous(search.at(PAIR_RATES[-1]))
         raise ParameterError(
             f"error={limit:g} people is too small for epsilon={search.epsilon:g}, delta={search.delta:g}: "
             f"the smallest possible is {smallest:.0f}"
         )
-    return laws
+    return distributions

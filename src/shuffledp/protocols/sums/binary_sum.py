@@ -166,7 +166,7 @@ class BinarySum(SumOfBits):
         return _curve(self.honest, self.missing_probability)
 
     @cached_property
-    def reading(self) -> TruncatedCounts | UnbiasedCounts:
+    def estimator(self) -> TruncatedCounts | UnbiasedCounts:
         """Truncated or unbiased."""
         if self.truncated:
             return TruncatedCounts(noise=self.noise, people=self.users)
@@ -204,7 +204,7 @@ class BinarySum(SumOfBits):
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         return Tally(truth.symbols, truth.counts + self.users - self.noise.sample(1, rng=rng))
 
-    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+    def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's messages, for verification."""
         missing = Fraction(self.missing_probability)
         return {(1,) * value: missing, (1,) * (value + 1): 1 - missing}
@@ -212,4 +212,6 @@ class BinarySum(SumOfBits):
 
 def _curve(honest_users: int, missing_probability: float) -> PrivacyCurve:
     """A replaced bit moves the number of messages by one."""
-    return PrivacyCurve.of_shifts(Shift(law=Binomial(trials=honest_users, probability=missing_probability), by=1))
+    return PrivacyCurve.of_shifts(
+        Shift(distribution=Binomial(trials=honest_users, probability=missing_probability), by=1)
+    )

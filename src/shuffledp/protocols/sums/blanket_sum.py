@@ -130,7 +130,7 @@ class BlanketSum(SumOfBits):
         return blanket_curve(self.honest, self.flip_probability, moved_bits=1)
 
     @cached_property
-    def reading(self) -> FlippedBits:
+    def estimator(self) -> FlippedBits:
         """How many ones arrive."""
         flip = self.flip_probability
         return FlippedBits(people=self.users, bins=1, true_support=1 - flip, false_support=flip)
@@ -158,9 +158,9 @@ class BlanketSum(SumOfBits):
         return Tally(np.array([1]), np.array([np.count_nonzero(bits)]), messages=bits.size)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        return Tally(truth.symbols, self.reading.draw(truth.counts, rng=rng))
+        return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng))
 
-    def randomizer_law(self, value: int) -> dict[tuple[Any, ...], Fraction]:
+    def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
         """The exact law of one person's message, for verification."""
         flip = Fraction(self.flip_probability)
         return {(value,): 1 - flip, (1 - value,): flip}

@@ -28,7 +28,7 @@ from shuffledp.accounting.curve import Guarantee, PrivacyCurve, Shift
 from shuffledp.accounting.rounding import FEW_OPERATIONS
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.base import ErrorBound, around_estimates, possible_counts
-from shuffledp.formatting import Brief, share_at_most
+from shuffledp.formatting import ShortRepr, share_at_most
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.inputs import check_messages, check_tally
@@ -65,7 +65,7 @@ _WEIGHT_BITS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class RealSum(Brief):
+class RealSum(ShortRepr):
     """Numbers in [0, 1] in steps of 1 / `scale`, noise of that `noise` law for all people, in `shares` shares each.
 
     Shares are numbers modulo 2^`modulus_bits`. `security_bits` is sigma.
@@ -132,7 +132,7 @@ class RealSum(Brief):
     @cached_property
     def privacy(self) -> SplitAndMixCurve:
         """An upper bound of the curve; one number moves the sum by at most `scale` steps."""
-        curve = PrivacyCurve.of_shifts(Shift(law=self.noise, by=self.scale))
+        curve = PrivacyCurve.of_shifts(Shift(distribution=self.noise, by=self.scale))
         return SplitAndMixCurve(noise=curve, security_bits=self.security_bits)
 
     def _noise_beyond(self, risk: float) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shuffledp import Domain, Tally, plan, private_histogram, simulate
-from shuffledp.formatting import Brief, brief
+from shuffledp.formatting import ShortRepr, short_repr
 from shuffledp.protocols import BinarySum, RealSum, Target
 from shuffledp.release.choose import choose
 from shuffledp.release.compare import Measurement, trade_off
@@ -61,7 +61,7 @@ def test_sums_print_in_a_line():
 
 def test_a_class_may_say_its_own_words_and_hands_them_down():
     @dataclass(frozen=True)
-    class Record(Brief):
+    class Record(ShortRepr):
         number: int
 
     @dataclass(frozen=True)
@@ -96,4 +96,4 @@ def test_a_class_may_say_its_own_words_and_hands_them_down():
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_values_in_brief(value, expected):
-    assert brief(value) == expected
+    assert short_repr(value) == expected

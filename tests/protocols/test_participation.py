@@ -129,8 +129,8 @@ def test_runs_and_releases_know_how_many_there_are():
 
 def test_a_protocol_that_says_nothing_about_its_messages_must_be_told():
     class Silent(DummyHistogram):
-        def turnout_cumulant(self, tilts):
-            return super(DummyHistogram, self).turnout_cumulant(tilts)
+        def participation_cumulant(self, tilts):
+            return super(DummyHistogram, self).participation_cumulant(tilts)
 
     protocol = Silent.calibrate(users=5000, bins=4, epsilon=1, delta=1e-6)
     tally = protocol.tally(protocol.randomize(np.zeros(5000, dtype=int)))
