@@ -68,16 +68,15 @@ format: .venv/test.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## docs: the site in .site, with the pages that are written from the code; any warning is an error
+## docs: build the site in .site, with the generated pages; warnings are errors
 docs: pages
 	$(MAKE) --no-print-directory site
 
-## pages: the pages that are written from the code, without the site
+## pages: write the generated pages, without building the site
 pages: .venv/test.stamp
-	$(BIN)/python scripts/write_commands.py docs/reference/commands.md
 	$(BIN)/python -m mutants --page docs/reference/planted-faults.md
 
-## site: the site in .site from the pages as they are
+## site: build the site in .site from the pages as they are
 site: .venv/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 

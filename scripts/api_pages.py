@@ -1,7 +1,7 @@
-"""Puts the public names of a module into the pages of docs/reference/api, as the site is built.
+"""Fills the pages of docs/reference/api with the public names of their modules when the site is built.
 
 A line `<!-- names of shuffledp.protocols -->` becomes an entry for each name in that module's `__all__`, which
-mkdocstrings fills from signatures and docstrings. mkdocs.yml lists this file under `hooks`.
+mkdocstrings fills in from signatures and docstrings. mkdocs.yml lists this file under `hooks`.
 """
 
 import importlib
@@ -15,17 +15,17 @@ NAMES = re.compile(r"^<!-- names of (?P<module>[\w.]+) -->$", flags=re.MULTILINE
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """What mkdocs calls with the text of each page before it is rendered."""
+    """Replace the markers of a page before mkdocs renders it."""
     return NAMES.sub(lambda match: entries(match["module"]), markdown)
 
 
 def entries(name: str) -> str:
-    """A mkdocstrings entry for each public name, under the module that defines it."""
+    """Return a mkdocstrings entry for each public name, under the module that defines it."""
     return "\n\n".join(f"::: {path}" for path in sorted(public(name), key=lambda path: path.rpartition(".")[2].lower()))
 
 
 def public(name: str) -> set[str]:
-    """Full paths of a module's public names: of `__all__` or, without one, of the modules inside."""
+    """Return full paths of a module's public names: those in `__all__`, or those of its submodules without one."""
     module = importlib.import_module(name)
     listed = getattr(module, "__all__", None)
     if listed is not None:

@@ -82,9 +82,8 @@ def refresh(path: Path) -> None:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """What mkdocs calls with the text of each page before it is rendered."""
-    folder = Path(page.file.abs_src_path).parent
-    return PLACE.sub(lambda match: as_markdown(folder / match["name"]), markdown)
+    """Replace the markers of a page before mkdocs renders it."""
+    return PLACE.sub(lambda match: as_markdown(Path(page.file.abs_src_path).parent / match["name"]), markdown)
 
 
 def as_markdown(path: Path) -> str:

@@ -1,41 +1,49 @@
-"""Writes the page with every command's --help, from the commands themselves.
+"""Generates the page docs/reference/commands of the site: the --help text of every command.
 
-Usage: python scripts/write_commands.py docs/reference/commands.md
+mkdocs.yml lists this file under `hooks`, so the page is generated whenever the site is built and is not committed.
+`python scripts/write_commands.py` prints the same page.
 """
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import typer
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 
 from shuffledp.cli.app import app
 
+PATH = "reference/commands.md"
+"""Path of the page below docs/."""
+
 WIDTH = 100
-"""Columns of the help: what a page shows without a scroll bar."""
+"""Columns of the help text that fit on a page without a scroll bar."""
 
 HEAD = """# Commands
 
-<!-- Written by `make docs` from the commands themselves; changes by hand are lost. -->
-
-What each command says with `--help`. Results go to stdout, as a table or with `--json`; notes and progress to stderr.
+The `--help` text of every command. Results go to stdout, as a table or with `--json`. Notes and progress go to stderr.
 
 | exit code | meaning |
 |---|---|
-| 0 | done |
+| 0 | success |
 | 1 | an optional library is missing |
-| 2 | the command line or a parameter is wrong |
+| 2 | invalid command line or parameter |
 | 3 | data cannot be read or written, or does not fit |
-| 4 | `verify` found a statement that is false, or a task gives less privacy than it claims or than is allowed |
-| 5 | not now: a server cannot be reached or asks to come back, or there are too few reports for a batch |
+| 4 | `verify` found a false statement, or a task gives less privacy than it claims or than is allowed |
+| 5 | try again later: a server is unreachable or busy, or there are too few reports for a batch |
 | 130 | interrupted |
-| 141 | whoever read stdout went away, as with `| head -1`; files are written all the same |
+| 141 | broken pipe, as with `| head -1`; files are written all the same |
 """
 
 
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the generated page to the site."""
+    files.append(File.generated(config, PATH, content=page()))
+    return files
+
+
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     root = typer.main.get_command(app)
     return HEAD + "".join(
         f"\n## shuffledp {name}\n\n```text\n{help_of(name, command)}\n```\n" for name, command in commands_of(root)
@@ -43,7 +51,7 @@ def page() -> str:
 
 
 def commands_of(group: Any, first: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command with its whole name, in order: a group, then what it holds."""
+    """Yield every command with its full name, in order: a group, then its subcommands."""
     for name in sorted(group.commands):
         command = group.commands[name]
         yield f"{first}{name}", command
@@ -52,11 +60,11 @@ def commands_of(group: Any, first: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def help_of(name: str, command: Any) -> str:
-    """What the command prints with --help, as plain text without boxes and colours."""
+    """Return what the command prints with --help, as plain text without boxes and colours."""
     command.rich_markup_mode = None
     context = command.make_context(f"shuffledp {name}", [], resilient_parsing=True, terminal_width=WIDTH)
     return str(command.get_help(context)).strip()
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+    print(page(), end="")
