@@ -217,7 +217,7 @@ def test_the_table_of_metrics_is_that_of_the_code():
 def test_how_late_counters_are_is_said():
     page = " ".join((ROOT / "docs" / "reference" / "endpoints.md").read_text().split())
     assert LOOKS_EVERY == 0.5
-    assert "counts what another of them has refused up to half a second later" in page
+    assert "counts refusals of another process up to half a second later" in page
 
 
 def test_every_address_on_the_page_is_one_of_the_servers():
