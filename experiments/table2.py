@@ -27,9 +27,8 @@ RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 _HEAD = """# Table 2, measured
 
-How many people each model needs, for delta 1e-6 and a success of at least 99/100.
-[Applications](../explanation/applications.md) says what the rows are and how to read them. `make table2` writes this
-page and its figure.
+The number of people that each model needs for delta 1e-6 and a success probability of at least 99/100.
+[Applications](../explanation/applications.md) explains the rows. `make table2` writes this page and its figure.
 
 ![People needed against the size of the problem](../figures/table2.png)
 """
