@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         name="padded-reports-may-be-shorter",
         harm="Clients that do not pad are taken, and how much noise they made is seen by whoever watches the network.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="    if task.padded and number != task.most_messages:\n        raise Refused(Reason.MALFORMED)\n",
         new="",
         tests=(f"{_REPORTS}::test_a_padded_report_with_fewer_messages_is_refused",),

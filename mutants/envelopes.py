@@ -26,7 +26,7 @@ FAULTS = (
     Fault(
         name="later-shufflers-are-left-out",
         harm="Onions are sealed to the analyzer alone: the second shuffler's mixing can be skipped.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="    hops = [*task.shufflers[1:], task.analyzer]",
         new="    hops = [task.analyzer]",
         tests=(f"{_REPORTS}::test_a_report_goes_through_the_whole_chain",),
@@ -34,7 +34,7 @@ FAULTS = (
     Fault(
         name="a-message-is-as-wide-as-it-is-large",
         harm="The length of a message tells the first shuffler something about it.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="    onion = symbol.to_bytes(task.symbol_bytes)",
         new="    onion = symbol.to_bytes(max(1, (symbol.bit_length() + 1) // 2))",
         tests=(f"{_REPORTS}::test_sizes_depend_on_the_number_of_messages_only",),
@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         name="any-time-in-a-report",
         harm="A client can mark people by the exact time in their reports.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="    if time % task.time_precision:\n        raise Refused(Reason.MALFORMED)",
         new="    if time < 0:\n        raise Refused(Reason.MALFORMED)",
         tests=(f"{_REPORTS}::test_what_is_inside_has_its_form", _VECTORS),
@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         name="reports-of-any-length",
         harm="One forged report holds as many messages as it likes, and moves every count.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="    if len(sealed) > task.longest_report:",
         new="    if len(sealed) > 10**9:",
         tests=(f"{_REPORTS}::test_one_message_too_many", _VECTORS),
@@ -58,7 +58,7 @@ FAULTS = (
     Fault(
         name="empty-reports",
         harm="Reports without a message count as people: a batch has less noise than its privacy is computed for.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="or not onions or len(onions) % each:",
         new="or len(onions) % each:",
         tests=(f"{_REPORTS}::test_what_is_inside_has_its_form", _VECTORS),
@@ -66,7 +66,7 @@ FAULTS = (
     Fault(
         name="padded-reports-of-any-number",
         harm="A client that leaves out the padding is served, and its people's numbers of messages are seen.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="    if task.padded and number != task.most_messages:",
         new="    if task.padded and number > task.most_messages:",
         tests=(f"{_REPORTS}::test_fewer_messages_than_a_padded_report_holds_are_refused", _VECTORS),
@@ -90,7 +90,7 @@ FAULTS = (
     Fault(
         name="half-an-onion",
         harm="Bytes after the last onion carry what nobody checks.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="or not onions or len(onions) % each:",
         new="or len(onions) < each:",
         tests=(f"{_REPORTS}::test_what_is_inside_has_its_form", _VECTORS),
@@ -98,7 +98,7 @@ FAULTS = (
     Fault(
         name="the-digest-is-of-the-id",
         harm="A second report with other messages under the same id is taken for the first.",
-        file="collect/crypto/report.py",
+        file="collect/task/report.py",
         old="        return hashlib.sha256(inside).digest()[:_DIGEST_BYTES]",
         new="        return hashlib.sha256(inside[:16]).digest()[:_DIGEST_BYTES]",
         tests=(f"{_REPORTS}::test_a_digest_is_of_what_is_inside",),

@@ -2,7 +2,7 @@
 
 from mutants.fault import Fault
 
-_TURNOUT = "tests/protocols/test_turnout.py"
+_TURNOUT = "tests/protocols/test_participation.py"
 _COMPOSITION = "tests/accounting/test_composition.py"
 
 FAULTS = (
@@ -44,7 +44,7 @@ FAULTS = (
         file="accounting/participation.py",
         old="needed = (_TILTS * total + math.log(RISK)) / cumulant(_TILTS)",
         new="needed = (_TILTS * total + math.log(0.9)) / cumulant(_TILTS)",
-        tests=("tests/accounting/test_turnout.py",),
+        tests=("tests/accounting/test_participation.py",),
     ),
     Fault(
         name="changed-protocol-keeps-its-promise",

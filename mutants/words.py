@@ -2,7 +2,7 @@
 
 from mutants.fault import Fault
 
-_WORDS = "tests/test_words.py"
+_WORDS = "tests/test_formatting.py"
 _SENTENCES = "tests/protocols/test_sentences.py"
 _DOMAIN = "tests/histogram/test_tally_and_domain.py"
 _CONTRACT = "tests/protocols/test_contract.py"
