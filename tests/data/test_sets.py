@@ -246,6 +246,15 @@ def test_values_outside_the_list_count_once_together():
     assert made == drawn
 
 
+def test_the_same_bin_of_the_next_person_counts_too():
+    rows = [("1", "a"), ("2", "a"), ("2", "b"), ("3", "b")]
+    with people_of(rows, domain=["a", "b"], values_per_person=2) as people:
+        protocol = Truthful(users=people.number(count=True), bins=people.domain.size, values_per_person=2)
+        drawn, made = people.draw(protocol), sent(people, protocol)
+    assert drawn.counts[:2].tolist() == [2, 2]
+    assert made == drawn
+
+
 def test_numbers_of_one_interval_count_once():
     rows = [("1", 1), ("1", 2), ("1", 3), ("1", 30), ("2", 99)]
     with people_of(rows, domain=Edges([0, 10, 50]), values_per_person=2) as people:
