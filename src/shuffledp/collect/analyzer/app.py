@@ -26,7 +26,7 @@ from shuffledp.collect.analyzer.worker import Collecting
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import observability as metrics
 from shuffledp.collect.server.cache import Turns
-from shuffledp.collect.server.http import application, asking_the_store, healthy, problem, starting
+from shuffledp.collect.server.http import application, asking_the_store, problem, starting
 from shuffledp.collect.server.pull import Background
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Task
@@ -243,7 +243,7 @@ class _Analyzer:
         """Whether the store answers and everything runs that should."""
         for task in self._tasks.values():
             await _from_the_store(partial(self._store.standing, task.id))
-        return healthy(self._threads)
+        return metrics.health_response(working=self._works())
 
     async def show_metrics(self, request: Request) -> Response:
         """Counters for Prometheus."""
@@ -251,7 +251,7 @@ class _Analyzer:
             name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in self._tasks.items()
         }
         problems = {name: self._problems(task) for name, task in self._tasks.items()}
-        return Response(metrics.text_of(families(standings, problems)), media_type=metrics.CONTENT_TYPE)
+        return metrics.metrics_response(families(standings, problems))
 
     async def _number(self, task: Task) -> int:
         """That of the latest release; 0, which none has, if there is none."""

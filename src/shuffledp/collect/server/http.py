@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from http import HTTPStatus
 
@@ -23,13 +23,12 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.observability import log_error
-from shuffledp.collect.server.pull import Background
 from shuffledp.errors import DataError
 
 FIRST_SECONDS = 5.0
@@ -230,10 +229,3 @@ def asking_the_store() -> Iterator[None]:
     except DataError as error:
         log_error("the store does not answer", error)
         raise Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.") from None
-
-
-def healthy(threads: Iterable[Background]) -> Response:
-    """That the store has answered, and everything runs that should."""
-    if not all(thread.alive for thread in threads):
-        raise Refused(Reason.UNAVAILABLE, "Work that should run beside the requests has ended.")
-    return JSONResponse({"state": "ok"})

@@ -44,7 +44,6 @@ from shuffledp.collect.server.http import (
     asking_the_store,
     at_once,
     body_of,
-    healthy,
     starting,
 )
 from shuffledp.collect.server.observability import log, log_error
@@ -251,8 +250,7 @@ class Endpoints:
                 for name, served in self._served.items()
             }
             problems = {name: await self._problems(served, standings[name]) for name, served in self._served.items()}
-        text = metrics.text_of(families(standings, problems, of_no_task=self._refusals.of_no_task))
-        return Response(text, media_type=metrics.CONTENT_TYPE)
+        return metrics.metrics_response(families(standings, problems, of_no_task=self._refusals.of_no_task))
 
     async def _problems(self, served: Served, standing: Standing) -> list[str]:
         relay = self._relays.get(served.task.name)
@@ -333,7 +331,7 @@ class _Beside:
         with asking_the_store():
             for served in self.settings.served:
                 await run_in_threadpool(self.settings.store.waiting, served.task.id)
-        return healthy(self.threads)
+        return metrics.health_response(working=all(thread.alive for thread in self.threads))
 
     def _start(self) -> None:
         settings = self.settings
