@@ -47,7 +47,7 @@ class Folder:
 def served(options):
     """The one task that is served, once everything is checked."""
     options.check()
-    settings = options.settings(0)
+    settings = options.settings(True)
     settings.store.close()
     (one,) = settings.served
     if one.upstream is not None:
@@ -204,7 +204,7 @@ def test_admission_that_no_task_asks_for_is_refused(name, tmp_path):
 
 
 def test_the_limit_is_shared_by_the_processes(tmp_path):
-    settings = Folder(tmp_path).options(workers=4, most_per_second=100.0).settings(2)
+    settings = Folder(tmp_path).options(workers=4, most_per_second=100.0).settings(False)
     assert settings.most_per_second == 25.0
     assert not settings.background
     settings.store.close()
@@ -241,7 +241,7 @@ def test_so_many_processes_are_refused(workers):
 def test_a_certificate_that_is_none_is_refused(tmp_path):
     (tmp_path / "certificate").write_text("none")
     certificate = Certificate(certificate=tmp_path / "certificate", key=tmp_path / "missing")
-    with pytest.raises(DataError, match="are no certificate and its key"):
+    with pytest.raises(DataError, match="must be a certificate and its private key"):
         serve(print, port=0, certificate=certificate)
 
 
@@ -308,7 +308,7 @@ def test_that_nobody_has_a_token_is_told_at_the_start_and_in_public(tmp_path, to
     (tmp_path / "hashes").write_text("".join(f"{hash_of(token).hex()}\n" for token in tokens))
     options = folder.options(admission_hashes=tmp_path / "hashes")
     options.check()
-    with running(options.app(0)) as address:
+    with running(options.app(True)) as address:
         told = httpx.get(f"{address}/v1/tasks/{folder.task.name}/status").json()["problems"]
     assert len(told) == (0 if tokens else 1)
     assert ("No one-time token is left" in capsys.readouterr().err) == (not tokens)

@@ -14,7 +14,7 @@ from shuffledp.collect.analyzer.settings import Served, Settings
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.pull import Upstream
-from shuffledp.collect.server.run import (
+from shuffledp.collect.server.settings import (
     check_one_upstream,
     check_served,
     read_tasks,
@@ -65,7 +65,7 @@ class AnalyzerOptions:
         finally:
             settings.store.close()
 
-    def app(self, number: int = 0) -> Starlette:
+    def app(self, background: bool = True) -> Starlette:
         """The application."""
         return make_app(self.settings())
 

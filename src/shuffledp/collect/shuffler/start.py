@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.auth import Accepted, hash_of, read_hash
 from shuffledp.collect.server.pull import Upstream
-from shuffledp.collect.server.run import (
+from shuffledp.collect.server.settings import (
     check_one_upstream,
     check_served,
     read_tasks,
@@ -60,7 +60,7 @@ class ShufflerOptions:
             )
         if self.most_per_second is not None and not self.most_per_second > 0:
             raise ParameterError(f"--most-per-second must be above 0, got {self.most_per_second:g}")
-        settings = self.settings(0)
+        settings = self.settings(True)
         warn_of_shared_keys(each.key for each in settings.served)
         try:
             for served in settings.served:
@@ -70,11 +70,11 @@ class ShufflerOptions:
         finally:
             settings.store.close()
 
-    def app(self, number: int) -> Starlette:
-        """The application, in the process of this number."""
-        return make_app(self.settings(number))
+    def app(self, background: bool) -> Starlette:
+        """The application of one process."""
+        return make_app(self.settings(background))
 
-    def settings(self, number: int) -> Settings:
+    def settings(self, background: bool) -> Settings:
         """All files read and checked; the first process does what is to be done once."""
         tasks = read_tasks(self.tasks)
         keys = [read_key(path) for path in self.keys]
@@ -86,7 +86,7 @@ class ShufflerOptions:
             next_hops=Accepted.of(self.next_hashes, name="--next"),
             page=self.page,
             most_per_second=self.most_per_second and self.most_per_second / self.workers,
-            background=number == 0,
+            background=background,
             owns_store=True,
         )
 
