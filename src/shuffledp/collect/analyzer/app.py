@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from shuffledp.collect.analyzer.releases import ENDINGS, JSON, Files, headers_for, media_type, saved_as
 from shuffledp.collect.analyzer.settings import Settings
-from shuffledp.collect.analyzer.worker import Collecting
+from shuffledp.collect.analyzer.worker import BatchAnalyzer
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import observability as metrics
 from shuffledp.collect.server.cache import Turns
@@ -174,7 +174,7 @@ class _Analyzer:
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.store
         self._tasks = {task.name: task for task in settings.tasks}
-        self._work = {served.task.name: Collecting(served, settings) for served in settings.served}
+        self._work = {served.task.name: BatchAnalyzer(served, settings) for served in settings.served}
         self._threads = [
             Background(work, every=settings.every, task=self._tasks[name].id) for name, work in self._work.items()
         ]

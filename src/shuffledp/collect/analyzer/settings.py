@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.server.auth import Accepted
-from shuffledp.collect.store import ReadyBatch, TallyStore
+from shuffledp.collect.server.pull import BatchSource
+from shuffledp.collect.store import TallyStore
 from shuffledp.collect.task import Task
 from shuffledp.collect.web.sessions import Sessions
 from shuffledp.ledger import Ledger
@@ -25,29 +24,13 @@ PAUSE_AFTER_WRONG = 1.0
 """Seconds before a wrong token of the operator is answered."""
 
 
-class LastShuffler(Protocol):
-    """Where batches come from: service/pulling.py over the network."""
-
-    def ready(self, task: Task) -> Sequence[ReadyBatch]:
-        """The batches that wait to be pulled."""
-
-    def batch(self, task: Task, batch_id: bytes, *, position: int) -> AbstractContextManager[Iterator[bytes]]:
-        """The onions of a batch whose head says what was asked for, in blocks cut anywhere."""
-
-    def acknowledge(self, task: Task, batch_id: bytes) -> None:
-        """Says that a batch is safe here; twice is once."""
-
-    def close(self) -> None:
-        """Ends its connections."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Served:
     """A task, the analyzer's key in it, and its last shuffler."""
 
     task: Task
     key: KeyPair
-    upstream: LastShuffler
+    upstream: BatchSource
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.pull import Upstream
 from shuffledp.collect.server.settings import (
+    check_guarantee,
     check_one_upstream,
-    check_served,
     read_tasks,
     upstream_at,
     warn_of_shared_keys,
@@ -55,7 +55,7 @@ class AnalyzerOptions:
         warn_of_shared_keys(each.key for each in settings.served)
         try:
             for task in settings.tasks:
-                check_served(task)
+                check_guarantee(task)
                 settings.store.prepare(task)
             # now, before anybody answers a question whose result could never be published
             ledger.check_fits(

@@ -14,42 +14,42 @@ from shuffledp.errors import BrokenPromiseError, ParameterError
 
 
 def read_tasks(paths: Sequence[Path]) -> list[Task]:
-    """The tasks of files, which must be different ones."""
+    """Read task files, which must be of different tasks."""
     if not paths:
-        raise ParameterError("--task is missing: a server needs at least one task")
+        raise ParameterError("task must name at least one task file, got none")
     tasks = [read_task(path) for path in paths]
     if len({task.id for task in tasks}) < len(tasks):
-        raise ParameterError("--task names the same task twice: give each task once")
+        raise ParameterError("task must name each task once, got the same task twice")
     return tasks
 
 
-def check_served(task: Task) -> None:
-    """Refuses a task that gives less privacy than it claims, in words for whoever runs a server."""
+def check_guarantee(task: Task) -> None:
+    """Refuse a task that gives less privacy than it claims."""
     try:
         task.check()
     except BrokenPromiseError as error:
-        raise BrokenPromiseError(f"the task {task.name[:16]} cannot be served: {error}; make it anew") from None
+        raise BrokenPromiseError(f"the task {task.name[:16]} cannot be served: {error}; create it again") from None
 
 
 def upstream_at(address: str, token: Path) -> Upstream:
-    """The hop at an address, which knows the hash of the token in a file."""
+    """The server at an address, which knows the hash of the token in a file."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ParameterError(f"--upstream must be an address such as https://host:port, got {address!r:.80}")
+        raise ParameterError(f"upstream must be an address such as https://host:port, got {address!r:.80}")
     return Upstream(address, read_word(token))
 
 
 def check_one_upstream(addresses: Iterable[str]) -> None:
-    """Refuses hops of which each would learn the token that opens the batches of the others."""
+    """Refuse several servers upstream: each would learn the token that opens the batches of the others."""
     if len(set(addresses)) > 1:
         raise ParameterError(
-            "the tasks come from different shufflers, and each of them would learn the one --token: run one server for "
-            "each, with a token of its own"
+            "all tasks must come from the same shuffler, since each shuffler upstream learns the token: run one server "
+            "for each shuffler, with a token of its own"
         )
 
 
 def warn_of_shared_keys(keys: Iterable[KeyPair]) -> None:
-    """Logs that a key is used by more than one task: destroyed with the first, it is missing for the other."""
+    """Log that several tasks share a key: once it is destroyed with one task, the others cannot be opened."""
     public = [key.public for key in keys]
     if len(set(public)) < len(public):
-        log("one key is used by several tasks: keys belong to one task, and are destroyed with it; make new ones")
+        log("one key is used by several tasks: make a key for each task, since a key is destroyed with its task")

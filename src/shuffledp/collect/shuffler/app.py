@@ -50,7 +50,7 @@ from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.server.pull import Background, Work
 from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings
-from shuffledp.collect.shuffler.worker import Closing, Relay
+from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer
 from shuffledp.collect.store import ReadyBatch, ReportStore, Standing
 from shuffledp.formatting import counted
 
@@ -59,7 +59,7 @@ _NO_TOKENS = (
 )
 
 
-def problems_of(served: Served, standing: Standing, store: ReportStore, relay: Relay | None) -> list[str]:
+def problems_of(served: Served, standing: Standing, store: ReportStore, relay: BatchMixer | None) -> list[str]:
     """What fails in this process, and what the store says."""
     found = list(relay.problems) if relay is not None else []
     if short := standing.refused.get(Reason.TOO_FEW_MESSAGES.value, 0):
@@ -169,7 +169,7 @@ class Endpoints:
     """Everything that a shuffler can be asked; `commits` and `refusals` are ended by whoever made them."""
 
     def __init__(
-        self, settings: Settings, commits: GroupCommit, refusals: Refusals, relays: Mapping[str, Relay]
+        self, settings: Settings, commits: GroupCommit, refusals: Refusals, relays: Mapping[str, BatchMixer]
     ) -> None:
         self._store, self._next_hops, self._refusals = settings.store, settings.next_hops, refusals
         self._relays = relays
@@ -309,7 +309,7 @@ class _Beside:
 
     settings: Settings
     threads: list[Background] = field(default_factory=list)
-    relays: dict[str, Relay] = field(default_factory=dict)
+    relays: dict[str, BatchMixer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.commits = GroupCommit(self.settings.store.add)
@@ -350,8 +350,8 @@ class _Beside:
     def _work(self, served: Served) -> Work:
         store, clock, processes = self.settings.store, self.settings.clock, self.settings.processes
         if served.upstream is None:
-            return Closing(served.task, store, clock=clock)
-        relay = self.relays[served.task.name] = Relay(served, served.upstream, store, processes=processes)
+            return BatchCloser(served.task, store, clock=clock)
+        relay = self.relays[served.task.name] = BatchMixer(served, served.upstream, store, processes=processes)
         return relay
 
     def _stop(self) -> None:

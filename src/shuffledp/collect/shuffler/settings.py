@@ -16,7 +16,7 @@ from typing import Protocol
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.auth import Accepted, hash_of
-from shuffledp.collect.server.pull import Upstream
+from shuffledp.collect.server.pull import BatchSource
 from shuffledp.collect.store import ReportStore
 from shuffledp.collect.task import Task
 from shuffledp.errors import ParameterError
@@ -76,7 +76,7 @@ class Served:
     position: int
     key: KeyPair
     admission: Admission = field(default_factory=Anybody)
-    upstream: Upstream | None = None
+    upstream: BatchSource | None = None
 
     @property
     def next_hop(self) -> str:

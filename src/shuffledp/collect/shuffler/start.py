@@ -12,8 +12,8 @@ from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.auth import Accepted, hash_of, read_hash
 from shuffledp.collect.server.pull import Upstream
 from shuffledp.collect.server.settings import (
+    check_guarantee,
     check_one_upstream,
-    check_served,
     read_tasks,
     upstream_at,
     warn_of_shared_keys,
@@ -64,7 +64,7 @@ class ShufflerOptions:
         warn_of_shared_keys(each.key for each in settings.served)
         try:
             for served in settings.served:
-                check_served(served.task)
+                check_guarantee(served.task)
                 settings.store.prepare(served.task)
                 self._add_admissions(served, settings.store)
         finally:
