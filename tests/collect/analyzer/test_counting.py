@@ -111,7 +111,7 @@ def test_what_is_no_whole_number_of_onions_is_no_batch():
 def test_a_key_that_could_open_nothing_is_noticed_before_anything_is_pulled():
     kept = tiny_task()
     for key in (kept.keys[0], KeyPair.generate()):
-        with pytest.raises(ParameterError, match="not the analyzer's"):
+        with pytest.raises(ParameterError, match="must be the analyzer's key"):
             BatchCounter(kept.task, key)
 
 

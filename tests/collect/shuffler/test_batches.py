@@ -145,7 +145,7 @@ def test_without_any_next_hop_nobody_gets_anything(tmp_path):
         await filled(asked, 5)
         return await asked.client.get(f"{asked.at}/batches", headers=NEXT_HOP)
 
-    assert with_client(settings_for(tmp_path, next_hops=Accepted(())), use).status_code == 401
+    assert with_client(settings_for(tmp_path, next_servers=Accepted(())), use).status_code == 401
 
 
 def test_pulled_again_it_is_the_same_bytes_until_acknowledged_and_then_gone(tmp_path):

@@ -183,7 +183,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
     given = arguments(tmp_path)
     result = command(*given[: given.index("--next")])
     assert result.returncode == 2
-    assert result.stderr.startswith("shuffledp shuffler: --next is missing")
+    assert result.stderr.startswith("shuffledp shuffler: next must have the hash")
     result = command(*given, "--certificate", tmp_path / "x")
     assert result.returncode == 2
     assert "--certificate and --certificate-key belong together" in result.stderr
