@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.accounting.curve import Guarantee
-from shuffledp.collect.task import parameters
-from shuffledp.collect.task import schema as exact
-from shuffledp.collect.task.guarantee import check_promise
-from shuffledp.collect.task.parameters import People
+from shuffledp.collect.task import schema
+from shuffledp.collect.task.guarantee import People, check_promise, read_protocol, write_parameters
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.catalogue import named
@@ -41,7 +39,7 @@ CALIBRATED: dict[str, tuple[tuple[str, ...], int, int, int, float, float]] = {
 
 def distribution(rate: float, *sizes: int) -> dict[str, Any]:
     """Clusters with these weights, of which the last one is what is missing from all."""
-    return {"rate": exact.written(rate), "size_weights": [*sizes, SIZE_GRID - sum(sizes)]}
+    return {"rate": schema.exact_text(rate), "size_weights": [*sizes, SIZE_GRID - sum(sizes)]}
 
 
 def sparse(pairs: dict[str, Any], lone: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -106,7 +104,7 @@ def protocol_of(vector: dict[str, Any], claim: dict[str, str]) -> ShuffledHistog
     """The protocol with the noise of a vector, for what a task of it claims."""
     guarantee = Guarantee(epsilon=float(claim["epsilon"]), delta=float(claim["delta"]), basis="claimed")
     people = People(vector["users"], vector["honest_users"], vector["values"], guarantee)
-    return parameters.read(vector["protocol"]["name"], vector["protocol"]["parameters"], people)
+    return read_protocol(vector["protocol"]["name"], vector["protocol"]["parameters"], people)
 
 
 def refusal(vector: dict[str, Any], verdict: dict[str, Any]) -> str | None:
@@ -144,8 +142,8 @@ def made() -> Iterator[dict[str, Any]]:
     for name, (protocols, users, honest, values, epsilon, delta) in CALIBRATED.items():
         target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, padding_bins=0)
         for protocol in protocols:
-            noise = parameters.write(protocol, named(protocol).make(target))  # type: ignore[arg-type]
-            claim = {"epsilon": exact.stated(epsilon), "delta": exact.stated(delta)}
+            noise = write_parameters(protocol, named(protocol).make(target))  # type: ignore[arg-type]
+            claim = {"epsilon": schema.decimal_text(epsilon), "delta": schema.decimal_text(delta)}
             yield _asked(f"{protocol}: {name}", protocol, noise, users, honest, values, claim)
     for name, ((protocol, noise), users, honest, values, at, claimed) in BY_HAND.items():
         claim = {"epsilon": at, "delta": claimed}
@@ -170,10 +168,10 @@ def _asked(
     # for claims of their own, a limit that is large enough for the smallest delta
     plenty = most_messages(made_protocol, delta=1e-20)
     claims = [claim, *_around(vector, claim["epsilon"], plenty)]
-    epsilon = exact.stated(2 * float(claim["epsilon"])) if float(claim["epsilon"]) <= 25 else "50"
+    epsilon = schema.decimal_text(2 * float(claim["epsilon"])) if float(claim["epsilon"]) <= 25 else "50"
     gives = made_protocol.privacy.delta(float(epsilon))
     allowed = [["10", "0.01"], [claim["epsilon"], "1e-20"]]
-    allowed += [[epsilon, exact.stated(gives * factor)] for factor in _FACTORS if 1e-20 <= gives * factor < 1]
+    allowed += [[epsilon, schema.decimal_text(gives * factor)] for factor in _FACTORS if 1e-20 <= gives * factor < 1]
     verdicts: list[dict[str, Any]] = [{"guarantee": one, "most_messages": plenty, "at_most": None} for one in claims]
     verdicts += [{"guarantee": claim, "most_messages": limit, "at_most": None} for limit in limits]
     verdicts += [{"guarantee": claim, "most_messages": plenty, "at_most": one} for one in allowed]
@@ -188,10 +186,10 @@ def _around(vector: dict[str, Any], epsilon: str, most: int) -> Iterator[dict[st
     low, high = math.log(1e-20), 0.0
     while high - low > CLOSE / 10:
         middle = (low + high) / 2
-        claim = {"epsilon": epsilon, "delta": exact.stated(math.exp(middle))}
+        claim = {"epsilon": epsilon, "delta": schema.decimal_text(math.exp(middle))}
         kept = refusal(vector, {"guarantee": claim, "most_messages": most, "at_most": None}) is None
         low, high = (low, middle) if kept else (middle, high)
     for factor in _FACTORS:
         delta = math.exp(high) * factor
         if 1e-20 <= delta < 1:
-            yield {"epsilon": epsilon, "delta": exact.stated(delta)}
+            yield {"epsilon": epsilon, "delta": schema.decimal_text(delta)}

@@ -27,8 +27,15 @@ from shuffledp.collect.crypto.batch import BatchHead  # noqa: E402
 from shuffledp.collect.crypto.hpke import info  # noqa: E402
 from shuffledp.collect.crypto.keys import KeyPair  # noqa: E402
 from shuffledp.collect.reasons import Reason  # noqa: E402
-from shuffledp.collect.task import AnswerList, AnswerRange, AnswersElsewhere, Place, Task, task_of  # noqa: E402
-from shuffledp.collect.task import schema as exact  # noqa: E402
+from shuffledp.collect.task import (  # noqa: E402
+    AnswerList,
+    AnswerRange,
+    AnswersElsewhere,
+    Place,
+    Task,
+    schema,
+    task_of,
+)
 from shuffledp.collect.task.new_task import new_task  # noqa: E402
 from shuffledp.collect.task.schema import Answers  # noqa: E402
 
@@ -166,7 +173,7 @@ def numbers_vectors() -> dict[str, Any]:
                "1/2^1080", "18014398509481985/2^3"]  # fmt: skip
     return {
         "fractions": [
-            {"text": exact.written(number), "double": struct.pack(">d", number).hex()} for number in fractions
+            {"text": schema.exact_text(number), "double": struct.pack(">d", number).hex()} for number in fractions
         ],
         "refused_fractions": refused,
         "decimals": [{"text": text, "double": struct.pack(">d", float(text)).hex()} for text in decimals],

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from shuffledp.collect.task import schema as exact
+from shuffledp.collect.task import schema
 from shuffledp.collect.web.assets import client_folder
 from shuffledp.noise.binomial import round_up_to_grid
 from tests.clients.scripts import run_script
@@ -49,9 +49,11 @@ def scaled(plain, factor):
     parameters = {}
     for name, written in plain["protocol"]["parameters"].items():
         if isinstance(written, str):
-            parameters[name] = exact.written(round_up_to_grid(factor * exact.read(written, name=name)))
+            parameters[name] = schema.exact_text(round_up_to_grid(factor * schema.read_exact(written, name=name)))
         else:
-            parameters[name] = written | {"rate": exact.written(factor * exact.read(written["rate"], name=name))}
+            parameters[name] = written | {
+                "rate": schema.exact_text(factor * schema.read_exact(written["rate"], name=name))
+            }
     return plain | {"protocol": plain["protocol"] | {"parameters": parameters}}
 
 
@@ -77,13 +79,13 @@ def distributions_of(task):
     plain = json.loads(task.canonical)["protocol"]
     name, noise = plain["name"], plain["parameters"]
     if name in ("hist", "hist-unbiased"):
-        missing = exact.read(noise["missing_probability"], name=name)
+        missing = schema.read_exact(noise["missing_probability"], name=name)
         return [np.array([missing, 1 - missing])] * PLACES
     if name == "dummy":
-        chance = exact.read(noise["dummy_probability"], name=name)
+        chance = schema.read_exact(noise["dummy_probability"], name=name)
         return [np.array([1 - chance, chance])] * PLACES
     if name == "dummy-poisson":
-        rate = exact.read(noise["dummies"]["rate"], name=name) / task.users
+        rate = schema.read_exact(noise["dummies"]["rate"], name=name) / task.users
         return [poisson.pmf(np.arange(task.most_messages), rate)] * PLACES
     protocol = task.protocol
     return [

@@ -13,7 +13,6 @@ from shuffledp.collect.analyzer.worker import BatchCounter, check_noise
 from shuffledp.collect.client.client import new_report
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.store import ReportStore
-from shuffledp.collect.store import batches as batching
 from tests.collect.chain import NEXT_HOP, pulled, ready, shufflers
 from tests.collect.tasks import small_task
 from tests.oracles.goodness import FALSE_FAILURE_RATE, same_distribution_p_value
@@ -86,10 +85,10 @@ def test_what_is_collected_follows_the_law(protocol, tmp_path):
 def test_a_shuffler_that_hands_on_incomplete_batches_is_noticed(tmp_path, monkeypatch):
     """Halves of batches: the counts have another law, and the analyzer sees that noise is missing."""
     kept = task_with("dummy-poisson")
-    whole_close, whole_waiting = batching.close, batching.waiting
-    monkeypatch.setattr(batching, "waiting", lambda transaction, task: 2 * whole_waiting(transaction, task))
+    close, waiting = ReportStore._close, ReportStore._waiting
+    monkeypatch.setattr(ReportStore, "_waiting", lambda self, transaction, task: 2 * waiting(transaction, task))
     monkeypatch.setattr(
-        batching, "close", lambda transaction, task, users, **more: whole_close(transaction, task, users // 2, **more)
+        ReportStore, "_close", lambda self, given, task, users, **more: close(self, given, task, users // 2, **more)
     )
     monkeypatch.setattr(ReportStore, "_check_users", staticmethod(lambda *_: None))
     tallies = collected(kept, tmp_path, per_batch=2)

@@ -23,9 +23,8 @@ from shuffledp.cli import collect as words
 from shuffledp.cli.app import app
 from shuffledp.collect.simulation import one_machine as whole
 from shuffledp.collect.simulation import processes
-from shuffledp.collect.simulation.one_machine import OneMachine, Outcome
+from shuffledp.collect.simulation.one_machine import Command, Deployment, OneMachine, Outcome
 from shuffledp.collect.simulation.processes import Processes, free_ports
-from shuffledp.collect.simulation.setup import Command, SettingUp
 from shuffledp.errors import DataError, ParameterError
 from tests.collect.chaos import wait_until
 from tests.collect.tasks import small_task
@@ -127,7 +126,7 @@ def test_simulated_answers_are_for_their_owner_only_and_do_not_stay(tmp_path, mo
 
     monkeypatch.setattr(processes.sys, "executable", "/bin/sleep")
     monkeypatch.setattr(processes, "_COMMAND", ("60",))
-    monkeypatch.setattr(SettingUp, "commands", lambda *_: [])
+    monkeypatch.setattr(Deployment, "commands", lambda *_: [])
     monkeypatch.setattr(OneMachine, "_wait", failing)
     with OneMachine(people=200, folder=tmp_path / "kept") as machine, pytest.raises(DataError, match="too busy"):
         machine.run()
@@ -220,7 +219,7 @@ def test_an_end_that_takes_long_is_told_of(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "_TO_END", 0.5)
     monkeypatch.setattr(whole, "_MOMENT", 0.1)
     monkeypatch.setattr(processes, "_COMMAND", ("-c", DEAF))
-    monkeypatch.setattr(SettingUp, "commands", lambda *_: [Command("a", "http://127.0.0.1:9", [])])
+    monkeypatch.setattr(Deployment, "commands", lambda *_: [Command("a", "http://127.0.0.1:9", [])])
     told = []
     with OneMachine(people=200, folder=tmp_path / "kept", takes_long=lambda: told.append("ending")) as machine:
         (started,) = machine._processes.watched
@@ -252,11 +251,11 @@ def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(processes.sys, "executable", "/bin/sleep")
     monkeypatch.setattr(processes, "_COMMAND", ("60",))
     monkeypatch.setattr(
-        SettingUp, "commands", lambda *_: [Command(name, "http://127.0.0.1:9", []) for name in ("a", "b")]
+        Deployment, "commands", lambda *_: [Command(name, "http://127.0.0.1:9", []) for name in ("a", "b")]
     )
     with OneMachine(people=200, folder=tmp_path / "kept") as machine:
         machine._processes.watched[1].process.kill()
-        with pytest.raises(DataError, match="b was ended by SIGKILL: it said nothing"):
+        with pytest.raises(DataError, match="b was ended by SIGKILL: it wrote no message"):
             machine.run()
     assert (tmp_path / "kept" / "theme.task.json").exists()  # a folder that was given stays
 
@@ -281,7 +280,7 @@ def test_whoever_does_not_end_when_asked_is_ended(tmp_path, monkeypatch):
         watched.process.wait(60)
         process = subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, start_new_session=True)
         child = int(process.stdout.readline())
-        started.watched.append(processes.Watched("stubborn", process, watched.result, watched.said, False))
+        started.watched.append(processes.Watched("stubborn", process, watched.result, watched.log, False))
     process.stdout.close()
     assert process.returncode == -signal.SIGKILL
     try:
@@ -313,9 +312,9 @@ def test_ports_are_different_and_free():
         (["--people", "-1"], "people must be at least 0, got -1"),
         (["--people", "500", "--pace", "abc"], "up: --pace must be a number of people per second, got 'abc'\n"),
         (["--people", "500", "--pace", "3"], "--once ends"),
-        (["--question", "Tea?", "--answers", ","], "an answer is empty in --answers"),
-        (["--question", "Tea?", "--answers", "a,,b"], "an answer is empty in --answers"),
-        (["--question", "", "--answers", "a,b"], "--question is empty"),
+        (["--question", "Tea?", "--answers", ","], "answers must not be empty"),
+        (["--question", "Tea?", "--answers", "a,,b"], "answers must not be empty"),
+        (["--question", "", "--answers", "a,b"], "question must not be empty"),
         (["--question", "Tea?" * 300, "--answers", "a,b"], "1,000 characters"),
         (["--people", "1"], "more people"),
         (["--people", "500", "--users", "501"], "only 500 people"),

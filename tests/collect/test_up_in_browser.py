@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from shuffledp.collect.simulation.people import MOST_A_SECOND, check_pace, usual_pace
-from shuffledp.collect.simulation.setup import Question
+from shuffledp.collect.simulation.people import MOST_A_SECOND, Question, check_pace, usual_pace
 from shuffledp.errors import ParameterError
 from tests.browser import running_browser
 from tests.collect.web.survey.visitor import visiting

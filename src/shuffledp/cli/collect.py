@@ -270,7 +270,7 @@ def up(
     """
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.collect.simulation.one_machine import OneMachine
-    from shuffledp.collect.simulation.setup import Question
+    from shuffledp.collect.simulation.people import Question
 
     per_second = None if pace is None else _per_second(pace)
     if once and not people:

@@ -1,4 +1,4 @@
-"""Why something is refused: the words that servers, clients, counters and documents share."""
+"""Reasons of refusals, shared by servers, clients, counters and documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shuffledp.errors import DataError
 
 
 class Again(StrEnum):
-    """Whether the same bytes may be taken later: a client keeps them unless it is NO."""
+    """Whether the same bytes may be accepted later; a client keeps its report unless this is NO."""
 
     YES = "yes"
     ONCE_PUT_RIGHT = "once put right"
@@ -18,7 +18,7 @@ class Again(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a report, a batch, a message or a request was refused."""
+    """The reason why a report, a batch, a message or a request was refused."""
 
     UNKNOWN_TASK = "unknown-task"
     NOT_YET_OPEN = "not-yet-open"
@@ -41,28 +41,28 @@ class Reason(StrEnum):
 
     @property
     def status(self) -> HTTPStatus:
-        """The status of the answer."""
+        """The HTTP status of the response."""
         return _MEANINGS[self].status
 
     @property
     def meaning(self) -> str:
-        """What it means, in a sentence for whoever sent it."""
-        return _MEANINGS[self].words
+        """The meaning, in one sentence for the sender."""
+        return _MEANINGS[self].text
 
     @property
     def try_again(self) -> bool:
-        """Whether the same bytes may be taken later, though nobody does anything."""
+        """Whether the same bytes may be accepted later without any change."""
         return self.again is Again.YES
 
     @property
     def again(self) -> Again:
-        """Whether, and when, the same bytes may be taken after all."""
+        """Whether, and when, the same bytes may be accepted."""
         return _MEANINGS[self].again
 
 
 class _Meaning(NamedTuple):
     status: HTTPStatus
-    words: str
+    text: str
     again: Again = Again.NO
 
 
@@ -95,19 +95,20 @@ _MEANINGS = {
     Reason.UNAVAILABLE: _Meaning(
         HTTPStatus.SERVICE_UNAVAILABLE, "The report could not be stored: try again later.", Again.YES
     ),
-    Reason.NO_TOKEN: _Meaning(HTTPStatus.UNAUTHORIZED, "This is only for the next hop, with its token."),
+    Reason.NO_TOKEN: _Meaning(HTTPStatus.UNAUTHORIZED, "Only the next server may do this, with its token."),
     Reason.UNKNOWN_BATCH: _Meaning(HTTPStatus.NOT_FOUND, "There is no such batch here, or no longer."),
     Reason.NO_RELEASE: _Meaning(HTTPStatus.NOT_FOUND, "There is no such release yet.", Again.YES),
     Reason.NOT_A_MESSAGE: _Meaning(HTTPStatus.UNPROCESSABLE_ENTITY, "The number is no message of the protocol."),
     Reason.REPEATED: _Meaning(HTTPStatus.CONFLICT, "The same ciphertext was there before."),
     Reason.TOO_FEW_MESSAGES: _Meaning(
-        HTTPStatus.UNPROCESSABLE_ENTITY, "So many people send more messages: noise is missing."
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "The batch has fewer messages than its number of reports requires, so its noise is incomplete.",
     ),
 }
 
 
 class Refused(DataError):  # noqa: N818 - it is an answer before it is an error
-    """Something that was sent is refused, for a reason that says nothing about its sender."""
+    """A request was refused, for a reason that reveals nothing about its sender."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail or reason.meaning}")

@@ -60,7 +60,7 @@ def test_a_person_may_allow_less_than_the_task_claims(kept):
 @pytest.mark.parametrize(("epsilon", "delta"), [(10.5, 0.011), (1.0, 0.9), (50.0, 0.5)])
 def test_who_says_nothing_does_not_allow_everything(epsilon, delta):
     task = small_task(users=20, epsilon=epsilon, delta=delta).task
-    with pytest.raises(BrokenPromiseError, match=f"--at-most {epsilon:g},{delta:g} "):
+    with pytest.raises(BrokenPromiseError, match=f"at_most to {epsilon:g},{delta:g}"):
         Client(task)
     assert Client(task, at_most=(epsilon, delta)).promise.epsilon == epsilon
     assert Client(small_task(users=20, epsilon=10.0, delta=0.01).task).promise.delta == 0.01
@@ -307,7 +307,7 @@ def test_a_report_is_dropped_where_the_same_bytes_are_never_taken():
 def test_what_somebody_may_put_right_is_kept(kept, shuffler, tmp_path, reason):
     shuffler.script.append(problem(reason, Reason(reason).status))
     client = Client(kept.task, journal=tmp_path)
-    with pytest.raises(RefusedError, match="The report is kept: send it again once that is put right") as caught:
+    with pytest.raises(RefusedError, match="The report is kept: send it again once that is fixed") as caught:
         client.send("dark")
     assert caught.value.reason == reason
     assert client.send("dark").state == "sent"

@@ -101,7 +101,7 @@ def test_what_is_said_is_true_of_weak_promises_too(folder, shuffler, epsilon, de
     (folder / "weak.json").write_text(task_at(shuffler.address, users=20, epsilon=epsilon, delta=delta).task.to_json())
     refused = sent(folder, "--value", "dark", task="weak.json")
     assert refused.exit_code == 4
-    assert f"--at-most {epsilon:g},{delta:g} " in refused.stderr
+    assert f"{epsilon:g},{delta:g}" in refused.stderr
     assert not shuffler.bodies
     allowed = sent(folder, "--value", "dark", "--at-most", f"{epsilon},{delta}", task="weak.json")
     assert allowed.exit_code == 0
@@ -153,8 +153,8 @@ def test_exit_codes_tell_what_helps(folder, shuffler, kept):
 def test_an_admission_is_read_from_a_file_of_its_own(folder, shuffler):
     (folder / "secret.task.json").write_text(task_at(shuffler.address, admission="secret").task.to_json())
     without = sent(folder, "--none", task="secret.task.json")
-    assert (without.exit_code, "--admission FILE" in without.stderr) == (2, True)
-    assert "--admission FILE" in crowded(folder, task="secret.task.json").stderr
+    assert (without.exit_code, "admission must be given" in without.stderr) == (2, True)
+    assert "admission must be given" in crowded(folder, task="secret.task.json").stderr
     secret = folder / "secret"
     secret.write_text("sesame-17\n")
     secret.chmod(0o644)
@@ -198,7 +198,7 @@ def test_a_crowd_that_cannot_be_sent(folder, shuffler):
     assert result.returncode == 5
     assert "0 of 2 simulated people answered" in result.stdout
     assert ["could", "not", "be", "sent", "2"] in [line.split() for line in result.stdout.splitlines()]
-    assert "--rate must be" in crowded(folder, "--rate", "0").stderr
+    assert "rate must be" in crowded(folder, "--rate", "0").stderr
     assert crowded(folder, "--rate", "0").returncode == 2
     assert crowded(folder, "--people", "0").returncode == 2
     assert crowded(folder, task="missing.json").returncode == 3

@@ -10,7 +10,6 @@ import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ import pytest
 from starlette.responses import Response
 
 from shuffledp.collect import Client, Reason, send_crowd
-from shuffledp.collect.simulation.makers import interrupts_held, makers
+from shuffledp.collect.simulation.crowd import makers
 from shuffledp.collect.simulation.people import simulated_answers
 from shuffledp.collect.task.report import open_report
 from shuffledp.data import find_files
@@ -132,7 +131,7 @@ def test_a_failure_while_reports_are_made_ends_the_crowd(kept, monkeypatch):
     def broken(task, answer):
         raise DataError("no more reports")
 
-    monkeypatch.setattr("shuffledp.collect.simulation.makers.new_report", broken)
+    monkeypatch.setattr("shuffledp.collect.simulation.crowd.new_report", broken)
     with pytest.raises(DataError, match="no more reports"):
         send_crowd(kept.task, ANSWERS)
 
@@ -193,23 +192,6 @@ def _of_group(group):
     return found
 
 
-def test_an_interrupt_waits_while_processes_start(request):
-    # Spark leaves a handler of its own in whichever process ran it
-    request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    happened = []
-
-    def start():
-        with interrupts_held():
-            signal.raise_signal(signal.SIGINT)
-            happened.append("started")
-
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    assert happened == ["started"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 # Who may take part ------------------------------------------------------------------------------------------------
 
 
@@ -245,7 +227,7 @@ def test_wrong_parameters_are_refused(wrong):
 
 
 def test_nobody_is_no_crowd():
-    with pytest.raises(ParameterError, match="at least one person"):
+    with pytest.raises(ParameterError, match="answers must be of at least one person"):
         send_crowd(small_task().task, [])
 
 

@@ -151,7 +151,7 @@ def test_a_full_disk_after_the_acknowledgement_says_that_the_report_was_taken(ke
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(DataError, match="No space left") as caught:
         client.send("dark")
-    assert "was taken" in caught.value.__notes__[0]
+    assert "was accepted" in caught.value.__notes__[0]
     monkeypatch.undo()
     assert client.send("dark").state == "sent"
     assert shuffler.bodies[0] == shuffler.bodies[1]

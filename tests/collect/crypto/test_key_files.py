@@ -35,7 +35,7 @@ def test_whatever_the_mask_nobody_else_may_read_it(tmp_path, mask):
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o610, 0o601])
 def test_a_key_that_others_may_use_is_refused(path, mode):
     path.chmod(mode)
-    with pytest.raises(DataError, match=r"others may read .*: forbid it with  chmod 600"):
+    with pytest.raises(DataError, match=r"other users may read .*: run  chmod 600"):
         read_key(path)
 
 
@@ -61,7 +61,7 @@ GOOD = {"kind": "shuffledp private key 1", "private": PAIR.private_bytes.hex(), 
 )  # fmt: skip
 def test_a_broken_file_is_no_key(tmp_path, content):
     path = write_secret(tmp_path / "broken", content if isinstance(content, str) else json.dumps({**GOOD, **content}))
-    with pytest.raises(DataError, match=r"is no private key of shuffledp: make one with  shuffledp keys new") as caught:
+    with pytest.raises(DataError, match="is no private key of shuffledp") as caught:
         read_key(path)
     assert PAIR.private_bytes.hex() not in str(caught.value)
 

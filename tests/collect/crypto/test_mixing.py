@@ -81,7 +81,7 @@ def test_every_onion_may_be_anywhere():
 
 
 def test_blocks_of_a_large_batch_are_mixed_as_a_whole(monkeypatch):
-    monkeypatch.setattr(mixing, "_AT_ONCE", 10 * WIDTH)
+    monkeypatch.setattr(mixing, "_BLOCK", 10 * WIDTH)
     drawn = orders(300, 30)
     assert places_p_value(drawn, 30) > FALSE_FAILURE_RATE
 

@@ -42,6 +42,6 @@ def arrivals(task, people, **rest):
 def every_row(store):
     """All rows of a store's tables, by the name of the table."""
     database = store._database
-    with database.estimator() as transaction:
+    with database.reading() as transaction:
         names = [table.split()[2] for table in (*database._schema.tables, *database._schema.wide_tables)]
         return {name: transaction.rows(f"SELECT * FROM {name}") for name in names}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffledp.collect.store import Arrival, Outcome, open_report_store
-from shuffledp.collect.store.arrivals import decide
+from shuffledp.collect.store.reports import decide
 from shuffledp.errors import DataError, ParameterError
 from tests.collect.store.made_up import MadeUpTask, arrival, arrivals, every_row, task_of
 
@@ -175,7 +175,7 @@ def test_a_task_comes_first_and_keeps_its_size(reports):
         reports.add(arrivals(TASK, 1))
     reports.prepare(TASK)
     reports.prepare(TASK)
-    with pytest.raises(DataError, match="users=11 does not fit"):
+    with pytest.raises(DataError, match=r"users must be 10, .* got 11"):
         reports.prepare(MadeUpTask(id=TASK.id, users=11))
 
 

@@ -1,26 +1,11 @@
-"""Batches: exactly as many reports as the task says, mixed once, handed on as often as asked, then deleted."""
+"""Batches: exactly `users` reports, mixed once, forwarded as often as asked, then deleted."""
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shuffledp.collect.store import (
-    Outcome,
-    ReadyBatch,
-)
-from shuffledp.collect.store import (
-    batches as batching,
-)
-from shuffledp.collect.store import (
-    batches as handing_on,
-)
-from shuffledp.collect.store import (
-    batches as tidying,
-)
-from shuffledp.collect.store import (
-    reports as report_store,
-)
+from shuffledp.collect.store import Outcome, ReadyBatch, batches
 from shuffledp.errors import DataError, ParameterError
 from tests.collect.store.made_up import WIDTH, arrival, arrivals, every_row, task_of
 
@@ -43,12 +28,12 @@ def test_a_batch_is_exactly_as_many(reports):
     reports.add(arrivals(TASK, 3))
     assert reports.close_batch(TASK.id, 4) is None
     reports.add(arrivals(TASK, 6))
-    batches = [reports.close_batch(TASK.id, 4), reports.close_batch(TASK.id, 4)]
+    closed = [reports.close_batch(TASK.id, 4), reports.close_batch(TASK.id, 4)]
     assert reports.close_batch(TASK.id, 4) is None
     assert reports.waiting(TASK.id) == 1
-    assert sorted(reports.closing(TASK.id)) == sorted(batches)
-    assert all(len(batch_id) == 16 for batch_id in batches)
-    assert [len(b"".join(reports.onions(batch_id))) for batch_id in batches] == [4 * 3 * WIDTH] * 2
+    assert sorted(reports.closing(TASK.id)) == sorted(closed)
+    assert all(len(batch_id) == 16 for batch_id in closed)
+    assert [len(b"".join(reports.onions(batch_id))) for batch_id in closed] == [4 * 3 * WIDTH] * 2
 
 
 def test_another_number_than_the_task_says_is_refused(reports):
@@ -111,7 +96,7 @@ def test_who_is_in_a_batch_is_chosen_at_random(reports):
 
 
 def test_onions_come_in_blocks_of_whole_reports(reports, monkeypatch):
-    monkeypatch.setattr(batching, "BLOCK", 1_000)
+    monkeypatch.setattr(batches, "BLOCK", 1_000)
     reports.prepare(task := task_of(100))
     new = arrivals(task, 100, number=2)
     reports.add(new)
@@ -135,7 +120,7 @@ def test_what_is_mixed_is_kept_as_it_is(closed):
     assert reports.standing(TASK.id).refused == {"repeated": 2}
 
 
-def test_keeping_twice_is_once(closed):
+def test_keeping_is_idempotent(closed):
     reports, batch_id, _ = closed
     reports.keep_mixed(TASK.id, batch_id, 12, [b"first"], {"repeated": 2})
     reports.keep_mixed(TASK.id, batch_id, 11, [b"second"], {"repeated": 2})
@@ -164,7 +149,7 @@ def test_of_two_that_mix_at_the_same_time_one_is_kept(closed):
 
 def test_a_batch_that_another_mixes_meanwhile_does_not_look_complete(closed, monkeypatch):
     reports, batch_id, _ = closed
-    monkeypatch.setattr(batching, "_FIRST_REPORTS", 1)
+    monkeypatch.setattr(batches, "_FIRST_REPORTS", 1)
     blocks = reports.onions(batch_id)
     next(blocks)
     reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
@@ -195,7 +180,7 @@ def test_mixing_that_fails_leaves_the_batch_as_it_was(closed):
 def test_drafts_of_processes_that_were_killed_do_not_pile_up(closed):
     reports, batch_id, _ = closed
     for _ in range(10):
-        handing_on.write_draft(reports._database, batch_id, [b"x" * 10])
+        reports._write_draft(batch_id, [b"x" * 10])
         assert len(every_row(reports)["drafts"]) <= 3
     reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
     assert len(every_row(reports)["pieces"]) == 1
@@ -205,9 +190,9 @@ def test_of_abandoned_drafts_the_one_that_was_kept_stays(closed, monkeypatch):
     """A process was killed when it had kept the batch, before it could delete the drafts of others."""
     reports, batch_id, _ = closed
     for _ in range(2):
-        handing_on.write_draft(reports._database, batch_id, [b"x" * 10])
+        reports._write_draft(batch_id, [b"x" * 10])
     with monkeypatch.context() as killed:
-        killed.setattr(report_store, "tidy", lambda *_: None)
+        killed.setattr(reports, "_tidy", lambda *_: None)
         reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
     assert len(every_row(reports)["drafts"]) == 3
     reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed again"], {})
@@ -224,7 +209,7 @@ def test_what_is_mixed_has_no_more_onions_of_reports(closed):
 
 
 def test_acknowledging_deletes_all_but_the_ids(closed, monkeypatch):
-    monkeypatch.setattr(tidying, "_PIECES", 2)
+    monkeypatch.setattr(batches, "_PIECES", 2)
     reports, batch_id, _ = closed
     assert reports.acknowledge(batch_id) is False  # not mixed yet: nothing that anybody can have
     assert reports.acknowledge(secrets.token_bytes(16)) is False
@@ -250,7 +235,7 @@ def test_a_batch_that_is_acknowledged_while_it_is_read_does_not_look_whole(close
     pieces = reports.mixed(batch_id)
     next(pieces)
     reports.acknowledge(batch_id)
-    with pytest.raises(DataError, match="not whole"):
+    with pytest.raises(DataError, match="incomplete"):
         list(pieces)
 
 

@@ -80,7 +80,7 @@ def test_a_shuffler_and_an_analyzer_do_not_share_a_store(address):
 
 
 def test_a_store_of_another_version(address):
-    with open_report_store(address) as store, store._database.changing() as transaction:
+    with open_report_store(address) as store, store._database.writing() as transaction:
         if address.startswith("sqlite"):
             transaction.run("PRAGMA user_version = 2")
         else:
@@ -95,7 +95,7 @@ def test_a_file_that_somebody_else_is_changing(tmp_path):
         store.prepare(TASK)
         impatient = type(store)(sqlite.SQLiteDatabase(tmp_path / "store.db", store._database._schema, patience=0.05))
         new = arrivals(TASK, 1)
-        with store._database.changing(), pytest.raises(DataError, match=r"in use for 0\.05 seconds"):
+        with store._database.writing(), pytest.raises(DataError, match=r"in use for 0\.05 seconds"):
             impatient.add(new)
         assert impatient.add(new) == [Outcome.STORED]
         impatient.close()
@@ -106,7 +106,7 @@ def test_an_error_inside_a_transaction_undoes_it(reports):
     new = arrivals(TASK, 2)
 
     def fail():
-        with reports._database.changing() as transaction:
+        with reports._database.writing() as transaction:
             transaction.insert("refusals", ("task", "reason", "times"), [(1, "malformed", 1)])
             raise RuntimeError
 
@@ -170,7 +170,7 @@ def test_connections_that_were_lost_are_made_again(postgres_url):
         assert store.add(new) == [Outcome.STORED] * 2
 
         def lose():
-            with store._database.changing() as transaction:
+            with store._database.writing() as transaction:
                 transaction.insert("refusals", ("task", "reason", "times"), [(1, "malformed", 1)])
                 end_connections(postgres_url)
                 transaction.rows("SELECT 1")
@@ -186,7 +186,7 @@ def test_commits_wait_for_the_disk_whatever_the_database_says(postgres_url):
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("ALTER DATABASE tests SET synchronous_commit = off")
     try:
-        with open_report_store(postgres_url) as store, store._database.changing() as transaction:
+        with open_report_store(postgres_url) as store, store._database.writing() as transaction:
             assert transaction.rows("SHOW synchronous_commit") == [("on",)]
     finally:
         with psycopg.connect(postgres_url, autocommit=True) as connection:
@@ -201,7 +201,7 @@ def test_the_room_of_what_was_deleted_is_given_back(postgres_url):
         batch = store.close_batch(TASK.id, 4)
         store.keep_mixed(TASK.id, batch, 12, [b"m" * 100_000], {})
         store.acknowledge(batch)
-        with store._database.estimator() as transaction:
+        with store._database.reading() as transaction:
             sizes = transaction.rows("SELECT pg_relation_size('onions'), pg_relation_size('pieces')")
     assert sizes == [(0, 0)]
 
@@ -209,7 +209,7 @@ def test_the_room_of_what_was_deleted_is_given_back(postgres_url):
 @on_postgres
 def test_what_postgres_refuses_is_told_without_what_it_was(postgres_url):
     with open_report_store(postgres_url) as store:
-        with pytest.raises(DataError, match="SQLSTATE 22012") as raised, store._database.changing() as transaction:
+        with pytest.raises(DataError, match="SQLSTATE 22012") as raised, store._database.writing() as transaction:
             transaction.rows("SELECT 1 / (? - 1)", 1)
         assert raised.value.__suppress_context__
 

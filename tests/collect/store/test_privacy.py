@@ -67,7 +67,7 @@ def test_deleted_is_gone_though_somebody_was_reading(tmp_path):
         store.add_admissions(TASK.id, [report.admission_hash for report in reports])
         store.add(reports)
         with open_report_store(tmp_path / "store.db") as reader:
-            with reader._database.estimator() as transaction:
+            with reader._database.reading() as transaction:
                 transaction.rows("SELECT 1 FROM tasks")
                 batch = store.close_batch(TASK.id, 40)
                 store.keep_mixed(TASK.id, batch, 120, [b"mixed"], {})
@@ -148,5 +148,5 @@ def test_the_file_is_its_owners(tmp_path):
 def test_how_the_file_is_written(tmp_path, pragma):
     """2 is FULL: a commit is on the disk when it returns; temporary tables stay in memory."""
     name, value = pragma
-    with open_report_store(tmp_path / "store.db") as store, store._database.changing() as transaction:
+    with open_report_store(tmp_path / "store.db") as store, store._database.writing() as transaction:
         assert transaction.rows(f"PRAGMA {name}") == [(value,)]

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 
 from shuffledp.collect.store import Outcome, open_report_store, postgres
-from shuffledp.collect.store import batches as batching
 from tests.collect.databases import ON_POSTGRES
 from tests.collect.store.made_up import arrival, arrivals, every_row, task_of
 
@@ -102,7 +101,7 @@ def test_of_two_that_close_at_the_same_moment_one_waits(two, monkeypatch):
             others.append(pool.submit(other.close_batch, TASK.id, 4))
             wait(others, timeout=0.5)  # it would have chosen its reports by then if it did not wait
 
-        meanwhile(monkeypatch, batching, "count", after=1, act=act)
+        meanwhile(monkeypatch, one, "_count", after=1, act=act)
         assert one.close_batch(TASK.id, 4) is not None
         assert others[0].result() is None
     assert one.waiting(TASK.id) == len(every_row(one)["waiting"]) == 3

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from shuffledp import Histogram
-from shuffledp.collect.task.parameters import CODECS
+from shuffledp.collect.task.guarantee import CODECS
 from shuffledp.noise import Binomial
 from shuffledp.paper.finite_randomizer import exact_delta
 from shuffledp.protocols.shuffled_histogram import chance_of_more, most_messages, seldom_enough

@@ -1,1 +1,1 @@
-"""What runs on people's side: it checks the task, randomizes an answer, seals it and sends it, once."""
+"""The client: check a task, randomize an answer, seal it, and send it once."""

@@ -1,8 +1,6 @@
-"""One person's messages: the randomizer of the task's protocol, as the one person it is made for.
+"""The client of one person: check the guarantee of a task, and answer it once.
 
-What a person checks before they answer: the promise, whether it is the task they were told of, its time.
-
-One person's side of a task: they check what it promises, and answer it once.
+Before an answer is randomized, the client checks the guarantee, the pinned id and the time of the task.
 """
 
 from __future__ import annotations
@@ -36,44 +34,44 @@ from shuffledp.histogram.shuffle import shuffle
 from shuffledp.randomness import generator
 
 _MOST_TRIES = 100
-"""Drawing again is expected once in 10^13 people: whoever gets here has another task than was checked."""
+"""Sampling again is expected once in 10^13 people: this limit is only reached with a task that was not checked."""
 
 
 def messages_of(task: Task, answer: Any, *, rng: np.random.Generator | None = None) -> list[int]:
-    """The messages for an answer, in random order: drawn anew where they are more than a report may hold.
+    """Return the messages for an answer, in random order; sample again if they are more than a report may hold.
 
-    Where reports are padded, some of them count for nothing.
+    Where reports are padded, the rest are padding messages, which count for nothing.
     """
     place, source = task.bin_of(answer), generator(rng)
     for _ in range(_MOST_TRIES):
         messages = task.protocol.randomize(place, rng=source).astype(np.int64)
         if messages.size <= task.most_messages:
             return [int(message) for message in shuffle(_padded(task, messages), rng=source)]
-    raise ShuffledpError("the randomizer always makes more messages than the task allows: the task was not checked")
+    raise ShuffledpError("the randomizer always returns more messages than the task allows: the task was not checked")
 
 
 def _padded(task: Task, messages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """As many messages as every report of the task holds."""
+    """Add padding messages, where reports of the task have a fixed number of messages."""
     missing = task.most_messages - messages.size if task.padded else 0
     return np.append(messages, np.full(missing, task.nothing))
 
 
 AT_MOST = (10.0, 0.01)
-"""The (epsilon, delta) that a person allows who says nothing else: beyond it a promise says next to nothing, since what
-is published may be 22,000 times as likely because of one answer, or tell it outright to one of a hundred."""
+"""The default limit on (epsilon, delta). A weaker guarantee says almost nothing: a release may become 22,000 times as
+likely because of one answer, or reveal an answer outright with probability 1 in 100."""
 
 _MOST_LIST_BYTES = 1 << 28
-"""Of a list of answers that is kept elsewhere: a person's machine holds it in memory."""
+"""Bytes of a list of answers that is kept elsewhere: the client holds it in memory."""
 
 _MOST_REMEMBERED = 1000
-"""Far more tasks than a process answers, and little memory."""
+"""Cached guarantees: far more tasks than a process answers, in little memory."""
 
 _checked: dict[tuple[bytes, tuple[float, float] | None], Promise] = {}
-"""Promises by the task's id, which stands for all that they are computed from: each is computed once in a process."""
+"""Cached guarantees by task id and limit; the id determines all parameters."""
 
 
 def checked(task: Task, at_most: tuple[float, float] | None = None) -> Promise:
-    """The promise of a task, computed once; refused where it is not kept or is less than is allowed."""
+    """Return the cached guarantee of a task; refuse one weaker than it claims or than `at_most`."""
     if at_most is not None:
         try:
             epsilon, delta = at_most
@@ -92,33 +90,33 @@ def checked(task: Task, at_most: tuple[float, float] | None = None) -> Promise:
 
 
 def allowed(task: Task, at_most: tuple[float, float] | None) -> Promise:
-    """The promise of a task if it is within what a person allows; who says nothing allows `AT_MOST`."""
+    """Return the guarantee of a task if the person allows it; the default limit is `AT_MOST`."""
     if at_most is not None:
         return checked(task, at_most)
     try:
         return checked(task, AT_MOST)
     except BrokenPromiseError:
-        claimed = checked(task)  # where not even that is kept, it says so
+        claimed = checked(task)  # raises its own error if the claim is false
     raise BrokenPromiseError(
-        f"the task promises only epsilon {claimed.epsilon:g} and delta {claimed.delta:g}, and without your word "
-        f"nothing weaker than epsilon {AT_MOST[0]:g} and delta {AT_MOST[1]:g} is answered: if you want to, allow it "
-        f"with  --at-most {claimed.epsilon:g},{claimed.delta:g}  (in Python at_most)"
+        f"the task guarantees only epsilon {claimed.epsilon:g} and delta {claimed.delta:g}, weaker than the default "
+        f"limit of epsilon {AT_MOST[0]:g} and delta {AT_MOST[1]:g}. To allow it, set at_most to "
+        f"{claimed.epsilon:g},{claimed.delta:g}"
     )
 
 
 def check_pin(task: Task, pin: str | bytes | None) -> None:
-    """Refuses a task that is another than somebody was told of."""
+    """Refuse a task whose id is not the pinned one."""
     if pin is None:
         return
     text = pin.hex() if isinstance(pin, bytes) else pin
     if not isinstance(text, str) or not is_hexadecimal(text.lower()):
-        raise ParameterError("pin must be the id of a task: 64 hexadecimal digits, all of them")
+        raise ParameterError("pin must be the whole id of a task, 64 hexadecimal digits")
     if text.lower() != task.name:
-        raise TaskError(f"this is the task {task.name}, and not {text.lower()}, the one that is pinned: do not answer")
+        raise TaskError(f"the id of the task must be the pinned {text.lower()}, got {task.name}: do not answer")
 
 
 def check_open(task: Task) -> None:
-    """Refuses a task that is not open by the clock of this machine."""
+    """Refuse a task that is not open by the clock of this machine."""
     now = datetime.now(UTC)
     if now < task.opens:
         raise UnreachableError(f"the task opens at {moment_in_text(task.opens)}", reason=Reason.NOT_YET_OPEN)
@@ -127,10 +125,10 @@ def check_open(task: Task) -> None:
 
 
 def fetch_answers(task: Task, *, beside: Path | None, timeout: float = SECONDS) -> bytes | None:
-    """Fetches the list of answers where it is kept elsewhere, and checks its fingerprint.
+    """Fetch a list of answers that is kept elsewhere, and check its SHA-256; return None if the task has its answers.
 
-    A copy in the folder `beside`, of the name that its address ends with, is as good, and tells nobody that this person
-    takes part. Returns the list, or None where the task has its answers.
+    A copy in the folder `beside`, with the file name of its address, is used instead: no server then learns that this
+    person takes part.
     """
     if task.has_answers:
         return None
@@ -143,7 +141,7 @@ def fetch_answers(task: Task, *, beside: Path | None, timeout: float = SECONDS) 
 
 
 def _copy(answers: AnswersElsewhere, path: Path) -> bytes | None:
-    """A file that is the list."""
+    """The content of a file, if it is the list."""
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_LIST_BYTES + 1)
@@ -162,22 +160,21 @@ _ENDS_A_REPORT = frozenset(
         Reason.TOO_LARGE,
     }
 )
-"""After these the same bytes are never taken, and are dropped. After other refusals, of an admission or of a server
-that does not know the task, they are kept: somebody may put that right."""
+"""After these refusals the same bytes are never accepted, and are dropped. After others, such as a wrong token or a
+server that does not know the task, they are kept, since the cause may be fixed."""
 
 
 NOT_USED = "the report that was made before was used, and the answer that was given now was not"
-"""Whoever sends again may have given another answer; what the report holds nobody can see any more."""
+"""A note for a second attempt, which may have another answer: the content of a report cannot be seen any more."""
 
 
 class Client:
     """Answers a task for one person, once.
 
-    `task` is a task, its file or its bytes; `pin` the id that it must have, as 64 hexadecimal digits. The privacy is
-    computed from the task's parameters here, and a task that gives less than it claims, or than `at_most`, the
-    (epsilon, delta) that this person allows (`checking.AT_MOST` unless given), is refused. `journal` is a folder of
-    this person's, `admission` what the task asks of people whom it admits, `timeout` the seconds that a server may take
-    to answer.
+    `task` is a task, its file or its bytes; `pin` is the id that it must have, as 64 hexadecimal digits. The client
+    computes the guarantee from the task's parameters, and refuses a task that is weaker than it claims or than
+    `at_most`, the (epsilon, delta) that this person allows (default `AT_MOST`). `journal` is a folder of this person,
+    `admission` the secret or token that the task asks for, `timeout` the seconds to wait for a server.
     """
 
     def __init__(
@@ -200,17 +197,17 @@ class Client:
         self._timeout = check_seconds("timeout", timeout)
 
     def report(self, answer: Any) -> bytes:
-        """The report to send, durably in the journal before it is handed out.
+        """Return the report to send, after it is durable in the journal.
 
-        Once there is one, it is always the same, whatever the answer: randomizing again would tell more. None is no
-        answer, and an answer that the task does not list is counted as other.
+        Once there is a report, it is always the same, whatever the answer: randomizing again would weaken the privacy.
+        None is no answer; an answer that the task does not list counts as (other).
         """
         return _ready(self._entered(answer)[0])
 
     def send(self, answer: Any) -> Receipt:
-        """Hands the report to the shuffler; what failed before is sent again as the same bytes.
+        """Send the report to the first shuffler; after a failure, send the same bytes again.
 
-        Raises UnreachableError where it should be sent again later, and RefusedError where that does not help.
+        Raises UnreachableError if it should be sent again later, and RefusedError if that does not help.
         """
         started = time.perf_counter()
         entry, made_before = self._entered(answer)
@@ -228,7 +225,7 @@ class Client:
         try:
             self.journal.settle(self.task, "sent")
         except DataError as error:
-            error.add_note("the report was taken; if it is sent again, then as the same bytes, which count once")
+            error.add_note("the report was accepted; sending it again sends the same bytes, which count once")
             raise
         return Receipt(
             state="sent",
@@ -238,12 +235,12 @@ class Client:
         )
 
     def counts_as_other(self, answer: Any) -> bool:
-        """Whether an answer is not in the task's list; found out on this machine, for whoever may have mistyped it."""
+        """Whether an answer is not in the task's list, such as a mistyped one; checked on this machine."""
         fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
         return self.task.bin_of(answer) == self.task.answers.size
 
     def _entered(self, answer: Any) -> tuple[Entry, bool]:
-        """What the journal has of this task, a new report if it had nothing; and whether it was made before."""
+        """Return the journal's entry for this task, new if there was none, and whether it existed before."""
         entry = self.journal.read(self.task)
         if entry is not None:
             return entry, True
@@ -251,14 +248,14 @@ class Client:
         fetch_answers(self.task, beside=self._beside, timeout=self._timeout)
         report = new_report(self.task, answer)
         entry = self.journal.keep(self.task, report)
-        return entry, entry.report != report  # another program of this person may have been faster
+        return entry, entry.report != report  # another process of this person may have been faster
 
     def __repr__(self) -> str:
         return f"<Client of task {self.task.name}>"
 
 
 def new_report(task: Task, answer: Any) -> bytes:
-    """A report with new messages: every one is another draw, so that nobody may send two."""
+    """Make a report with newly sampled messages; a person must not send two."""
     now = int(time.time())
     return seal_report(
         task,
@@ -269,7 +266,7 @@ def new_report(task: Task, answer: Any) -> bytes:
 
 
 def _ready(entry: Entry) -> bytes:
-    """A report that can be sent."""
+    """The report of an entry, if it can be sent."""
     if entry.state == "sent":
         raise DataError("the report for this task was sent already, and only that is kept of it")
     if entry.state == "refused":

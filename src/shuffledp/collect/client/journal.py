@@ -1,8 +1,8 @@
-"""A person's journal: what became of their report for each task, so that they answer each task once.
+"""The journal of a person: the state of their report for each task, so that they answer each task once.
 
-There is one small file for each task, named by its id, that only its owner may read. It holds the finished report as it
-is sent, sealed, and its state; never the answer. Files are put in place whole and durably, and one that cannot be
-understood is left as it is: making another report would be a second draw of one answer.
+There is one small file for each task, named by its id, that only its owner may read. It holds the sealed report and its
+state, never the answer. Files are written atomically and durably. A file that cannot be read is left as it is: another
+report would be a second sample for one answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A report that is ready to be sent, or what became of it; the bytes are kept only until that is known."""
+    """A report that is ready to be sent, or its outcome; the bytes are kept until the outcome is known."""
 
     kind: Literal["shuffledp journal 1"] = "shuffledp journal 1"
     task: str
@@ -38,14 +38,14 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def whole(self) -> bool:
-        """Whether the report is there, unchanged, where there should be one."""
+        """Whether a report that should be here is here and unchanged."""
         if self.state != "ready":
             return not self.report
         return bool(self.report) and hashlib.sha256(self.report).hexdigest() == self.sha256
 
 
 class Journal:
-    """The folder of one person; by default a folder of their own where the platform keeps data of programs."""
+    """The folder of one person; by default in the platform's folder for application data."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
         if folder is not None and not isinstance(folder, (str, Path)):
@@ -53,11 +53,11 @@ class Journal:
         self.folder = default_folder() if folder is None else Path(folder)
 
     def path(self, task: Task) -> Path:
-        """The file of a task."""
+        """Return the file of a task."""
         return self.folder / f"{task.name}.json"
 
     def read(self, task: Task) -> Entry | None:
-        """What is known of this person's report for a task; None if they have made none."""
+        """Return the entry for a task; None if there is no report."""
         path = self.path(task)
         try:
             content = path.read_bytes()
@@ -71,42 +71,42 @@ class Journal:
             entry = None
         if entry is None or entry.task != task.name or not entry.whole:
             raise DataError(
-                f"the journal {path} is broken, so that nobody knows whether this task was answered: bring it back "
-                "from a copy. It is not written over, since a second report would be a second draw of one answer"
+                f"the journal {path} is broken, so it is unknown whether this task was answered: restore it from a "
+                "copy. It is not overwritten, since a second report would weaken the privacy of the answer"
             )
         return entry
 
     def keep(self, task: Task, report: bytes) -> Entry:
-        """Enters a finished report, unless one is there already: returns the one that is there then.
+        """Add a report unless there is one already; return the entry that is there then.
 
-        Of several processes at once exactly one enters its report, and all get that one.
+        If several processes do this at once, exactly one adds its report, and all get that one.
         """
         self._make_folder()
         entry = Entry(task=task.name, state="ready", report=report, sha256=hashlib.sha256(report).hexdigest())
         with self._clear_errors(), self._written(task, entry) as whole:
-            with suppress(FileExistsError, FileNotFoundError):  # somebody was faster, and may have sent it by now
-                os.link(whole, self.path(task))  # unlike a renaming, this never replaces a file
-            sync_folder(self.folder)  # whoever entered it: what is handed out here is durable
+            with suppress(FileExistsError, FileNotFoundError):  # another process was faster
+                os.link(whole, self.path(task))  # unlike a rename, this never replaces a file
+            sync_folder(self.folder)  # the entry that is returned is durable, whichever process added it
         kept = self.read(task)
         if kept is None:
             raise DataError(f"the journal {self.path(task)} was removed while it was written")
         return kept
 
     def settle(self, task: Task, state: Literal["sent", "refused"], reason: str | None = None) -> None:
-        """Enters what became of a report, whose bytes are dropped; what was entered before stays."""
+        """Record the outcome of a report and drop its bytes; an earlier outcome stays."""
         before = self.read(task)
         if before is None or before.state != "ready":
             return
         with self._clear_errors(), self._written(task, Entry(task=task.name, state=state, reason=reason)) as whole:
-            with suppress(FileNotFoundError):  # another process has entered it and tidied up
+            with suppress(FileNotFoundError):  # another process has recorded it and cleaned up
                 whole.replace(self.path(task))
-            for left in self.folder.glob(f".{task.name}.*"):  # of a process that was killed while it wrote
+            for left in self.folder.glob(f".{task.name}.*"):  # left by a process that was killed
                 left.unlink(missing_ok=True)
             sync_folder(self.folder)
 
     @contextmanager
     def _written(self, task: Task, entry: Entry) -> Iterator[Path]:
-        """A file with an entry, durable and only its owner's, which has still to get its name."""
+        """Write an entry to a durable temporary file, readable by its owner only."""
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{task.name}.")
         whole = Path(name)
         try:
@@ -126,7 +126,7 @@ class Journal:
             raise DataError(f"the journal in {self.folder} cannot be written: {error.strerror}") from None
 
     def _make_folder(self) -> None:
-        """A folder that is new, or its owner's alone: names of files tell in which tasks somebody took part."""
+        """Create the folder, or check that it is private: file names tell in which tasks a person took part."""
         with self._clear_errors():
             missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             for folder in reversed(missing):
@@ -135,13 +135,13 @@ class Journal:
             others = self.folder.stat().st_mode & _OTHERS
         if os.name == "posix" and others:
             raise DataError(
-                f"others may look into {self.folder}, and a journal is its owner's alone: forbid it with  "
-                f"chmod 700 {self.folder}  or give another folder"
+                f"other users may look into the journal {self.folder}: run  chmod 700 {self.folder}  or give another "
+                "folder"
             )
 
 
 def default_folder() -> Path:
-    """Where the platform keeps data of a person's programs."""
+    """Return the folder in the platform's place for application data."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":

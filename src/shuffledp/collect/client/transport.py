@@ -1,10 +1,10 @@
-"""Handing a report to the first shuffler over HTTP, and what its answer means.
+"""Send a report to the first shuffler over HTTP, and interpret the response.
 
-Only 201 says that a report is taken: anything between that answers for the server, such as a page to log in to a
-network, says something else. A refusal is one that trying again alone does not help against, by the server's
-reason; whatever else happens, nothing is lost and the same bytes can be sent later.
+Only status 201 means that a report was accepted: a proxy or a login page of a network answers something else. A
+response is a refusal if the server's reason says that repeating the request does not help. After any other failure
+nothing is lost, and the same bytes can be sent later.
 
-A request says nothing about whoever sends it: the same few headers for everybody, no cookies, no redirects.
+A request reveals nothing about its sender: the same few headers for everybody, no cookies, no redirects.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from shuffledp.collect.task import Task
 from shuffledp.errors import ParameterError, RefusedError, UnreachableError
 
 SECONDS = 30.0
-"""How long a server may take to answer, unless said otherwise."""
+"""The default time to wait for a response."""
 
 _MOST_ANSWER_BYTES = 1 << 16
-"""Of a problem document, which has a few hundred."""
+"""Bytes of a problem document, which has a few hundred."""
 
 _HEADERS = {"User-Agent": "shuffledp", "Accept": "*/*", "Accept-Encoding": "identity"}
-"""The same for everybody: the usual ones would tell versions of programs."""
+"""The same for everybody: the usual headers would reveal versions of programs."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{1,1000}=*")
-"""What can stand in the header (RFC 6750)."""
+"""The syntax of a bearer token (RFC 6750)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """The report is with the shuffler, durably: taken now, or already before, when nothing was sent.
+    """The shuffler has stored the report durably: now, or already before, when nothing was sent.
 
-    `made_before` says that it was made when this task was first answered: the answer that was given now was not used,
-    and nobody knows whether it is the same.
+    `made_before` says that the report was made at an earlier attempt: the answer that was given now was not used, and
+    may differ.
     """
 
     state: Literal["sent", "already sent"]
@@ -59,36 +59,33 @@ class Receipt:
 
 
 def check_seconds(name: str, seconds: float) -> float:
-    """A time to wait."""
+    """Return a valid time to wait."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
         raise ParameterError(f"{name} must be a positive number of seconds, got {seconds!r:.40}")
     return float(seconds)
 
 
 def check_admission(task: Task, admission: str | None) -> str | None:
-    """What a person shows to be admitted; nothing where everybody is, since it could only tell who they are."""
+    """Return the secret or token to send; None where the task admits everybody, since it could identify a person."""
     if task.admission == "anybody":
         return None
     wanted = {"secret": "its secret", "tokens": "a one-time token"}[task.admission]
     if admission is None:
-        raise ParameterError(
-            f"the task takes a report only with {wanted}: give its file with --admission FILE (in Python the text "
-            "as admission)"
-        )
+        raise ParameterError(f"admission must be given: the task accepts a report only with {wanted}")
     if not isinstance(admission, str) or not _TOKEN.fullmatch(admission):
         raise ParameterError("admission must be text of letters, digits and the characters . _ ~ + / - =")
     return admission
 
 
 def _path(task: Task) -> str:
-    """Where reports of a task go, at the address of its first shuffler."""
+    """The path for reports of a task, at the address of its first shuffler."""
     return f"/v1/tasks/{task.name}/reports"
 
 
 def post(task: Task, report: bytes, *, admission: str | None = None, timeout: float = SECONDS) -> None:
-    """Hands over a report; returns when the shuffler has it durably."""
+    """Send a report; return when the shuffler has stored it durably."""
     place, ends = task.shufflers[0].address, time.monotonic() + timeout
-    with _told_apart(place), httpx.Client(**settings(timeout)) as client:
+    with _unreachable(place), httpx.Client(**settings(timeout)) as client:
         headers = request_headers(admission)
         with client.stream("POST", place.rstrip("/") + _path(task), content=report, headers=headers) as answer:
             content = _whole(answer, most=_MOST_ANSWER_BYTES, ends=ends)
@@ -96,23 +93,23 @@ def post(task: Task, report: bytes, *, admission: str | None = None, timeout: fl
 
 
 async def post_over(connection: Connection, task: Task, report: bytes, *, admission: str | None = None) -> None:
-    """The same over a connection of a crowd, whose requests have the same headers."""
+    """Send a report over a connection of a crowd, with the same headers."""
     headers = _HEADERS | request_headers(admission) | {"Connection": "keep-alive"}
     status, content = await connection.post(_path(task), report, headers)
     judge(task.shufflers[0].address, status, content)
 
 
 def fetch(address: str, *, most: int, timeout: float = SECONDS) -> bytes:
-    """A public file of at most so many bytes."""
+    """Fetch a public file of at most `most` bytes."""
     ends = time.monotonic() + timeout
-    with _told_apart(address), httpx.Client(**settings(timeout)) as client, client.stream("GET", address) as answer:
+    with _unreachable(address), httpx.Client(**settings(timeout)) as client, client.stream("GET", address) as answer:
         if answer.status_code != HTTPStatus.OK:
             raise UnreachableError(f"{address} answered with status {answer.status_code}: try again later")
         return _whole(answer, most=most, ends=ends)
 
 
 def settings(timeout: float) -> dict[str, Any]:
-    """How clients are made: certificates are checked, and nothing tells people apart."""
+    """Return the settings of an HTTP client: it checks certificates, and sends the same for everybody."""
     nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     checks = {"verify": certificates(), "follow_redirects": False}
     return {"timeout": timeout, "headers": _HEADERS, "cookies": nothing, **checks}
@@ -120,39 +117,39 @@ def settings(timeout: float) -> dict[str, Any]:
 
 @cache
 def certificates() -> ssl.SSLContext:
-    """Checks those of servers, against the usual authorities or those of SSL_CERT_FILE, which are read once."""
+    """Return the TLS settings: the usual authorities, or those of SSL_CERT_FILE, read once."""
     return httpx.create_ssl_context()
 
 
 def request_headers(admission: str | None) -> dict[str, str]:
-    """Of one report."""
+    """Return the headers of one report."""
     sealed = {"Content-Type": "application/octet-stream"}
     return sealed if admission is None else sealed | {"Authorization": f"Bearer {admission}"}
 
 
 def judge(place: str, status: int, content: bytes) -> None:
-    """Returns if the report was taken; otherwise raises what the answer means."""
+    """Return if the report was accepted; otherwise raise the error that the response means."""
     if status == HTTPStatus.CREATED:
         return
     reason = _reason(content)
     if reason is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise UnreachableError(
-            f"{place} answered with status {status} and did not take the report: nothing is lost, send it again later",
+            f"{place} answered with status {status} and did not accept it: nothing is lost, send it again later",
             reason=reason,
         )
     raise failure(reason, place)
 
 
 def failure(reason: Reason, place: str) -> RefusedError | UnreachableError:
-    """The error for a reason, which says whether to try again; in our words, not in the server's."""
+    """Return the error for a reason, with our text instead of the server's."""
     if reason.try_again:
         return UnreachableError(f"{place}: {reason.meaning} Nothing is lost, send it again later", reason=reason)
-    kept = " The report is kept: send it again once that is put right" if reason.again is Again.ONCE_PUT_RIGHT else ""
+    kept = " The report is kept: send it again once that is fixed" if reason.again is Again.ONCE_PUT_RIGHT else ""
     return RefusedError(f"{place} refused the report ({reason}): {reason.meaning}{kept}", reason=reason)
 
 
 def _reason(content: bytes) -> Reason | None:
-    """The reason in a problem document (RFC 9457), if it is one that we know."""
+    """The reason in a problem document (RFC 9457), if it is known."""
     try:
         return Reason(json.loads(content)["reason"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -160,18 +157,18 @@ def _reason(content: bytes) -> Reason | None:
 
 
 def _whole(answer: httpx.Response, *, most: int, ends: float) -> bytes:
-    """The content of an answer, which may neither be endless nor take forever."""
+    """The content of a response, with limits on its length and time."""
     content = bytearray()
     for part in answer.iter_raw():
         content += part
         if len(content) > most or time.monotonic() > ends:
-            raise httpx.ReadTimeout("the answer is too long, or takes too long")
+            raise httpx.ReadTimeout("the response is too long, or takes too long")
     return bytes(content)
 
 
 @contextmanager
-def _told_apart(place: str) -> Iterator[None]:
-    """Whatever goes wrong on the way is no refusal."""
+def _unreachable(place: str) -> Iterator[None]:
+    """Turn network failures into UnreachableError: they are no refusals."""
     try:
         yield
     except httpx.TimeoutException:
@@ -184,23 +181,23 @@ def _told_apart(place: str) -> Iterator[None]:
             "the environment names a SOCKS proxy, for which socksio is needed: pip install 'httpx[socks]'"
         ) from None
     except httpx.InvalidURL:
-        raise ParameterError(f"{place} is no address that can be used") from None
+        raise ParameterError(f"{place} is not a valid address") from None
 
 
-_AT_ONCE = 1 << 16
+_READ_BYTES = 1 << 16
 _MOST_BYTES = 1 << 20
-"""Of an answer: a problem document has a few hundred."""
+"""Bytes of a response to a crowd."""
 
 
 class Answer(NamedTuple):
-    """What a server says."""
+    """The response of a server."""
 
     status: int
     content: bytes
 
 
 class Connection:
-    """Posts to one server, one after another; opened when it is needed, and anew after a failure."""
+    """A connection for requests to one server in turn; opened when needed, and again after a failure."""
 
     def __init__(self, address: str, *, timeout: float) -> None:
         parts = urlsplit(address)
@@ -211,7 +208,7 @@ class Connection:
         self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> Answer:
-        """The answer to a request; UnreachableError if there is none in time, or no whole one."""
+        """Send a request and return the response; UnreachableError if it is late or incomplete."""
         lines = [f"POST {self._path}{path} HTTP/1.1", f"Host: {self._netloc}", f"Content-Length: {len(content)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         head = "\r\n".join([*lines, "", ""]).encode("ascii")
@@ -223,7 +220,7 @@ class Connection:
             raise UnreachableError(
                 f"{self._address} cannot be reached, or broke off: nothing is lost, send it again later"
             ) from None
-        except BaseException:  # stopped before the answer was read, which is then not that of the next request
+        except BaseException:  # cancelled: the unread response must not be taken for that of the next request
             self.close()
             raise
 
@@ -236,7 +233,7 @@ class Connection:
         read = _Read()
         parser = httptools.HttpResponseParser(read)
         while not read.whole:
-            part = await reader.read(_AT_ONCE)
+            part = await reader.read(_READ_BYTES)
             if not part or len(read.content) > _MOST_BYTES:
                 raise EOFError
             parser.feed_data(part)
@@ -245,14 +242,14 @@ class Connection:
         return Answer(parser.get_status_code(), bytes(read.content))
 
     def close(self) -> None:
-        """Ends the connection; the next request opens another."""
+        """Close the connection; the next request opens another."""
         if self._open is not None:
             self._open[1].close()
             self._open = None
 
 
 class _Read:
-    """What the parser has found so far."""
+    """The part of a response that the parser has read so far."""
 
     def __init__(self) -> None:
         self.content = bytearray()

@@ -1,1 +1,1 @@
-"""What travels: messages in layers of encryption, one for every hop, and the reports and batches that hold them."""
+"""Encryption: HPKE, key files, and the layers of onions in batches."""

@@ -1,17 +1,11 @@
-"""Long contents on their way, as blocks of bytes one after another.
+"""Batches of onions: their header on the wire, opening one layer, and mixing.
 
-A batch on its way from one hop to the next: a head that says what it is, then the onions.
-
-Opening one layer of very many onions, on all cores.
-
-Opening holds the lock of the Python interpreter, so work is divided among processes. A worker is given whole blocks of
-onions and hands back whole blocks: nothing is pickled one by one.
-
-The shuffler's one deed: all onions of a batch in a uniformly random order, each once.
-
-An honest ciphertext never repeats, so a second copy is somebody's replay and is left out. The order is the uniform
-cryptographic permutation of histogram/shuffle.py over the whole batch, not over parts of it. Onions wait in a file
-without a name, which is gone whatever happens to the process, so memory does not grow with them beyond 16 bytes each.
+- On the wire a batch is a header and then the onions.
+- Opening holds Python's global lock, so the work is divided among processes. They exchange whole blocks of onions.
+- Mixing puts all onions of a batch in a uniformly random order, each once. An honest ciphertext never repeats, so a
+  second copy is a replay and is dropped. The order is the cryptographic permutation of histogram/shuffle.py over the
+  whole batch. Onions are spooled to an unnamed temporary file, which never survives the process; memory grows by 16
+  bytes for each onion.
 """
 
 from __future__ import annotations
@@ -37,7 +31,7 @@ from shuffledp.histogram.shuffle import shuffle
 
 
 def in_blocks(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The same bytes cut anew into blocks of this size, of which the last may be shorter."""
+    """Cut a stream of bytes into blocks of this size; the last may be shorter."""
     rest = bytearray()
     for chunk in chunks:
         rest += chunk
@@ -56,7 +50,7 @@ HEAD_BYTES = len(_MAGIC) + sum(_SIZES)
 
 @dataclass(frozen=True)
 class BatchHead:
-    """Of which task a batch is, its id, the position of the hop that is to open it, and how many onions follow."""
+    """The header of a batch: its task and id, the position of the server that opens it, and the number of onions."""
 
     task_id: bytes
     batch_id: bytes
@@ -64,12 +58,12 @@ class BatchHead:
     number: int
 
     def to_bytes(self) -> bytes:
-        """As it travels."""
+        """Return the header as on the wire."""
         return _MAGIC + self.task_id + self.batch_id + bytes([self.position]) + self.number.to_bytes(8)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> BatchHead:
-        """The head that some bytes begin with."""
+        """Read the header at the start of some bytes."""
         if len(content) < HEAD_BYTES or not content.startswith(_MAGIC):
             raise Refused(Reason.MALFORMED, "this is no batch")
         parts, at = [], len(_MAGIC)
@@ -80,15 +74,15 @@ class BatchHead:
 
 
 AT_ONCE = 4096
-"""Onions in a block: a quarter of a second of work, far more than handing it over costs."""
+"""Onions in a block: 0.25 s of work, far more than the exchange between processes costs."""
 
 _WAITING = 3
-"""Blocks that wait for each process, so that none is idle and memory stays bounded."""
+"""Blocks queued for each process: none is idle, and memory stays bounded."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """The layer that one hop opens: for which task and position, with which key, around how many bytes."""
+    """The layer that one server opens: its task, position and key, and the length of an onion with this layer."""
 
     task_id: bytes
     position: int
@@ -96,7 +90,7 @@ class Layer:
     private_bytes: bytes
 
     def open_block(self, block: bytes) -> tuple[bytes, int]:
-        """What is inside the onions of a block, in their order, and how many could not be opened and are left out."""
+        """Open the onions of a block in order; return their content, and the number that could not be opened."""
         private, context = X25519PrivateKey.from_private_bytes(self.private_bytes), info(self.task_id, self.position)
         found = (unseal(block[at : at + self.length], private, context) for at in range(0, len(block), self.length))
         opened = [inside for inside in found if inside is not None]
@@ -107,16 +101,16 @@ class Layer:
 
 
 class Opener:
-    """Processes that open a layer; one process is this one."""
+    """Processes that open a layer; with one, the current process does it."""
 
     def __init__(self, layer: Layer, *, processes: int | None = None) -> None:
         self._layer = layer
         self._processes = processes or os.cpu_count() or 1
         self._pool = None
         if self._processes > 1:
-            # started anew and not forked: servers have threads, whose locks a fork would copy as they are
+            # not forked: servers have threads, whose locks a fork would copy
             context = get_context("forkserver")
-            context.set_forkserver_preload([__name__])  # read once, and not again by every process of every batch
+            context.set_forkserver_preload([__name__])  # imported once, not by every process of every batch
             self._pool = ProcessPoolExecutor(self._processes, mp_context=context)
 
     def __enter__(self) -> Self:
@@ -126,12 +120,12 @@ class Opener:
         self.close()
 
     def close(self) -> None:
-        """Ends the processes."""
+        """Stop the processes."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
     def opened(self, blocks: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
-        """What is inside the onions of all blocks, in their order, and how many of each could not be opened."""
+        """Open the onions of all blocks in order; yield their content and the number that could not be opened."""
         pieces = in_blocks(blocks, self._layer.length * AT_ONCE)
         if self._pool is None:
             yield from map(self._layer.open_block, pieces)
@@ -145,15 +139,15 @@ class Opener:
             yield waiting.popleft().result()
 
 
-_AT_ONCE = 1 << 20
-"""Bytes that are handed on at once, about."""
+_BLOCK = 1 << 20
+"""Bytes in a block of mixed onions, about."""
 
 Onions = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """The onions of a batch in their new order; `repeated` copies were left out."""
+    """The onions of a batch in their new order; `repeated` copies were dropped."""
 
     onions: Onions
     order: NDArray[np.int64]
@@ -161,19 +155,19 @@ class Mixed:
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """The number of onions."""
         return self.order.size
 
     def blocks(self) -> Iterator[bytes]:
-        """The onions one after another, in blocks of whole ones."""
-        each = max(1, _AT_ONCE // self.onions.shape[1])
+        """Iterate over the onions in blocks of whole ones."""
+        each = max(1, _BLOCK // self.onions.shape[1])
         for start in range(0, self.number, each):
             yield self.onions[self.order[start : start + each]].tobytes()
 
 
 @contextmanager
 def mix(blocks: Iterable[bytes], width: int) -> Iterator[Mixed]:
-    """All onions of the given width, mixed; usable until the end of the `with`."""
+    """Mix all onions of the given width; the result is valid until the end of the `with`."""
     with tempfile.TemporaryFile() as file:
         onions = spooled(file, blocks, width)
         kept = first_copies(onions)
@@ -182,7 +176,7 @@ def mix(blocks: Iterable[bytes], width: int) -> Iterator[Mixed]:
 
 
 def spooled(file: BinaryIO, blocks: Iterable[bytes], width: int) -> Onions:
-    """All onions of the given width, written to a file and read from there as they are needed."""
+    """Write all onions of the given width to a file, and map the file as an array."""
     size = sum(file.write(block) for block in blocks)
     file.flush()
     if size % width:
@@ -193,16 +187,16 @@ def spooled(file: BinaryIO, blocks: Iterable[bytes], width: int) -> Onions:
 
 
 def first_copies(onions: Onions) -> NDArray[np.int64]:
-    """Which onions are kept: all but the second and later copies of the same bytes.
+    """Return the indices of the onions to keep: all but the second and later copies of the same bytes.
 
-    Copies begin with the same eight bytes, which are random in honest ones: only onions that share them are compared.
+    Only onions whose first eight bytes agree are compared; in honest onions these bytes are random.
     """
     if not len(onions):
         return np.empty(0, dtype=np.int64)
     starts = np.ascontiguousarray(onions[:, :8]).view(np.uint64)[:, 0]
     ordered = np.sort(starts)
     shared = ordered[1:][ordered[1:] == ordered[:-1]]
-    del ordered  # so that 16 bytes for each onion are enough
+    del ordered  # so that 16 bytes for each onion suffice
     if not shared.size:
         return np.arange(len(onions))
     suspects = np.flatnonzero(np.isin(starts, shared))

@@ -1,8 +1,7 @@
 """Encryption to a public key: HPKE (RFC 9180), base mode, X25519, HKDF-SHA256, AES-128-GCM.
 
 A sealed text is the sender's fresh public key (32 bytes), then the ciphertext with its tag (16 more bytes than the
-text). Everything that it belongs to is bound into it as `info`: a report of one task is nothing in another, nor at
-another hop.
+text). `info` binds it to one task and one server: a report cannot be opened in another task or by another server.
 """
 
 from __future__ import annotations
@@ -17,45 +16,45 @@ _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
 _VERSION = b"shuffledp collection 1"
 KEY_BYTES = 32
 _FIELD = 2**255 - 19
-"""Of the curve's coordinates; larger numbers would be second spellings of the same keys."""
+"""The modulus of the curve's coordinates; larger numbers would be second spellings of the same keys."""
 
 _ANY_KEY = X25519PrivateKey.from_private_bytes(bytes(KEY_BYTES))
-"""Private keys are multiples of 8 once they are clamped, so that every one finds the points of low order."""
+"""Clamped private keys are multiples of 8, so any of them detects the points of low order."""
 
 
 def info(task_id: bytes, position: int) -> bytes:
-    """What a layer is bound to: the version, the task, and the place in the chain of whoever opens it.
+    """Return the context of a layer: the version, the task, and the position of the server that opens it.
 
-    Shufflers have the places 0, 1, ... in their order, and the analyzer the next one.
+    Shufflers have the positions 0, 1, ... in their order, and the analyzer the next one.
     """
     return _VERSION + task_id + bytes([position])
 
 
 def seal(text: bytes, public: X25519PublicKey, context: bytes) -> bytes:
-    """The text, for whoever holds the private key."""
+    """Encrypt a text to a public key."""
     return _SUITE.encrypt(text, public, context)
 
 
 def unseal(sealed: bytes, private: X25519PrivateKey, context: bytes) -> bytes | None:
-    """The text; None if it was sealed to another key or for something else, or changed."""
+    """Decrypt a text; None if it was sealed to another key or context, or was changed."""
     try:
         return _SUITE.decrypt(sealed, private, context)
     except (InvalidTag, ValueError):
         return None
 
 
-@lru_cache(maxsize=64)  # a report is sealed to few keys, hundreds of times
+@lru_cache(maxsize=64)  # reports are sealed to few keys, hundreds of times
 def public_key(content: bytes) -> X25519PublicKey:
-    """A public key of 32 bytes."""
+    """Return the public key of 32 bytes."""
     return X25519PublicKey.from_public_bytes(content)
 
 
 def is_public_key(content: bytes) -> bool:
-    """Whether 32 bytes are a public key in its one spelling, and none of the few to which nothing can be sealed."""
+    """Whether these are 32 bytes of a public key in its one spelling, and not of low order."""
     if len(content) != KEY_BYTES or int.from_bytes(content, "little") >= _FIELD:
         return False
     try:
         _ANY_KEY.exchange(public_key(content))
-    except ValueError:  # a point of low order: every private key shares the same secret with it
+    except ValueError:  # low order: all private keys would share the same secret with it
         return False
     return True

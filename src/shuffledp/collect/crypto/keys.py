@@ -1,6 +1,6 @@
-"""Key pairs and their files: only their owner may read them, and that is checked.
+"""Key pairs, and files with secrets that only their owner may read.
 
-A key belongs to a task: the next task names another, and once the task is over its private keys are destroyed.
+A key belongs to one task: the next task has other keys, and the private keys of a closed task are destroyed.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _KIND = "shuffledp private key 1"
 
 @dataclass(frozen=True)
 class KeyPair:
-    """A private key, and the public one that a task names."""
+    """A private key and its public key, which a task names."""
 
     private: X25519PrivateKey
 
     @classmethod
     def generate(cls) -> KeyPair:
-        """A new pair, from the operating system's randomness."""
+        """Generate a pair from the operating system's randomness."""
         return cls(X25519PrivateKey.generate())
 
     @classmethod
     def from_private_bytes(cls, content: bytes) -> KeyPair:
-        """The pair of a private key of 32 bytes."""
+        """Return the pair of a private key of 32 bytes."""
         return cls(X25519PrivateKey.from_private_bytes(content))
 
     @property
@@ -51,7 +51,7 @@ class KeyPair:
 
     @property
     def public(self) -> str:
-        """The public key as a task has it."""
+        """The public key as hexadecimal text, as in a task."""
         return self.public_bytes.hex()
 
     def __repr__(self) -> str:
@@ -59,12 +59,12 @@ class KeyPair:
 
 
 def write_key(pair: KeyPair, path: str | Path) -> Path:
-    """Writes a new file that only its owner may read; one that exists is left alone."""
+    """Write a key to a new file that only its owner may read."""
     return write_secret(path, json.dumps({"kind": _KIND, "private": pair.private_bytes.hex(), "public": pair.public}))
 
 
 def read_key(path: str | Path) -> KeyPair:
-    """The pair in a file of `write_key`; refused if anybody but its owner may read it."""
+    """Read a key from a file of `write_key`; refuse a file that other users may read."""
     return read_secret(path, _key_of)
 
 
@@ -77,17 +77,17 @@ def _key_of(path: Path, content: str) -> KeyPair:
         if pair.public != found["public"]:
             raise ValueError
     except (ValueError, KeyError, TypeError):
-        raise DataError(f"{path} is no private key of shuffledp: make one with  shuffledp keys new") from None
+        raise DataError(f"{path} is no private key of shuffledp") from None
     return pair
 
 
 def write_secret(path: str | Path, text: str) -> Path:
-    """Writes a new file with a secret, durably, for its owner only."""
+    """Write a secret to a new file, durably, for its owner only."""
     target = Path(path)
     refuse_existing_secret(target)
     try:
         handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:  # made meanwhile
+    except FileExistsError:  # created in between
         raise _existing(target) from None
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error.strerror}") from None
@@ -97,14 +97,14 @@ def write_secret(path: str | Path, text: str) -> Path:
             file.flush()
             os.fsync(file.fileno())
         sync_folder(target.parent)
-    except OSError as error:  # a half of a secret is none
+    except OSError as error:  # do not leave an incomplete secret
         target.unlink(missing_ok=True)
         raise DataError(f"{target} cannot be written: {error.strerror}") from None
     return target
 
 
 def refuse_existing_secret(path: Path) -> None:
-    """Refuses a name where something is, also a link to nowhere: whatever is there may be somebody's only copy."""
+    """Refuse a path that exists, even as a broken link: it may be the only copy of a secret."""
     if os.path.lexists(path):
         raise _existing(path)
 
@@ -114,7 +114,7 @@ def _existing(path: Path) -> ParameterError:
 
 
 def read_word(path: str | Path) -> str:
-    """The one token or secret in a file that only its owner may read."""
+    """Read the one token or secret in a file that only its owner may read."""
     return read_secret(path, _word_of)
 
 
@@ -135,9 +135,9 @@ def read_secret(path: str | Path) -> str: ...
 @overload
 def read_secret(path: str | Path, read: Callable[[Path, str], T]) -> T: ...
 def read_secret(path: str | Path, read: Callable[[Path, str], Any] = _text_of) -> Any:
-    """What `read` makes of a file with a secret, which nobody but its owner may read.
+    """Read a file with a secret and parse it with `read`; refuse a file that other users may read.
 
-    What the file is comes first: nobody needs to hide one that holds no secret.
+    It is parsed first: a file without a secret needs no protection.
     """
     source = Path(path)
     try:
@@ -145,7 +145,7 @@ def read_secret(path: str | Path, read: Callable[[Path, str], Any] = _text_of) -
             others = os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO)
             found = read(source, file.read())
         if os.name == "posix" and others:
-            raise DataError(f"others may read {source}, which holds a secret: forbid it with  chmod 600 {source}")
+            raise DataError(f"other users may read {source}, which holds a secret: run  chmod 600 {source}")
         return found
     except OSError as error:
         raise DataError(f"{source} cannot be read: {error.strerror}") from None

@@ -1,1 +1,1 @@
-"""A whole collection on one machine, for `shuffledp up`: its files, its processes, and simulated people."""
+"""Simulated people, and a whole collection on one machine."""

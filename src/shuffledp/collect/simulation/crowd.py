@@ -1,21 +1,30 @@
 """Many simulated people who answer a task at once: for demonstrations, and to load a shuffler.
 
-Reports are sent over a bounded number of connections and kept in memory until it is known what became of them; whoever
-fails tries again with the same bytes, as a person would.
+Reports are made in processes, since sealing them takes time and holds Python's global lock. They are sent over a
+bounded number of connections, and kept in memory until their outcome is known. After a failure the same bytes are sent
+again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import signal
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import closing
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from shuffledp.collect.client.client import check_open, checked
+from shuffledp.collect.client.client import check_open, checked, new_report
 from shuffledp.collect.client.transport import (
     SECONDS,
     Connection,
@@ -23,30 +32,29 @@ from shuffledp.collect.client.transport import (
     check_seconds,
     post_over,
 )
-from shuffledp.collect.simulation.makers import Made, makers, tasks_cancelled_by_interrupts
-from shuffledp.collect.task import Task
-from shuffledp.errors import ParameterError, RefusedError, UnreachableError
+from shuffledp.collect.task import Task, task_of
+from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet
 from shuffledp.validation import whole
 
 CONNECTIONS = 64
 PATIENCE = 60.0
-"""Seconds for which somebody tries again, unless said otherwise: longer than a server takes to be started again."""
+"""Default seconds of retries for one report: longer than a server takes to restart."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-"""Seconds before somebody tries again, doubled each time, so that a server that comes back is not overrun."""
+"""Seconds before a retry, doubled each time, so that a restarted server is not overloaded."""
 
 ACKNOWLEDGED, UNREACHABLE = "acknowledged", "unreachable"
 
 Told = Callable[[bytes, str], None]
-"""Is told of every report what became of it: acknowledged, unreachable, or the reason of its refusal."""
+"""Called with every report and its outcome: acknowledged, unreachable, or the reason of its refusal."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdResult:
-    """What became of the reports of so many people; `making_seconds` of all processes and `bytes` are of all reports.
+    """The outcomes of a crowd's reports; `making_seconds` (of all processes) and `bytes` are totals.
 
-    Of somebody who gave up, `unreachable`, nobody knows whether the report arrived.
+    It is unknown whether the `unreachable` reports, which were given up, arrived.
     """
 
     people: int
@@ -60,17 +68,17 @@ class CrowdResult:
 
     @property
     def reports_per_second(self) -> float:
-        """Acknowledged reports in a second."""
+        """Acknowledged reports per second."""
         return self.acknowledged / self.seconds
 
     @property
     def milliseconds_per_report(self) -> float:
-        """What a person's machine takes to randomize and seal a report, on one core."""
+        """The time to randomize and seal a report, on one core."""
         return 1e3 * self.making_seconds / self.people
 
     @property
     def bytes_per_report(self) -> float:
-        """What a person sends, on average."""
+        """The average length of a report."""
         return self.bytes / self.people
 
 
@@ -88,17 +96,17 @@ def send_crowd(
     progress: Progress = quiet,
     told: Told | None = None,
 ) -> CrowdResult:
-    """Sends a report for each of the answers, at most `rate` of them in a second.
+    """Send a report for each of the answers, at most `rate` of them per second.
 
-    `listed` is the file with the task's answers where it is kept elsewhere, `admission` the secret of the task or a
-    token for each person, `patience` for how many seconds somebody tries again.
+    `listed` is the content of a list of answers that is kept elsewhere, `admission` the secret of the task or a token
+    for each person, `patience` the seconds of retries for one report.
     """
     checked(task)
     check_open(task)
     if not len(answers):
-        raise ParameterError("a crowd needs at least one person")
+        raise ParameterError("answers must be of at least one person, got none")
     if rate is not None and not rate > 0:
-        raise ParameterError(f"rate must be a positive number of reports in a second, got {rate!r:.40}")
+        raise ParameterError(f"rate must be a positive number of reports per second, got {rate!r:.40}")
     sending = _Sending(
         task=task,
         people=len(answers),
@@ -112,8 +120,7 @@ def send_crowd(
     shown = _admissions(task, admission, len(answers))
     with makers(task, listed, processes=processes, people=len(answers)) as made:
         try:
-            with tasks_cancelled_by_interrupts():
-                return asyncio.run(sending.run(made.reports(answers), shown))
+            return asyncio.run(sending.run(made.reports(answers), shown))
         except KeyboardInterrupt as error:
             error.add_note(f"{sending.became[ACKNOWLEDGED]:,} of {len(answers):,} reports were acknowledged")
             raise
@@ -141,7 +148,7 @@ class _Sending:
     next_start: float = 0.0
 
     async def run(self, made: AsyncIterator[Made], admissions: Sequence[str | None]) -> CrowdResult:
-        """Everybody's report, until it is known what became of it or nobody is patient any more."""
+        """Send all reports until their outcomes are known."""
         started = time.perf_counter()
         queue = asyncio.Queue[_Sealed | None](2 * self.connections)
 
@@ -180,7 +187,7 @@ class _Sending:
         )
 
     async def _pace(self) -> None:
-        """Waits for this person's turn; time that was lost is not made up for by a burst."""
+        """Wait for this person's turn; a delay is not made up for by a burst."""
         if self.rate is None:
             return
         now = asyncio.get_running_loop().time()
@@ -189,7 +196,7 @@ class _Sending:
         await asyncio.sleep(start - now)
 
     async def _deliver(self, connection: Connection, sealed: _Sealed) -> str:
-        """Sends the same bytes until they are taken or refused, as long as the person is patient."""
+        """Send the same bytes until they are accepted or refused, or the patience is over."""
         clock, pause = asyncio.get_running_loop().time, _FIRST_PAUSE
         gives_up = clock() + self.patience
         while True:
@@ -214,14 +221,145 @@ class _Sending:
 
 
 def _admissions(task: Task, admission: str | Sequence[str] | None, people: int) -> Sequence[str | None]:
-    """What each person shows."""
+    """The secret or token of each person."""
     if task.admission != "tokens":
         one = admission if admission is None or isinstance(admission, str) else next(iter(admission), None)
         return [check_admission(task, one)] * people
     tokens = [] if admission is None else [admission] if isinstance(admission, str) else list(admission)
     if len(tokens) < people:
-        raise ParameterError(
-            f"the task asks for a token of each person: {len(tokens):,} for {people:,} people; give a file with one "
-            "in each line with --admission FILE (in Python a list as admission)"
-        )
+        raise ParameterError(f"admission must be a token for each person, got {len(tokens):,} for {people:,} people")
     return [check_admission(task, token) for token in tokens[:people]]
+
+
+_CHUNK = 32
+"""People whose reports a process makes at a time: a few milliseconds each."""
+
+_WORTH_PROCESSES = 8 * _CHUNK
+"""With fewer people, starting processes takes longer than making the reports in a thread."""
+
+
+class Made(NamedTuple):
+    """Reports, in the order of the answers, and the processor time that they took."""
+
+    reports: list[bytes]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Makers:
+    """Threads that make reports, or that each have a process to do so."""
+
+    pool: Executor
+    make: Callable[[list[Any]], Made]
+    number: int
+
+    async def reports(self, answers: Sequence[Any]) -> AsyncIterator[Made]:
+        """Yield the reports of all people in chunks, made a little ahead, so that memory stays bounded."""
+        loop, waiting = asyncio.get_running_loop(), deque[asyncio.Future[Made]]()
+        try:
+            for start in range(0, len(answers), _CHUNK):
+                part = list(answers[start : start + _CHUNK])
+                waiting.append(loop.run_in_executor(self.pool, self.make, part))
+                if len(waiting) > 2 * self.number:
+                    yield await waiting.popleft()
+            while waiting:
+                yield await waiting.popleft()
+        finally:
+            for each in waiting:  # not needed any more, and neither are their errors
+                each.cancel()
+
+
+@contextmanager
+def makers(task: Task, listed: bytes | None, *, processes: int | None, people: int) -> Iterator[Makers]:
+    """Start processes that make reports, or a thread for few people; `listed` as for `send_crowd`."""
+    number = whole("processes", os.cpu_count() or 1 if processes is None else processes)
+    if number == 1 or people < _WORTH_PROCESSES:
+        task = task if listed is None else task.with_answers(listed)
+        made, started = Makers(ThreadPoolExecutor(1), partial(_make, task), 1), None
+    else:
+        started = _Processes()
+        made = Makers(ThreadPoolExecutor(number), started.make, number)
+    try:
+        if started is not None:
+            started.start(number, task.canonical, listed)
+        yield made
+    finally:
+        if started is not None:
+            started.close()  # first: then no thread waits for a process
+        made.pool.shutdown(cancel_futures=True)
+
+
+class _Processes:
+    """Processes that make reports, each with a pipe of its own.
+
+    Unlike those of a ProcessPoolExecutor they share no queue, so they can be killed at any moment. Each ends by itself
+    when the other end of its pipe is closed, so none is left if this process is killed or interrupted.
+    """
+
+    def __init__(self) -> None:
+        self._all: list[BaseProcess] = []
+        self._idle = SimpleQueue[Pipe]()
+
+    def start(self, number: int, content: bytes, listed: bytes | None) -> None:
+        """Start this number of processes for a task."""
+        context = get_context("forkserver")  # not forked: this process may have threads
+        with _interrupts_not_inherited():
+            for _ in range(number):
+                ours, theirs = context.Pipe()
+                with theirs:
+                    process = context.Process(target=_work, args=(theirs, content, listed), daemon=True)
+                    process.start()
+                self._all.append(process)
+                self._idle.put(ours)
+
+    def make(self, answers: list[Any]) -> Made:
+        """Let one process make reports, and wait for them; there are as many calling threads as processes."""
+        pipe = self._idle.get()
+        try:
+            pipe.send(answers)
+            made: Made | Exception = pipe.recv()
+        except (EOFError, OSError):
+            raise DataError("a process that makes reports has ended: the machine may be out of memory") from None
+        finally:
+            self._idle.put(pipe)
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+    def close(self) -> None:
+        """Kill all of them: they have nothing to finish."""
+        for each in self._all:
+            each.kill()
+        for each in self._all:
+            each.join()
+
+
+@contextmanager
+def _interrupts_not_inherited() -> Iterator[None]:
+    """Processes that start in this block ignore the terminal's Ctrl-C, which is for the process that ends them."""
+    resource_tracker.ensure_running()  # before, since starting it unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(pipe: Pipe, content: bytes, listed: bytes | None) -> None:
+    """Make reports until the other end of the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # also where the fork server was started before, with signals
+    task = task_of(content)
+    if listed is not None:
+        task = task.with_answers(listed)
+    with suppress(EOFError, OSError):
+        while True:
+            answers = pipe.recv()
+            try:
+                pipe.send(_make(task, answers))
+            except Exception as error:  # raised in the process that asked for the reports
+                pipe.send(error)
+
+
+def _make(task: Task, answers: list[Any]) -> Made:
+    started = time.thread_time()  # independent of other load on the machine
+    return Made([new_report(task, answer) for answer in answers], time.thread_time() - started)

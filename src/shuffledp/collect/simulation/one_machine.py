@@ -1,50 +1,54 @@
-"""A whole collection on one machine, to see it work: shufflers, an analyzer and simulated people.
+"""A whole collection on one machine, for demonstrations: shufflers, an analyzer and simulated people.
 
-Keys, token, task and stores are made anew in one folder. The servers are processes of their own, as they would be on
-machines of their own; the people are simulated, and their answers are public.
+Keys, tokens, task and stores are new files in one folder. Every server is a process, as it would be a machine in a real
+deployment. The people are simulated, and their answers are public.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import httpx
 
-from shuffledp.collect.crypto.keys import write_secret
-from shuffledp.collect.simulation.makers import interrupts_held
-from shuffledp.collect.simulation.people import Coming, check_pace, usual_pace
+from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
+from shuffledp.collect.server.auth import hash_of, new_token
+from shuffledp.collect.simulation.people import ArrivingPeople, Question, check_pace, usual_pace
 from shuffledp.collect.simulation.processes import Processes, free_ports
-from shuffledp.collect.simulation.setup import OPERATOR, Question, SettingUp
+from shuffledp.collect.task import AnswerList, Place, Task
+from shuffledp.collect.task.new_task import new_task
 from shuffledp.collect.task.task import MOST_SHUFFLERS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.explain.task import warnings_of
+from shuffledp.ledger import Ledger
 from shuffledp.progress import Progress, quiet
 from shuffledp.release.release import Release
 from shuffledp.validation import whole
 
 MOST_PEOPLE = 1_000_000
-"""Whose reports one machine takes in an hour or two, and keeps on its disk meanwhile."""
+"""People whose reports one machine can process in an hour or two, and keep on its disk."""
 
 _PATIENCE = 60.0
-"""Seconds that a server has to start, on a busy machine too."""
+"""Seconds for a server to start, also on a busy machine."""
 
 _SECONDS_EACH = 0.05
-"""For a person's report, or for opening their messages: ten times what it takes."""
+"""Seconds for one report, or for opening its messages: ten times the usual time."""
 
-_LOOKS_EVERY = 0.2
+_CHECK_SECONDS = 0.2
 
 _MOMENT = 1.0
-"""Seconds after which whoever waits for the end is told that it goes on."""
+"""Seconds after which `takes_long` is called."""
 
 
 class _Crowd(NamedTuple):
@@ -55,9 +59,9 @@ class _Crowd(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of it: people who reported and how, the release, and the seconds from the first report to it.
+    """The outcomes of the reports, the release, and the seconds from the first report to the release.
 
-    The release counts `people_in_release` people in `batches` batches; `waiting` people wait for one more.
+    The release counts `people_in_release` people in `batches` batches; `waiting` people are in none yet.
     """
 
     people: int
@@ -69,21 +73,21 @@ class Outcome:
 
     @property
     def people_in_release(self) -> int:
-        """Whom the release counts."""
+        """The number of people in the release."""
         return self.release.estimate.people
 
     @property
     def waiting(self) -> int:
-        """Whose reports were taken and are in no batch yet."""
+        """The number of accepted reports that are in no batch yet."""
         return max(0, self.acknowledged - self.people_in_release)
 
 
 class OneMachine:
-    """Servers that run until the end of the `with`, and leave nothing behind but what is in a folder that was given.
+    """Servers that run until the end of the `with`, and leave no process and no file outside a given folder.
 
-    `people` are simulated; without any, only visitors answer. `users` reports make a batch; all people are in one
-    unless it is given. `pace` is how many more people come per second after the release. `port` is the analyzer's.
-    `takes_long` is called when ending takes longer than a moment.
+    `people` are simulated; with 0, only visitors answer. `users` reports make a batch; by default all people are in
+    one. `pace` is the number of people per second who arrive after the release. `port` is the analyzer's. `takes_long`
+    is called if stopping takes more than a second.
     """
 
     def __init__(
@@ -100,33 +104,34 @@ class OneMachine:
     ) -> None:
         self.people = whole("people", people, minimum=0)
         if not people and users is None:
-            raise ParameterError("without simulated people (--people 0) say with --users how many make a batch")
+            raise ParameterError("users must be given if people is 0: it is the number of reports in a batch")
         self.users = self.people if users is None else whole("users", users)
         if self.people > MOST_PEOPLE:
             raise ParameterError(f"people must be at most {MOST_PEOPLE:,} on one machine, got {self.people:,}")
         if self.people and self.users > self.people:
             raise ParameterError(
-                f"{self.users} users make a batch, and there are only {self.people} people: take fewer users"
+                f"users must be at most people, got a batch of {self.users} users and only {self.people} people"
             )
         if not 1 <= shufflers <= MOST_SHUFFLERS:
             raise ParameterError(f"shufflers must be from 1 to {MOST_SHUFFLERS}, got {shufflers}")
         ports = free_ports([0] * shufflers + [port or 0])
         self.question = question or Question()
         self.pace = check_pace(pace if pace is not None else usual_pace(self.users) if people else 0.0)
-        self._setting_up = SettingUp(self.question, users=self.users, ports=ports)
-        self.task = self._setting_up.task
+        self._deployment = Deployment(self.question, users=self.users, ports=ports)
+        self.task = self._deployment.task
         self._given, self._takes_long = folder, takes_long
-        self._coming: Coming | None = None
+        self._arriving: ArrivingPeople | None = None
 
     def __enter__(self) -> Self:
+        # the name comes before the folder, so that `close` removes it whenever an interrupt comes
+        self.folder = self._given or Path(tempfile.gettempdir()) / f"shuffledp-up-{secrets.token_hex(8)}"
+        self._processes = Processes(self.folder)
+        self._client = httpx.Client(timeout=30.0, trust_env=False)
         with ExitStack() as failing:
-            with interrupts_held():  # a folder that nobody knows of would stay; an interrupt comes at the end of this
-                self.folder = _new_folder(self._given)
-                self._processes = Processes(self.folder)
-                self._client = httpx.Client(timeout=30.0, trust_env=False)
-                failing.callback(self.close)
-            self._setting_up.write(self.folder)
-            for command in self._setting_up.commands(self.folder):
+            failing.callback(self.close)
+            _make_folder(self.folder)
+            self._deployment.write(self.folder)
+            for command in self._deployment.commands(self.folder):
                 self._processes.start(command.name, command.arguments)
             failing.pop_all()
         return self
@@ -136,46 +141,46 @@ class OneMachine:
 
     @property
     def task_file(self) -> Path:
-        """With which anybody on this machine can answer while the servers run."""
-        return self.folder / self._setting_up.task_file
+        """The task file, for clients on this machine."""
+        return self.folder / self._deployment.task_file
 
     @property
     def an_answer(self) -> str:
-        """One of those that the task lists, for an example."""
+        """One of the answers of the task, for an example."""
         return self.question.answers[0]
 
     @property
     def page(self) -> str:
-        """Where anybody on this machine is asked in a browser."""
+        """The address of the survey page."""
         return f"{self.task.shufflers[0].address}/ask/{self.task.name}"
 
     @property
     def results(self) -> str:
-        """Where results are to be seen in a browser."""
+        """The address of the results for a browser."""
         return f"{self.task.analyzer.address}/tasks/{self.task.name}"
 
     @property
     def operator(self) -> str:
-        """Where whoever has the token sees all that goes on."""
+        """The address of the operator's console, which needs the token."""
         return f"{self.task.analyzer.address}/operator/tasks/{self.task.name}"
 
     @property
     def operator_token(self) -> Path:
-        """The file with that token."""
+        """The file with the operator's token."""
         return self.folder / OPERATOR
 
     @property
     def warnings(self) -> list[str]:
-        """What is amiss with so few people, if anything is."""
+        """Warnings about the task, if any."""
         return warnings_of(self.task)
 
     @property
     def address(self) -> str:
-        """Where results are to be had."""
+        """The address of the results for programs."""
         return f"{self.task.analyzer.address}/v1/tasks/{self.task.name}"
 
     def run(self, progress: Progress = quiet) -> Outcome:
-        """Everybody reports, once the servers answer; the release of all batches that are complete then."""
+        """Wait for the servers, let all people report, and return the release of all complete batches."""
         self.wait_for_servers(progress)
         started = time.monotonic()
         crowd = self._everybody_reports(progress)
@@ -190,33 +195,33 @@ class OneMachine:
         )
 
     def watch(self) -> None:
-        """Goes on until it is interrupted, or a server ends by itself; people keep coming meanwhile."""
+        """Run until an interrupt, or until a server ends by itself; people keep arriving."""
         if self.pace:
-            self._coming = Coming(self.task, self.question.of_others(), pace=self.pace)
-            self._coming.start()
+            self._arriving = ArrivingPeople(self.task, self.question.of_others(), pace=self.pace)
+            self._arriving.start()
         while True:
             self._processes.check()
-            time.sleep(_LOOKS_EVERY)
+            time.sleep(_CHECK_SECONDS)
 
     def close(self) -> None:
-        """Ends all servers; removes the folder unless it was given."""
+        """Stop all servers, and remove the folder unless it was given."""
         late = threading.Timer(_MOMENT, self._takes_long)
         late.daemon = True
         late.start()
-        # each is done also if the one before is interrupted
+        # each step is done even if the one before is interrupted
         with ExitStack() as ending:
             ending.callback(late.cancel)
             if self._given is None:
                 ending.callback(shutil.rmtree, self.folder, ignore_errors=True)
             ending.callback(self._processes.close)
             ending.callback(self._client.close)
-            if self._coming is not None:
-                ending.callback(self._coming.stop)
+            if self._arriving is not None:
+                ending.callback(self._arriving.stop)
 
     def wait_for_servers(self, progress: Progress = quiet) -> None:
-        """Until all of them answer."""
+        """Wait until all servers answer."""
         progress("starting servers", 0.0)
-        for command in self._setting_up.commands(self.folder):
+        for command in self._deployment.commands(self.folder):
             self._wait(partial(self._asked, f"{command.address}/health"), f"{command.name} did not start", _PATIENCE)
         progress("starting servers", 1.0)
 
@@ -232,24 +237,24 @@ class OneMachine:
             write_secret(people, "\n".join(map(_cell, ["answer", *self.question.of_people(self.people)])))
             crowd = self._processes.start("crowd", ["crowd", *files, "--column", "answer", "--json"], ends=True)
             self._wait(done, "people could not report", _PATIENCE + self.people * _SECONDS_EACH)
-        finally:  # nobody but the people themselves would hold their answers
+        finally:  # in a real collection only the people have their answers
             people.unlink(missing_ok=True)
         progress("people report", 1.0)
         try:
             told = json.loads(crowd.result.read_bytes())
         except ValueError:
             crowd.check()
-            raise DataError("the crowd did not say what became of its reports") from None
+            raise DataError("the crowd did not write its result") from None
         return _Crowd(people=told["people"], acknowledged=told["acknowledged"], refused=told["refused"])
 
     def _reports(self) -> int:
-        """How many the first shuffler has taken."""
+        """The number of reports that the first shuffler has accepted."""
         status = self._asked(f"{self.task.shufflers[0].address}/v1/tasks/{self.task.name}/status")
         return 0 if status is None else status["waiting"] + status["batches"] * self.users
 
     def _wait_for_release(self, people: int, progress: Progress) -> Release:
         if not people:
-            raise DataError(f"too few reports were taken for a batch of {self.users} people: nothing is released")
+            raise DataError(f"too few reports were accepted for a batch of {self.users} people: nothing is released")
         progress("mixing and counting", 0.0)
         found: list[Release] = []
 
@@ -265,7 +270,7 @@ class OneMachine:
         return found[0]
 
     def _asked(self, address: str) -> Any:
-        """What a server answers, as JSON; None if it does not, or not yet."""
+        """The response of a server as JSON; None if there is none yet."""
         try:
             answer = self._client.get(address)
             return answer.json() if answer.is_success else None
@@ -278,21 +283,90 @@ class OneMachine:
             self._processes.check()
             if time.monotonic() > last:
                 raise DataError(f"{what} within {seconds:.0f} seconds: the machine may be too busy")
-            time.sleep(_LOOKS_EVERY)
+            time.sleep(_CHECK_SECONDS)
 
 
 def _cell(text: str) -> str:
-    """As CSV has it."""
+    """A cell of a CSV file."""
     return '"' + text.replace('"', '""') + '"'
 
 
-def _new_folder(given: Path | None) -> Path:
-    if given is None:
-        return Path(tempfile.mkdtemp(prefix="shuffledp-up-"))
+def _make_folder(folder: Path) -> None:
     try:
-        given.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if any(given.iterdir()):
-            raise ParameterError(f"the folder {given} must be new or empty: everything in it is made anew")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise ParameterError(f"the folder {folder} must be new or empty")
     except OSError as error:
-        raise ParameterError(f"the folder {given} cannot be used: {error.strerror}") from None
-    return given
+        raise ParameterError(f"the folder {folder} cannot be used: {error.strerror}") from None
+
+
+EPSILON, DELTA = 1.0, 1e-6
+"""The guarantee of the simulated people, as in the tutorial."""
+
+LEDGER = "budget.ledger"
+OPERATOR = "operator.token"
+"""The file with the token for the operator's console."""
+
+
+class Command(NamedTuple):
+    """A server: its name, its address, and the arguments that start it."""
+
+    name: str
+    address: str
+    arguments: list[str]
+
+
+class Deployment:
+    """The task, keys, tokens and ledger of servers at these ports: shufflers in order, then the analyzer."""
+
+    def __init__(self, question: Question, *, users: int, ports: Sequence[int]) -> None:
+        self._keys = [KeyPair.generate() for _ in ports]
+        places = [Place(f"http://127.0.0.1:{port}", key.public) for port, key in zip(ports, self._keys, strict=True)]
+        now = datetime.now(UTC)
+        self.task: Task = new_task(
+            question=question.words,
+            answers=AnswerList(question.answers),
+            users=users,
+            epsilon=EPSILON,
+            delta=DELTA,
+            shufflers=places[:-1],
+            analyzer=places[-1],
+            opens=now - timedelta(hours=1),
+            closes=now + timedelta(days=1),
+        )
+        self.task_file = f"{question.name}.task.json"
+        self._ports = ports
+        self._names = [*(f"shuffler {at + 1}" for at in range(len(ports) - 1)), "analyzer"]
+        self._tokens = [new_token() for _ in ports[1:]]
+        self._operator = new_token()
+
+    def write(self, folder: Path) -> None:
+        """Write all files."""
+        (folder / self.task_file).write_text(self.task.to_json(), encoding="utf-8")
+        for name, key in zip(self._names, self._keys, strict=True):
+            write_key(key, folder / f"{_file(name)}.key")
+        for name, token in zip(self._names[1:], self._tokens, strict=True):
+            write_secret(folder / f"{_file(name)}.token", token)
+        write_secret(folder / OPERATOR, self._operator)
+        Ledger.create(folder / LEDGER, epsilon=EPSILON, delta=DELTA, population="simulated people")
+
+    def commands(self, folder: Path) -> Iterator[Command]:
+        """Yield the commands that start the servers; each but the first pulls from the one before."""
+        for at, (name, port) in enumerate(zip(self._names, self._ports, strict=True)):
+            last = at == len(self._tokens)
+            own = str(folder / _file(name))
+            words = ["analyzer" if last else "shuffler", "--task", str(folder / self.task_file), "--key", f"{own}.key"]
+            words += ["--store", f"{own}.db", "--port", str(port)]
+            if at == 0:
+                words += ["--page"]
+            else:
+                words += ["--token", f"{own}.token"]
+            if last:
+                words += ["--ledger", str(folder / LEDGER), "--join", "--operator", hash_of(self._operator).hex()]
+            else:
+                words += ["--next", hash_of(self._tokens[at]).hex()]  # of the server that fetches batches
+            yield Command(name, f"http://127.0.0.1:{port}", words)
+
+
+def _file(name: str) -> str:
+    return name.replace(" ", "-")

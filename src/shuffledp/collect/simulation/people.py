@@ -1,14 +1,12 @@
-"""Answers of simulated people, read from a column of files.
-
-Simulated people who keep coming, so that somebody who looks sees a group fill up and a result appear.
-"""
+"""Simulated people: their question and answers, answers from a column of files, and people who keep arriving."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,9 +22,9 @@ from shuffledp.validation import whole
 
 
 def simulated_answers(files: Files, *, column: str, people: int | None = None, progress: Progress = quiet) -> list[Any]:
-    """The values of a column in random order, None where one is missing; of so many people.
+    """Return the values of a column in random order, None where one is missing, for this number of people.
 
-    Where there are fewer rows than people, rows are used again, all equally often but for one more or less.
+    With fewer rows than people, rows are repeated, all equally often up to one.
     """
     engine = open_engine(Column(data=files, names=(column,)), progress=progress)
     try:
@@ -39,60 +37,114 @@ def simulated_answers(files: Files, *, column: str, people: int | None = None, p
         engine.close()
     rows = secure_rng().permutation(np.repeat(np.arange(len(values)), times))
     if not rows.size:
-        raise DataError(f"{files.shown} has no rows, and so no people")
+        raise DataError(f"{files.shown} has no rows")
     chosen = rows if people is None else np.resize(rows, whole("people", people))
     return [values[at] for at in chosen.tolist()]
 
 
+THEMES: Mapping[str, float] = {
+    "dark": 0.38,
+    "light": 0.27,
+    "system": 0.2,
+    "high contrast": 0.07,
+    "solarized": 0.05,
+    "sepia": 0.03,
+}
+"""The answers of the simulated people, with their probabilities."""
+
+_SEED = 14
+"""The people are always the same; their noise never is."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, its answers with the shares of the simulated people, and a short name for files."""
+
+    words: str = "Which theme do you use?"
+    shares: Mapping[str, float] = field(default_factory=lambda: THEMES)
+    name: str = "theme"
+
+    @classmethod
+    def of(cls, words: str | None, answers: Sequence[str] | None) -> Question:
+        """Return the given question, or the default one; the shares of the answers are made up and decreasing."""
+        if words is None and answers is None:
+            return cls()
+        if words is None or answers is None:
+            raise ParameterError("question and answers must be given together, such as answers tea,coffee")
+        if not words.strip():
+            raise ParameterError("question must not be empty")
+        if not all(answers):
+            raise ParameterError("answers must not be empty: give them with commas between them, such as tea,coffee")
+        weights = [1 / (at + 1) for at in range(len(answers))]
+        shares = {answer: weight / sum(weights) for answer, weight in zip(answers, weights, strict=True)}
+        if len(shares) < len(answers):
+            raise ParameterError("answers must differ: one is there twice")
+        return cls(words, shares, "question")
+
+    @property
+    def answers(self) -> list[str]:
+        """The answers in their order."""
+        return list(self.shares)
+
+    def of_people(self, people: int) -> list[str]:
+        """Return the answers of the first `people` people."""
+        rng = np.random.default_rng(_SEED)
+        found: list[str] = rng.choice(self.answers, size=people, p=list(self.shares.values())).tolist()
+        return found
+
+    def of_others(self) -> Iterator[str]:
+        """Yield the answers of later people, without end."""
+        rng = np.random.default_rng(_SEED + 1)
+        while True:
+            yield from rng.choice(self.answers, size=1_000, p=list(self.shares.values())).tolist()
+
+
 MOST_A_SECOND = 100.0
-"""As many as one thread makes and sends; `shuffledp crowd` sends more."""
+"""People per second whose reports one thread can make and send."""
 
 _FILLS_IN = 90.0
-"""Seconds in which the next batch fills unless said otherwise: long enough to answer oneself, short enough to wait."""
+"""Default seconds in which a batch fills: long enough to answer yourself, short enough to wait."""
 
 _USUALLY_AT_MOST = 25.0
-"""A second: on a slow machine the servers and a browser still have most of it."""
+"""Default people per second at most: on a slow machine the servers and a browser keep most of the time."""
 
 _LOOKS_EVERY = 0.2
-"""Seconds between looks at whether it is over."""
+"""Seconds between checks whether to stop."""
 
 _PAUSE = 1.0
-"""Seconds before somebody whom the server did not answer tries again."""
+"""Seconds before a retry."""
 
 
 def usual_pace(users: int) -> float:
-    """People per second such that a batch of this many fills in a minute or two, where a machine can do that."""
+    """Return people per second such that a batch of `users` fills in a minute or two, if the machine can do that."""
     return min(_USUALLY_AT_MOST, users / _FILLS_IN)
 
 
 def check_pace(pace: float) -> float:
-    """A number of people per second."""
+    """Return a valid number of people per second."""
     if not 0 <= pace <= MOST_A_SECOND:
-        raise ParameterError(
-            f"--pace must be from 0 to {MOST_A_SECOND:g} people per second, got {pace:g}: 0 is nobody, and for more "
-            "use  shuffledp crowd"
-        )
+        raise ParameterError(f"pace must be from 0 to {MOST_A_SECOND:g} people per second, got {pace:g}")
     return pace
 
 
-class Coming:
-    """People with these answers, in a thread, until `stop`; nobody's answer is ever on a disk."""
+class ArrivingPeople:
+    """People with these answers who report in a thread until `stop`; no answer is ever on a disk."""
 
     def __init__(self, task: Task, answers: Iterator[str], *, pace: float) -> None:
         self._task, self._answers, self._pace = task, answers, pace
         self._over = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._come()), daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._arrive()), daemon=True)
 
     def start(self) -> None:
-        """The first one comes."""
+        """Start with the first person."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Nobody comes any more."""
+        """Stop, and wait for the thread."""
         self._over.set()
         self._thread.join()
 
-    async def _come(self) -> None:
+    async def _arrive(self) -> None:
         clock = asyncio.get_running_loop().time
         next_one = clock()
         with closing(Connection(self._task.shufflers[0].address, timeout=SECONDS)) as connection:
@@ -100,7 +152,7 @@ class Coming:
                 next_one = max(clock(), next_one + 1 / self._pace)
 
     async def _answer(self, connection: Connection) -> bool:
-        """One person's report, sent until it is taken; False if none are taken any more, or it is over."""
+        """Send one person's report until it is accepted; return False if the task is closed, or it is time to stop."""
         report = new_report(self._task, next(self._answers))
         while True:
             try:
@@ -113,7 +165,7 @@ class Coming:
                     return False
 
     async def _passed(self, seconds: float) -> bool:
-        """Waits; False if it is over meanwhile."""
+        """Wait; return False if it is time to stop."""
         clock = asyncio.get_running_loop().time
         until = clock() + seconds
         while not self._over.is_set():

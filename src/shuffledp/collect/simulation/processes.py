@@ -1,4 +1,8 @@
-"""Servers as processes of this machine, watched: one that ends by itself is an error that says which and why."""
+"""Servers as processes of this machine, watched: one that ends by itself is an error with its name and its output.
+
+Processes are started in a thread of their own. Ctrl-C reaches only the main thread, so no process is ever started
+without being watched, and `close` ends all of them.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from shuffledp.collect.simulation.makers import interrupts_held
 from shuffledp.errors import DataError, ParameterError
 
 _COMMAND = ("-m", "shuffledp")
@@ -23,30 +27,30 @@ _COMMAND = ("-m", "shuffledp")
 _PARENT_IS_GONE = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
-_LAST_WORDS = 2_000
-"""Characters of what a process said last: enough for an error, little enough for a terminal."""
+_LAST_CHARACTERS = 2_000
+"""Characters of output in an error message: enough for the cause, little enough for a terminal."""
 
 _HAS_RESULT = (0, 3, 5)
-"""Exit codes of work that tells in its result what could not be done."""
+"""Exit codes of work whose result says what could not be done."""
 
 _TO_END = 15.0
-"""Seconds that a server has to finish what it accepted."""
+"""Seconds for a server to finish the requests that it accepted."""
 
 _WORK_TO_END = 2.0
-"""Seconds that work has to remove its temporary files; it accepted nothing from anybody."""
+"""Seconds for work to remove its temporary files; it accepted no requests."""
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A process, what it is called, and the files that it writes its result and its notes to.
+    """A process, its name, and the files for its result and its log.
 
-    A server never ends by itself; work does, well or not.
+    A server never ends by itself; work (`ends`) does, successfully or not.
     """
 
     name: str
     process: subprocess.Popen[bytes]
     result: Path
-    said: Path
+    log: Path
     ends: bool
 
     @property
@@ -55,25 +59,26 @@ class Watched:
         return self.process.poll() is not None
 
     def check(self) -> None:
-        """Refuses to go on if it has ended and should not have."""
+        """Raise an error if it has ended and should not have."""
         code = self.process.poll()
         if code is not None and not (self.ends and code in _HAS_RESULT):
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            raise DataError(f"{self.name} {how}: {self.last_words() or 'it said nothing'}")
+            raise DataError(f"{self.name} {how}: {self._end_of_log() or 'it wrote no message'}")
 
-    def last_words(self) -> str:
-        """The end of what it wrote."""
+    def _end_of_log(self) -> str:
         try:
-            return self.said.read_text(errors="replace")[-_LAST_WORDS:].strip()
+            return self.log.read_text(errors="replace")[-_LAST_CHARACTERS:].strip()
         except OSError:
             return ""
 
 
 class Processes:
-    """Processes that end together; after the `with` none of them, nor of those they started, is left."""
+    """Processes that end together; after the `with` none of them and none of their children is left."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        # lives until `close`: the kernel takes the thread that starts a process for its parent
+        self._starter = ThreadPoolExecutor(1)
         self.watched: list[Watched] = []
 
     def __enter__(self) -> Self:
@@ -83,34 +88,37 @@ class Processes:
         self.close()
 
     def start(self, name: str, arguments: Sequence[str], *, ends: bool = False) -> Watched:
-        """Starts a command of shuffledp; the name is for people, such as "shuffler 1"."""
-        result, said = (self._folder / f"{name.replace(' ', '-')}.{kind}" for kind in ("out", "log"))
-        with result.open("wb") as output, said.open("ab") as notes, interrupts_held():
+        """Start a process of this package; the name is for messages, such as "shuffler 1"."""
+        return self._starter.submit(self._start, name, arguments, ends).result()
+
+    def _start(self, name: str, arguments: Sequence[str], ends: bool) -> Watched:
+        result, log = (self._folder / f"{name.replace(' ', '-')}.{kind}" for kind in ("out", "log"))
+        with result.open("wb") as output, log.open("ab") as notes:
             process = subprocess.Popen(
                 [sys.executable, *_COMMAND, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=notes,
-                # a Ctrl-C of the terminal is for whoever started all this, who then ends everything in order
-                start_new_session=True,
+                start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which ends the others
                 preexec_fn=_end_with_parent() if sys.platform == "linux" else None,
             )
-            started = Watched(name, process, result, said, ends)
+            started = Watched(name, process, result, log, ends)
             self.watched.append(started)
         return started
 
     def check(self) -> None:
-        """Refuses to go on if any of them has ended."""
+        """Raise an error if any of them has ended."""
         for each in self.watched:
             each.check()
 
     def close(self) -> None:
-        """Ends all of them: asks first, and then does not."""
+        """End all processes: ask first, then kill."""
         try:
             self._ask_to_end()
-        finally:  # also if whoever waits loses patience
+            self._starter.shutdown(cancel_futures=True)  # waits for a process that is being started
+        finally:  # also after a second interrupt
             for each in self.watched:
-                # whatever it started itself is of its group
+                # also kills the children, which are of its group
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(each.process.pid, signal.SIGKILL)
                 each.process.wait()
@@ -128,13 +136,13 @@ class Processes:
 
 
 def _end_with_parent() -> Callable[[], None]:
-    """What a new process does first on Linux: it asks to be ended when this one is gone, killed without a word."""
-    library, asked = ctypes.CDLL(None), int(signal.SIGTERM)  # loaded here: after the fork nothing may be waited for
+    """Return a function for a new process on Linux, which asks for SIGTERM when its parent is gone."""
+    library, asked = ctypes.CDLL(None), int(signal.SIGTERM)  # loaded here: nothing may block after the fork
     return lambda: library.prctl(_PARENT_IS_GONE, asked)
 
 
 def free_ports(wanted: Sequence[int]) -> list[int]:
-    """Ports of 127.0.0.1 that nobody uses, all different: each the wanted one, or any where that is 0."""
+    """Return different free ports of 127.0.0.1: each the wanted one, or any where that is 0."""
     with contextlib.ExitStack() as probes:
         return [_bound(probes.enter_context(socket.socket()), port) for port in wanted]
 

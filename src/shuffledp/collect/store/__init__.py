@@ -1,19 +1,17 @@
-"""Stores by their address: a file, or a database of PostgreSQL.
-
-Where a shuffler keeps reports and an analyzer keeps tallies: SQLite, or PostgreSQL for many machines.
-"""
+"""Stores: a shuffler keeps reports, an analyzer keeps tallies, in an SQLite file or in PostgreSQL."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from urllib.parse import unquote
 
-from shuffledp.collect.store import reports as report_store
-from shuffledp.collect.store import tallies as tally_store
-from shuffledp.collect.store.database import (
+from shuffledp.collect.store.database import Database
+from shuffledp.collect.store.reports import ReportStore
+from shuffledp.collect.store.schema import (
+    REPORTS,
+    TALLIES,
     Arrival,
     CountedBatch,
-    Database,
     KeptRelease,
     KeptTally,
     ListedRelease,
@@ -23,7 +21,6 @@ from shuffledp.collect.store.database import (
     Standing,
     TallyStanding,
 )
-from shuffledp.collect.store.reports import ReportStore
 from shuffledp.collect.store.sqlite import SQLiteDatabase
 from shuffledp.collect.store.tallies import TallyStore
 from shuffledp.errors import ParameterError
@@ -32,14 +29,14 @@ _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_report_store(url: str | Path) -> report_store.ReportStore:
-    """The store of a shuffler at sqlite:///FILE, at a plain path, or at postgresql://...; made unless it is there."""
-    return report_store.ReportStore(_open(url, report_store.SCHEMA))
+def open_report_store(url: str | Path) -> ReportStore:
+    """Open or create the store of a shuffler at sqlite:///FILE, a plain path, or postgresql://..."""
+    return ReportStore(_open(url, REPORTS))
 
 
-def open_tally_store(url: str | Path) -> tally_store.TallyStore:
-    """The store of an analyzer, at an address as for a shuffler's."""
-    return tally_store.TallyStore(_open(url, tally_store.SCHEMA))
+def open_tally_store(url: str | Path) -> TallyStore:
+    """Open or create the store of an analyzer, at the same kinds of addresses."""
+    return TallyStore(_open(url, TALLIES))
 
 
 def _open(url: str | Path, schema: Schema) -> Database:
@@ -49,8 +46,8 @@ def _open(url: str | Path, schema: Schema) -> Database:
         return PostgresDatabase(url, schema)
     if isinstance(url, str) and url.startswith(_SQLITE):
         url = unquote(url.removeprefix(_SQLITE))
-    if not isinstance(url, str | Path) or not str(url) or "://" in str(url):  # which may hold a password: not shown
-        raise ParameterError("a store is at sqlite:///FILE, at a plain path, or at postgresql://...")
+    if not isinstance(url, str | Path) or not str(url) or "://" in str(url):  # not shown: it may hold a password
+        raise ParameterError("the address of a store must be sqlite:///FILE, a plain path, or postgresql://...")
     return SQLiteDatabase(Path(url), schema)
 
 

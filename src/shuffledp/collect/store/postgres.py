@@ -1,7 +1,7 @@
 """A store in a database of PostgreSQL, for processes on many machines.
 
-The tables are in a schema of their own. A transaction is on the disk when it ends (synchronous_commit). What has been
-deleted is vacuumed away; PostgreSQL's own log may hold it until it is overwritten, and backups for longer.
+The tables are in a schema of their own. A transaction is on the disk when it ends (synchronous_commit). Deleted rows
+are vacuumed; PostgreSQL's own log may hold them until it is overwritten, and backups for longer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from shuffledp.collect.store.database import PATIENCE, ConflictError, Pool, Row, Schema, Transaction, Value
+from shuffledp.collect.store.database import PATIENCE, ConflictError, Pool, Row, Transaction, Value
+from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 
 try:
@@ -32,7 +33,7 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresDatabase:
-    """The database at a postgresql:// address, in which the tables are made unless they are there."""
+    """The database at a postgresql:// address; missing tables are created."""
 
     def __init__(self, url: str, schema: Schema, *, patience: float = PATIENCE) -> None:
         self._url, self._schema, self._patience = url, schema, patience
@@ -45,46 +46,46 @@ class PostgresDatabase:
             raise
 
     @contextmanager
-    def changing(self) -> Iterator[Transaction]:
-        """One transaction, in which every statement sees what others have finished before it."""
+    def writing(self) -> Iterator[Transaction]:
+        """Run one transaction, in which every statement sees what was committed before it."""
         with self._transaction(_CHANGE) as transaction:
             yield transaction
 
     @contextmanager
-    def estimator(self) -> Iterator[Transaction]:
-        """One view of the database, which others may go on changing."""
+    def reading(self) -> Iterator[Transaction]:
+        """Run queries on one snapshot, while others may write."""
         with self._transaction(_READ) as transaction:
             yield transaction
 
     def forget(self, *tables: str) -> None:
-        """Gives the room of deleted rows back, as far as nobody is using them; PostgreSQL does it later otherwise."""
+        """Vacuum deleted rows that nobody is using; PostgreSQL does the others later."""
         with suppress(psycopg.Error), self._pool.borrowed() as connection:
             connection.execute(f"VACUUM (SKIP_LOCKED) {', '.join(tables)}".encode())
 
     def close(self) -> None:
-        """Ends all connections."""
+        """Close all connections."""
         self._pool.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Transaction]:
         with self._explained(), self._pool.borrowed(lambda idle: idle.execute(begin.encode())) as connection:
-            yield _PostgresTransaction(connection)  # if this fails the connection is ended, and all is undone
+            yield _PostgresTransaction(connection)  # on failure the pool closes the connection, which rolls back
             connection.execute("COMMIT")
 
     def _connected(self) -> psycopg.Connection[Row]:
         connection = psycopg.connect(
             self._url,
-            autocommit=True,  # transactions begin and end where the code says so
+            autocommit=True,  # transactions begin and end explicitly
             connect_timeout=_SECONDS_TO_CONNECT,
-            tcp_user_timeout=round(self._patience * 1000),  # a machine that is gone is noticed
+            tcp_user_timeout=round(self._patience * 1000),  # notices a server that is gone
         )
         try:
-            # stronger settings of the server stay as they are
+            # keeps stronger settings of the server
             ((commit,),) = connection.execute("SHOW synchronous_commit").fetchall()
             if commit == "off":
                 connection.execute("SET synchronous_commit = on")
             connection.execute(f"SET lock_timeout = {round(self._patience * 1000)}".encode())
-            # every statement goes by keys, and tables fill and empty faster than PostgreSQL learns how long they are
+            # every statement uses keys, and tables fill and empty faster than PostgreSQL updates its statistics
             connection.execute("SET enable_seqscan = off")
             connection.execute(f"SET search_path = {_SCHEMA}".encode())
         except BaseException:
@@ -93,8 +94,8 @@ class PostgresDatabase:
         return connection
 
     def _make(self) -> None:
-        """Makes the tables unless they are there, and looks at whose they are."""
-        with self.changing() as transaction:
+        """Create the tables if needed, and check that they are of this schema."""
+        with self.writing() as transaction:
             transaction.lock("tables")
             if not transaction.rows("SELECT 1 FROM pg_namespace WHERE nspname = ?", _SCHEMA):
                 transaction.run(f"CREATE SCHEMA {_SCHEMA}")
@@ -114,7 +115,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Every failure of PostgreSQL as an error that says what to do, and nothing of what is in the tables."""
+        """Turn every failure of PostgreSQL into an error with a hint and without any content of the tables."""
         try:
             yield
         except psycopg.Error as error:
@@ -123,18 +124,18 @@ class PostgresDatabase:
     def _explain(self, error: psycopg.Error) -> NoReturn:
         state = error.sqlstate
         if state in _DEADLOCK_OR_RACE:
-            raise ConflictError("another process changed the same at the same moment: try again") from None
+            raise ConflictError("another process changed the same rows at the same moment: try again") from None
         if state in _FULL:
-            raise DataError(f"{self._shown} has no more room: what was acknowledged is kept; try again") from None
+            raise DataError(f"{self._shown} has no space left: acknowledged reports are safe; try again") from None
         if state == _LOCKED:
             raise DataError(
                 f"{self._shown} was in use for {self._patience:g} seconds: nothing was changed; try again later"
             ) from None
         if state is None or isinstance(error, psycopg.OperationalError):
-            # libpq's own words name users and addresses of machines
+            # libpq's own messages name users and addresses of machines
             raise DataError(
                 f"{self._shown} cannot be reached, or has ended the connection: is it running, and are name and "
-                "password right? What was acknowledged is kept; try again"
+                "password right? Acknowledged reports are safe; try again"
             ) from None
         raise DataError(f"{self._shown} refused a statement (SQLSTATE {state}): see its log") from None
 
@@ -156,7 +157,7 @@ class _PostgresTransaction:
         return self._execute(_with_keys(statement), (*values, list(keys))).fetchall() if keys else []
 
     def insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> int:
-        """All rows in one statement, as an array for each column."""
+        """Insert all rows in one statement, with an array for each column."""
         if not rows:
             return 0
         arrays = ", ".join(f"%b::{_TYPES[type(value)]}[]" for value in rows[0])
@@ -177,12 +178,12 @@ def _with_keys(statement: str) -> str:
 
 
 def _without_secrets(url: str) -> str:
-    """An address as it may be shown: neither its name nor its password, nor anything that may be part of them."""
+    """The address for error messages, without user name, password, or anything that may be part of them."""
     try:
         parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:  # whose words quote the address
+    except psycopg.ProgrammingError:  # its message quotes the address
         raise ParameterError(
-            "the address of PostgreSQL is not one: give postgresql://NAME:PASSWORD@HOST:PORT/DATABASE, with "
-            "%-codes for signs like / and @ in a password"
+            "the address of PostgreSQL must be postgresql://NAME:PASSWORD@HOST:PORT/DATABASE, with %-codes for "
+            "characters like / and @ in a password"
         ) from None
     return f"PostgreSQL (database {parts.get('dbname', 'of the same name as the user')})"

@@ -1,196 +1,92 @@
-"""The store of a shuffler: reports wait in it, become batches, and are deleted when the next hop has them.
+"""The store of a shuffler: reports arrive, wait, form batches, and expire with their task.
 
-Every verb can be repeated: after a failure or a kill in the middle of it the next call goes on from where it was.
+Each report is stored once, however often and in whatever order it arrives. The life of a batch is in `batches`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from shuffledp.collect.store import batches as batching
-from shuffledp.collect.store import batches as handing_on
-from shuffledp.collect.store.arrivals import SCHEMA, take_in
-from shuffledp.collect.store.batches import ACKNOWLEDGED, CLOSED, DROPPED, MIXED, REFUSED, tidy, tidy_all
-from shuffledp.collect.store.database import (
-    Arrival,
-    Collected,
-    ConflictError,
-    Database,
-    Outcome,
-    ReadyBatch,
-    Standing,
-    Transaction,
-)
-from shuffledp.errors import DataError, ParameterError
-
-__all__ = ["SCHEMA", "ReportStore"]
+from shuffledp.collect.store.batches import ACKNOWLEDGED, CLOSED, DROPPED, MIXED, BatchStore
+from shuffledp.collect.store.database import ConflictError, Transaction
+from shuffledp.collect.store.schema import Arrival, Collected, Outcome, Standing
+from shuffledp.errors import DataError
 
 _ATTEMPTS = 10
-"""Of taking in reports that other processes take in at the same moment; each of them fails at most once for each."""
+"""Attempts to store reports that other processes store at the same moment: each conflict happens at most once."""
+
+_REGIONS, _PLACES = 1 << 24, 1 << 39
+"""A place is a random one of a random region; together they are the integers that both databases use as a plain key.
+
+Reports that are stored together share a region: with a region each, every report would write a page of its own, four
+times as many bytes. Equal places are drawn again: for 500 reports once in four million times.
+"""
 
 
-class ReportStore:
-    """Verbs on a database with the tables of a shuffler; all of them may be used by several threads at once."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._tasks: dict[bytes, int] = {}
+class ReportStore(BatchStore):
+    """Reports and batches of a shuffler; safe for several threads and processes at once."""
 
     def prepare(self, task: Collected) -> None:
-        """Registers a task, and finishes what a process that was killed has left; twice is once."""
-        with self._database.changing() as transaction:
+        """Register a task, and finish the work of a process that was killed; idempotent."""
+        with self._database.writing() as transaction:
             transaction.lock("tasks")
             ((last,),) = transaction.rows("SELECT COALESCE(MAX(task), 0) FROM tasks")
             transaction.insert("tasks", ("task_id", "task", "users"), [(task.id, last + 1, task.users)])
             ((users,),) = transaction.rows("SELECT users FROM tasks WHERE task_id = ?", task.id)
         if users != task.users:
-            raise DataError(
-                f"users={task.users} does not fit the store: this task's batches have {users} reports there"
-            )
-        tidy_all(self._database, self._task(task.id))
+            raise DataError(f"users must be {users}, as the store has it for this task, got {task.users}")
+        self._tidy_all(self._task(task.id))
 
     def add(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
-        """Takes in reports of any prepared tasks in one transaction; an outcome for each, when it is on the disk."""
+        """Store reports of any prepared tasks in one transaction; return their outcomes once they are durable."""
         for _ in range(_ATTEMPTS):
             try:
-                return self._added(arrivals)
+                return self._add(arrivals)
             except ConflictError:
                 continue
-        raise DataError("the same reports kept arriving at the same moment elsewhere: nothing was stored; try again")
-
-    def _added(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
-        by_task: dict[int, list[int]] = {}
-        for at, arrival in enumerate(arrivals):
-            by_task.setdefault(self._task(arrival.task_id), []).append(at)
-        outcomes: dict[int, Outcome] = {}
-        with self._database.changing() as transaction:
-            for task, places in sorted(by_task.items()):
-                outcomes.update(zip(places, take_in(transaction, task, [arrivals[at] for at in places]), strict=True))
-        return [outcomes[at] for at in range(len(arrivals))]
+        raise DataError("the same reports kept arriving elsewhere at the same moment: nothing was stored; try again")
 
     def add_admissions(self, task_id: bytes, hashes: Iterable[bytes]) -> int:
-        """Adds hashes of one-time tokens; how many are new. One that is spent stays so."""
+        """Add hashes of one-time tokens and return how many are new; spent tokens stay spent."""
         task = self._task(task_id)
-        with self._database.changing() as transaction:
+        with self._database.writing() as transaction:
             rows = [(task, key, 0) for key in sorted(set(hashes))]
             return transaction.insert("admissions", ("task", "hash", "spent"), rows)
 
     def has_unspent(self, task_id: bytes) -> bool:
-        """Whether there is a one-time token with which somebody can still report."""
-        with self._database.estimator() as transaction:
+        """Whether a one-time token is left."""
+        with self._database.reading() as transaction:
             return bool(
                 transaction.rows("SELECT 1 FROM admissions WHERE task = ? AND spent = 0 LIMIT 1", self._task(task_id))
             )
 
-    def waiting(self, task_id: bytes) -> int:
-        """Reports in no batch."""
-        with self._database.estimator() as transaction:
-            return batching.waiting(transaction, self._task(task_id))
-
-    def close_batch(self, task_id: bytes, users: int) -> bytes | None:
-        """Makes a batch of exactly `users` reports; its random id, or None if fewer wait."""
-        task = self._task(task_id)
-        with self._database.estimator() as transaction:
-            self._check_users(transaction, task, users)
-            if batching.waiting(transaction, task) < users:  # the usual case, in which nobody has to wait for this
-                return None
-        with self._database.changing() as transaction:
-            return batching.close(transaction, task, users)
-
-    def closing(self, task_id: bytes) -> list[bytes]:
-        """Batches that are closed and not yet mixed, in no particular order."""
-        return [batch_id for batch_id, _ in self._batches(task_id, CLOSED)]
-
-    def onions(self, batch_id: bytes) -> Iterator[bytes]:
-        """The onions of a batch that is closed, in blocks of about a megabyte, whole reports each, in random order."""
-        return batching.onions(self._database, batch_id)
-
-    def keep_mixed(
-        self, task_id: bytes, batch_id: bytes, number: int, blocks: Iterable[bytes], refused: Mapping[str, int]
-    ) -> None:
-        """Keeps the `number` mixed onions of a batch and deletes those of its reports.
-
-        The batch is one that was closed here, or one from a shuffler before this one. If it is kept already nothing
-        changes, and `refused` is not counted again.
-        """
-        task = self._task(task_id)
-        written = handing_on.write_draft(self._database, batch_id, blocks)
-        if written is not None:
-            draft, pieces = written
-            with self._database.changing() as transaction:
-                if handing_on.keep_draft(transaction, task, batch_id, draft=draft, pieces=pieces, number=number):
-                    handing_on.count_refusals(transaction, task, refused)
-        tidy(self._database, batch_id)
-
-    def refuse_batch(self, task_id: bytes, batch_id: bytes, reasons: Mapping[str, int]) -> None:
-        """Remembers that a batch from a shuffler before this one is not handed on, and counts why; twice is once."""
-        task = self._task(task_id)
-        columns = ("batch_id", "task", "state", "people", "number", "pieces", "tidy")
-        with self._database.changing() as transaction:
-            if transaction.insert("batches", columns, [(batch_id, task, REFUSED, 0, 0, 0, 0)]):
-                handing_on.count_refusals(transaction, task, reasons)
-        tidy(self._database, batch_id)
-
-    def ready(self, task_id: bytes) -> list[ReadyBatch]:
-        """Batches that are mixed and not acknowledged, in no particular order."""
-        return [ReadyBatch(batch_id=batch_id, number=number) for batch_id, number in self._batches(task_id, MIXED)]
-
-    def has_batch(self, batch_id: bytes, task_id: bytes | None = None) -> bool:
-        """Whether a batch (of this task) was ever kept, also when it is acknowledged, or was refused."""
-        with self._database.estimator() as transaction:
-            rows = transaction.rows("SELECT task, state FROM batches WHERE batch_id = ?", batch_id)
-        return any(
-            state in (MIXED, ACKNOWLEDGED, REFUSED) and (task_id is None or task == self._task(task_id))
-            for task, state in rows
-        )
-
-    def mixed(self, batch_id: bytes) -> Iterator[bytes]:
-        """The bytes of a batch that is ready, the same every time, in blocks of a megabyte cut anywhere."""
-        return handing_on.mixed(self._database, batch_id)
-
-    def acknowledge(self, batch_id: bytes) -> bool:
-        """The next hop has the batch: deletes all of it but its id; False if no such batch was ever kept."""
-        with self._database.changing() as transaction:
-            transaction.run(
-                "UPDATE batches SET state = ?, tidy = 0 WHERE batch_id = ? AND state = ?", ACKNOWLEDGED, batch_id, MIXED
-            )
-            state = handing_on.state_of(transaction, batch_id)
-        if state != ACKNOWLEDGED:
-            return False
-        tidy(self._database, batch_id)
-        return True
-
     def expire(self, task_id: bytes) -> int:
-        """The task is over: closes the batches that are complete and deletes all other reports and all tokens.
+        """End a task: close the complete batches, delete all other reports and all tokens; idempotent.
 
-        By how many people the last batch fell short: 0 if nobody was left over. The same again later.
+        Return the number of people missing in the last batch, 0 if no report was left over.
         """
         task = self._task(task_id)
-        with self._database.changing() as transaction:
+        with self._database.writing() as transaction:
             transaction.lock(f"arrivals {task}")
             ((users, short_by),) = transaction.rows("SELECT users, short_by FROM tasks WHERE task = ?", task)
             if short_by is None:
-                while batching.close(transaction, task, users):
+                while self._close(transaction, task, users):
                     pass
-                left = batching.waiting(transaction, task)
+                left = self._waiting(transaction, task)
                 short_by = users - left if left else 0
                 if left:
-                    batching.close(transaction, task, left, state=DROPPED)
+                    self._close(transaction, task, left, state=DROPPED)
                 transaction.run("DELETE FROM admissions WHERE task = ?", task)
                 transaction.run("UPDATE tasks SET short_by = ? WHERE task = ?", short_by, task)
-        tidy_all(self._database, task)
+        self._tidy_all(task)
         return int(short_by)
 
-    def count_refusals(self, task_id: bytes, reasons: Mapping[str, int]) -> None:
-        """Adds to the counters of what was refused, by reason."""
-        with self._database.changing() as transaction:
-            handing_on.count_refusals(transaction, self._task(task_id), reasons)
-
     def standing(self, task_id: bytes) -> Standing:
-        """All counters of a task, at one moment."""
+        """Return all counters of a task, at one moment."""
         task = self._task(task_id)
-        with self._database.estimator() as transaction:
+        with self._database.reading() as transaction:
             ((waiting, reports, messages),) = transaction.rows(
                 "SELECT COALESCE(SUM(waiting), 0), COALESCE(SUM(reports), 0), COALESCE(SUM(messages), 0) FROM counts "
                 "WHERE task = ?",
@@ -216,38 +112,85 @@ class ReportStore:
             refused=refused,
         )
 
-    def close(self) -> None:
-        """Ends the connections; the store is then of no more use."""
-        self._database.close()
+    def _add(self, arrivals: Sequence[Arrival]) -> list[Outcome]:
+        by_task: dict[int, list[int]] = {}
+        for at, arrival in enumerate(arrivals):
+            by_task.setdefault(self._task(arrival.task_id), []).append(at)
+        outcomes: dict[int, Outcome] = {}
+        with self._database.writing() as transaction:
+            for task, positions in sorted(by_task.items()):
+                found = self._ingest(transaction, task, [arrivals[at] for at in positions])
+                outcomes.update(zip(positions, found, strict=True))
+        return [outcomes[at] for at in range(len(arrivals))]
 
-    def __enter__(self) -> ReportStore:
-        return self
+    def _ingest(self, transaction: Transaction, task: int, arrivals: Sequence[Arrival]) -> list[Outcome]:
+        """Decide on arrivals of one task and write those to keep.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        If another process stores the same report or token at this moment, the number of changed rows is not the one
+        decided on, and the whole transaction is repeated.
+        """
+        transaction.lock(f"arrivals {task}", shared=True)  # until the end of this the task does not expire
+        ((short_by,),) = transaction.rows("SELECT short_by FROM tasks WHERE task = ?", task)
+        if short_by is not None:
+            return [Outcome.CLOSED] * len(arrivals)
+        ids = sorted({arrival.report_id for arrival in arrivals})
+        hashes = sorted({arrival.admission_hash for arrival in arrivals if arrival.admission_hash is not None})
+        # tokens first: if another process spends a token in between, its report is already seen
+        admissible = transaction.rows_among(
+            "SELECT hash FROM admissions WHERE task = ? AND spent = 0 AND hash {keys}", hashes, task
+        )
+        seen = transaction.rows_among(
+            "SELECT report_id, digest FROM seen WHERE task = ? AND report_id {keys}", ids, task
+        )
+        decision = decide(arrivals, dict(seen), {key for (key,) in admissible})
+        if decision.kept:
+            self._keep(transaction, task, decision)
+        return decision.outcomes
 
-    def _batches(self, task_id: bytes, state: str) -> list[tuple[bytes, int]]:
-        task = self._task(task_id)
-        with self._database.estimator() as transaction:
-            rows = transaction.rows(
-                "SELECT batch_id, number FROM batches WHERE task = ? AND state = ? ORDER BY batch_id", task, state
-            )
-        return [(batch_id, number) for batch_id, number in rows]
+    def _keep(self, transaction: Transaction, task: int, decision: Decision) -> None:
+        kept = sorted(decision.kept, key=lambda arrival: arrival.report_id)  # always in one order: no deadlocks
+        ids = [(task, arrival.report_id, arrival.digest) for arrival in kept]
+        if transaction.insert("seen", ("task", "report_id", "digest"), ids) != len(ids):
+            raise ConflictError("a report arrived twice at the same moment: send it again")
+        spent = transaction.run_among(
+            "UPDATE admissions SET spent = 1 WHERE task = ? AND spent = 0 AND hash {keys}", sorted(decision.spent), task
+        )
+        if spent != len(decision.spent):
+            raise ConflictError("a token was used twice at the same moment: send the report again")
+        region = secrets.randbelow(_REGIONS) * _PLACES
+        onions = sorted((region + secrets.randbelow(_PLACES), arrival.onions) for arrival in kept)
+        if transaction.insert("onions", ("place", "onions"), onions) != len(onions):
+            raise ConflictError("two reports were given the same place: send them again")
+        transaction.insert("waiting", ("task", "place"), [(task, place) for place, _ in onions])
+        messages = sum(arrival.number for arrival in kept)
+        self._count(transaction, task, waiting=len(kept), reports=len(kept), messages=messages)
 
-    def _task(self, task_id: bytes) -> int:
-        """The short number of a task in the tables, which never changes."""
-        if task_id not in self._tasks:
-            with self._database.estimator() as transaction:
-                rows = transaction.rows("SELECT task FROM tasks WHERE task_id = ?", task_id)
-            if not rows:
-                raise ParameterError("task_id is of no task in this store: prepare(task) comes first")
-            self._tasks[task_id] = rows[0][0]
-        return self._tasks[task_id]
 
-    @staticmethod
-    def _check_users(transaction: Transaction, task: int, users: int) -> None:
-        ((needed,),) = transaction.rows("SELECT users FROM tasks WHERE task = ?", task)
-        if users != needed:
-            raise ParameterError(f"users={users} is not how many reports make a batch of this task: {needed}")
+@dataclass(frozen=True)
+class Decision:
+    """The outcomes of arrivals of one task, the arrivals to store, and the tokens that they spend."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    kept: list[Arrival] = field(default_factory=list)
+    spent: list[bytes] = field(default_factory=list)
+
+
+def decide(arrivals: Sequence[Arrival], seen: Mapping[bytes, bytes], admissible: Collection[bytes]) -> Decision:
+    """Decide on arrivals one after the other; `seen` has digests by report id, `admissible` the unspent tokens."""
+    decision = Decision()
+    digests, unspent = dict(seen), set(admissible)
+    for arrival in arrivals:
+        known = digests.get(arrival.report_id)
+        if known is not None:  # before the token: a report that is sent again has spent it already
+            decision.outcomes.append(Outcome.KNOWN if known == arrival.digest else Outcome.OTHER_BYTES)
+            continue
+        if arrival.admission_hash is not None:
+            if arrival.admission_hash not in unspent:
+                decision.outcomes.append(Outcome.NOT_ADMITTED)
+                continue
+            unspent.remove(arrival.admission_hash)
+            decision.spent.append(arrival.admission_hash)
+        digests[arrival.report_id] = arrival.digest
+        decision.kept.append(arrival)
+        decision.outcomes.append(Outcome.STORED)
+    return decision

@@ -1,7 +1,7 @@
-"""A store in one SQLite file: the embedded default, for any number of threads and processes of one machine.
+"""A store in one SQLite file: the default, for any number of threads and processes on one machine.
 
-A transaction is on the disk when it ends (write-ahead log, synchronous=FULL). What is deleted is overwritten
-(secure_delete), and `forget` empties the log, which would otherwise still hold it.
+A transaction is on the disk when it ends (write-ahead log, synchronous=FULL). Deleted rows are overwritten
+(secure_delete), and `forget` empties the log, which would otherwise still hold them.
 """
 
 from __future__ import annotations
@@ -16,63 +16,63 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from shuffledp.collect.store.database import PATIENCE, Pool, Row, Schema, Transaction, Value
+from shuffledp.collect.store.database import PATIENCE, Pool, Row, Transaction, Value
+from shuffledp.collect.store.schema import Schema
 from shuffledp.errors import DataError
 
 _MOST_KEYS = 10_000
-"""Keys in one statement: SQLite takes 32766 values."""
+"""Keys in one statement: SQLite allows 32766 values."""
 
 _PAGES_BEFORE_A_CHECKPOINT = 8_000
-"""32 MB of log: four times SQLite's own choice, so that fewer commits wait for the pages to be copied."""
-
+"""32 MB of log: eight times SQLite's default, so that fewer commits wait for the pages to be copied."""
 
 _MILLISECONDS_FOR_OTHERS = 500
-"""To wait before the log is emptied: they read and write for less at a time, and there is a next opportunity."""
+"""How long to wait for others before the log is emptied: their transactions are shorter, and there is a next time."""
 
 
 class SQLiteDatabase:
-    """The file at `path`, which is made, readable by its owner only, unless it is there."""
+    """The file at `path`; a new one is readable by its owner only."""
 
     def __init__(self, path: Path, schema: Schema, *, patience: float = PATIENCE) -> None:
         self._path, self._schema, self._patience = path, schema, patience
         self._pool = Pool(self._connected, sqlite3.Connection.close)
-        # threads of one process queue here, since SQLite lets those who wait sleep for up to a tenth of a second
-        self._writing = threading.Lock()
+        # threads of one process queue here, since SQLite's own waiting sleeps for up to 0.1 s
+        self._write_lock = threading.Lock()
         self._forgets = False
         try:
             self._make()
-            self.forget()  # what a process that was killed had deleted, but not yet taken off the disk
+            self.forget()  # rows that a killed process had deleted, but not yet removed from the disk
         except BaseException:
             self.close()
             raise
 
     @contextmanager
-    def changing(self) -> Iterator[Transaction]:
-        """One transaction that nobody else can change the file during."""
-        if not self._writing.acquire(timeout=self._patience):
+    def writing(self) -> Iterator[Transaction]:
+        """Run one transaction with the exclusive right to write."""
+        if not self._write_lock.acquire(timeout=self._patience):
             raise self._busy()
         try:
-            # immediate: who reads in order to write must not read the same as somebody else
+            # immediate: two transactions must not read the same rows before they write
             with self._transaction("BEGIN IMMEDIATE") as transaction:
                 yield transaction
         finally:
-            self._writing.release()
+            self._write_lock.release()
         if self._forgets:
-            with suppress(DataError):  # the change is made, and what failed is tried again after the next
-                self._empty_the_log(wait=0)  # nobody who adds a report should wait for that
+            with suppress(DataError):  # the change is committed; this is tried again after the next one
+                self._empty_the_log(wait=0)  # adding a report should not wait for this
 
     @contextmanager
-    def estimator(self) -> Iterator[Transaction]:
-        """One view of the file, which others may go on changing."""
+    def reading(self) -> Iterator[Transaction]:
+        """Run queries on one snapshot, while others may write."""
         with self._transaction("BEGIN") as transaction:
             yield transaction
 
     def forget(self, *_: str) -> None:
-        """Copies the log into the file and empties it; if others use it all the time, after the next change."""
+        """Copy the log into the file and empty it; if others use it, that happens after the next change."""
         self._empty_the_log(wait=_MILLISECONDS_FOR_OTHERS)
 
     def _empty_the_log(self, *, wait: int) -> None:
-        with self._writing, self._explained(), self._pool.borrowed() as connection:
+        with self._write_lock, self._explained(), self._pool.borrowed() as connection:
             connection.execute(f"PRAGMA busy_timeout = {wait}")
             try:
                 ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -84,7 +84,7 @@ class SQLiteDatabase:
             connection.execute(f"PRAGMA busy_timeout = {round(self._patience * 1000)}")
 
     def close(self) -> None:
-        """Ends all connections; the last one of all processes takes the log away."""
+        """Close all connections; the last one of all processes removes the log."""
         self._pool.close()
 
     @contextmanager
@@ -95,7 +95,7 @@ class SQLiteDatabase:
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
-                    with suppress(sqlite3.Error):  # the connection is ended anyway, and with it the transaction
+                    with suppress(sqlite3.Error):  # the pool closes the connection anyway, which ends the transaction
                         connection.execute("ROLLBACK")
                 raise
 
@@ -109,31 +109,31 @@ class SQLiteDatabase:
         )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA temp_store = MEMORY")  # nothing of a report in files beside this one
+        connection.execute("PRAGMA temp_store = MEMORY")  # no temporary files with data of reports
         connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_A_CHECKPOINT}")
         return connection
 
     def _make(self) -> None:
-        """Makes the file and its tables unless they are there, and looks at whose they are."""
+        """Create the file and its tables if needed, and check that they are of this schema."""
         if self._path.is_dir():
-            raise DataError(f"{self._path} is a folder: a store is a file, such as {self._path / 'store.db'}")
+            raise DataError(f"{self._path} is a folder: give a file, such as {self._path / 'store.db'}")
         try:
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             raise DataError(f"cannot make or write the store {self._path}: {error.strerror}") from None
         _check_owner_only(*(self._path.with_name(self._path.name + end) for end in ("-wal", "-shm")))
-        with self.changing() as transaction:
+        with self.writing() as transaction:
             if not self._is_ours(transaction):
-                # in both the order of rows is that of their keys; without the second word it would be that of arrival
+                # in both kinds rows are stored in the order of their keys, never in the order of arrival
                 for table in (*(f"{small} WITHOUT ROWID" for small in self._schema.tables), *self._schema.wide_tables):
                     transaction.run(table.replace("BIGINT", "INTEGER"))
                 transaction.run(f"PRAGMA application_id = {self._schema.application}")
                 transaction.run(f"PRAGMA user_version = {self._schema.version}")
-        _check_owner_only(self._path)  # after the look at whose it is: nobody should change the mode of another file
-        self._keep_a_log()
+        _check_owner_only(self._path)  # after the check of the schema: do not ask to change the mode of another file
+        self._turn_on_wal()
 
-    def _keep_a_log(self) -> None:
-        """Turns the write-ahead log on, for which nobody else may be using the file: SQLite does not wait for that."""
+    def _turn_on_wal(self) -> None:
+        """Turn the write-ahead log on, for which SQLite needs the file alone and does not wait by itself."""
         last = time.monotonic() + self._patience
         with self._explained(), self._pool.borrowed() as connection:
             while True:
@@ -146,7 +146,7 @@ class SQLiteDatabase:
                     time.sleep(0.01)
 
     def _is_ours(self, transaction: Transaction) -> bool:
-        """Whether the tables are there; False if nothing is in the file, and an error if something else is."""
+        """Whether the tables exist; False if the file is empty, an error if it is of another schema."""
         ((application,),), ((version,),), ((tables,),) = (
             transaction.rows(query)
             for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")
@@ -164,7 +164,7 @@ class SQLiteDatabase:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Every failure of SQLite as an error that says what to do, and nothing of what is in the file."""
+        """Turn every failure of SQLite into an error with a hint and without any content of the file."""
         try:
             yield
         except sqlite3.Error as error:
@@ -175,18 +175,18 @@ class SQLiteDatabase:
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return self._busy()
         if code == sqlite3.SQLITE_NOTADB:
-            return DataError(f"{self._path} is not a store, but another kind of file: give another file")
+            return DataError(f"{self._path} is not a store but another kind of file: give another file")
         if code == sqlite3.SQLITE_CORRUPT:
             return DataError(
-                f"the store {self._path} is damaged: make new tasks and a new store for them. In an older copy, or an "
-                "empty store, reports that were in a batch already would be counted again"
+                f"the store {self._path} is damaged: make new tasks and a new store for them. With an older copy or an "
+                "empty store, reports that are in a batch already would be counted again"
             )
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return DataError(
-                f"cannot write the store {self._path}: is the disk full? What was acknowledged is kept; try again"
+                f"cannot write the store {self._path}: is the disk full? Acknowledged reports are safe; try again"
             )
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            return DataError(f"cannot write the store {self._path}, or cannot make files beside it: it needs both")
+            return DataError(f"cannot write the store {self._path}, or cannot create files beside it: both are needed")
         return DataError(f"the store {self._path} cannot be used: {getattr(error, 'sqlite_errorname', 'unknown')}")
 
     def _busy(self) -> DataError:
@@ -217,18 +217,18 @@ class _SQLiteTransaction:
         return self._connection.executemany(statement, rows).rowcount if rows else 0
 
     def lock(self, name: str, *, shared: bool = False) -> None:
-        """Nothing to do: a transaction that changes the file is alone with it."""
+        """Do nothing: there is only one writing transaction at a time."""
 
 
 def _check_owner_only(*paths: Path) -> None:
-    """Refuses files that others could read reports from, or write their own into."""
+    """Refuse files that other users may read or write."""
     for path in paths:
         try:
             others = path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-        except FileNotFoundError:  # SQLite makes those of its log with the mode of the store
+        except FileNotFoundError:  # SQLite creates its log files with the mode of the store
             continue
         if os.name == "posix" and others:
-            raise DataError(f"others may read or write the store {path}: forbid it with  chmod 600 {path}")
+            raise DataError(f"other users may read or write the store {path}: run  chmod 600 {path}")
 
 
 def _portions(keys: Sequence[Value]) -> Iterator[Sequence[Value]]:
@@ -240,4 +240,4 @@ def _with_keys(statement: str, keys: Sequence[Value]) -> str:
 
 
 def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the reasons that SQLite adds in the higher bits
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the details in the higher bits

@@ -1,10 +1,8 @@
-"""A tally as bytes and back, exactly and in few of them: symbols by their distances, all in as few bytes as they need.
+"""The store of an analyzer: the tally of every batch, keyed by the batch's id, and the releases.
 
-After a head come the distances of the symbols (the first from 0), then the counts, compressed; the head has the width
-of both, how many symbols there are, how many kinds of messages each has (0: one count and no row of them), and how many
-messages were counted.
-
-The store of an analyzer: the tally of every batch under the batch's id, and the releases made of them.
+A stored tally is a header, then compressed numbers: the differences between consecutive symbols (the first from 0) and
+the counts, each in the smallest width that fits. The header has both widths, the number of symbols, the counts for each
+symbol (0: a single one, not in a row), and the number of messages counted.
 """
 
 from __future__ import annotations
@@ -17,18 +15,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.store.database import (
+from shuffledp.collect.store.database import Database
+from shuffledp.collect.store.schema import (
     Collected,
     CountedBatch,
-    Database,
     KeptRelease,
     KeptTally,
     ListedRelease,
-    Schema,
     TallyStanding,
 )
 from shuffledp.errors import DataError, ParameterError
@@ -40,10 +38,10 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def to_bytes(tally: Tally) -> bytes:
-    """The bytes of a complete tally of whole numbers in increasing order."""
+    """Serialize a complete tally of whole numbers in increasing order."""
     symbols = tally.symbols.astype(np.int64)
     if not tally.complete or (symbols[1:] <= symbols[:-1]).any() or (symbols < 0).any() or (tally.counts < 0).any():
-        raise DataError("only a complete tally whose symbols are numbers in increasing order can be kept")
+        raise DataError("tally must be complete, with symbols that are whole numbers in increasing order")
     messages = tally.total if tally.messages is None else tally.messages
     parts = [_narrow(np.diff(symbols, prepend=0)), _narrow(tally.counts.ravel())]
     kinds = 0 if tally.counts.ndim == 1 else tally.kinds
@@ -52,7 +50,7 @@ def to_bytes(tally: Tally) -> bytes:
 
 
 def from_bytes(content: bytes) -> Tally:
-    """The tally that `to_bytes` wrote."""
+    """Read the tally that `to_bytes` wrote."""
     try:
         if not content.startswith(_MAGIC):
             raise ValueError
@@ -66,11 +64,11 @@ def from_bytes(content: bytes) -> Tally:
         counts = _wide(plain[ends[0] :], widths[1])
         return Tally(symbols, counts.reshape(size, kinds) if kinds else counts, messages=messages)
     except (ValueError, struct.error, zlib.error):
-        raise DataError("a tally that was kept is damaged") from None
+        raise DataError("a stored tally is damaged") from None
 
 
 def _narrow(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The same numbers in as few bytes as the largest needs."""
+    """The same numbers in the smallest width that fits the largest."""
     largest = int(numbers.max(initial=0))
     width = next(width for width in _WIDTHS if largest < 1 << 8 * width)
     return numbers.astype(f"<u{width}")
@@ -80,48 +78,23 @@ def _wide(content: bytes, width: int) -> NDArray[np.int64]:
     return np.frombuffer(content, dtype=f"<u{width}").astype(np.int64)
 
 
-SCHEMA = Schema(
-    kind="an analyzer",
-    version=1,
-    application=0x5344414E,  # the letters SDAN
-    tables=(
-        "CREATE TABLE tasks (task_id BLOB NOT NULL PRIMARY KEY, users BIGINT NOT NULL)",
-        # refused: a number for every reason, as JSON; problem: why the batch must not be released, or NULL
-        """CREATE TABLE tallies (
-            task_id BLOB NOT NULL, batch_id BLOB NOT NULL, tally BLOB NOT NULL, people BIGINT NOT NULL,
-            refused TEXT NOT NULL, problem TEXT, PRIMARY KEY (batch_id))""",
-        """CREATE TABLE released (
-            batch_id BLOB NOT NULL, task_id BLOB NOT NULL, number BIGINT NOT NULL,
-            PRIMARY KEY (batch_id, task_id, number))""",
-    ),
-    wide_tables=(
-        # of_batches: SHA-256 of the ids of its batches in order, by which the same release is known again
-        """CREATE TABLE releases (
-            task_id BLOB NOT NULL, number BIGINT NOT NULL, made TEXT NOT NULL, of_batches BLOB NOT NULL,
-            content BLOB NOT NULL, PRIMARY KEY (task_id, number), UNIQUE (task_id, of_batches))""",
-    ),
-)
-
-
 class TallyStore:
-    """Verbs on a database with the tables of an analyzer; all of them may be used by several threads at once."""
+    """Tallies and releases of an analyzer; safe for several threads and processes at once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def prepare(self, task: Collected) -> None:
-        """Registers a task; twice is once."""
-        with self._database.changing() as transaction:
+        """Register a task; idempotent."""
+        with self._database.writing() as transaction:
             transaction.insert("tasks", ("task_id", "users"), [(task.id, task.users)])
             ((users,),) = transaction.rows("SELECT users FROM tasks WHERE task_id = ?", task.id)
         if users != task.users:
-            raise DataError(
-                f"users={task.users} does not fit the store: this task's batches have {users} reports there"
-            )
+            raise DataError(f"users must be {users}, as the store has it for this task, got {task.users}")
 
     def has_batch(self, batch_id: bytes) -> bool:
-        """Whether there is a tally of the batch."""
-        with self._database.estimator() as transaction:
+        """Whether the batch has a tally."""
+        with self._database.reading() as transaction:
             return bool(transaction.rows("SELECT 1 FROM tallies WHERE batch_id = ?", batch_id))
 
     def keep_tally(
@@ -133,17 +106,17 @@ class TallyStore:
         refused: Mapping[str, int],
         problem: str | None = None,
     ) -> bool:
-        """Keeps the tally of a batch; False, and nothing changes, if there is one already."""
+        """Store the tally of a batch; return False and change nothing if there is one already."""
         columns = ("task_id", "batch_id", "tally", "people", "refused", "problem")
         row = (task_id, batch_id, tally, people, json.dumps(dict(refused), sort_keys=True), problem)
-        with self._database.changing() as transaction:
+        with self._database.writing() as transaction:
             if not transaction.rows("SELECT 1 FROM tasks WHERE task_id = ?", task_id):
-                raise ParameterError("task_id is of no task in this store: prepare(task) comes first")
+                raise ParameterError("task_id must be of a task in this store: call prepare(task) first")
             return transaction.insert("tallies", columns, [row]) == 1
 
     def tallies(self, task_id: bytes) -> list[KeptTally]:
-        """All tallies of a task, in the order of their random ids."""
-        with self._database.estimator() as transaction:
+        """Return all tallies of a task, in the order of their random ids."""
+        with self._database.reading() as transaction:
             rows = transaction.rows(
                 "SELECT batch_id, tally, people, refused, problem, "
                 "EXISTS (SELECT 1 FROM released WHERE released.batch_id = tallies.batch_id) "
@@ -163,13 +136,13 @@ class TallyStore:
         ]
 
     def keep_release(self, task_id: bytes, *, release: bytes, batches: Sequence[bytes]) -> int:
-        """Keeps the release of these batches and marks them as released; its number within the task, from 1.
+        """Store the release of these batches and mark them as released; return its number within the task, from 1.
 
-        If there is one of the same batches already, in whatever order, that one stays and its number is given.
+        Idempotent: if the same batches, in any order, have a release already, that one stays.
         """
         ids = sorted(set(batches))
         of_batches = hashlib.sha256(b"".join(ids)).digest()
-        with self._database.changing() as transaction:
+        with self._database.writing() as transaction:
             transaction.lock(f"releases {task_id.hex()}")
             known = transaction.rows(
                 "SELECT number FROM releases WHERE task_id = ? AND of_batches = ?", task_id, of_batches
@@ -181,8 +154,8 @@ class TallyStore:
             )
             if not ids or len(good) != len(ids):
                 raise DataError(
-                    f"{len(ids) - len(good)} of {len(ids)} batches cannot be released: a release is of batches of its "
-                    "task that are counted and have no problem"
+                    f"{len(ids) - len(good)} of {len(ids)} batches cannot be released: batches must be of this task, "
+                    "counted, and without a problem"
                 )
             ((last,),) = transaction.rows("SELECT COALESCE(MAX(number), 0) FROM releases WHERE task_id = ?", task_id)
             number = int(last) + 1
@@ -194,14 +167,14 @@ class TallyStore:
         return number
 
     def listed(self, task_id: bytes) -> list[ListedRelease]:
-        """All releases of a task without what is in them, the first one first."""
-        with self._database.estimator() as transaction:
+        """Return number and time of all releases of a task, the oldest first."""
+        with self._database.reading() as transaction:
             rows = transaction.rows("SELECT number, made FROM releases WHERE task_id = ? ORDER BY number", task_id)
         return [ListedRelease(number=number, made=datetime.fromisoformat(made)) for number, made in rows]
 
     def batches(self, task_id: bytes) -> list[CountedBatch]:
-        """What became of every batch, by its first release; those without one come last, in no particular order."""
-        with self._database.estimator() as transaction:
+        """Return all counted batches in the order of their first release; those without one come last."""
+        with self._database.reading() as transaction:
             rows = transaction.rows(
                 "SELECT people, refused, problem, (SELECT MIN(number) FROM released WHERE "
                 "released.batch_id = tallies.batch_id AND released.task_id = tallies.task_id) "
@@ -215,19 +188,22 @@ class TallyStore:
         return sorted(found, key=lambda batch: (batch.release is None, batch.release or 0))
 
     def release(self, task_id: bytes, number: int | None = None) -> KeptRelease | None:
-        """The release of this number, or the latest; None if there is none."""
+        """Return the release of this number, or the latest; None if there is none."""
         which, given = ("", ()) if number is None else ("AND number = ? ", (number,))
-        with self._database.estimator() as transaction:
+        with self._database.reading() as transaction:
             rows = transaction.rows(
                 f"SELECT number, made, content FROM releases WHERE task_id = ? {which}ORDER BY number DESC LIMIT 1",
                 task_id,
                 *given,
             )
-        return _kept(*rows[0]) if rows else None
+        if not rows:
+            return None
+        found, made, content = rows[0]
+        return KeptRelease(number=found, made=datetime.fromisoformat(made), release=content)
 
     def standing(self, task_id: bytes) -> TallyStanding:
-        """All counters of a task."""
-        with self._database.estimator() as transaction:
+        """Return all counters of a task."""
+        with self._database.reading() as transaction:
             rows = transaction.rows("SELECT people, refused, problem FROM tallies WHERE task_id = ?", task_id)
             ((releases,),) = transaction.rows("SELECT COUNT(*) FROM releases WHERE task_id = ?", task_id)
         refused: Counter[str] = Counter()
@@ -242,17 +218,13 @@ class TallyStore:
         )
 
     def close(self) -> None:
-        """Ends the connections; the store is then of no more use."""
+        """Close the connections; the store cannot be used afterwards."""
         self._database.close()
 
-    def __enter__(self) -> TallyStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _kept(number: int, made: str, content: bytes) -> KeptRelease:
-    return KeptRelease(number=number, made=datetime.fromisoformat(made), release=content)

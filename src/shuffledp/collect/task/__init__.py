@@ -1,4 +1,4 @@
-"""Tasks: what is asked of whom, with which noise and which keys, in a file that anybody can check."""
+"""Tasks: public files with a question, its answers, the noise, the guarantee and the servers' keys."""
 
 from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.schema import NONE, OTHER

@@ -1,21 +1,176 @@
-"""Whether a task keeps what it claims: computed from its parameters by whoever is asked, before they answer."""
+"""The noise of a task: its exact parameters, and the privacy guarantee that they give.
+
+A task can name the protocols whose messages are single numbers. Only the parameters of the randomizer are written; the
+numbers of people and values are in the task.
+
+The first shuffler and a network observer see the number of messages in each report, and they can read the releases. It
+is not enough that this number has the same distribution for every value: an attacker who knows that one person sent all
+possible dummies knows part of the noise. So a report is padded to `most_messages` with messages that count for nothing,
+and its length reveals nothing. One protocol needs no padding: Poisson dummies that come one at a time. Given the
+numbers N_1, ..., N_n of all people, their sum S falls on the values uniformly and independently, so
+
+    P_x(numbers, counts) = P_x(counts) P(numbers | S),
+
+where S is the sum of the counts minus n. The last factor does not depend on x: from the counts alone anyone could
+sample the numbers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
+from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
-from shuffledp.errors import BrokenPromiseError, ParameterError
+from shuffledp.collect.task.schema import exact_text, read_exact
+from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
 from shuffledp.formatting import share_at_most
+from shuffledp.noise import Binomial, CompoundPoisson
+from shuffledp.noise.compound_poisson import SIZE_GRID
+from shuffledp.protocols.shuffled.dummy import DummyHistogram
+from shuffledp.protocols.shuffled.histogram import Histogram
+from shuffledp.protocols.shuffled.sparse import SparseHistogram
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, chance_of_more, seldom_enough
 from shuffledp.validation import target_delta, target_epsilon
+
+P = TypeVar("P", bound=ShuffledHistogram)
+Written = dict[str, Any]
+
+_MOST_WORK = 1e11
+"""Steps to compute the probabilities of a distribution: a minute. The smallest epsilon needs a 25th of it."""
+
+_MOST_SIZES = 1 << 15
+"""Cluster sizes of a distribution: twice what the smallest epsilon needs. Each takes hundreds of numbers."""
+
+
+class People(NamedTuple):
+    """The numbers of people and values in a task, and the guarantee that it claims."""
+
+    users: int
+    honest_users: int
+    bins: int
+    guarantee: Guarantee
+
+    def make(self, kind: type[P], **noise: Any) -> P:
+        """Make a protocol for these people."""
+        return kind(users=self.users, honest_users=self.honest_users, bins=self.bins, guarantee=self.guarantee, **noise)
+
+
+class Codec(NamedTuple):
+    """How the parameters of a protocol are written and read, and whether its reports are padded."""
+
+    fields: tuple[str, ...]
+    write: Callable[[Any], Written]
+    read: Callable[[Written, People], ShuffledHistogram]
+    padded: bool = True
+
+
+def _distribution(distribution: CompoundPoisson) -> Written:
+    return {"rate": exact_text(distribution.rate), "size_weights": list(distribution.size_weights)}
+
+
+def _distribution_of(written: Any, *, name: str) -> CompoundPoisson:
+    if not isinstance(written, Mapping) or set(written) != {"rate", "size_weights"}:
+        raise TaskError(f"{name} must have a rate and size_weights")
+    weights = written["size_weights"]
+    if not isinstance(weights, list) or not all(type(weight) is int for weight in weights) or not weights:
+        raise TaskError(f"the size_weights of {name} must be a list of whole numbers")
+    rate = read_exact(written["rate"], name=f"the rate of {name}")
+    if len(weights) > _MOST_SIZES or rate * len(weights) ** 2 > _MOST_WORK:
+        raise TaskError(f"the size_weights of {name} are too many to check the privacy of the task")
+    return CompoundPoisson(rate=rate, size_weights=tuple(weights))
+
+
+def _one_at_a_time(written: Any) -> CompoundPoisson:
+    distribution = _distribution_of(written, name="dummies")
+    if distribution.size_weights != (SIZE_GRID,):
+        raise TaskError("dummies must come one at a time, size_weights=[2^40]: otherwise their numbers tell something")
+    return distribution
+
+
+def _histogram(*, truncated: bool) -> Codec:
+    return Codec(
+        fields=("missing_probability",),
+        write=lambda protocol: {"missing_probability": exact_text(protocol.missing_probability)},
+        read=lambda written, people: people.make(
+            Histogram,
+            missing_probability=read_exact(written["missing_probability"], name="missing_probability"),
+            truncated=truncated,
+        ),
+    )
+
+
+_SPARSE = Codec(
+    fields=("lone", "pairs"),
+    write=lambda protocol: {"lone": _distribution(protocol.lone), "pairs": _distribution(protocol.pairs)},
+    read=lambda written, people: people.make(
+        SparseHistogram,
+        lone=_distribution_of(written["lone"], name="lone"),
+        pairs=_distribution_of(written["pairs"], name="pairs"),
+    ),
+)
+
+CODECS: dict[str, Codec] = {
+    "hist": _histogram(truncated=True),
+    "hist-unbiased": _histogram(truncated=False),
+    "sparse": _SPARSE,
+    "sparse-best": _SPARSE,
+    "dummy": Codec(
+        fields=("dummy_probability",),
+        write=lambda protocol: {"dummy_probability": exact_text(protocol.noise.probability)},
+        read=lambda written, people: people.make(
+            DummyHistogram,
+            noise=Binomial(
+                trials=people.users,
+                probability=read_exact(written["dummy_probability"], name="dummy_probability"),
+            ),
+        ),
+    ),
+    "dummy-poisson": Codec(
+        fields=("dummies",),
+        write=lambda protocol: {"dummies": _distribution(protocol.noise)},
+        read=lambda written, people: people.make(DummyHistogram, noise=_one_at_a_time(written["dummies"])),
+        padded=False,
+    ),
+}
+"""The protocols of the catalogue that a task can name."""
+
+
+def is_padded(name: str) -> bool:
+    """Whether the reports of a protocol are padded."""
+    return _codec(name).padded
+
+
+def write_parameters(name: str, protocol: ShuffledHistogram) -> Written:
+    """Return the parameters of a protocol as a task file has them."""
+    return _codec(name).write(protocol)
+
+
+def read_protocol(name: str, written: Written, people: People) -> ShuffledHistogram:
+    """Return the protocol with these parameters for these people."""
+    codec = _codec(name)
+    if not isinstance(written, dict) or set(written) != set(codec.fields):
+        raise TaskError(f"the parameters of {name} must be {' and '.join(codec.fields)}, and nothing else")
+    try:
+        return codec.read(written, people)
+    except TaskError:
+        raise
+    except ShuffledpError as error:
+        raise TaskError(f"the parameters of {name} cannot be used: {error}") from None
+
+
+def _codec(name: str) -> Codec:
+    if name not in CODECS:
+        raise TaskError(f"a task's protocol must be one of {', '.join(CODECS)}; got {name!r:.60}")
+    return CODECS[name]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Promise:
-    """(epsilon, delta) as claimed, and the delta that the parameters reach at this epsilon, never below the truth.
+    """The claimed (epsilon, delta), and the delta that the parameters reach at this epsilon, rounded up.
 
-    `exact` says that `reached` is the truth but for rounding; otherwise it is an upper bound.
+    `exact` says that `reached` is exact but for rounding; otherwise it is an upper bound.
     """
 
     epsilon: float
@@ -27,9 +182,9 @@ class Promise:
 def check_promise(
     protocol: ShuffledHistogram, *, most_messages: int, at_most: tuple[float, float] | None = None
 ) -> Promise:
-    """The promise of a protocol whose reports hold at most so many messages; refused where it is not kept.
+    """Compute the guarantee of a protocol with at most this number of messages; refuse one weaker than claimed.
 
-    `at_most` is the (epsilon, delta) that somebody allows, which may be stronger than what is claimed.
+    `at_most` is the (epsilon, delta) that a person allows, which may be stronger than the claim.
     """
     claimed = protocol.guarantee
     assert claimed is not None
@@ -57,8 +212,8 @@ def check_promise(
 
 
 def _delta(protocol: ShuffledHistogram, epsilon: float, redrawn: float) -> float:
-    """Of the curve, and what drawing again costs (protocols/shuffled_histogram.py)."""
+    """The delta of the privacy curve, with the cost of sampling again (protocols/shuffled_histogram.py)."""
     try:
         return protocol.privacy.delta(epsilon) / (1 - redrawn)
-    except ParameterError as error:  # noise so small that the part of the honest people is none in floating point
+    except ParameterError as error:  # the noise of the honest people is 0 in floating point
         raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None

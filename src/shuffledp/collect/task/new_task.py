@@ -1,13 +1,12 @@
-"""Making a task: the planner chooses the protocol by its error and its messages, and its parameters are written out."""
+"""Make a task: the planner chooses the protocol and its parameters by error and number of messages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from shuffledp.collect.task import parameters
-from shuffledp.collect.task import schema as exact
-from shuffledp.collect.task.schema import Answers
+from shuffledp.collect.task.guarantee import CODECS, write_parameters
+from shuffledp.collect.task.schema import Answers, decimal_text
 from shuffledp.collect.task.task import BETA, VERSION, Admission, Claim, Named, Place, Task, moment_in_text
 from shuffledp.errors import ParameterError
 from shuffledp.progress import Progress, quiet
@@ -18,7 +17,7 @@ from shuffledp.release.choose import choose
 from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
 
 POISSON = "dummy-poisson"
-"""In the catalogue. The planner does not advise it for data that one holds, where no report has to be padded."""
+"""The name in the catalogue. The planner does not use it for local data, where no report is padded."""
 
 
 def new_task(
@@ -38,13 +37,13 @@ def new_task(
     admission: Admission = "anybody",
     progress: Progress = quiet,
 ) -> Task:
-    """A task in which batches of `users` people answer, with (epsilon, delta)-privacy for each of them.
+    """Make a task with batches of `users` people and (epsilon, delta)-privacy for each person.
 
-    `honest_users` of them are counted on for the noise. `protocol` is a name of the catalogue; by default the planner
-    chooses, and Poisson dummies are taken where they are no worse.
+    The noise of `honest_users` of them suffices. `protocol` is a name of the catalogue; by default the planner chooses,
+    and uses Poisson dummies where these are no worse.
     """
-    if protocol is not None and protocol not in parameters.CODECS:
-        raise ParameterError(f"a task's protocol must be one of {', '.join(parameters.CODECS)}; got {protocol!r}")
+    if protocol is not None and protocol not in CODECS:
+        raise ParameterError(f"protocol must be one of {', '.join(CODECS)} in a task, got {protocol!r}")
     answers.check()
     target = Target(
         users=users, bins=answers.size + 2, epsilon=epsilon, delta=delta, honest_users=honest_users, padding_bins=0
@@ -67,8 +66,8 @@ def new_task(
         version=VERSION,
         question=question,
         answers=answers,
-        protocol_used=Named(name, parameters.write(name, made)),
-        claim=Claim(exact.stated(epsilon), exact.stated(delta)),
+        protocol_used=Named(name, write_parameters(name, made)),
+        claim=Claim(decimal_text(epsilon), decimal_text(delta)),
         users=users,
         honest_users=target.honest,
         most_messages=most_messages(made, delta=delta),
@@ -79,14 +78,14 @@ def new_task(
         shufflers=list(shufflers),
         analyzer=analyzer,
     )
-    task.check()  # what is written out is what was computed
+    task.check()  # the written parameters give the guarantee
     return task
 
 
 def _poisson_dummies(target: Target) -> ShuffledHistogram | None:
-    """About the error of binomial dummies, in reports that need no padding, and for groups of any size.
+    """The protocol with about the error of binomial dummies, without padding, and for groups of any size.
 
-    None where epsilon is so small that there are none.
+    None where epsilon is too small for it.
     """
     try:
         made = named(POISSON).make(target)
@@ -97,7 +96,7 @@ def _poisson_dummies(target: Target) -> ShuffledHistogram | None:
 
 
 def _is_no_worse(one: ShuffledHistogram, other: ShuffledHistogram, *, delta: float) -> bool:
-    """Whether a protocol has neither a larger error nor longer reports."""
+    """Whether `one` has neither a larger error nor longer reports than `other`."""
     if one.error(BETA).simultaneous > other.error(BETA).simultaneous:
         return False
     return most_messages(one, delta=delta) <= most_messages(other, delta=delta)

@@ -1,9 +1,10 @@
 """A report: what one person sends for a task, once.
 
 Inside: a random id (16 bytes), the time in seconds since 1970 rounded down to the task's precision (8 bytes), and the
-onions one after another, all of the same length. Around it: one layer for the first shuffler.
-An onion: a message as a number of fixed width, sealed to the analyzer, then to every shuffler but the first, from the
-last one to the second.
+onions one after another, all of the same length. The whole is sealed to the first shuffler.
+
+An onion is a layered ciphertext: a message as a number of fixed width, sealed to the analyzer, then to every shuffler
+except the first, from the last one to the second.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True)
 class OpenedReport:
-    """What the first shuffler finds in a report."""
+    """The content of a report, as the first shuffler opens it."""
 
     report_id: bytes
     time: int
@@ -37,13 +38,13 @@ class OpenedReport:
 
     @property
     def digest(self) -> bytes:
-        """Tells this report from others of the same id; nobody who only recorded the network can compute it."""
+        """Tells this report from others with the same id; a network observer cannot compute it."""
         inside = self.report_id + self.time.to_bytes(_TIME_BYTES) + self.onions
         return hashlib.sha256(inside).digest()[:_DIGEST_BYTES]
 
 
 class ReportForm(Protocol):
-    """What opening a report needs of its task: a few numbers, where a task can be long."""
+    """The numbers of a task that opening a report needs; a whole task can be long."""
 
     @property
     def id(self) -> bytes:
@@ -51,51 +52,51 @@ class ReportForm(Protocol):
 
     @property
     def most_messages(self) -> int:
-        """How many messages a report may hold."""
+        """The largest number of messages in a report."""
 
     @property
     def padded(self) -> bool:
-        """Whether it holds exactly that many."""
+        """Whether every report has exactly this number."""
 
     @property
     def time_precision(self) -> int:
-        """The steps of a report's time, in seconds."""
+        """The steps of the time of a report, in seconds."""
 
     @property
     def longest_report(self) -> int:
         """Bytes of the longest sealed report."""
 
     def onion_length(self, position: int, /) -> int:
-        """Bytes of an onion as the hop at this position opens it."""
+        """Bytes of an onion as the server at this position opens it."""
 
 
 def seal_onion(task: Task, symbol: int) -> bytes:
-    """One message in its layers."""
+    """Seal one message in all its layers."""
     onion = symbol.to_bytes(task.symbol_bytes)
-    hops = [*task.shufflers[1:], task.analyzer]
-    for position, place in reversed(list(enumerate(hops, start=1))):
+    servers = [*task.shufflers[1:], task.analyzer]
+    for position, place in reversed(list(enumerate(servers, start=1))):
         onion = seal(onion, public_key(place.public_bytes), info(task.id, position))
     return onion
 
 
 def seal_report(task: Task, symbols: Sequence[int], *, report_id: bytes, time: int) -> bytes:
-    """The bytes that a person sends; the messages stay in the given order."""
+    """Return the bytes that a person sends; the messages keep their order."""
     if len(report_id) != ID_BYTES or time < 0 or time % task.time_precision:
-        raise ParameterError("a report needs an id of 16 bytes, and a time that is a multiple of the task's precision")
+        raise ParameterError("report_id must be 16 bytes, and time a multiple of the task's time_precision")
     fewest = task.most_messages if task.padded else 1
     if not fewest <= len(symbols) <= task.most_messages:
-        raise ParameterError(f"a report holds {fewest} to {task.most_messages} messages, got {len(symbols)}")
+        raise ParameterError(f"symbols must be {fewest} to {task.most_messages} messages, got {len(symbols)}")
     if not all(0 <= symbol < task.symbols for symbol in symbols):
-        raise ParameterError(f"messages are whole numbers from 0 to {task.symbols - 1}")
+        raise ParameterError(f"symbols must be whole numbers from 0 to {task.symbols - 1}")
     onions = b"".join(seal_onion(task, symbol) for symbol in symbols)
     inside = report_id + time.to_bytes(_TIME_BYTES) + onions
     return seal(inside, public_key(task.shufflers[0].public_bytes), info(task.id, 0))
 
 
 def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
-    """What is inside a report, for the first shuffler; refused with its reason if it has not the form of one."""
+    """Open a report, as the first shuffler; raise Refused with a reason if it is not valid."""
     each = task.onion_length(0)
-    if len(sealed) > task.longest_report:  # its length says how many messages it holds
+    if len(sealed) > task.longest_report:  # its length gives the number of messages
         whole = (len(sealed) - SEALING_BYTES - REPORT_HEAD_BYTES) % each == 0
         raise Refused(Reason.TOO_MANY_MESSAGES if whole else Reason.TOO_LARGE)
     inside = unseal(sealed, key.private, info(task.id, 0))
@@ -114,12 +115,12 @@ def open_report(task: ReportForm, sealed: bytes, key: KeyPair) -> OpenedReport:
 
 
 _TIMED = 16
-"""Messages that are sealed to see how long one takes: a few milliseconds."""
+"""Messages that are sealed to measure the time of one: a few milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Of one report: messages and bytes, expected and at most, and the expected milliseconds on this machine."""
+    """The cost of one report: messages and bytes, expected and at most, and expected milliseconds on this machine."""
 
     messages: float
     most_messages: int
@@ -129,7 +130,7 @@ class Cost:
 
 
 def cost(task: Task) -> Cost:
-    """The cost of one report; a few messages are sealed to see how fast this machine is."""
+    """Return the cost of one report; a few messages are sealed to measure this machine."""
     expected = task.most_messages if task.padded else min(task.protocol.messages_per_user.expected, task.most_messages)
     return Cost(
         messages=expected,
@@ -141,7 +142,7 @@ def cost(task: Task) -> Cost:
 
 
 def _milliseconds(task: Task, expected: float) -> float:
-    """Drawing the messages once, then sealing as many onions as are expected, and the whole."""
+    """Randomize once, then seal the expected number of onions, and the report."""
     start = time.perf_counter()
     task.protocol.randomize(0)
     once = time.perf_counter() - start

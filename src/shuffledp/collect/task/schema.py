@@ -1,13 +1,9 @@
-"""Numbers of a task file, exactly: a float is the fraction m / 2^k that it is, as text such as 5161/2^13.
+"""The values in a task file: exact numbers, addresses, possible answers, and the check of the file's form.
 
-Addresses in a task: everybody reads them, and clients go there.
-
-The answers that a task counts: a list, a range of whole numbers, or a list kept elsewhere under its fingerprint.
-
-Whatever somebody answers has a place: what is not in the list is (other), no answer is (none). Not reporting because of
-the answer would tell the shuffler something.
-
-What is wrong with the form of a task, in words: the library that reads it speaks of types and paths.
+- A number is exact: a float is written as the fraction m / 2^k that it is, as text such as 5161/2^13.
+- Answers are a list, a range of whole numbers, or a list kept elsewhere and identified by its SHA-256. Every answer is
+  counted: one that is not listed as (other), no answer as (none). If a person did not report because of their answer,
+  the shuffler would learn something about it.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import inspect
 
 from shuffledp.errors import TaskError
 from shuffledp.histogram.domain import Domain
@@ -31,55 +28,55 @@ _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,30})?(e-[1-9][0-9]{0,2})?"
 
 
 def is_hexadecimal(text: str, digits: int = 64) -> bool:
-    """Whether a text is so many hexadecimal digits in small letters: as many as a SHA-256 or a public key has."""
+    """Whether a text has this number of hexadecimal digits in small letters; a SHA-256 or a public key has 64."""
     return len(text) == digits and not set(text) - set("0123456789abcdef")
 
 
-def written(number: float) -> str:
-    """A number that is not negative as numerator/2^k, in lowest terms, or as a whole number."""
+def exact_text(number: float) -> str:
+    """Write a number that is not negative as numerator/2^k in lowest terms, or as a whole number."""
     exact = Fraction(number)
     power = exact.denominator.bit_length() - 1
     return str(exact.numerator) if power == 0 else f"{exact.numerator}/2^{power}"
 
 
-def read(text: str, *, name: str) -> float:
-    """The number that `written` wrote; refused in any other spelling, since the task's id depends on it."""
+def read_exact(text: str, *, name: str) -> float:
+    """Read the number that `exact_text` wrote; any other spelling is refused, since the task's id depends on it."""
     found = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise TaskError(f"{name} must be a whole number or a fraction such as 5161/2^13, as text; got {text!r:.60}")
     number = math.ldexp(int(found[1]), -int(found[2] or 0))
-    if written(number) != text:
+    if exact_text(number) != text:
         raise TaskError(f"{name}={text!r} must be in lowest terms and have at most 53 binary digits")
     return number
 
 
-def decimal(text: str, *, name: str) -> float:
-    """A figure that people state, such as 0.5 or 1e-6; its text is part of the task, and the nearest float is used."""
+def read_decimal(text: str, *, name: str) -> float:
+    """Read a decimal number such as 0.5 or 1e-6; its text is part of the task, and the nearest float is used."""
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text):
         raise TaskError(f"{name} must be a decimal number as text, such as 0.5 or 1e-6; got {text!r:.60}")
     return float(text)
 
 
-def stated(number: float) -> str:
-    """The shortest decimal text of a figure."""
+def decimal_text(number: float) -> str:
+    """Return the shortest decimal text of a number."""
     text = repr(float(number)).replace("e-0", "e-")
     return text.removesuffix(".0")
 
 
 _NAME = re.compile(r"(?!xn--)[a-z0-9_-]+(\.(?!xn--)[a-z0-9_-]+)*\.?", re.IGNORECASE)
-"""Of a host, in characters that every reader of addresses takes as they are. What begins with xn-- stands for other
-letters, and readers differ in which they allow."""
+"""A host name in characters that all URL parsers treat alike. Parts that begin with xn-- stand for other letters, and
+parsers differ in which they allow."""
 
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
-"""What a host ends with that browsers take for an IPv4 address, in one of its many spellings."""
+"""The last part of a host that browsers take for an IPv4 address, in one of its many spellings."""
 
 
 def check_address(address: str, name: str) -> None:
-    """Refuses what is no address of a server or a file on one, or what readers could take for different ones."""
+    """Refuse text that is no address of a server or of a file on one, or that parsers could read differently."""
     try:
         parts = urlsplit(address)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # such as a port that is no number
+    except ValueError:  # such as a port that is not a number
         usable = False
     if not usable or parts.query or parts.fragment or not address.isascii() or not address.isprintable():
         raise TaskError(f"the address of {name} must be such as https://host:port; got {address!r:.80}")
@@ -107,13 +104,13 @@ def _is_host(host: str, *, in_brackets: bool) -> bool:
 
 OTHER, NONE = "(other)", "(none)"
 MOST_LISTED = 100_000
-"""Answers in a task file itself: more make it too long to be read by everybody, and belong in a file of their own."""
+"""Answers in the task file itself: a longer list belongs in a file of its own."""
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,15})")
-"""A whole number as text, in its one spelling, of as many digits as numbers below 2^53 have."""
+"""A whole number as text, in its one spelling, with at most the digits of numbers below 2^53."""
 
 MOST_ANSWERS = 2**32
-"""More cannot be named in messages."""
+"""The numbers that messages can hold."""
 
 
 class AnswerList(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="list"):
@@ -122,14 +119,14 @@ class AnswerList(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
     values: list[str]
 
     def check(self) -> None:
-        """Refuses what cannot be told apart or printed."""
+        """Refuse answers that are equal or cannot be printed."""
         _check_answers(self.values)
         if len(self.values) > MOST_LISTED:
             raise TaskError(f"a task lists at most {MOST_LISTED:,} answers: keep more in a file (kind listed-at)")
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of answers."""
         return len(self.values)
 
 
@@ -140,33 +137,33 @@ class AnswerRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_f
     stop: int
 
     def check(self) -> None:
-        """Refuses a range that is empty or too long."""
+        """Refuse a range that is empty or too long."""
         if not -(2**53) < self.start < self.stop < 2**53 or self.stop - self.start > MOST_ANSWERS - 2:
             raise TaskError("a range of answers needs start < stop, both below 2^53, and at most 2^32 - 2 numbers")
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of answers."""
         return self.stop - self.start
 
 
 class AnswersElsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="listed-at"):
-    """A text file with one answer in each line, kept at an address, known by its SHA-256."""
+    """A text file with one answer in each line, at an address, identified by its SHA-256."""
 
     address: str
     sha256: str
     size: int
 
     def check(self) -> None:
-        """Refuses an address or a fingerprint that is none."""
+        """Refuse a wrong address, SHA-256 or size."""
         check_address(self.address, "the list of answers")
         if not is_hexadecimal(self.sha256):
             raise TaskError("the sha256 of a list of answers must be 64 hexadecimal digits, in small letters")
         if not 0 < self.size <= MOST_ANSWERS - 2:
-            raise TaskError(f"the size of a list of answers must lie between 1 and 2^32 - 2, got {self.size}")
+            raise TaskError(f"the size of a list of answers must be between 1 and 2^32 - 2, got {self.size}")
 
     def read(self, content: bytes) -> list[str]:
-        """The answers of a file that has the fingerprint."""
+        """Return the answers in a file, whose SHA-256 must match."""
         if hashlib.sha256(content).hexdigest() != self.sha256:
             raise TaskError("the list of answers is not the one that the task names: its SHA-256 is another")
         try:
@@ -197,7 +194,7 @@ def _check_answers(values: Sequence[str]) -> None:
 
 
 class AnswerNumbers:
-    """The number of every answer: the values in their order, then (other), then (none)."""
+    """The bins of answers: the values in their order, then (other), then (none)."""
 
     def __init__(self, values: Sequence[str] | range) -> None:
         self._values: Sequence[Any] = values
@@ -205,12 +202,12 @@ class AnswerNumbers:
         self.size = len(values) + 2
 
     def bin_of(self, answer: Any) -> int:
-        """The place of an answer: no answer or an empty text is (none), an unknown one (other). It never fails."""
+        """Return the bin of any answer: (none) for no answer or an empty text, (other) for one that is not listed."""
         try:
             if answer is None or (isinstance(answer, str) and not answer):
                 return self.size - 1
             return self._known(answer)
-        except Exception:  # whatever an object does when it is asked for its text: not to report would tell something
+        except Exception:  # an object may fail to give its text; not reporting would reveal something
             return self.size - 2
 
     def _known(self, answer: Any) -> int:
@@ -222,57 +219,84 @@ class AnswerNumbers:
 
     @property
     def domain(self) -> Domain:
-        """The labels of all places."""
+        """The labels of all bins."""
         return Domain.of([*self._values, OTHER, NONE], in_order=isinstance(self._values, range))
 
 
 def _whole(answer: Any) -> int | None:
-    """The whole number that an answer is, or that its text is."""
+    """The whole number that an answer, or its text, is."""
     if isinstance(answer, str):
         return int(answer) if _WHOLE.fullmatch(answer) else None
     number = None if isinstance(answer, bool) else int(answer)
     return number if number == answer else None
 
 
-_KINDS = {
-    "int": "a whole number",
-    "str": "text",
-    "bool": "true or false",
-    "null": "nothing (null)",
-    "array": "a list",
-    "object": "an object with named fields",
-    "float": "a number",
+_JSON_TYPES = {
+    int: "a whole number",
+    str: "text",
+    bool: "true or false",
+    type(None): "nothing (null)",
+    list: "a list",
+    dict: "an object with named fields",
 }
-"""Types as JSON has them."""
-
-_CHOICES = {"admission": "anybody, secret or tokens", "answers.kind": "list, range or listed-at"}
-"""What the fields with few possible values may be."""
-
-_AT = r"(?: - at `\$\.?(?P<at>[^`]*)`)?"
-_EXPECTED = re.compile(rf"Expected `(?P<wanted>\w+)`, got `(?P<got>\w+)`{_AT}")
-_UNKNOWN = re.compile(rf"Object contains unknown field `(?P<name>.*?)`{_AT}", flags=re.DOTALL)
-_MISSING = re.compile(rf"Object missing required field `(?P<name>\w+)`{_AT}")
-_VALUE = re.compile(rf"Invalid (?:enum )?value (?P<got>.*?){_AT}", flags=re.DOTALL)
-_LONGEST = 200
 
 
-def in_words(message: str) -> str:
-    """An error of msgspec as a sentence without its end; one that is not known stays as it is, shortened."""
-    if found := _EXPECTED.fullmatch(message):
-        wanted, got = (_KINDS.get(found[name], found[name]) for name in ("wanted", "got"))
-        if not found["at"]:
-            return f"this is no task: a task is {wanted}, got {got}"
-        return f"`{found['at']}` must be {wanted}, got {got}"
-    if found := _UNKNOWN.fullmatch(message):
-        return f"`{found['name']:.60}` is no field of {_place(found['at'])}"
-    if found := _MISSING.fullmatch(message):
-        return f"the field `{found['name']}` of {_place(found['at'])} is missing"
-    if (found := _VALUE.fullmatch(message)) and found["at"]:
-        choices = _CHOICES.get(found["at"])
-        needs = f" must be {choices}" if choices else " cannot be that"
-        return f"`{found['at']}`{needs}; got {found['got']:.60}"
-    return message[:_LONGEST]
+def check_form(value: Any, form: inspect.Type, path: str = "") -> None:
+    """Refuse JSON that does not have the form of a task, or of the part of a task at `path`."""
+    match form:
+        case inspect.IntType():
+            _check_type(value, int, path)
+        case inspect.StrType():
+            _check_type(value, str, path)
+        case inspect.DictType():
+            _check_type(value, dict, path)
+        case inspect.ListType():
+            _check_type(value, list, path)
+            for at, part in enumerate(value):
+                check_form(part, form.item_type, f"{path}[{at}]")
+        case inspect.LiteralType():
+            _check_type(value, str, path)
+            _check_choice(value, form.values, path)
+        case inspect.UnionType():
+            _check_type(value, dict, path)
+            check_form(value, _tagged(value, form, path), path)
+        case inspect.StructType():
+            _check_type(value, dict, path)
+            _check_fields(value, form, path)
 
 
-def _place(path: str | None) -> str:
-    return f"`{path}`" if path else "a task"
+def _check_type(value: Any, kind: type, path: str) -> None:
+    if type(value) is kind:
+        return
+    wanted, got = _JSON_TYPES[kind], _JSON_TYPES.get(type(value), "a number")
+    raise TaskError(f"`{path}` must be {wanted}, got {got}" if path else f"a task must be {wanted}, got {got}")
+
+
+def _check_choice(value: str, choices: Sequence[Any], path: str) -> None:
+    if value not in choices:
+        raise TaskError(f"`{path}` must be {', '.join(choices[:-1])} or {choices[-1]}, got {value!r:.60}")
+
+
+def _check_fields(value: dict[str, Any], form: inspect.StructType, path: str) -> None:
+    of = f"`{path}`" if path else "a task"
+    types = {field.encode_name: field.type for field in form.fields}
+    tag = {form.tag_field} if form.tag_field else set()
+    for name in types:
+        if name not in value:
+            raise TaskError(f"the field `{name}` of {of} is missing")
+    for name, part in value.items():
+        if name in types:
+            check_form(part, types[name], f"{path}.{name}" if path else name)
+        elif name not in tag:
+            raise TaskError(f"`{name:.60}` is no field of {of}")
+
+
+def _tagged(value: dict[str, Any], form: inspect.UnionType, path: str) -> inspect.StructType:
+    """The member of a union that the tag of an object names."""
+    members = {one.tag: one for one in form.types if isinstance(one, inspect.StructType)}
+    field = next(iter(members.values())).tag_field or ""
+    if field not in value:
+        raise TaskError(f"the field `{field}` of `{path}` is missing")
+    _check_type(value[field], str, f"{path}.{field}")
+    _check_choice(value[field], list(members), f"{path}.{field}")
+    return members[value[field]]

@@ -1,7 +1,4 @@
-"""The hops of a task in order: whose key it is, what its owner opens, and what they are called.
-
-Destroying the private key of a task: what it would make unreadable is said before.
-"""
+"""The servers of a task in the order of the chain: positions, names, layers, and destroying their private keys."""
 
 from __future__ import annotations
 
@@ -18,42 +15,41 @@ from shuffledp.errors import DataError, ParameterError
 
 
 def position_of(task: Task, key: KeyPair) -> int:
-    """Where the owner of a key is in the chain: shufflers are 0, 1, ... in their order, the analyzer is the next."""
+    """Return the position of a key's server: shufflers are 0, 1, ... in their order, the analyzer is the next."""
     for position, place in enumerate([*task.shufflers, task.analyzer]):
         if place.key == key.public:
             return position
     raise ParameterError(
-        f"the key with the public part {key.public[:16]} is not that of any server of the task {task.name[:16]}: give "
-        "the one that was made for it"
+        f"key must be of a server of the task {task.name[:16]}, got the one with the public part {key.public[:16]}"
     )
 
 
 def layer_of(task: Task, key: KeyPair) -> Layer:
-    """The layer of onions that the owner of a key opens."""
+    """Return the layer of onions that the owner of a key opens."""
     position = position_of(task, key)
     return Layer(task.id, position, task.onion_length(position), key.private_bytes)
 
 
 def name_of(task: Task, position: int) -> str:
-    """A hop in words."""
+    """Return the name of the server at a position."""
     return "the analyzer" if position == len(task.shufflers) else f"shuffler {position + 1} of {len(task.shufflers)}"
 
 
 def what_is_lost(task: Task, pair: KeyPair, *, now: datetime) -> list[str]:
-    """What becomes unreadable without the key, in sentences."""
+    """Return sentences about the data that becomes unreadable without the key."""
     position = position_of(task, pair)
-    said = [f"It is the key of {name_of(task, position)} of the task {task.name}."]
-    reads = "reports that arrive from now on" if position == 0 else "batches that were not opened yet"
-    said.append(f"Without it nobody can read {reads}.")
+    sentences = [f"This is the key of {name_of(task, position)} of the task {task.name}."]
+    data = "reports that arrive from now on" if position == 0 else "batches that were not opened yet"
+    sentences.append(f"Without it nobody can read {data}.")
     if now < task.closes:
-        said.append(f"The task is open until {task.closing}: people's reports would be refused or lost.")
-    return said
+        sentences.append(f"The task is open until {task.closing}: reports would be refused or lost.")
+    return sentences
 
 
 def destroy(path: Path) -> None:
-    """Overwrites a file with random bytes, durably, and deletes it.
+    """Overwrite a file with random bytes, durably, and delete it.
 
-    Copies that a file system, a drive or a backup keeps of its own are beyond reach.
+    This does not reach copies in a file system, a drive or a backup.
     """
     try:
         with path.open("r+b") as file:

@@ -1,7 +1,7 @@
-"""A task: one question put to many people, as a public file.
+"""A task: one question to many people, as a public file.
 
-Its id is the SHA-256 of its canonical bytes: whoever pins it has pinned question, noise, keys and batch size, and
-nobody can show two people different tasks under one id.
+Its id is the SHA-256 of its canonical bytes. The id fixes question, noise, keys and batch size, so two people with the
+same id have the same task.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import inspect
 
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.collect.crypto.hpke import is_public_key
-from shuffledp.collect.task import parameters
-from shuffledp.collect.task import schema as exact
-from shuffledp.collect.task import schema as schema_words
-from shuffledp.collect.task.guarantee import Promise, check_promise
+from shuffledp.collect.task.guarantee import People, Promise, check_promise, is_padded, read_protocol
 from shuffledp.collect.task.schema import (
     AnswerList,
     AnswerNumbers,
@@ -28,6 +26,9 @@ from shuffledp.collect.task.schema import (
     Answers,
     AnswersElsewhere,
     check_address,
+    check_form,
+    is_hexadecimal,
+    read_decimal,
 )
 from shuffledp.errors import DataError, ParameterError, TaskError
 from shuffledp.histogram.domain import Domain
@@ -36,24 +37,24 @@ from shuffledp.validation import MOST_USERS, target_delta, target_epsilon
 
 VERSION = 1
 SEALING_BYTES = 48
-"""What HPKE adds to a text: the sender's public key, and the tag of AES-GCM."""
+"""Bytes that HPKE adds to a text: the sender's public key, and the tag of AES-GCM."""
 
 REPORT_HEAD_BYTES = 24
-"""What a report has before its messages: its id (16) and its time (8)."""
+"""Bytes of a report before its messages: its id (16) and its time (8)."""
 
 BETA = 0.05
-"""Errors and intervals hold with 95 % probability: for the planner that chooses, for a task in words, for a release."""
+"""Errors and intervals have 95% confidence: in the planner, the description of a task, and a release."""
 
 MOST_SHUFFLERS = 8
-"""Each makes every message 48 bytes longer; trust does not grow with more."""
+"""Each makes every message 48 bytes longer, and more do not add trust."""
 
 LONGEST_QUESTION = 1_000
 LONGEST_REPORT = 2**28
-"""Bytes of a report with as many messages as may be: people must be able to make it, and servers to take it."""
+"""Bytes of the longest report that clients must be able to make, and servers to store."""
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _MOST_BYTES = 64 * 2**20
-"""Of a task file: whoever is asked reads it whole."""
+"""Bytes of a task file, which a client holds in memory."""
 
 Admission = Literal["anybody", "secret", "tokens"]
 
@@ -70,12 +71,12 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bytes.fromhex(self.key)
 
     def check(self, name: str) -> None:
-        """Refuses an address or a key that cannot be one."""
+        """Refuse a wrong address or key."""
         check_address(self.address, name)
-        if not exact.is_hexadecimal(self.key):
+        if not is_hexadecimal(self.key):
             raise TaskError(f"the key of {name} must be 64 hexadecimal digits, in small letters")
         if not is_public_key(self.public_bytes):
-            raise TaskError(f"the key of {name} is no public key: `shuffledp keys new` makes one")
+            raise TaskError(f"the key of {name} is no public key")
 
 
 class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,17 +87,18 @@ class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The guarantee that a task claims, as people state it: decimal numbers in text."""
+    """The guarantee that a task claims: decimal numbers as text."""
 
     epsilon: str
     delta: str
 
 
 class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
-    """A question, who may answer what, the noise, and the servers with their keys.
+    """A question, its possible answers, the noise, and the servers with their keys.
 
-    `users` reports make a batch, `honest_users` of whom are counted on; a report holds at most `most_messages`. Times
-    are in UTC; a report says its own only in steps of `time_precision` seconds. `shufflers` are in order.
+    `users` reports make a batch, and the privacy needs `honest_users` of them to follow the protocol. A report holds at
+    most `most_messages`. Times are in UTC; the time of a report is rounded down to steps of `time_precision` seconds.
+    `shufflers` are in the order of the chain.
     """
 
     version: int
@@ -116,7 +118,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
-            raise TaskError(f"this is a task of version {self.version}; this program knows version {VERSION}")
+            raise TaskError(f"version must be {VERSION}, got a task of version {self.version}")
         if not self.question.strip() or len(self.question) > LONGEST_QUESTION:
             raise TaskError(f"the question must have 1 to {LONGEST_QUESTION:,} characters")
         self.answers.check()
@@ -138,7 +140,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         self.analyzer.check("the analyzer")
         keys = [place.key for place in (*self.shufflers, self.analyzer)]
         if len(set(keys)) != len(keys):
-            raise TaskError("two servers of the task have the same key: whoever holds it could undo the mixing")
+            raise TaskError("two servers of the task have the same key: its owner could undo the mixing")
 
     @cached_property
     def canonical(self) -> bytes:
@@ -157,21 +159,21 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @cached_property
     def opens(self) -> datetime:
-        """From when on reports are taken."""
+        """The time from which reports are accepted."""
         return _moment(self.opening, "opens")
 
     @cached_property
     def closes(self) -> datetime:
-        """From when on no report is taken."""
+        """The time from which no report is accepted."""
         return _moment(self.closing, "closes")
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What is claimed; `check` computes whether it is true."""
+        """The claimed guarantee; `check` computes whether it is true."""
         try:
             return Guarantee(
-                epsilon=target_epsilon(exact.decimal(self.claim.epsilon, name="epsilon")),
-                delta=target_delta(exact.decimal(self.claim.delta, name="delta")),
+                epsilon=target_epsilon(read_decimal(self.claim.epsilon, name="epsilon")),
+                delta=target_delta(read_decimal(self.claim.delta, name="delta")),
                 basis="computed from the parameters of the task",
             )
         except ParameterError as error:
@@ -180,12 +182,12 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     @cached_property
     def protocol(self) -> ShuffledHistogram:
         """The protocol with exactly these parameters, for the people of one batch."""
-        people = parameters.People(self.users, self.honest_users, self.answers.size + 2, self.guarantee)
-        return parameters.read(self.protocol_used.name, self.protocol_used.parameters, people)
+        people = People(self.users, self.honest_users, self.answers.size + 2, self.guarantee)
+        return read_protocol(self.protocol_used.name, self.protocol_used.parameters, people)
 
     @cached_property
     def answer_numbers(self) -> AnswerNumbers:
-        """Where each answer is counted; a list that is kept elsewhere must be given with `with_answers` first."""
+        """The bins of answers; a list that is kept elsewhere must be given with `with_answers` first."""
         if isinstance(self.answers, AnswersElsewhere):
             raise DataError(f"the list of answers of this task is at {self.answers.address}: fetch it first")
         if isinstance(self.answers, AnswerRange):
@@ -193,59 +195,59 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return AnswerNumbers(self.answers.values)
 
     def with_answers(self, content: bytes) -> Task:
-        """The same task, with the file that its list of answers is kept in, if it has the right fingerprint."""
+        """Add the list of answers that is kept elsewhere, whose SHA-256 must match; return the same task."""
         if isinstance(self.answers, AnswersElsewhere):
             self.__dict__["answer_numbers"] = AnswerNumbers(self.answers.read(content))
         return self
 
     @property
     def has_answers(self) -> bool:
-        """Whether the list of answers is here: in the task itself, or given with `with_answers`."""
+        """Whether the answers are known: from the task itself, or given with `with_answers`."""
         return not isinstance(self.answers, AnswersElsewhere) or "answer_numbers" in self.__dict__
 
     @property
     def labels(self) -> Domain:
-        """The labels of all that is counted: the answers, then (other), then (none)."""
+        """The labels of all bins: the answers, then (other), then (none)."""
         return self.answer_numbers.domain
 
     def bin_of(self, answer: Any) -> int:
-        """Where an answer is counted; every answer has a place."""
+        """Return the bin of an answer; every answer has one."""
         return self.answer_numbers.bin_of(answer)
 
     @property
     def alphabet(self) -> int:
-        """How many different messages there are."""
+        """The number of different messages of the protocol."""
         return self.protocol.alphabet
 
     @property
     def padded(self) -> bool:
-        """Whether every report holds exactly `most_messages`, so that its length tells nothing (task/parameters.py)."""
-        return parameters.is_padded(self.protocol_used.name)
+        """Whether every report holds exactly `most_messages`, so that its length reveals nothing (see `guarantee`)."""
+        return is_padded(self.protocol_used.name)
 
     @property
     def nothing(self) -> int:
-        """The number of a message that counts for nothing, in padded reports: the one after all others."""
+        """The padding message, which counts for nothing: the number after all others."""
         return self.alphabet
 
     @property
     def symbols(self) -> int:
-        """How many different numbers messages can be, the one that counts for nothing included where there is one."""
+        """The number of different messages, including the padding message."""
         return self.alphabet + self.padded
 
     @cached_property
     def symbol_bytes(self) -> int:
-        """The width of a message."""
+        """Bytes of a message."""
         return max(1, ((self.symbols - 1).bit_length() + 7) // 8)
 
     def onion_length(self, position: int) -> int:
-        """Bytes of an onion as the hop at this position opens it; at 0 as the first shuffler finds it in a report.
+        """Bytes of an onion as the server at this position opens it; at 0 as the first shuffler finds it in a report.
 
-        The first shuffler has no layer of an onion to open: the whole report is sealed to it.
+        The first shuffler opens no layer of an onion: the whole report is sealed to it.
         """
         return self.symbol_bytes + SEALING_BYTES * (len(self.shufflers) + 1 - max(1, position))
 
     def report_length(self, messages: float) -> float:
-        """Bytes of a sealed report with so many messages, which may be an average."""
+        """Bytes of a sealed report with this number of messages, which may be an average."""
         return SEALING_BYTES + REPORT_HEAD_BYTES + messages * self.onion_length(0)
 
     @property
@@ -254,23 +256,26 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return int(self.report_length(self.most_messages))
 
     def check(self, at_most: tuple[float, float] | None = None) -> Promise:
-        """Computes the privacy from the parameters; refuses a task that gives less than it claims, or than allowed."""
+        """Compute the privacy from the parameters; refuse a task that is weaker than it claims or than `at_most`."""
         return check_promise(self.protocol, most_messages=self.most_messages, at_most=at_most)
 
     def to_json(self) -> str:
-        """The task as a file that people can read; the same task, whatever its spaces."""
+        """Return the task as a readable file; spaces do not change its id."""
         return json.dumps(msgspec.to_builtins(self), ensure_ascii=False, indent=2) + "\n"
 
 
+_FORM = inspect.type_info(Task)
+
+
 def read_task(source: str | bytes | Path) -> Task:
-    """The task of a file, or of its bytes."""
+    """Read a task from a file, or from its bytes."""
     if isinstance(source, bytes):
         return task_of(source)
     path = Path(source)
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:  # a ValueError where the name is none
+    except (OSError, ValueError) as error:  # a ValueError where the name is not valid
         raise TaskError(f"the task {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
         return task_of(content)
@@ -279,7 +284,7 @@ def read_task(source: str | bytes | Path) -> Task:
 
 
 def task_of(content: bytes) -> Task:
-    """The task that some bytes hold."""
+    """Read a task from bytes."""
     if len(content) > _MOST_BYTES:
         raise TaskError(f"it is longer than {_MOST_BYTES:,} bytes")
     if not content.strip():
@@ -288,15 +293,17 @@ def task_of(content: bytes) -> Task:
         plain = json.loads(
             content.decode(), object_pairs_hook=_without_repeats, parse_float=_no_float, parse_constant=_no_float
         )
+    except TaskError:
+        raise
+    except (ValueError, RecursionError) as error:  # also wrong UTF-8, and numbers of thousands of digits
+        raise TaskError(f"it is not JSON in UTF-8 ({str(error)[:80]})") from None
+    check_form(plain, _FORM)
+    try:
         task = msgspec.convert(plain, Task)
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, TaskError):
             raise error.__cause__ from None
-        raise TaskError(schema_words.in_words(str(error))) from None
-    except TaskError:
-        raise
-    except (ValueError, RecursionError) as error:  # also what is not UTF-8, and numbers of thousands of digits
-        raise TaskError(f"it is not JSON in UTF-8 ({str(error)[:80]})") from None
+        raise TaskError(str(error)[:200]) from None
     _ = task.canonical
     if task.longest_report > LONGEST_REPORT:
         raise TaskError(
@@ -316,7 +323,7 @@ def _canonical(plain: Any) -> bytes:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise TaskError("a name is there twice in one object, so readers could disagree about it")
+        raise TaskError("a name is there twice in one object, so parsers could read it differently")
     return found
 
 
@@ -335,7 +342,7 @@ def _moment(text: str, name: str) -> datetime:
 
 
 def moment_in_text(moment: datetime) -> str:
-    """A time as task files have it."""
+    """Write a time as in task files."""
     return moment.astimezone(UTC).strftime(_TIME)
 
 

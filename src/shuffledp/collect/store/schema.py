@@ -1,0 +1,208 @@
+"""The tables of the two stores, and the records that go in and come out.
+
+The tables of a shuffler are laid out so that the store says as little as possible about people:
+
+- No table links onions to a report id. `seen` has ids and digests, so that a report counts once. The onions of a report
+  are stored under a random `place`, which the store chooses.
+- Places also decide which reports form a batch, so a client cannot influence that by choosing its report id.
+- Reports of one transaction have places near each other. Nothing else says when a report arrived.
+- No table has a time or an address, and no token is stored beside a report.
+
+A database keeps its own records of which rows were written together: SQLite in its log until that is emptied,
+PostgreSQL as a transaction number in every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+
+class Collected(Protocol):
+    """The part of a task that a store needs."""
+
+    @property
+    def id(self) -> bytes:
+        """SHA-256 of the task's canonical bytes."""
+
+    @property
+    def users(self) -> int:
+        """Reports in a batch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arrival:
+    """A report that a shuffler has opened.
+
+    `digest` tells the same bytes sent again from other bytes with the same id. `admission_hash` is the hash of a
+    one-time token, None where the task needs none.
+    """
+
+    task_id: bytes
+    report_id: bytes
+    digest: bytes
+    onions: bytes
+    number: int
+    admission_hash: bytes | None = None
+
+
+class Outcome(StrEnum):
+    """The outcome of an arrival; nothing is stored for the last three."""
+
+    STORED = "stored"
+    KNOWN = "known"  # the same bytes were stored before
+    OTHER_BYTES = "other bytes"  # another report has this id
+    NOT_ADMITTED = "not admitted"  # the token is unknown or spent
+    CLOSED = "closed"  # the task has expired
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadyBatch:
+    """A mixed batch that the next server has not acknowledged, and its number of onions."""
+
+    batch_id: bytes
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """Counters of a task at a shuffler.
+
+    `reports` and `messages` were ever stored, `waiting` reports are in no batch, `batches` is the sum of the three
+    states. `short_by` is None until the task has expired. `refused` is by reason.
+    """
+
+    reports: int
+    messages: int
+    waiting: int
+    batches: int
+    closing: int
+    ready: int
+    acknowledged: int
+    short_by: int | None
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptTally:
+    """The tally of a batch; `problem` says why it must not be released, `refused` counts messages by reason."""
+
+    batch_id: bytes
+    tally: bytes
+    people: int
+    refused: Mapping[str, int]
+    problem: str | None
+    released: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptRelease:
+    """A release: its number within the task, from 1, its time and its text."""
+
+    number: int
+    made: datetime
+    release: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedRelease:
+    """A release in a list: its number and its time."""
+
+    number: int
+    made: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CountedBatch:
+    """A batch that was counted: people, refused messages by reason, its problem, and its first release if any."""
+
+    people: int
+    refused: Mapping[str, int]
+    problem: str | None
+    release: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TallyStanding:
+    """Counters of a task at an analyzer; `people` are those of batches without a problem."""
+
+    batches: int
+    problems: int
+    people: int
+    releases: int
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The tables of a store.
+
+    `kind` says which server the store belongs to: reports and tallies never share a database. `application` is the
+    kind as a number in the header of an SQLite file. The keys of `tables` are random or independent of arrival. Rows of
+    `wide_tables` are long; their key is one random integer, or the rows are public and their order tells nothing.
+    SQLite stores these with a row id, since without one it would read whole rows to find a key.
+    """
+
+    kind: str
+    version: int
+    application: int
+    tables: Sequence[str]
+    wide_tables: Sequence[str] = ()
+
+
+REPORTS = Schema(
+    kind="a shuffler",
+    version=1,
+    application=0x53445348,  # the letters SDSH
+    tables=(
+        # users: reports in a batch; short_by: people missing in the last batch, once the task has expired
+        """CREATE TABLE tasks (
+            task_id BLOB NOT NULL PRIMARY KEY, task BIGINT NOT NULL UNIQUE, users BIGINT NOT NULL, short_by BIGINT)""",
+        """CREATE TABLE seen (
+            task BIGINT NOT NULL, report_id BLOB NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (task, report_id))""",
+        # spent tokens stay until the task ends, so that reading the list of tokens again does not renew them
+        """CREATE TABLE admissions (
+            task BIGINT NOT NULL, hash BLOB NOT NULL, spent BIGINT NOT NULL, PRIMARY KEY (task, hash))""",
+        "CREATE TABLE waiting (task BIGINT NOT NULL, place BIGINT NOT NULL, PRIMARY KEY (task, place))",
+        "CREATE TABLE members (batch_id BLOB NOT NULL, place BIGINT NOT NULL, PRIMARY KEY (batch_id, place))",
+        # number: onions after mixing; draft and pieces: where they are; tidy: whether everything unneeded is deleted
+        """CREATE TABLE batches (
+            batch_id BLOB NOT NULL PRIMARY KEY, task BIGINT NOT NULL, state TEXT NOT NULL, people BIGINT NOT NULL,
+            number BIGINT NOT NULL, draft BLOB, pieces BIGINT NOT NULL, tidy BIGINT NOT NULL)""",
+        "CREATE TABLE drafts (batch_id BLOB NOT NULL, draft BLOB NOT NULL, PRIMARY KEY (batch_id, draft))",
+        """CREATE TABLE pieces (
+            draft BLOB NOT NULL, piece BIGINT NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (draft, piece))""",
+        # several rows for each task, so that processes that add reports rarely wait for the same row
+        """CREATE TABLE counts (
+            task BIGINT NOT NULL, shard BIGINT NOT NULL, waiting BIGINT NOT NULL, reports BIGINT NOT NULL,
+            messages BIGINT NOT NULL, PRIMARY KEY (task, shard))""",
+        """CREATE TABLE refusals (
+            task BIGINT NOT NULL, reason TEXT NOT NULL, times BIGINT NOT NULL, PRIMARY KEY (task, reason))""",
+    ),
+    wide_tables=("CREATE TABLE onions (place BIGINT PRIMARY KEY, onions BLOB NOT NULL)",),
+)
+
+TALLIES = Schema(
+    kind="an analyzer",
+    version=1,
+    application=0x5344414E,  # the letters SDAN
+    tables=(
+        "CREATE TABLE tasks (task_id BLOB NOT NULL PRIMARY KEY, users BIGINT NOT NULL)",
+        # refused: counts by reason, as JSON; problem: why the batch must not be released, or NULL
+        """CREATE TABLE tallies (
+            task_id BLOB NOT NULL, batch_id BLOB NOT NULL, tally BLOB NOT NULL, people BIGINT NOT NULL,
+            refused TEXT NOT NULL, problem TEXT, PRIMARY KEY (batch_id))""",
+        """CREATE TABLE released (
+            batch_id BLOB NOT NULL, task_id BLOB NOT NULL, number BIGINT NOT NULL,
+            PRIMARY KEY (batch_id, task_id, number))""",
+    ),
+    wide_tables=(
+        # of_batches: SHA-256 of the sorted batch ids, which makes releases idempotent
+        """CREATE TABLE releases (
+            task_id BLOB NOT NULL, number BIGINT NOT NULL, made TEXT NOT NULL, of_batches BLOB NOT NULL,
+            content BLOB NOT NULL, PRIMARY KEY (task_id, number), UNIQUE (task_id, of_batches))""",
+    ),
+)
