@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp import ParameterError
-from shuffledp.data import Column, find_files, open_engine
+from shuffledp.data import Source, open_engine
 from shuffledp.data.where import Condition
 
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne}
@@ -222,10 +222,8 @@ def test_moments_that_no_calendar_has_are_undecided(zone):
 def test_a_moment_that_no_calendar_has_in_a_file(tmp_path):
     moments = pa.array([-(2**63), -(2**62), 0, 0], pa.int64()).view(pa.timestamp("us"))
     pa.parquet.write_table(pa.table({"at": moments, "v": ["a", "a", "a", "b"]}), tmp_path / "people.parquet")
-    column = Column(
-        data=find_files([tmp_path / "people.parquet"]), names=("v",), where=Condition.parse("at = DATE '1970-01-01'")
-    )
-    with closing(open_engine(column)) as engine:
+    source = Source.of(tmp_path / "people.parquet", column="v", where="at = DATE '1970-01-01'")
+    with closing(open_engine(source)) as engine:
         found = {one: count for labels, people in engine.counts()
                  for one, count in zip(labels.to_pylist(), people.tolist(), strict=True)}  # fmt: skip
         assert found == {"a": 1, "b": 1}

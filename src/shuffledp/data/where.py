@@ -27,9 +27,8 @@ from shuffledp.errors import MissingExtraError, ParameterError
 from shuffledp.histogram.edges import read_number
 
 try:
-    from sqlglot import Parser, Tokenizer, exp
+    from sqlglot import Parser, Token, Tokenizer, TokenType, exp
     from sqlglot.errors import ParseError, TokenError
-    from sqlglot.tokenizer_core import Token, TokenType
 except ImportError:
     raise MissingExtraError("sqlglot", extra="files") from None
 
