@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.browser import running_browser
 from tests.collect.analyzer.batches import Waiting, answers_of, sent_by, tiny_task
 from tests.collect.chaos import free_port, wait_until
+from tests.collect.in_process import served
 from tests.collect.web.console.running import TOKEN, asked_task, release, settings_for
 from tests.collect.web.console.test_public import HOSTILE
 from tests.collect.web.console.test_sessions import Clock
@@ -21,7 +22,6 @@ from shuffledp.collect.analyzer.app import make_app
 from shuffledp.collect.analyzer.settings import Served
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.pull import Upstream
-from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import make_app as make_shuffler
 from shuffledp.collect.shuffler.settings import Served as ServedByShuffler
 from shuffledp.collect.shuffler.settings import Settings as OfShuffler

@@ -356,10 +356,10 @@ def test_releases_are_shown_without_the_key(tmp_path, monkeypatch, kept):
 
     async def test(person):
         assert "<h2>Release 1</h2>" in (await person.get(f"/tasks/{kept.task.name}")).text
-        assert "without the key of the task" in (await person.signed_in()).text
+        assert "has no key for the task" in (await person.signed_in()).text
         status = (await person.get(f"/v1/tasks/{kept.task.name}/status")).json()
         assert status["releases"] == 1
-        assert "without the key of the task" in status["problems"][0]
+        assert "has no key for the task" in status["problems"][0]
         assert (await person.get("/health")).status_code == 200
 
     visit(monkeypatch, settings, test)
