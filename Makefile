@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
 # whoever sets it would have every process of the tests compile the package and every worker rewrite all tests anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo up check test mutants dist versions lint format docs pages site bench lock clean
+.PHONY: help demo up check test mutants dist versions lint format docs bench lock clean
 .PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
 
 # `make help` prints the lines that start with two signs; a test sees to it that every target has one.
@@ -35,8 +35,8 @@ check: lint
 	$(PYTEST) -m "not slow and not spark"
 
 ## test: everything that must hold: style, types, the documentation, the wheel, all tests (installs Java and Chromium)
-test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp .venv/client.stamp pages
-	$(MAKE) --no-print-directory -j 2 dist site lint
+test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp .venv/client.stamp
+	$(MAKE) --no-print-directory -j 2 dist docs lint
 	$(PYTEST)
 
 ## dist: sdist and wheel in dist, checked; the wheel is installed elsewhere and runs the demo there
@@ -69,18 +69,10 @@ format: .venv/test.stamp
 	$(BIN)/ruff format .
 
 ## docs: build the site in .site, with the generated pages; warnings are errors
-docs: pages
-	$(MAKE) --no-print-directory site
-
-## pages: write the generated pages, without building the site
-pages: .venv/test.stamp
-	$(BIN)/python -m mutants --page docs/reference/planted-faults.md
-
-## site: build the site in .site from the pages as they are
-site: .venv/test.stamp
+docs: .venv/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-## mutants: plants small privacy faults in a copy of the package, one at a time: does a test notice each?
+## mutants: mutation tests; plants one privacy fault at a time, and a test must notice each
 mutants: .venv/test.stamp
 	$(BIN)/python -m mutants
 

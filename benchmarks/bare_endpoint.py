@@ -21,8 +21,8 @@ MOST = 500
 """In one commit, as the shuffler."""
 
 
-def make_app(path, number):
-    """The application in the process of this number."""
+def make_app(path, background):
+    """The application of one process."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")

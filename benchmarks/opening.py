@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from benchmarks.timing import table
-from shuffledp.collect.analyzer.worker import Counting
+from shuffledp.collect.analyzer.worker import BatchCounter
 from shuffledp.collect.crypto.batch import first_copies, spooled
 from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.crypto.keys import KeyPair
@@ -89,7 +89,7 @@ def rows():
         cut = len(content) // length // processes * length
         pieces = [content[at : at + cut] for at in range(0, cut * processes, cut)]
         opening = partial(bare, key.private_bytes, info(task.id, 1), length)
-        counting = Counting(task, key, processes=processes)
+        counting = BatchCounter(task, key, processes=processes)
         ours, theirs = [], []
         with ProcessPoolExecutor(processes, mp_context=get_context("forkserver")) as pool:
             for _ in range(ROUNDS):  # in turn, so that whatever else runs slows both
@@ -116,7 +116,7 @@ def pair_rows():
     """Many short runs in turn in this process: what else the machine does then meets both alike."""
     task, key = task_and_key()
     content = sealed(task.id, key.public_bytes, np.random.default_rng(0).integers(0, 100, FEW).tolist())
-    counting, ours, theirs = Counting(task, key, processes=1), [], []
+    counting, ours, theirs = BatchCounter(task, key, processes=1), [], []
     for _ in range(PAIRS):
         theirs.append(bare(key.private_bytes, info(task.id, 1), task.onion_length(1), content)[1])
         start = time.process_time()

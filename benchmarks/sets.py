@@ -10,6 +10,7 @@ import duckdb
 from benchmarks.timing import best_of, table
 from shuffledp import SparseHistogram
 from shuffledp.data.people import People
+from shuffledp.data.source import Source
 
 PEOPLE, ROWS_EACH, MOST, VALUES = 10**6, 10, 5, 10**5
 BOUNDED = {
@@ -34,8 +35,7 @@ def bare(path, how):
 
 
 def release(path):
-    options = {"user": "person", "values_per_person": MOST, "drop_missing": False, "domain": None, "other": False}
-    with People(path, column="value", **options) as people:
+    with People(Source.of(path, column="value", user="person", values_per_person=MOST)) as people:
         users = people.number(count=True)
         protocol = SparseHistogram.calibrate(
             users=users, bins=people.domain.size, epsilon=1, delta=1e-9, values_per_person=MOST

@@ -1,5 +1,5 @@
-"""Planted faults: small mistakes that would harm people's privacy, each of which a test must notice.
+"""Mutation testing of privacy: small changes of the package, each of which a test must catch.
 
-`make mutants` applies them one at a time to a copy of the package and runs the tests that should notice. `python -m
-mutants NAME` runs single ones; docs/reference/planted-faults.md lists them all.
+`make mutants` plants the mutants one at a time in a copy of the package and runs their tests. `python -m mutants NAME`
+runs single ones, `python -m mutants --list` describes them.
 """

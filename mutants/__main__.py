@@ -1,81 +1,56 @@
-"""`python -m mutants`: plants faults and says which are noticed.
+"""`python -m mutants`: plant mutants one at a time and report which of them the tests catch.
 
-Exit codes: 0 every fault is caught, 1 one survives, 2 a run says nothing.
+Exit codes: 0 every mutant is caught, 1 one survives, 2 a mutant or its tests cannot be run.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 
-from mutants.catalogue import FAULTS, STAGES
-from mutants.fault import Fault, FaultError
-from mutants.page import page, table
-from mutants.runner import Result, run_tests
+from mutants.catalogue import MUTANTS
+from mutants.errors import MutantError
+from mutants.mutant import Mutant
+from mutants.runner import Result, run
 
 
-def main(arguments: Sequence[str] | None = None, *, known: Sequence[Fault] = FAULTS) -> int:
-    """Runs what the arguments ask for; the exit code."""
-    asked = _parser().parse_args(arguments)
-    if asked.page:
-        Path(asked.page).write_text(page(STAGES), encoding="utf-8")
-        return 0
+def main(arguments: Sequence[str] | None = None, *, known: Sequence[Mutant] = MUTANTS) -> int:
+    """Run the named mutants, or all; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m mutants", description="Do the tests catch each privacy mutant?")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mutants to run (default: all)")
+    parser.add_argument("--list", action="store_true", help="describe the mutants and run nothing")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time (default: one per core)"
+    )
+    options = parser.parse_args(arguments)
     try:
-        faults = _named(asked.names, known)[:: asked.every]
-        if asked.list:
-            for fault in faults:
-                print(f"{fault.name}: {fault.harm}")
+        mutants = _named(options.names, known)
+        if options.list:
+            print("\n".join(f"{mutant.name}: {mutant.harm}" for mutant in mutants))
             return 0
-        results = _run(faults, jobs=asked.jobs)
-    except FaultError as error:
+        results = run(mutants, jobs=options.jobs, report=_print)
+    except MutantError as error:
         print(error, file=sys.stderr)
         return 2
-    print(json.dumps([asdict(result) for result in results], indent=1) if asked.json else table(results))
-    return _exit_code(results)
+    outcomes = [result.outcome for result in results]
+    print(", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in ("caught", "survived", "error")))
+    if "error" in outcomes:
+        return 2
+    return 1 if "survived" in outcomes else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mutants", description="Planted privacy faults: which are noticed?")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these faults; all unless given")
-    parser.add_argument("--list", action="store_true", help="what would go wrong with each, without running anything")
-    parser.add_argument("--json", action="store_true", help="results as JSON")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th of them, as a sample")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time; one for each core")
-    parser.add_argument("--page", metavar="FILE", help="write the page of the documentation, without running anything")
-    return parser
-
-
-def _named(names: Sequence[str], known: Sequence[Fault]) -> list[Fault]:
-    by_name = {fault.name: fault for fault in known}
+def _named(names: Sequence[str], known: Sequence[Mutant]) -> list[Mutant]:
+    by_name = {mutant.name: mutant for mutant in known}
     unknown = [name for name in names if name not in by_name]
     if unknown:
-        raise FaultError(f"there is no fault {', '.join(unknown)}: see --list")
+        raise MutantError(f"unknown mutant {', '.join(unknown)}: see --list")
     return [by_name[name] for name in names] or list(known)
 
 
-def _run(faults: Sequence[Fault], *, jobs: int) -> list[Result]:
-    done = 0
-
-    def told(result: Result) -> None:
-        nonlocal done
-        done += 1
-        if sys.stderr.isatty():
-            line = f"{done} of {len(faults)}: {result.name} {result.outcome}"
-            print(f"\r{line:100.100}", end="" if done < len(faults) else "\n", file=sys.stderr, flush=True)
-
-    return run_tests(faults, jobs=jobs, told=told)
-
-
-def _exit_code(results: Sequence[Result]) -> int:
-    outcomes = [result.outcome for result in results]
-    if "survived" in outcomes:
-        return 1
-    return 2 if "error" in outcomes else 0
+def _print(result: Result) -> None:
+    print(f"{result.outcome:8}  {result.seconds:5.1f} s  {result.name}  {result.detail}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":

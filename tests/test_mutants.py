@@ -1,81 +1,70 @@
-"""The planted faults still fit the code, and the runner tells a caught one from one that survives."""
+"""The mutants fit the code, and the runner tells caught, survived and error apart."""
 
 import ast
-import json
+import shutil
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
+from mutants import javascript_rewrite, python_rewrite
 from mutants.__main__ import main
-from mutants.catalogue import FAULTS, STAGES
-from mutants.fault import Fault, FaultError
-from mutants.page import page
-from mutants.runner import ROOT, copy_of_package
+from mutants.catalogue import MUTANTS
+from mutants.errors import MutantError
+from mutants.mutant import Mutant
+from mutants.runner import ROOT, planted
 
 from tests.node import run_node
 
-FEWEST = 100
-PAGE = Path("docs/reference/planted-faults.md")
+MOST = 150
 
-CAUGHT = Fault(
+CAUGHT = Mutant(
     name="caught",
-    harm="An upper bound is printed rounded to the nearest number.",
-    file="words.py",
-    old="math.ceil(bound)",
-    new="round(bound)",
-    tests=("tests/test_words.py::test_a_printed_number_of_people_is_an_upper_bound",),
+    harm="Heads fall twice on the same coin.",
+    target="shuffledp.noise.coins:heads",
+    pattern="replace=False",
+    replacement="replace=True",
+    tests=("tests/noise/test_coins.py::test_heads_fall_on_every_subset_with_its_probability",),
 )
-NOTHING = Fault(
-    name="nothing",
-    harm="Nothing goes wrong: only a sentence is another one.",
-    file="words.py",
-    old='"""Numbers and labels as a person reads them."""',
-    new='"""Numbers and labels."""',
-    tests=CAUGHT.tests,
-)
-BROKEN = Fault(
-    name="broken",
-    harm="The package cannot be imported.",
-    file="words.py",
-    old="import math\n",
-    new="import maths\n",
-    tests=CAUGHT.tests,
+SURVIVOR = replace(CAUGHT, name="survivor", replacement="replace=not True")
+BROKEN = replace(
+    CAUGHT, name="broken", target="shuffledp.noise.coins:_DIGITS_AT_ONCE", pattern="", replacement="1 // 0"
 )
 
+MODULE = """
+LIMIT = 3  # a comment
 
-def test_there_are_many_and_each_has_its_own_name():
-    assert len(FAULTS) >= FEWEST
-    assert max(Counter(fault.name for fault in FAULTS).values()) == 1
-    assert all(STAGES.values())
-    for fault in FAULTS:
-        assert fault.name == fault.name.lower().replace(" ", "-")
-        assert fault.harm[0].isupper()
-        assert fault.harm.endswith(".")
-        assert bool(fault.tests) != bool(fault.equivalent)
-    assert sum(bool(fault.equivalent) for fault in FAULTS) <= len(FAULTS) // 20
+class Counter:
+    step: int = 1
+
+    def add(self, number):
+        "Adds twice."
+        self.total += number
+        if number > LIMIT:
+            run(f"SELECT a, {number} FROM b", times=number)
+        return self.total
+"""
+
+
+def test_names_are_unique_and_there_are_few():
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) <= MOST
+    for mutant in MUTANTS:
+        assert mutant.name == mutant.name.lower().replace(" ", "-")
+        assert mutant.harm[0].isupper(), mutant.name
+        assert mutant.harm.endswith("."), mutant.name
+        assert mutant.tests, mutant.name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", STAGES)
-def test_every_fault_still_fits_the_code(stage):
-    """Its text is there exactly once, and what comes out is another program that Python can read."""
-    for fault in STAGES[stage]:
-        text, program = unchanged(fault.path)
-        planted = fault.plant(text)
-        assert planted != text, fault.name
-        if fault.file.endswith(".py"):
-            assert ast.dump(ast.parse(planted)) != program, fault.name
-
-
-@cache  # many faults share a file
-def unchanged(path):
-    """The text of a file, and the program that it is, where that is one in Python."""
-    text = (ROOT / path).read_text(encoding="utf-8")
-    return text, ast.dump(ast.parse(text)) if path.endswith(".py") else None
+def test_every_mutant_applies_to_the_source(tmp_path):
+    """The result is a program without undefined names, which any test would notice."""
+    for mutant in MUTANTS:
+        if mutant.path.endswith(".py"):
+            (tmp_path / f"{mutant.name}.py").write_text(mutant.plant(ROOT), encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
 
 
 READ_SCRIPTS = """
@@ -86,99 +75,120 @@ for (const path of process.argv.slice(2)) new SourceTextModule(readFileSync(path
 
 
 @pytest.mark.slow
-def test_scripts_with_a_fault_can_still_be_read(tmp_path):
-    """A browser that cannot read a script does nothing at all, which any test notices; the control is such a one."""
-    scripts = [fault for fault in FAULTS if fault.file.endswith(".js")]
-    paths = [tmp_path / f"{fault.name}.js" for fault in scripts]
-    for fault, path in zip(scripts, paths, strict=True):
-        path.write_text(fault.plant(unchanged(fault.path)[0]), encoding="utf-8")
+def test_every_javascript_mutant_is_valid_syntax(tmp_path):
+    paths = []
+    for mutant in MUTANTS:
+        if mutant.path.endswith(".js"):
+            paths.append(tmp_path / f"{mutant.name}.js")
+            paths[-1].write_text(mutant.plant(ROOT), encoding="utf-8")
     (tmp_path / "read.mjs").write_text(READ_SCRIPTS, encoding="utf-8")
-    estimator = ("--experimental-vm-modules", "--no-warnings", str(tmp_path / "read.mjs"))
-    run_node(*estimator, *map(str, paths))
+    read = ("--experimental-vm-modules", "--no-warnings", str(tmp_path / "read.mjs"))
+    run_node(*read, *map(str, paths))
     (tmp_path / "broken.js").write_text("export const = 1;", encoding="utf-8")
     with pytest.raises(AssertionError, match="SyntaxError"):
-        run_node(*estimator, str(tmp_path / "broken.js"))
-
-
-@pytest.mark.slow
-def test_faults_are_planted_in_both_programs():
-    script = replace(CAUGHT, file="clients/javascript/src/errors.js", old='"TaskError"', new='"Error"')
-    for fault in (CAUGHT, script):
-        with copy_of_package(fault) as source:
-            planted = (source.parent / fault.path).read_text(encoding="utf-8")
-        assert planted == fault.plant((ROOT / fault.path).read_text(encoding="utf-8"))
-
-
-@pytest.mark.slow
-def test_no_fault_uses_a_name_that_is_not_there(tmp_path):
-    """Any test that comes by would notice it, whatever it checks."""
-    for fault in FAULTS:
-        if fault.file.endswith(".py"):
-            planted = fault.plant(unchanged(fault.path)[0])
-            (tmp_path / f"{fault.name}.py").write_text(planted, encoding="utf-8")
-    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821", str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout
-
-
-def test_text_that_is_not_there_once_is_an_error():
-    for text in ("", "math.ceil(bound) math.ceil(bound)"):
-        with pytest.raises(FaultError, match="times in words"):
-            CAUGHT.plant(text)
-
-
-NAMED = sorted({test for fault in FAULTS for test in fault.tests})
+        run_node(*read, str(tmp_path / "broken.js"))
 
 
 @pytest.mark.slow
 def test_the_named_tests_exist():
-    for file in {test.split("::")[0] for test in NAMED}:
-        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-        functions = {part.name for part in tree.body if isinstance(part, ast.FunctionDef)}
-        named = {test.split("::")[1].split("[")[0] for test in NAMED if test.startswith(f"{file}::")}
-        assert not named - functions, file
+    for name in {test.split("[")[0] for mutant in MUTANTS for test in mutant.tests}:
+        file, _, function = name.partition("::")
+        assert not function or function in functions(file), name
+
+
+@cache
+def functions(file):
+    """The functions of a module of tests."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return {part.name for part in tree.body if isinstance(part, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "replacement", "expected"),
+    [
+        ("LIMIT", "", "4", "LIMIT = 4"),
+        ("Counter.step", "", "2", "step: int = 2"),
+        ("Counter.add", "number>LIMIT", "number >= LIMIT", "if number >= LIMIT:"),
+        ("Counter.add", "times = number", "times = 2 * number", "times=2 * number)"),
+        ("Counter.add", "self.total += number", "self.total = number", "self.total = number"),
+        ("Counter.add", "self.total += number", "", "pass"),
+        ("Counter.add", "'FROM b'", "'FROM c'", "FROM c"),
+        ("Counter", "if number > LIMIT:\n  run(f'SELECT a, {number} FROM b', times=number)", "halt()", "    halt()"),
+    ],
+)
+def test_python_is_rewritten_by_syntax(name, pattern, replacement, expected):
+    changed = python_rewrite.rewrite(MODULE, name, pattern, replacement)
+    assert expected in changed
+    assert expected not in ast.unparse(ast.parse(MODULE))
+    ast.parse(changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "replacement", "problem"),
+    [
+        ("Counter.add", "LIMIT + 1", "LIMIT", "matches 0 times"),
+        ("Counter.add", "number", "0", "matches 4 times"),
+        ("Counter.remove", "number", "0", "there is no Counter.remove"),
+        ("Counter.add", "", "0", "only the value of a constant"),
+        ("Counter.add", "number > LIMIT", "(number > LIMIT)", "equals the pattern"),
+    ],
+)
+def test_a_pattern_must_match_once(name, pattern, replacement, problem):
+    with pytest.raises(MutantError, match=problem):
+        python_rewrite.rewrite(MODULE, name, pattern, replacement)
+
+
+SCRIPT = """
+const LIMIT = 2 ** -40; // "LIMIT"
+class Coins {
+  #flip(random = { of: 1 }) { return /[/"]/.test(random) ? this.next() : `a ${LIMIT} b`; }
+  next() { return LIMIT + 1; }
+}
+export async function next(coins) { if (coins.next()) { return LIMIT + 1; } }
+"""
+
+
+def test_javascript_is_rewritten_by_tokens():
+    changed = javascript_rewrite.rewrite(SCRIPT, "Coins.next", "LIMIT+1", "LIMIT")
+    assert changed == SCRIPT.replace("{ return LIMIT + 1; }\n}", "{ return LIMIT; }\n}")
+    changed = javascript_rewrite.rewrite(SCRIPT, "LIMIT", "2**-40", "0")
+    assert changed == SCRIPT.replace("2 ** -40", "0")
+    changed = javascript_rewrite.rewrite(SCRIPT, "#flip", "this . next( /* now */ )", "0")
+    assert changed == SCRIPT.replace("this.next()", "0")
+    for name, pattern in (("next", "LIMIT + 1"), ("Coins", "return"), ("Coins.next", "LIMIT + 2")):
+        with pytest.raises(MutantError, match="not once"):
+            javascript_rewrite.rewrite(SCRIPT, name, pattern, "0")
+
+
+def test_only_the_target_changes_in_a_copy(tmp_path):
+    script = replace(
+        CAUGHT, target="clients/javascript/src/errors.js:TaskError", pattern='"TaskError"', replacement='""'
+    )
+    for mutant in (CAUGHT, script):
+        (tmp_path / mutant.path).parent.mkdir(parents=True)
+        shutil.copy(ROOT / mutant.path, tmp_path / mutant.path)
+        with planted(mutant, tmp_path) as copy:
+            assert (copy / mutant.path).read_text(encoding="utf-8") == mutant.plant(ROOT)
+        assert (tmp_path / mutant.path).read_bytes() == (ROOT / mutant.path).read_bytes()
 
 
 @pytest.mark.slow
-def test_the_named_cases_of_tests_exist(request):
-    """What stands in brackets, which only pytest knows: where all tests run it has collected them already."""
-    here = {item.nodeid for item in request.session.items}
-    here |= {name.rpartition("@")[0] for name in here}  # pytest-xdist adds the group
-    cases = [test for test in NAMED if "[" in test and test not in here]
-    if cases:
-        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *cases]
-        collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-        assert not set(cases) - set(collected)
-
-
-def test_the_page_lists_them():
-    assert (ROOT / PAGE).read_text(encoding="utf-8") == page(STAGES), "run python -m mutants --page " + str(PAGE)
+def test_the_runner_tells_caught_from_survived_and_errors(capsys):
+    assert main(["--jobs", "1"], known=[CAUGHT, SURVIVOR]) == 1
+    assert capsys.readouterr().out.endswith("1 caught, 1 survived, 0 error\n")
+    assert main(["--jobs", "1"], known=[CAUGHT, BROKEN]) == 2
+    assert capsys.readouterr().out.endswith("1 caught, 0 survived, 1 error\n")
 
 
 @pytest.mark.slow
-def test_the_runner_tells_what_is_caught_from_what_survives(capsys):
-    assert main(["--json", "--jobs", "1"], known=[CAUGHT, NOTHING]) == 1
-    caught, nothing = json.loads(capsys.readouterr().out)
-    assert (caught["outcome"], caught["by"]) == ("caught", CAUGHT.tests[0])
-    assert (nothing["outcome"], nothing["by"]) == ("survived", "")
-
-
-@pytest.mark.slow
-def test_an_import_that_fails_is_not_a_test_that_noticed(capsys):
-    allowed = replace(BROKEN, name="allowed", breaks_imports=True)
-    assert main(["--jobs", "1"], known=[BROKEN, allowed]) == 2
-    assert "1 of 2 caught, 0 survived, 0 equivalent, 1 errors" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_tests_that_fail_anyway_say_nothing(capsys):
-    wrong = replace(CAUGHT, tests=("tests/test_words.py::test_that_is_not_there",))
-    assert main(["--jobs", "1"], known=[wrong]) == 2
+def test_tests_that_fail_without_a_mutant_are_an_error(capsys):
+    missing = replace(CAUGHT, tests=("tests/noise/test_coins.py::test_that_is_not_there",))
+    assert main(["--jobs", "1"], known=[missing]) == 2
     assert "unchanged package" in capsys.readouterr().err
 
 
 def test_unknown_names_are_refused(capsys):
-    assert main(["no-such-fault"]) == 2
-    assert "no-such-fault" in capsys.readouterr().err
-    assert main(["--list", FAULTS[0].name]) == 0
-    assert capsys.readouterr().out == f"{FAULTS[0].name}: {FAULTS[0].harm}\n"
+    assert main(["no-such-mutant"]) == 2
+    assert "no-such-mutant" in capsys.readouterr().err
+    assert main(["--list", MUTANTS[0].name]) == 0
+    assert capsys.readouterr().out == f"{MUTANTS[0].name}: {MUTANTS[0].harm}\n"

@@ -10,6 +10,7 @@ from shuffledp.formatting import ShortRepr, short_repr
 from shuffledp.protocols import BinarySum, RealSum, Target
 from shuffledp.release.choose import choose
 from shuffledp.release.compare import Measurement, trade_off
+from shuffledp.release.spec import PrivacySpec
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 EVERYTHING = 2**65536
@@ -35,7 +36,7 @@ def test_a_release_and_its_parts_print_in_a_line(release):
 def test_results_of_jobs_print_in_a_line():
     target = Target(users=1000, bins=EVERYTHING, **GUARANTEE)
     asked = plan(users=10**5, bins=10**4, **GUARANTEE)
-    choice = choose(target, beta=0.05, protocol="sparse", estimator=None, listed=False, practical_messages=1e9)
+    choice = choose(target, PrivacySpec(**GUARANTEE, protocol="sparse"), beta=0.05, listed=False)
     for record in (
         simulate(["a"] * 1000, **GUARANTEE, trials=20, seed=1),
         plan(users=1000, bins=EVERYTHING, **GUARANTEE),

@@ -39,14 +39,14 @@ simulate([1], epsilon=1, delta=1e-6, trials=1, seed=1, protocol="sprase")  # wro
 run(protocol, values, domain=["light"])  # wrong
 """
 REVEALED = [
-    "jobs.release.Release",
+    "release.release.Release",
     "protocols.protocol.HistogramProtocol",
     "float",
-    "jobs.release.Release",
+    "release.release.Release",
     "protocols.shuffled.histogram.Histogram",
-    "pipeline.estimate.Estimate",
-    "pipeline.estimate.Estimate",
-    "pipeline.estimate.Estimate",
+    "histogram.estimate.Estimate",
+    "histogram.estimate.Estimate",
+    "histogram.estimate.Estimate",
 ]
 
 

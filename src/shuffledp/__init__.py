@@ -2,9 +2,9 @@
 
 value --randomize--> messages --shuffle--> messages --tally--> counts per symbol --estimate--> Estimate
 
-These names are what most programs need; each is loaded when it is first used. The other protocols are in
-`shuffledp.protocols`, privacy accounting in `shuffledp.accounting`, the paper's applications in
-`shuffledp.paper`, checks of privacy in `shuffledp.paper`.
+These names are what most programs need; each is loaded on first use. Other protocols are in `shuffledp.protocols`,
+privacy accounting in `shuffledp.accounting`, the paper's applications and exact enumeration in `shuffledp.paper`,
+black-box audits in `shuffledp.auditing`, the deployed system in `shuffledp.collect`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and the checks that come before any work for them."""
+"""Files that are written whole or not at all, and the checks before any work on them starts."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ ShuffledpError
 |   |-- TooFewUsersError             the guarantee needs more people; carries the smallest number
 |   `-- BudgetError                  a release is over the limit of its ledger; carries the epsilon that would fit
 |-- DataError (ValueError)           values, messages or counts that do not fit the protocol
-|   |-- TaskError                    a file that is no task, or one that contradicts itself
-|   |-- BrokenPromiseError           a task whose parameters give less privacy than it claims, or than somebody allows
-|   `-- RefusedError                 a report that is not taken, and why; sending it again alone does not help
-|-- UnreachableError                 a report could not be handed over now; nothing is lost, send it again later
+|   |-- TaskError                    an invalid task file
+|   |-- BrokenPromiseError           a task whose parameters give less privacy than it claims, or than the client allows
+|   `-- RefusedError                 a report that the server refused, and why; retrying does not help
+|-- UnreachableError                 a server could not be reached; nothing is lost, retry later
 `-- MissingExtraError (ImportError)  an optional library is not installed; the message names the command
 
 No message contains a person's value.

@@ -1,9 +1,7 @@
-"""Numbers and labels as a person reads them.
+"""Numbers and labels as a person reads them, and short reprs of records.
 
-Records in one short line: no array in full, and no whole number with thousands of digits, which Python refuses.
-
-`Brief` is written once in the base of a family of records. Whoever derives from it, dataclass or not, has a short repr
-too: a dataclass keeps a `__repr__` that its class already has.
+`ShortRepr` is the base of records whose repr must fit in one line: no array in full, and no whole number with thousands
+of digits, which Python refuses to print. A dataclass keeps a `__repr__` that its class already has.
 """
 
 from __future__ import annotations

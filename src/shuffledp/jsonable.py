@@ -1,4 +1,4 @@
-"""Results as plain values, the one way in which this package makes JSON.
+"""Results as values that JSON can hold: the only way in which this package makes JSON.
 
 - A number that is infinite or undefined is null.
 - A whole number of more than 64 bits is text, such as "about 2^200": no reader of JSON keeps its digits.

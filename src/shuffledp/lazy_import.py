@@ -1,4 +1,4 @@
-"""Public names that are loaded from their modules when they are first used, so that importing a package stays fast."""
+"""Public names that are loaded on first use, so that importing a package stays fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long work tells how far it is."""
+"""The callback by which long computations report their progress."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ Progress = Callable[[str, float], None]
 
 
 def quiet(what: str, share: float) -> None:
-    """Progress for nobody."""
+    """Report no progress."""

@@ -1,8 +1,8 @@
-"""Where randomness comes from: cryptographic unless a simulation passes its own generator.
+"""Sources of randomness: cryptographic unless a simulation passes its own generator.
 
-Every function that draws takes `rng`. None, the default, keys a fresh AES-128 counter-mode generator from the
-operating system's entropy for that one call, so no stream is ever shared between calls, threads or forked processes.
-A seeded numpy Generator is for simulations and tests.
+Every sampling function takes `rng`. None, the default, keys a fresh AES-128 counter-mode generator from the operating
+system's entropy for that call, so no stream is shared between calls, threads or forked processes. A seeded numpy
+Generator is for simulations and tests.
 """
 
 from __future__ import annotations

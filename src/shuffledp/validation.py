@@ -1,4 +1,4 @@
-"""Validation of parameters, once, at the door: each check names the parameter, what it got and what it needs."""
+"""Validation of parameters at construction: each check names the parameter, its value and what is needed."""
 
 from __future__ import annotations
 

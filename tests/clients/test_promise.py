@@ -225,6 +225,19 @@ def test_the_verdicts_are_the_same_in_the_same_words():
     assert [found["refused"] for found in in_node(cases)] == [case["refused"] for case in cases]
 
 
+NOT_A_NUMBER = """
+import { asked, refusal } from "./promise.js";
+const task = asked(JSON.parse(process.argv[1]));
+process.stdout.write(refusal({ ...task, guarantee: { ...task.guarantee, epsilon: NaN } }) ?? "kept");
+"""
+
+
+def test_a_guarantee_that_is_not_a_number_is_refused():
+    script = NOT_A_NUMBER.replace("./promise.js", client_folder().joinpath("test", "promise.js").as_uri())
+    said = run_node("--input-type=module", "-e", script, json.dumps(coins(0.25, users=1000)))
+    assert b"which is weaker" in said
+
+
 def test_the_chance_of_more_messages_is_never_below_the_truth():
     """Of reports whose number of messages is known: one for the answer, and coins or a Poisson number."""
     people, values, rate = 1000, 12, 40.0

@@ -38,7 +38,7 @@ def shufflers(kept, folder, *, only_first=False):
             settings = Settings(
                 served=[Served(task=kept.task, position=position, key=kept.keys[position], upstream=upstream)],
                 store=store,
-                next_hops=Accepted((hash_of(TOKEN),)),
+                next_servers=Accepted((hash_of(TOKEN),)),
                 every=0.01,
                 processes=1,
             )

@@ -22,15 +22,15 @@ COMMAND = typer.main.get_command(app)
 """All commands, whose options are read once."""
 
 for _name in (
-    "collection.shuffler.app",
-    "collection.shuffler.starting",
-    "collection.analyzer.app",
-    "collection.analyzer.starting",
-    "collection.service.serving",
-    "collection.stores.sqlite",
-    "collection.stores.postgres",
-    "collection.task.making",
-    "jobs.release",
+    "collect.shuffler.app",
+    "collect.shuffler.settings",
+    "collect.analyzer.app",
+    "collect.analyzer.settings",
+    "collect.server.run",
+    "collect.store.sqlite",
+    "collect.store.postgres",
+    "collect.task.new_task",
+    "release.release",
     "ledger",
 ):
     importlib.import_module(f"shuffledp.{_name}")

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from shuffledp.collect.analyzer.worker import Counting, check_noise
+from shuffledp.collect.analyzer.worker import BatchCounter, check_noise
 from shuffledp.collect.client.client import new_report
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.store import ReportStore
@@ -39,7 +39,7 @@ def answers():
 def collected(kept, folder, *, batches=BATCHES, per_batch=1):
     """The tallies of batches: everybody reports over the network, and each batch is counted as the analyzer does."""
     task, tallies = kept.task, []
-    counting = Counting(task, kept.keys[-1], processes=1)
+    counting = BatchCounter(task, kept.keys[-1], processes=1)
     with shufflers(kept, folder) as clients, ThreadPoolExecutor(8) as people:
 
         def report(answer):

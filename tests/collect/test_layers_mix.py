@@ -12,7 +12,7 @@ import pytest
 from shuffledp.collect.client.client import new_report
 from shuffledp.collect.crypto import batch as mixing
 from shuffledp.collect.shuffler.settings import Served
-from shuffledp.collect.shuffler.worker import Relay
+from shuffledp.collect.shuffler.worker import BatchMixer
 from shuffledp.collect.store import ReadyBatch, open_report_store
 from shuffledp.collect.task.report import open_report
 from tests.collect.chain import pulled, ready, shufflers
@@ -59,7 +59,9 @@ def through_the_second(kept, folder, onions):
     with open_report_store(folder / "second.db") as store:
         store.prepare(task)
         upstream = Given(bytes(16), onions, number)
-        relay = Relay(Served(task=task, position=1, key=kept.keys[1], upstream=upstream), upstream, store, processes=1)
+        relay = BatchMixer(
+            Served(task=task, position=1, key=kept.keys[1], upstream=upstream), upstream, store, processes=1
+        )
         assert relay.step(threading.Event())
         return inside, b"".join(store.mixed(bytes(16)))
 

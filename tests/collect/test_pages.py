@@ -233,7 +233,9 @@ def test_every_address_on_the_page_is_one_of_the_servers():
 def routes_of_servers():
     kept = small_task(users=5, epsilon=8.0, delta=1e-2)
     settings = ShufflerSettings(
-        served=[ShufflerServed(task=kept.task, position=0, key=kept.keys[0])], store=FakeStore(), next_hops=Accepted(())
+        served=[ShufflerServed(task=kept.task, position=0, key=kept.keys[0])],
+        store=FakeStore(),
+        next_servers=Accepted(()),
     )
     for app_ in (shuffler_app(settings), analyzer_app(AnalyzerSettings(served=[], store=FakeStore()))):
         for route in app_.routes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shuffledp.collect.analyzer.worker import Counting
+from shuffledp.collect.analyzer.worker import BatchCounter
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead, Layer, mix
 from shuffledp.collect.crypto.hpke import info
 from shuffledp.collect.crypto.keys import KeyPair
@@ -179,7 +179,7 @@ def test_the_analyzer_counts_what_counts(name):
     """Padding is neither a message nor refused."""
     found, last = task(name), len(task(name).shufflers)
     (vector,) = (one for one in read("batches.json") if (one["task"], one["position"]) == (name, last))
-    counted = Counting(found, key(name, last)).count([bytes.fromhex(vector["batch"])[HEAD_BYTES:]])
+    counted = BatchCounter(found, key(name, last)).count([bytes.fromhex(vector["batch"])[HEAD_BYTES:]])
     expected = found.protocol.tally(np.array(vector["messages_at_the_end"]))
     assert (counted.tally.as_dict(), counted.tally.messages) == (expected.as_dict(), expected.messages)
     assert {reason.value: number for reason, number in counted.refused.items()} == vector["refused"]

@@ -4,8 +4,7 @@ import pyarrow as pa
 import pytest
 
 from shuffledp import ParameterError
-from shuffledp.data.labels import Kind
-from shuffledp.data.source import check_countable
+from shuffledp.data.labels import Kind, check_countable
 
 NUMBERS = [pa.float16(), pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.decimal256(50, 1)]
 MOMENTS = [pa.timestamp("s"), pa.timestamp("ns", "UTC")]
@@ -17,13 +16,13 @@ DISCRETE = [
 
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_numbers_with_fractions_need_edges(kind):
-    with pytest.raises(ParameterError, match=r"column 'income' holds numbers with fractions .*--edges 0,18,30,65"):
+    with pytest.raises(ParameterError, match=r"column 'income' holds numbers with fractions .*Edges"):
         check_countable(kind, listed=False, name="income")
 
 
 @pytest.mark.parametrize("kind", MOMENTS)
 def test_moments_need_periods(kind):
-    with pytest.raises(ParameterError, match=r"the column holds moments .*--by month --from 2026-01-01"):
+    with pytest.raises(ParameterError, match=r"the column holds timestamps .*Periods"):
         check_countable(Kind(kind), listed=False)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from shuffledp import Edges, ParameterError, Periods
-from shuffledp.data.encoders import Codebook, encoder_of
+from shuffledp.data.bins import Codebook, encoder_of
 from shuffledp.data.labels import CrossKind, Kind
 from shuffledp.data.ordered_bins import DateBins, NumberBins
 

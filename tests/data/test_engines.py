@@ -15,8 +15,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from shuffledp.data import Column, find_files, open_engine
-from shuffledp.data.encoders import OTHER, Codebook
+from shuffledp.data import Source, find_files, open_engine
+from shuffledp.data.bins import OTHER, Codebook
 from shuffledp.errors import DataError, ParameterError
 
 VALUES = ["x", "y", None, "x", "", "a,b", 'quo"te', "two\nlines", "007", "x"]
@@ -26,7 +26,7 @@ TABLE = pa.table({"value": VALUES, "user": USERS, "other thing": list(range(10))
 
 
 def count(data, column="value", **options):
-    with closing(open_engine(Column(data=data, names=(column,), **options))) as engine:
+    with closing(open_engine(Source.of(data, column=column, **options))) as engine:
         found = {}
         for labels, people in engine.counts():
             found.update(zip(labels.to_pylist(), people.tolist(), strict=True))
@@ -275,19 +275,18 @@ def test_bad_tables_are_refused(data, reason):
 
 
 def test_engine_names_are_checked():
-    column = Column(data=["x"], names=("value",))
-    with pytest.raises(ParameterError, match="local or spark"):
-        open_engine(column, engine="flink")
-    with pytest.raises(ParameterError, match="engine=spark"):
-        open_engine(column, master="local[2]")
+    with pytest.raises(ParameterError, match="engine must be local or spark, got 'flink'"):
+        Source.of(["x"], engine="flink")
+    with pytest.raises(ParameterError, match="engine must be spark for a Spark DataFrame or a master"):
+        Source.of(["x"], master="local[2]")
     with pytest.raises(ParameterError, match="name of a column"):
-        Column(data=["x"], names=("",))
+        Source.of(find_files([__file__], format="csv"), column="")
 
 
 def test_temporary_files_are_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    count(["x"])
+    count(["x"], None)
     with pytest.raises(DataError):
         count(TABLE, "none")
     assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from shuffledp.data import Column, find_files, open_engine
+from shuffledp.data import Source, find_files, open_engine
 from shuffledp.data import csv as text_blocks
 from shuffledp.data import text_files as text_scan
 from shuffledp.errors import DataError, ParameterError
@@ -24,7 +24,7 @@ SECRET = "top secret value"
 
 
 def count(files, column="value", **options):
-    with closing(open_engine(Column(data=files, names=(column,), **options))) as engine:
+    with closing(open_engine(Source.of(files, column=column, **options))) as engine:
         found = Counter()
         for labels, people in engine.counts():
             found.update(dict(zip(labels.to_pylist(), people.tolist(), strict=True)))
@@ -334,7 +334,7 @@ def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monke
     monkeypatch.setattr(text_scan, "read_blocks", slowly)
     monkeypatch.setattr(text_blocks, "_AT_ONCE", 100)
     (tmp_path / "people.csv").write_text("value\n" + "x\n" * 10_000)
-    with closing(open_engine(Column(data=find_files([tmp_path]), names=("value",)))) as engine:
+    with closing(open_engine(Source.of(find_files([tmp_path]), column="value"))) as engine:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             engine.counts()
@@ -344,7 +344,7 @@ def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monke
 def test_an_interrupt_in_the_midst_of_a_query_is_one(tmp_path):
     """DuckDB makes an error with these words of one that comes while it works in the main thread."""
     (tmp_path / "people.csv").write_text("value\nx\n")
-    with closing(open_engine(Column(data=find_files([tmp_path]), names=("value",)))) as engine:
+    with closing(open_engine(Source.of(find_files([tmp_path]), column="value"))) as engine:
         with pytest.raises(KeyboardInterrupt), engine._clear_errors():
             raise RuntimeError("Query interrupted")
         with pytest.raises(RuntimeError, match="something else"), engine._clear_errors():

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shuffledp.data import Column, Files, find_files, open_engine, spark_files
+from shuffledp.data import Files, Source, find_files, open_engine, spark_files
 from shuffledp.data import csv as text_blocks
 from shuffledp.data.csv import MalformedError, parse_header, parse_records
 from shuffledp.data.text_files import TextScan
@@ -65,7 +65,7 @@ def label(name, value):
 
 
 def count(path, **options):
-    with closing(open_engine(Column(data=find_files([path], **options), names=("value",)))) as engine:
+    with closing(open_engine(Source.of(find_files([path], **options), column="value"))) as engine:
         found = Counter()
         for labels, people in engine.counts():
             found.update(dict(zip(labels.to_pylist(), people.tolist(), strict=True)))

@@ -21,9 +21,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shuffledp.data import Column, Files, find_files, open_engine
+from shuffledp.data import Files, Source, find_files, open_engine
 from shuffledp.data.labels import Kind
-from shuffledp.data.tables import read_memory
 from shuffledp.data.where import Condition
 from tests.data.test_neighbouring_values import anything, exact
 from tests.oracles.hostile_rows import objects, texts
@@ -98,12 +97,9 @@ ON_DISK = ("CSV", "JSON lines", "Parquet", "Arrow file")
 
 def held(data, **options):
     """How many people hold each label, with its type, and how many people there are."""
-    kind = None
-    if not isinstance(data, Files):
-        data = read_memory(data, column="v", user="user", compared=WHERE.columns)
-        kind = data.kinds[0]
-    column = Column(data=data, names=("v",), user=getattr(data, "user", "user"), **options)
-    with closing(open_engine(column)) as engine:
+    source = Source.of(data, column="v", user="user", **options)
+    kind = None if isinstance(source.data, Files) else source.data.kinds[0]
+    with closing(open_engine(source)) as engine:
         found = Counter()
         for labels, people in engine.counts():
             for label, number in zip((kind or Kind(engine.label_type)).labels(labels), people.tolist(), strict=True):

@@ -7,14 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shuffledp.data import Column, find_files, open_engine
+from shuffledp.data import Source, find_files, open_engine
 from shuffledp.errors import DataError, ParameterError
 
 TABLE = {"value": ["x", "x", "y", "y"], "user": [1, None, 2, None]}
 
 
 def opened(**options):
-    return closing(open_engine(Column(data=TABLE, names=("value",), **options)))
+    return closing(open_engine(Source.of(TABLE, column="value", **options)))
 
 
 def test_rows_that_name_nobody_are_left_out():
@@ -38,12 +38,12 @@ def test_errors_of_libraries_are_not_passed_on(error):
 def test_values_are_not_their_own_people():
     """Their number would be that of the different values, which is published as it is."""
     with pytest.raises(ParameterError, match="same column"):
-        Column(data=TABLE, names=("value",), user="value")
+        Source.of(TABLE, column="value", user="value")
 
 
 def test_the_name_of_a_folder_does_not_stand_in_for_a_column(tmp_path):
     folder = tmp_path / "value=7"
     folder.mkdir()
     pq.write_table(pa.table({"value": ["x", "y"]}), folder / "people.parquet")
-    with closing(open_engine(Column(data=find_files([folder]), names=("value",)))) as engine:
+    with closing(open_engine(Source.of(find_files([folder]), column="value"))) as engine:
         assert sorted(label for labels, _ in engine.counts() for label in labels.to_pylist()) == ["x", "y"]

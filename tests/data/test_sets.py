@@ -17,8 +17,8 @@ import pyarrow.parquet
 import pytest
 
 from shuffledp import DummyHistogram, Edges, Histogram, SparseHistogram
-from shuffledp.data import Column, find_files, open_engine
-from shuffledp.data.encoders import Codebook
+from shuffledp.data import Source, find_files, open_engine
+from shuffledp.data.bins import Codebook
 from shuffledp.data.people import People
 from shuffledp.data.where import Condition
 from shuffledp.errors import DataError, ParameterError
@@ -42,8 +42,8 @@ def is_adult(row):
 
 
 def engine(data, column="value", **options):
-    names = (column,) if isinstance(column, str) else tuple(column)
-    return closing(open_engine(Column(data=data, names=names, **options)))
+    named = column if isinstance(column, str) else list(column)
+    return closing(open_engine(Source.of(data, column=named, **options)))
 
 
 def write_csv(path):
@@ -202,7 +202,7 @@ def test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones():
 @pytest.mark.slow
 def test_the_choice_is_another_each_time_and_the_same_under_a_seed():
     def once(rng=None):
-        column = Column(data=subsets(200), names=("value",), user="person", values_per_person=CHOSEN)
+        column = Source.of(subsets(200), column="value", user="person", values_per_person=CHOSEN)
         with closing(open_engine(column, rng=rng)) as opened:
             return counted(opened)
 
@@ -231,8 +231,8 @@ def test_many_people_in_little_memory(monkeypatch):
 
 def people_of(rows, **options):
     table = {"person": [row[0] for row in rows], "value": [row[1] for row in rows]}
-    options = {"user": "person", "drop_missing": False, "other": False, "domain": None, **options}
-    return People(table, column="value", **options)
+    options = {"user": "person", **options}
+    return People(Source.of(table, column="value", **options))
 
 
 def test_values_outside_the_list_count_once_together():
@@ -243,6 +243,15 @@ def test_values_outside_the_list_count_once_together():
         drawn, made = people.draw(protocol), sent(people, protocol)
     # a, b, missing, (other), then who holds at most 5, 4, ... 0 values
     assert drawn.counts.tolist() == [1, 1, 0, 1, 2, 2, 2, 2, 1, 0]
+    assert made == drawn
+
+
+def test_the_same_bin_of_the_next_person_counts_too():
+    rows = [("1", "a"), ("2", "a"), ("2", "b"), ("3", "b")]
+    with people_of(rows, domain=["a", "b"], values_per_person=2) as people:
+        protocol = Truthful(users=people.number(count=True), bins=people.domain.size, values_per_person=2)
+        drawn, made = people.draw(protocol), sent(people, protocol)
+    assert drawn.counts[:2].tolist() == [2, 2]
     assert made == drawn
 
 
@@ -269,10 +278,8 @@ def test_who_is_in_too_many_bins_keeps_bins_and_not_values():
 
 def test_rows_that_do_not_count_may_hold_what_is_not_in_the_list():
     rows = {"person": [1, 1, 2], "value": ["a", "unknown", None], "use": [True, False, False]}
-    with People(
-        rows, column="value", user="person", drop_missing=True, domain=["a"], other=False, values_per_person=2,
-        where="use = TRUE",
-    ) as people:  # fmt: skip
+    options = {"user": "person", "drop_missing": True, "domain": ["a"], "values_per_person": 2, "where": "use = TRUE"}
+    with People(Source.of(rows, column="value", **options)) as people:
         protocol = Truthful(users=2, bins=people.domain.size, values_per_person=2)
         for tally in (people.draw(protocol), sent(people, protocol)):
             assert tally.counts.tolist() == [1, 0, 2, 1]  # a, nothing outside the list, and who lacks one or both
@@ -281,10 +288,8 @@ def test_rows_that_do_not_count_may_hold_what_is_not_in_the_list():
 @pytest.mark.parametrize("where", [None, "country = 'DE'"])
 def test_messages_and_drawn_counts_are_of_the_same_people(where):
     table = TABLE.to_pydict()
-    with People(
-        table, column="value", user="person", drop_missing=False, domain=["a", "b"], other=True, values_per_person=2,
-        where=where,
-    ) as people:  # fmt: skip
+    options = {"user": "person", "domain": ["a", "b"], "other": True, "values_per_person": 2, "where": where}
+    with People(Source.of(table, column="value", **options)) as people:
         protocol = Truthful(users=people.number(count=False), bins=people.domain.size, values_per_person=2)
         made = sent(people, protocol)
         assert made == people.draw(protocol)
@@ -308,16 +313,15 @@ def test_in_the_universe_fillers_have_labels_of_their_own():
 
 def test_pairs_of_values_are_labels_and_are_found_again():
     table = {"x": ["a", "a", "b"], "y": [1.0, 1.0, None]}
-    options = {"user": None, "drop_missing": False, "other": False}
-    with People(table, column=["x", "y"], domain=None, **options) as people:
-        assert people.column.name == "x \N{MULTIPLICATION SIGN} y"
+    with People(Source.of(table, column=["x", "y"])) as people:
+        assert people.source.name == "x \N{MULTIPLICATION SIGN} y"
         protocol = Truthful(users=3, bins=1, values_per_person=1)
         drawn = people.draw(protocol)
         assert dict(zip(drawn.symbols.tolist(), drawn.counts.tolist(), strict=True)) == {("a", 1): 2, ("b", None): 1}
         at, counts = zip(*people.truth(drawn.symbols, drawn.symbols), strict=True)
         assert counts[0][np.argsort(at[0])].tolist() == drawn.counts.tolist()
     for domain in ([["a", "b"], Edges([0, 5])], {"y": Edges([0, 5]), "x": ["a", "b"]}):
-        with People(table, column=["x", "y"], domain=domain, **options) as people:
+        with People(Source.of(table, column=["x", "y"], domain=domain)) as people:
             counts = people.draw(protocol).counts
             labels = people.domain.decode(np.flatnonzero(counts)).tolist()
         assert [label[0] for label in labels] == ["a", "b"]
@@ -363,42 +367,41 @@ def test_real_protocols_estimate_who_holds_what(protocol):
 )
 @pytest.mark.parametrize("read", [TABLE.to_pydict, lambda: TABLE])
 def test_wrong_options_are_refused(options, reason, read):
-    usual = {"column": "value", "user": None, "drop_missing": False, "domain": None, "other": False}
     with pytest.raises(ParameterError, match=reason):
-        People(read(), **{**usual, **options})
+        Source.of(read(), **{"column": "value", **options})
 
 
 @pytest.mark.parametrize("names", [[0, 0], [0, "0"]])
 def test_a_column_without_a_name_of_text_is_also_given_once(names):
     with pytest.raises(ParameterError, match="given twice"):
-        People(pd.DataFrame([[1, 2]]), column=names, user=None, drop_missing=False, domain=None, other=False)
+        Source.of(pd.DataFrame([[1, 2]]), column=names)
 
 
 def test_lists_are_refused_with_what_to_do_instead():
     with pytest.raises(DataError, match="holds lists: write one row for each"):
-        open_engine(Column(data=pa.table({"value": [["a", "b"]], "user": [1]}), names=("value",)))
+        open_engine(Source.of(pa.table({"value": [["a", "b"]], "user": [1]}), column="value"))
 
 
 def test_what_a_condition_needs_must_be_there(tmp_path):
     where = Condition.parse("nowhere = 1")
     for data in (TABLE, TABLE.to_pylist()):
         with pytest.raises(DataError, match="no column 'nowhere'"):
-            open_engine(Column(data=data, names=("value",), where=where))
+            Source.of(data, column="value", where=where)
     with pytest.raises(ParameterError, match="where needs a table"):
-        open_engine(Column(data=["a", "b"], names=("value",), where=where))
+        Source.of(["a", "b"], where=where)
     for name, write in FILES.items():
         write(tmp_path / name)
         with pytest.raises(DataError, match="no column 'nowhere'"):
-            open_engine(Column(data=find_files([tmp_path / name]), names=("value",), where=where))
+            open_engine(Source.of(find_files([tmp_path / name]), column="value", where=where))
 
 
 def test_columns_that_differ_in_capitals_are_not_taken_for_each_other(tmp_path):
     table = {"value": ["a", "b"], "VALUE": ["x", "y"], "user": [1, 1]}
-    with engine(table, ("value", "VALUE")) as opened:
+    with engine(table, ["value", "VALUE"]) as opened:
         assert counted(opened) == {("a", "x"): 1, ("b", "y"): 1}
     (tmp_path / "rows.csv").write_text("value,VALUE\na,x\n")
     with pytest.raises(DataError, match="differ only in capitals"):
-        open_engine(Column(data=find_files([tmp_path]), names=("value", "VALUE")))
+        open_engine(Source.of(tmp_path, column=["value", "VALUE"]))
 
 
 def test_a_codebook_in_another_call_makes_other_sets():
@@ -421,10 +424,8 @@ def test_the_columns_of_a_lazy_query_belong_together():
 
     rows = pl.DataFrame({"person": [at // 3 for at in range(900)], "app": [f"of {at // 3}" for at in range(900)]})
     query = rows.lazy().map_batches(shuffled)
-    with People(
-        query, column="app", user="person", values_per_person=2, where="app != 'x'", drop_missing=False, domain=None,
-        other=False,
-    ) as people:  # fmt: skip
+    source = Source.of(query, column="app", user="person", values_per_person=2, where="app != 'x'")
+    with People(source) as people:
         assert people.number(count=True) == 300
         assert people.numbered().counts.tolist().count(1) >= 300  # each value belongs to one person
         assert people.numbered().counts.max() <= 300
@@ -441,9 +442,7 @@ def test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about(op
     for value in held:
         rows = {"u": [*range(17), 17, *range(18, 40)], "v": [*["60"] * 17, value, *["60"] * 22]}
         for drop in (False, True):
-            with People(
-                rows, column="v", drop_missing=drop, domain=domain, other=False, **{"user": None, **options}
-            ) as people:
+            with People(Source.of(rows, column="v", drop_missing=drop, domain=domain, **options)) as people:
                 assert people.number(count=True) == 40
                 assert people.numbered().counts.sum() == 40 * options.get("values_per_person", 1)
 
@@ -454,7 +453,6 @@ def test_a_user_that_is_no_number_is_nobody_in_every_format(options, tmp_path):
     table = pa.table({"u": [1.0, 2.0, float("nan"), None, 0.0, -0.0], "app": ["a", "b", "c", "d", "e", "e"]})
     path = tmp_path / "rows.parquet"
     pa.parquet.write_table(table, path)
-    asked = {"column": "app", "user": "u", "drop_missing": False, "domain": None, "other": False, **options}
     for data in (path, table, table.to_pandas(), pl.from_arrow(table)):
-        with People(data, **asked) as people:
+        with People(Source.of(data, column="app", user="u", **options)) as people:
             assert people.number(count=True) == 3

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from shuffledp import Histogram, SparseHistogram, private_histogram
-from shuffledp.data import Column, find_files, open_engine
-from shuffledp.data.encoders import Codebook
+from shuffledp.data import Source, find_files, open_engine
+from shuffledp.data.bins import Codebook
 from shuffledp.data.spark_files import read_json_lines, read_separated_text
 from shuffledp.errors import DataError, ParameterError
 from tests.data.test_engines import EXPECTED, SECRET, TABLE, WRITERS, write_csv
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 
 def engine(data, column="value", **options):
-    return open_engine(Column(data=data, names=(column,), **options), engine="spark")
+    return open_engine(Source.of(data, column=column, engine="spark", **options))
 
 
 def count(data, column="value", **options):
@@ -168,7 +168,7 @@ def test_messages_that_are_not_numbers_are_refused(spark, protocol):
 def test_another_master_while_a_session_runs_is_refused(spark, tmp_path):
     WRITERS["people.csv"](tmp_path / "people.csv")
     with pytest.raises(ParameterError, match="already running"):
-        open_engine(Column(data=find_files([tmp_path]), names=("value",)), engine="spark", master="local[1]")
+        open_engine(Source.of(tmp_path, column="value", engine="spark", master="local[1]"))
 
 
 def test_without_java_one_sentence_says_what_to_do(monkeypatch):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from shuffledp import Edges
-from shuffledp.data import Column, find_files, open_engine
+from shuffledp.data import Source, find_files, open_engine
 from shuffledp.data.people import People
 from shuffledp.data.where import Condition
 from tests.data.test_sets import (
@@ -39,8 +39,8 @@ def frame(spark, table):
 
 
 def engine(data, column="value", **options):
-    names = (column,) if isinstance(column, str) else tuple(column)
-    return closing(open_engine(Column(data=data, names=names, **options), engine="spark"))
+    named = column if isinstance(column, str) else list(column)
+    return closing(open_engine(Source.of(data, column=named, engine="spark", **options)))
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet", "a data frame"])
@@ -107,7 +107,7 @@ def test_a_person_counts_once_in_a_bin_also_in_messages(spark, domain):
     data = frame(spark, {name: [row[at] for row in rows] for at, name in enumerate(("person", "value", "age"))})
     column = list(domain) if isinstance(domain, dict) else "value"
     options = {"column": column, "user": "person", "drop_missing": True, "domain": domain, "other": True}
-    with People(data, **options, values_per_person=4) as people:
+    with People(Source.of(data, **options, values_per_person=4)) as people:
         protocol = Truthful(users=people.number(count=True), bins=people.domain.size, values_per_person=4)
         drawn = people.draw(protocol)
         assert sent(people, protocol) == drawn
@@ -122,10 +122,8 @@ def test_a_person_counts_once_in_a_bin_also_in_messages(spark, domain):
 
 def test_messages_of_people_without_a_value(spark):
     data = frame(spark, TABLE)
-    with People(
-        data, column="value", user=None, drop_missing=True, domain=["a", "b", "c", "z"], other=False,
-        where=Condition.parse("country = 'DE'"),
-    ) as people:  # fmt: skip
+    options = {"drop_missing": True, "domain": ["a", "b", "c", "z"], "where": "country = 'DE'"}
+    with People(Source.of(data, column="value", **options)) as people:
         assert people.padding_bins == 1
         protocol = Truthful(users=people.number(count=False), bins=people.domain.size, values_per_person=1)
         made = sent(people, protocol)

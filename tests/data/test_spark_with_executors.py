@@ -13,7 +13,7 @@ import pytest
 
 from shuffledp import SparseHistogram
 from shuffledp.data import find_files
-from shuffledp.data.encoders import Codebook
+from shuffledp.data.bins import Codebook
 from shuffledp.protocols import MessageCount
 from tests.data import test_spark as on_one_machine
 from tests.data.spark_sessions import CLUSTER, start

@@ -12,6 +12,7 @@ import pytest
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.tree import MOST_LEAVES, LinearErrors, Tree
 from shuffledp.estimators.tree_counts import (
+    _divided,
     alone,
     distribution_widths,
     largest_deviation,
@@ -225,6 +226,12 @@ def test_the_band_is_a_union_over_all_places_and_both_sides():
     assert (too_high <= 1.03 * one_by_one[1][0]).all()
     assert too_high.max() >= errors.above(BINOMIAL, risk / 2).max() * 1.2
     assert too_low.max() <= one_by_one[0][1].max()
+
+
+def test_the_risks_of_all_places_add_up_to_the_whole_risk():
+    for deviations in (np.array([1.0]), np.linspace(0.1, 3, 40), np.full(7, 2.0)):
+        risks, _ = _divided(deviations, 0.05)
+        assert 0.049 <= risks.sum() <= 0.05 * (1 + 1e-9)
 
 
 @pytest.mark.slow

@@ -57,6 +57,11 @@ def test_other_rows_are_refused(rows):
         filled_up(rows, bins=6 + 2, each=2, padding_bins=2)
 
 
+def test_a_bin_held_twice_is_refused_in_any_place():
+    with pytest.raises(DataError, match="twice"):
+        filled_up([[3, 1, 3]], bins=6 + 3, each=3, fillers=3)
+
+
 def test_without_fillers_everybody_holds_all():
     with pytest.raises(DataError, match="exactly 2"):
         filled_up([[0, NONE]], bins=3, each=2, padding_bins=0)

@@ -104,6 +104,19 @@ def test_the_total_is_the_composition_and_not_a_sum(ledger):
     assert standing.sum_of_deltas == pytest.approx(2.31e-6)
 
 
+def test_only_the_noise_of_honest_people_counts_against_the_limit(path):
+    ledger = Ledger.create(path, epsilon=1.0, delta=1e-6, population="all")
+    with pytest.raises(BudgetError):
+        ledger.spend(replace(HISTOGRAM, honest_users=9_000), what="theme")
+    ledger.spend(HISTOGRAM, what="theme")
+
+
+def test_a_release_slightly_over_the_limit_is_refused(path):
+    ledger = Ledger.create(path, epsilon=1.0, delta=HISTOGRAM.privacy.delta(1.0) / 1.001, population="all")
+    with pytest.raises(BudgetError):
+        ledger.spend(HISTOGRAM, what="theme")
+
+
 @pytest.mark.slow
 def test_exactly_as_many_as_fit(ledger):
     assert HISTOGRAM.privacy.times(FIT).delta(3.0) <= 1e-5 < HISTOGRAM.privacy.times(FIT + 1).delta(3.0)

@@ -7,6 +7,7 @@ import numpy as np
 
 from shuffledp.data.labels import Kind
 from shuffledp.data.people import People
+from shuffledp.data.source import Source
 from shuffledp.data.tables import read_memory
 
 NO_NOISE = SimpleNamespace(
@@ -25,8 +26,7 @@ def spelled(label):
 
 def published(data, *, column=None, **options):
     """How many people each published label has, on the whole path of a release."""
-    options = {"user": None, "drop_missing": False, "domain": None, "other": False, **options}
-    with People(data, column=column, **options) as people:
+    with People(Source.of(data, column=column, **options)) as people:
         number = people.number(count=True)
         tally = people.draw(NO_NOISE)
         if people.listed:

@@ -253,6 +253,15 @@ def test_fewer_reports_are_noticed():
     assert estimate.counts.sum() == pytest.approx(PEOPLE // 2)
 
 
+def test_fewer_reports_weaken_the_guarantee():
+    protocol = Ranges.calibrate(users=PEOPLE, bins=LEAVES, **GUARANTEE)
+    half = protocol.tally(protocol.randomize(bell()[: PEOPLE // 2], rng=np.random.default_rng(0)))
+    weaker = protocol.estimate(half, reports=PEOPLE // 2).guarantee
+    delta = GUARANTEE["delta"]
+    assert (weaker.epsilon, weaker.delta) == (protocol.for_reports(PEOPLE // 2).privacy.epsilon(delta), delta)
+    assert weaker.epsilon > 1.2 * GUARANTEE["epsilon"]
+
+
 def test_people_without_a_value_are_counted_behind_all_others():
     target = Target(users=2000, bins=6, epsilon=2, delta=1e-4, padding_bins=1)
     protocol = Ranges.for_target(target)

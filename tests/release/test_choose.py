@@ -12,13 +12,18 @@ from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch
 from shuffledp.release.choose import choose
 from shuffledp.release.plan import plan_for
+from shuffledp.release.spec import PrivacySpec
 
 TARGET = Target(users=2000, bins=3, epsilon=1.0, delta=1e-6)
-ASKED = {"beta": 0.05, "protocol": None, "estimator": None, "listed": True, "practical_messages": math.inf}
 
 
-def chosen(target=TARGET, **changes):
-    return choose(target, **{**ASKED, **changes})
+def chosen(target=TARGET, *, listed=True, practical_messages=math.inf, **asked):
+    """The choice where messages are made, if a number of them is practical, or else where none are."""
+    makes = math.isfinite(practical_messages)
+    spec = PrivacySpec(epsilon=target.epsilon, delta=target.delta, messages=makes, **asked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shuffledp.release.spec.PRACTICAL_MESSAGES", practical_messages)
+        return choose(target, spec, beta=0.05, listed=listed)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 
 from shuffledp import Histogram, SparseHistogram, private_histogram
 from shuffledp.data.people import People
+from shuffledp.data.source import Source
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import round_up_to_grid
 from shuffledp.paper.finite_randomizer import shuffled_distribution
@@ -23,7 +24,7 @@ BINS, PEOPLE_PER_BIN = 2000, 150
 def opened(each, *, listed):
     """So many people in each bin."""
     held, domain = np.repeat(np.arange(BINS), each), range(BINS) if listed else None
-    return People(held, column=None, user=None, drop_missing=True, domain=domain, other=False)
+    return People(Source.of(held, drop_missing=True, domain=domain))
 
 
 ROUTES = {

@@ -12,16 +12,16 @@ from shuffledp.protocols import CATALOGUE, LaplaceHistogram, StabilityHistogram,
 from shuffledp.release.choose import choose, curator_error, curator_in_words
 from shuffledp.release.plan import plan
 from shuffledp.release.simulate import simulate
+from shuffledp.release.spec import PrivacySpec
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 PEOPLE = Counter({"apple": 900, "pear": 500, "fig": 90, "kiwi": 2})
 FRUIT = ["apple", "pear", "fig", "kiwi", "plum"]
-ASKED = {"beta": 0.05, "protocol": None, "estimator": None, "listed": True, "practical_messages": math.inf}
 
 
-def chosen(users=10**5, bins=100, values=1, **changes):
+def chosen(users=10**5, bins=100, values=1, listed=True, **asked):
     target = Target(users=users, bins=bins, values_per_person=values, **GUARANTEE)
-    return choose(target, **{**ASKED, "trust": "curator", **changes})
+    return choose(target, PrivacySpec(**GUARANTEE, **{"trust": "curator", **asked}), beta=0.05, listed=listed)
 
 
 def test_without_a_list_only_what_somebody_holds_can_be_shown():
@@ -125,7 +125,7 @@ def test_what_a_curator_would_give_does_not_depend_on_the_data():
     people = [Counter({"a": 1000}), Counter({f"v{number}": 1 for number in range(1000)})]
     errors = {private_histogram(data, **GUARANTEE).curator_error for data in people}
     target = Target(users=1000, bins=2 ** (8 * 8192), **GUARANTEE)
-    assert errors == {curator_error(target, beta=0.05, estimator=None, listed=False)}
+    assert errors == {curator_error(target, PrivacySpec(**GUARANTEE), beta=0.05, listed=False)}
 
 
 def test_a_curator_who_gains_nothing_is_not_mentioned():

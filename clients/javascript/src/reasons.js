@@ -7,20 +7,20 @@ export const REASONS = Object.freeze({
   "unknown-task": { again: "once put right", meaning: "This server does not serve that task." },
   "not-yet-open": { again: "yes", meaning: "The task is not open yet." },
   closed: { again: "no", meaning: "The task is closed." },
-  "wrong-time": { again: "yes", meaning: "The report's time is outside the task's or ahead of now." },
+  "wrong-time": { again: "yes", meaning: "The report's time is outside the task's opening hours, or in the future." },
   "cannot-be-opened": {
     again: "no",
-    meaning: "It was not sealed to this server's key for this task, or was changed on its way.",
+    meaning: "It is not sealed to this server's key for this task, or was changed in transit.",
   },
-  malformed: { again: "no", meaning: "What is inside does not have the form that the task says." },
+  malformed: { again: "no", meaning: "The content does not have the format that the task requires." },
   "too-many-messages": { again: "no", meaning: "The report holds more messages than the task allows." },
-  "other-bytes": { again: "no", meaning: "Another report of the same id was taken before." },
+  "other-bytes": { again: "no", meaning: "Another report with the same id was accepted before." },
   "not-admitted": {
     again: "once put right",
-    meaning: "The task takes reports only with its secret, or with a token that is not spent.",
+    meaning: "The task accepts reports only with its secret or an unspent token.",
   },
-  "too-large": { again: "no", meaning: "It is longer than any report of the task can be." },
-  "too-many-requests": { again: "yes", meaning: "More reports arrive than this server takes: try again later." },
+  "too-large": { again: "no", meaning: "It is longer than any report of the task." },
+  "too-many-requests": { again: "yes", meaning: "More reports arrive than this server accepts: try again later." },
   unavailable: { again: "yes", meaning: "The report could not be stored: try again later." },
 });
 

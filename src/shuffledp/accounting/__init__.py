@@ -1,4 +1,4 @@
-"""Pairs of laws -> privacy curves; calibration; the paper's closed forms; smooth distributions."""
+"""Privacy accounting: curves, privacy loss, composition, calibration, amplification, and the paper's closed forms."""
 
 from __future__ import annotations
 

@@ -197,11 +197,11 @@ class Amplification:
 
     @cached_property
     def _tellings(self) -> _Tellings:
-        """The law of how many messages are telling, for every block of C, which counts as its first value.
+        """The distribution of how many messages are telling, for every block of C, which counts as its first value.
 
-        With f the law of how many of the C copies are telling, n are with probability t f(n - 1) if the person's own is
-        among them, and (1 - t) f(n) if not; each is multiplied by the block's probability. Numbers n that are
-        possible only without the person's own tell nothing and are left out.
+        With f the distribution of how many of the C copies are telling, n are with probability t f(n - 1) if the
+        person's own is among them, and (1 - t) f(n) if not; each is multiplied by the block's probability. Numbers n
+        that are possible only without the person's own tell nothing and are left out.
         """
         t = self.telling
         totals, with_owns, withouts = [], [], []
@@ -223,10 +223,11 @@ class _Tellings(NamedTuple):
 
 
 def _binomials(trials: list[int], probability: float) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """The laws of Bin(n, probability) for increasing n: the first value and the probabilities from there on.
+    """The distributions of Bin(n, probability) for increasing n: the first value and the probabilities from there on.
 
-    Where n grows by one, a law follows from the one before: one more trial succeeds or not. That adds positive numbers,
-    so each step is off by two roundings at most, and what the first law leaves out stays as small as it was.
+    Where n grows by one, a distribution follows from the one before: one more trial succeeds or not. That adds positive
+    numbers, so each step is off by two roundings at most, and what the first distribution leaves out stays as small as
+    it was.
     """
     before, first, f = -1, 0, np.empty(0)
     for number in trials:
@@ -254,10 +255,11 @@ def closed_form_epsilon(*, local_epsilon: float, users: int, delta: float) -> fl
 def blanket_epsilon(*, local_epsilon: float, users: int, delta: float) -> float | None:
     """The privacy blanket of Balle, Bell, Gascon and Nissim (2019) with Hoeffding's inequality; None where it is void.
 
-    Each message comes with some probability g >= e^-epsilon0 from a law that does not depend on the value. With
-    M ~ Bin(n, g), delta(epsilon) <= E[(L_1 + ... + L_M)_+] / (g n), where the L_i have mean 1 - e^epsilon and a range
-    of width g w, w = (e^epsilon0 - 1) (1 + e^epsilon). Hoeffding bounds that by g w^2 / (4 n (e^epsilon - 1)) f(g)^n,
-    f(g) = 1 - g (1 - exp(-2 (e^epsilon - 1)^2 / (g w)^2)), which falls and then rises in g: it is largest at an end.
+    Each message comes with some probability g >= e^-epsilon0 from a distribution that does not depend on the value.
+    With M ~ Bin(n, g), delta(epsilon) <= E[(L_1 + ... + L_M)_+] / (g n), where the L_i have mean 1 - e^epsilon and a
+    range of width g w, w = (e^epsilon0 - 1) (1 + e^epsilon). Hoeffding bounds that by g w^2 / (4 n (e^epsilon - 1))
+    f(g)^n, f(g) = 1 - g (1 - exp(-2 (e^epsilon - 1)^2 / (g w)^2)), which falls and then rises in g: it is largest at an
+    end.
     """
 
     def excess(epsilon: float) -> float:
@@ -282,7 +284,7 @@ def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> fl
     distribution = np.ones(1) if users == 1 else Binomial(trials=users - 1, probability=flip).window.pmf
     before, after = np.append(distribution, 0.0), np.append(0.0, distribution)
     zero, one = (1 - flip) * before + flip * after, flip * before + (1 - flip) * after
-    # the likelihood ratio grows with the number of ones, so the best events are "at least" and "at most" so many
+    # the likelihood ratio grows with the number of ones, so the best events are "at least k" and "at most k"
     ratio = np.log(one / zero)
     at_least = [np.append(np.cumsum(distribution[::-1])[::-1], 0.0) for distribution in (one, zero)]
     at_most = [np.append(0.0, np.cumsum(distribution)) for distribution in (zero, one)]

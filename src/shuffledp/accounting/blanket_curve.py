@@ -1,20 +1,18 @@
-"""One person's message among copies that others send of either value's messages: how well it can be told apart.
+"""Privacy of bits that are sometimes replaced by fair coins: the sums and histograms of CSU+19.
 
-Of n telling messages, k are like the first of two values' and n - k like the second's. All are fair coins but for the
-person's own, if it is among them: under the first value that one is like it with probability p = e^epsilon0 /
-(e^epsilon0 + 1), under the second with 1 - p. The symbols are those of docs/proofs/comparison.md, "Messages that tell
-little", which derives what is computed here.
-
-Bits that are sometimes replaced by fair coins: the privacy of CSU+19's sums and histograms.
-
-Everybody's bit is flipped with probability f, which is the same as being replaced by a fair coin with probability 2 f.
-The coins of the others hide one person's bit. Telling which people tossed a coin, and what all the rest hold, only
-helps an adversary, and leaves B ~ Bin(n - 1, 2 f) coins:
+Every bit is flipped with probability f, which equals replacing it by a fair coin with probability 2 f. The coins of the
+other users hide one user's bit. Revealing which users tossed a coin, and what all others hold, only helps an attacker
+and leaves B ~ Bin(n - 1, 2 f) coins:
 
     (B, Bin(B, 1/2) + Ber(1 - f))   against   (B, Bin(B, 1/2) + Ber(f))
 
-is an upper bound for one moved bit. A replaced value of a histogram moves two, with independent coins. A lower bound
-comes from one dataset: what is true for it no argument can undercut.
+is an upper bound for one moved bit. Replacing a value of a histogram moves two bits, with independent coins. The lower
+bound is the exact divergence of one pair of datasets.
+
+`HiddenMessage` is the general step. Of n informative messages, k are like the first value's and n - k like the
+second's. All are fair coins except the user's own, if it is among them: under the first value it is like the first with
+probability p = e^epsilon0 / (e^epsilon0 + 1), under the second with 1 - p. docs/proofs/comparison.md, "Messages that
+tell little", derives what is computed here.
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ def smallest_probability(
 
 
 def first_rate(excess: Callable[[float], float], *, start: float, largest: float) -> float | None:
-    """The smallest rate of a Poisson law whose excess is not positive, to 1e-4; None if it is above the largest."""
+    """The smallest rate of a Poisson distribution whose excess is not positive, to 1e-4; None if it is above the
+    largest.
+    """
     found = first_safe_from(
         lambda logarithm: excess(math.exp(logarithm)),
         math.log(start),

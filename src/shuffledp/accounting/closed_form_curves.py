@@ -1,8 +1,8 @@
-"""The curve of a release that is epsilon0-private with delta = 0, whatever else it is.
+"""Privacy curves with a closed form.
 
-The curve of a release of which one guarantee is stated, (epsilon, delta), and nothing else is known.
-
-The curve of a noisy sum that is split into shares and mixed (protocols/sums/real_sum.py).
+- `PureCurve`: a release that is epsilon0-private with delta = 0.
+- `StatedCurve`: a release of which one guarantee (epsilon, delta) is known and nothing else.
+- `SplitAndMixCurve`: a noisy sum that is split into shares and mixed (protocols/sums/real_sum.py).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class StatedCurve:
 
 
 def check_guarantee(epsilon: Any, delta: Any, *, name: str = "{}") -> None:
-    """Refuses what no guarantee is; `name` is how whoever states it calls an epsilon and a delta."""
+    """Raise an error unless epsilon and delta form a guarantee; `name` gives the names used in the message."""
     if (found := real(name.format("epsilon"), epsilon)) < 0:
         raise ParameterError(f"{name.format('epsilon')} must not be negative, got {found:g}")
     if not 0 <= (found := real(name.format("delta"), delta)) < 1:

@@ -1,34 +1,30 @@
-"""A pair of laws from a privacy curve that is known only by its numbers delta(epsilon): its dots are connected.
+"""The privacy curve of several releases about the same users.
 
-Let H(x) = sup over events of P - x Q, x = e^epsilon, be the truth for any two neighbours in either order. As a function
-of x it is convex, falls, and is 1 at x = 0. A curve bounds it at every x >= 1, and with P and Q exchanged below 1 too:
+Releases whose curves are shifts of noise are composed shift by shift, as `PrivacyCurve.compose` does. Every other
+release is known by its numbers delta(epsilon) only; `connected` turns these into a pair of distributions. In both cases
+a later question may depend on earlier results (docs/proofs/exact-privacy.md, "Several releases").
+
+**Connecting the dots.** Let H(x) = sup over events of P - x Q, x = e^epsilon, be the truth for two neighbours in either
+order. H is convex in x, decreasing, and 1 at x = 0. A curve bounds it for every x >= 1, and with P and Q exchanged for
+x < 1:
 
     H(x) <= delta(ln x)  for x >= 1,    H(x) <= 1 - x + x delta(-ln x)  for x < 1.
 
-The largest convex function through or below some of these points is therefore nowhere below H, whatever the curve does
-between them, and it is the curve of one pair of laws: the mass of Q at a point is the change of slope there, that of P
-is x times as much, and what is left at the last point is a loss without limit (Doroshenko, Ghazi, Kamath, Kumar and
-Manurangsi 2022, "Connect the dots"; docs/proofs/exact-privacy.md, "Curves known by their numbers").
+The largest convex function through or below some of these points is nowhere below H, and it is the curve of one pair of
+distributions: the mass of Q at a point is the change of slope there, the mass of P is x times as much, and the rest at
+the last point is an infinite loss (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the dots";
+docs/proofs/exact-privacy.md, "Curves known by their numbers").
 
-The curve of several releases of the same people's data, whichever curves they are known by.
-
-Releases whose curves are made of shifts of noise are composed shift by shift, as `PrivacyCurve.compose` does. Of every
-other release only the numbers delta(epsilon) are known; it counts as the pair of laws that connects them
-(accounting/composition.py). Either way what is asked in a later release may depend on the results of the earlier ones
-(docs/proofs/exact-privacy.md, "Several releases").
-
-A bound on several releases that holds even if how much each one spends is decided by the results of the others.
-
-Fix an order a > 1. Of a release with loss l, let r be what it reveals outright and M = E_P[e^((a - 1) l)] over what is
-left. If on every way that the results can lead the sum of the r is at most R and the product of the M at most B, then
+**Amounts chosen by results.** `MomentBound` holds even if each release's budget depends on earlier results. Fix an
+order a > 1. For a release with loss l, let r be the mass of infinite loss and M = E_P[e^((a - 1) l)] over the rest. If
+on every path of results the sum of the r is at most R and the product of the M at most B, then
 
     delta(epsilon) <= R + c e^(-(a - 1) epsilon) B,   c = (1 - 1/a)^(a - 1) / a,
 
-since (1 - e^-t)_+ <= c e^((a - 1) t) for every t, and moments multiply from the last release back to the first whatever
-is chosen in between (docs/proofs/exact-privacy.md, "Noise chosen by results"). With the order, R and B fixed in advance
-this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and Zrnic 2021 for Renyi differential privacy).
-R and B must not be traded for each other by results: whoever reveals where losses are small, and adds to the loss where
-it is large, has both in full.
+because (1 - e^-t)_+ <= c e^((a - 1) t) for every t, and moments multiply from the last release back to the first
+(docs/proofs/exact-privacy.md, "Noise chosen by results"). With the order, R and B fixed in advance this is a privacy
+filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and Zrnic 2021 for Renyi differential privacy). R and B must not
+be traded against each other depending on results.
 """
 
 from __future__ import annotations
@@ -65,7 +61,7 @@ _LOWEST = -30.0
 
 @lru_cache(maxsize=128)
 def connected(curve: Curve, resolution: float) -> PrivacyLoss:
-    """The loss of a pair of laws that tells at least as much as what the curve is of, in either direction.
+    """The loss of a pair of distributions that tells at least as much as what the curve is of, in either direction.
 
     `resolution` is a delta below which nothing needs to be told apart.
     """
@@ -148,7 +144,9 @@ class Composition:
 
     @property
     def pair(self) -> PrivacyLoss:
-        """The loss of a pair of laws that tells at least as much as all releases together, in either direction."""
+        """The loss of a pair of distributions that tells at least as much as all releases together, in either
+        direction.
+        """
         return _together(self.parts) if self.parts else PrivacyLoss(np.zeros(1), np.ones(1), 0.0)
 
     @cached_property
@@ -260,7 +258,7 @@ class MomentBound:
         return float(a[np.argmax(variance)])
 
     def reached(self, total: Composition) -> float:
-        """What all releases use up of a delta at the limit's epsilon, whatever made somebody choose them.
+        """The delta that all releases use at the limit's epsilon, even if each was chosen by earlier results.
 
         Where it is at most some delta on every way that the results can lead, all is private with that delta: R is at
         most one share of it, and the term with B the other.
@@ -291,7 +289,7 @@ def _moment(curve: Curve, order: float) -> tuple[float, float]:
 
 
 def _pair(curve: Curve) -> PrivacyLoss:
-    """One pair of laws that is as bad as the release in either direction."""
+    """One pair of distributions that is as bad as the release in either direction."""
     if not isinstance(curve, PrivacyCurve):
         return connected(curve, RESOLUTION)
     span = max(release.span(RESOLUTION) for release, _ in curve.releases)

@@ -1,7 +1,4 @@
-"""What a release promises.
-
-The privacy curve of a release: the smallest delta for every epsilon, and back.
-"""
+"""The privacy guarantee of a release and its privacy curve: the smallest delta for every epsilon, and the reverse."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from shuffledp.noise import IntegerDistribution
 from shuffledp.validation import real, whole
 
 _ASKED_DIGITS = 9
-"""Whoever asks for an epsilon writes it in fewer digits than this: it is printed as it was asked for."""
+"""A requested epsilon has fewer digits than this, so it is printed as it was requested."""
 
 _REACHED_DIGITS = 6
 """A figure that was computed has more digits than anybody reads: it is rounded up, so that what is printed holds."""
@@ -247,8 +244,8 @@ class PrivacyCurve:
         """The curve of this release together with others of the same people's data, each with fresh noise.
 
         What is asked in a later release may depend on the results of the earlier ones, and so may the direction in
-        which a person's value moves it. A release whose two directions differ therefore counts as a pair of laws that
-        is as bad as either for every epsilon: an upper bound (docs/proofs/exact-privacy.md).
+        which a person's value moves it. A release whose two directions differ therefore counts as a pair of
+        distributions that is as bad as either for every epsilon: an upper bound (docs/proofs/exact-privacy.md).
         """
         curves = (self, *others)
         if len({curve.neighbours for curve in curves}) > 1:

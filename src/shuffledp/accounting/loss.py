@@ -1,6 +1,7 @@
 """Privacy-loss distributions: what one outcome says about which of two neighbouring datasets it came from.
 
-For a pair of laws (P, Q) the loss of outcome o is log P(o)/Q(o). All of privacy is in the law of the loss under P:
+For a pair of distributions (P, Q) the loss of outcome o is log P(o)/Q(o). All of privacy is in the distribution of the
+loss under P:
 
     delta(epsilon) = sum over o of [P(o) - e^epsilon Q(o)]_+ = E_P[(1 - e^(epsilon - loss))_+] + P(loss infinite)
 
@@ -39,7 +40,7 @@ class PrivacyLoss:
 
     @classmethod
     def of_shift(cls, distribution: IntegerDistribution, shift: int) -> PrivacyLoss:
-        """P is the law of the noise M, Q the law of M + shift."""
+        """P is the distribution of the noise M, Q the distribution of M + shift."""
         window = distribution.window
         size = window.log_pmf.size
         shift = max(-size, min(shift, size))  # a longer shift reveals everything, as one of the whole window does

@@ -1,15 +1,14 @@
-"""Exact confidence bounds for the probability of an event that was counted (Clopper and Pearson 1934).
+"""How many users took part, judged by the number of messages; and exact binomial confidence bounds.
 
-How many people must have reported, by what they sent.
-
-If one person's part of a number S has ln E e^(t S) = k(t), whatever their value, that of R people has R k(t), and by
-Chernoff's bound
+If one user's part of a number S has ln E e^(t S) = k(t) whatever their value, R users have R k(t), and by Chernoff's
+bound
 
     P(S >= s) <= e^(R k(t) - t s)   and   P(S <= s) <= e^(R k(-t) + t s)   for every t > 0.
 
-So fewer than (t s + ln RISK) / k(t) people reach s with probability below RISK only, for the best t: the values of s
-for which a given R is excluded are all those above some point, so that choosing t by s costs nothing. The other side
-is the same.
+So fewer than (t s + ln RISK) / k(t) users reach s with probability below RISK, for the best t. The values of s that
+exclude a given R are all those above some point, so choosing t by s costs nothing. The other side is the same.
+
+`lower_bound` and `upper_bound` are the confidence bounds of Clopper and Pearson (1934).
 """
 
 from __future__ import annotations

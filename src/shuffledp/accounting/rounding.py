@@ -6,7 +6,7 @@ covers and how far off the computation it is for was measured to be, against fra
 tests/accounting/test_rounding.py measures most of them again and fails if a margin is less than twice as large.
 
 A margin is relative, to be used as `x * (1 + MARGIN)` or `x * (1 - MARGIN)`, unless its description says otherwise.
-What is left out of a window of probabilities is no rounding: it is bounded, and counted, as `noise.law.TAIL`.
+What is left out of a window of probabilities is no rounding: it is bounded, and counted, as `noise.distribution.TAIL`.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ SHARE_OF_A_RATE = 1e-12
 """The rate of Poisson noise that is scaled up from the honest people to all, then back down for their share."""
 
 SCALED_DISTRIBUTIONS = 1e-5
-"""By how much the rates of two laws grow if scaling them up to all people and back down lost the guarantee: more than
-the 1e-16 that is lost, so that one step is enough, and fewer messages than anybody could notice."""
+"""By how much the rates of two distributions grow if scaling them up to all people and back down lost the guarantee:
+more than the 1e-16 that is lost, so that one step is enough, and fewer messages than anybody could notice."""
 
 LARGE_LOGARITHMS = 2.0**-30
 """A difference of the logarithms of two integers too large for a float, relative to the difference."""

@@ -97,7 +97,7 @@ class SupportCurve:
 
     @cached_property
     def _among_all(self) -> Window:
-        """How many of all messages support a given value that nobody holds."""
+        """The distribution of the number of messages that support a given value that nobody holds."""
         return Binomial(trials=self.noise_messages + 1, probability=self.support).window
 
     def _gain(self, epsilon: float) -> tuple[float, float, float]:

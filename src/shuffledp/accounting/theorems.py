@@ -1,11 +1,11 @@
 """The paper's closed forms: the noise of Theorems 3.1 and 3.2, their conditions, and their error bounds.
 
-Here epsilon and delta are the theorem's own: P^zsum is then (epsilon, delta)-private and P^hist (2 epsilon, 2 delta)-
-private. Errors are in people; the paper states them as shares, that is, divided by n. `log` is natural throughout.
+In the first part, epsilon and delta are the theorem's own: P^zsum is then (epsilon, delta)-private and P^hist (2
+epsilon, 2 delta)- private. Errors are in people; the paper states them as shares, that is, divided by n. `log` is
+natural throughout.
 
-Smooth distributions (the paper's appendix, after Ghazi et al.): statements that can be checked, with their slack.
-
-A law is (epsilon, delta, k)-smooth if for every shift k' with 1 <= |k'| <= k
+The second part has the smooth distributions of the paper's appendix (after Ghazi et al.) as statements that can be
+checked, with their slack. A distribution is (epsilon, delta, k)-smooth if for every shift k' with 1 <= |k'| <= k
 
     P_Y[ f(Y) / f(Y + k') >= e^(|k'| epsilon) ] <= delta.
 
@@ -104,7 +104,7 @@ class Check:
 
 
 def smooth_delta(distribution: IntegerDistribution, *, epsilon: float, shifts: int) -> float:
-    """The smallest delta for which the law is (epsilon, delta, shifts)-smooth, rounded up."""
+    """The smallest delta for which the distribution is (epsilon, delta, shifts)-smooth, rounded up."""
     epsilon, shifts = target_epsilon(epsilon), whole("shifts", shifts)
     return max(
         _ratio_tail(distribution, shift=sign * size, threshold=size * epsilon)

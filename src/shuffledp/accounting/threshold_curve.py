@@ -1,6 +1,6 @@
-"""Counts with discrete Laplace noise that move by one: their privacy loss takes so few values that it is listed.
+"""The exact privacy curve of noisy counts that are published only if they are occupied and reach a threshold.
 
-The exact curve of counts with noise that are published where they are occupied and reach a threshold.
+The noise is discrete Laplace. The privacy loss of a count that moves by one takes few values, so it is listed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def loss_of_shifts(noise: DiscreteLaplace, number: int) -> PrivacyLoss:
     """The loss of this number of independent counts, each of which moves by one, up or down.
 
     P(k) / P(k - 1) is 1 / decay for k <= 0 and decay from 1 on, so the loss of one is plus or minus ln(1 / decay), and
-    that of several a multiple of it: nothing is rounded to a grid. The law is symmetric, so that k -> -k turns a move
-    up into a move down, with the same loss.
+    that of several a multiple of it: nothing is rounded to a grid. The distribution is symmetric, so that k -> -k turns
+    a move up into a move down, with the same loss.
     """
     if not number:
         return PrivacyLoss(np.zeros(1), np.ones(1), 0.0)

@@ -6,14 +6,13 @@ confidence bounds L <= P[event on one] and U >= P[event on the other] hold toget
 
     epsilon >= ln((L - delta) / U).
 
-A bound above the promised epsilon proves a fault; one below proves nothing, since another pair of datasets or another
-event may be worse.
+A bound above the guaranteed epsilon proves a violation; one below proves nothing, since another pair of datasets or
+another event may be worse.
 
-What an audit can show at best: with the event that tells two known laws apart, at its expected number of times.
-
-By Neyman and Pearson no event of a given probability on one dataset is less likely on the other than "the likelihood
-ratio is at least r". So the largest bound over all r is what a perfect choice of the event would show, and an audit,
-which has to learn the event, shows less. To refute a promise, runs are needed until this is above it.
+`provable_epsilon` is the best that an audit can show. By Neyman and Pearson no event of a given probability on one
+dataset is less likely on the other than "the likelihood ratio is at least r". So the largest bound over all r is what a
+perfect choice of the event would show, and an audit, which has to learn the event, shows less. To refute a guarantee,
+this bound must exceed it.
 """
 
 from __future__ import annotations
@@ -245,7 +244,9 @@ _MOST_EVENTS = 300
 
 
 def provable_epsilon(pair: Pair, *, trials: int, delta: float = 0.0, confidence: float = 0.99) -> float:
-    """The bound that `audit` would find in this number of runs if it knew the best event for these two laws."""
+    """The bound that `audit` would find in this number of runs if it knew the best event for these two
+    distributions.
+    """
     runs, failure = math.floor(trials * COUNTING_SHARE), (1 - confidence) / 2
     best = 0.0
     for way in (pair, pair.reversed):

@@ -1,6 +1,4 @@
-"""Ways to sum up many numbers in one that tells two samples apart, learnt from examples.
-
-What an observer may look at in many outputs of a mechanism: one number per output and per question.
+"""The statistics that an audit computes from many outputs of a mechanism: one number per output and per question.
 
 An output is either the flat array of messages in the order seen, or a mapping from names to numbers (a tally, a
 released histogram). Of messages, the questions are how many there are of each kind and together; which one is at some

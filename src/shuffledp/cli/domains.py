@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffledp.atomic_file import refuse_same
-from shuffledp.data import Column, find_files, open_engine
+from shuffledp.data import Source, open_engine
 from shuffledp.data.files import FORMATS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import shown
@@ -29,8 +29,8 @@ def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: s
     """
     refuse_same(path, data_files, "a domain must be publicly known, it")
     if any(suffix.lower() in FORMATS for suffix in path.suffixes):
-        files = find_files([path], delimiter=delimiter)
-        with closing(open_engine(Column(data=files, names=(column,), drop_missing=True))) as table:
+        source = Source.of(path, column=column, drop_missing=True, delimiter=delimiter)
+        with closing(open_engine(source)) as table:
             labels = [label for batch, _ in table.counts() for label in batch.to_pylist()]
         labels.sort(key=lambda label: (str(type(label)), label))
     else:

@@ -119,13 +119,12 @@ def compare(
 
 def _counted(name: str, column: str | None, **how: str | None) -> Tally:
     """The true counts of a column of a file."""
-    from shuffledp.data import find_files
+    from shuffledp.data import Source
     from shuffledp.data.people import People
 
     if column is None:
         raise ParameterError(f"--data must be {', '.join(_MADE_UP)}, or the name of a file together with --column")
-    files = find_files([name], **how)
-    with People(files, column=column, user=None, drop_missing=False, domain=None, other=False) as people:
+    with People(Source.of(name, column=column, **how)) as people:
         people.number(count=True)
         return people.numbered()
 

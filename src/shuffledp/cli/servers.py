@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,14 +96,16 @@ def shuffler(
     lines of JSON on stderr, without anything about anybody.
     """
     from shuffledp.collect.server.run import serve
-    from shuffledp.collect.shuffler.start import ShufflerOptions
+    from shuffledp.collect.shuffler.app import app_from
+    from shuffledp.collect.shuffler.settings import Settings
 
     tls = certificate_of(certificate, certificate_key)
-    options = ShufflerOptions(
-        tasks=task,
-        keys=key,
+    read_settings = partial(
+        Settings.read,
+        task=task,
+        key=key,
         store=store,
-        next_hashes=next or (),
+        next=next or (),
         upstream=upstream,
         token=token,
         admission_secret=admission_secret,
@@ -111,8 +114,8 @@ def shuffler(
         most_per_second=most_per_second,
         page=page,
     )
-    options.check()
-    serve(options.app, port=port, host=host, workers=workers, certificate=tls)
+    read_settings().check()
+    serve(partial(app_from, read_settings), port=port, host=host, workers=workers, certificate=tls)
 
 
 ANALYZER_EXAMPLE = r"""
@@ -164,21 +167,23 @@ def analyzer(
     has the token. SIGTERM or Ctrl-C stops it in good order. Logs are lines
     of JSON on stderr, without anything about anybody.
     """
-    from shuffledp.collect.analyzer.start import AnalyzerOptions
+    from shuffledp.collect.analyzer.app import app_from
+    from shuffledp.collect.analyzer.settings import Settings
     from shuffledp.collect.server.run import serve
 
     tls = certificate_of(certificate, certificate_key)
-    options = AnalyzerOptions(
-        tasks=task,
-        keys=key or (),
+    read_settings = partial(
+        Settings.read,
+        task=task,
+        key=key or (),
         store=store,
         ledger=ledger,
         token=token,
         upstream=upstream,
         answers=answers or (),
-        joined=join,
+        join=join,
         processes=processes,
-        operators=operator or (),
+        operator=operator or (),
     )
-    options.check()
-    serve(options.app, port=port, host=host, certificate=tls)
+    read_settings().check()
+    serve(partial(app_from, read_settings), port=port, host=host, certificate=tls)

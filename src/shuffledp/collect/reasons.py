@@ -71,24 +71,26 @@ _MEANINGS = {
     Reason.NOT_YET_OPEN: _Meaning(HTTPStatus.FORBIDDEN, "The task is not open yet.", Again.YES),
     Reason.CLOSED: _Meaning(HTTPStatus.GONE, "The task is closed."),
     Reason.WRONG_TIME: _Meaning(
-        HTTPStatus.UNPROCESSABLE_ENTITY, "The report's time is outside the task's or ahead of now.", Again.YES
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "The report's time is outside the task's opening hours, or in the future.",
+        Again.YES,
     ),
     Reason.CANNOT_BE_OPENED: _Meaning(
-        HTTPStatus.BAD_REQUEST, "It was not sealed to this server's key for this task, or was changed on its way."
+        HTTPStatus.BAD_REQUEST, "It is not sealed to this server's key for this task, or was changed in transit."
     ),
-    Reason.MALFORMED: _Meaning(HTTPStatus.BAD_REQUEST, "What is inside does not have the form that the task says."),
+    Reason.MALFORMED: _Meaning(HTTPStatus.BAD_REQUEST, "The content does not have the format that the task requires."),
     Reason.TOO_MANY_MESSAGES: _Meaning(
         HTTPStatus.UNPROCESSABLE_ENTITY, "The report holds more messages than the task allows."
     ),
-    Reason.OTHER_BYTES: _Meaning(HTTPStatus.CONFLICT, "Another report of the same id was taken before."),
+    Reason.OTHER_BYTES: _Meaning(HTTPStatus.CONFLICT, "Another report with the same id was accepted before."),
     Reason.NOT_ADMITTED: _Meaning(
         HTTPStatus.FORBIDDEN,
-        "The task takes reports only with its secret, or with a token that is not spent.",
+        "The task accepts reports only with its secret or an unspent token.",
         Again.ONCE_PUT_RIGHT,
     ),
-    Reason.TOO_LARGE: _Meaning(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "It is longer than any report of the task can be."),
+    Reason.TOO_LARGE: _Meaning(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "It is longer than any report of the task."),
     Reason.TOO_MANY_REQUESTS: _Meaning(
-        HTTPStatus.TOO_MANY_REQUESTS, "More reports arrive than this server takes: try again later.", Again.YES
+        HTTPStatus.TOO_MANY_REQUESTS, "More reports arrive than this server accepts: try again later.", Again.YES
     ),
     Reason.UNAVAILABLE: _Meaning(
         HTTPStatus.SERVICE_UNAVAILABLE, "The report could not be stored: try again later.", Again.YES

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data.files import Files, find_files
-from shuffledp.data.source import Column
-from shuffledp.errors import ParameterError
+from shuffledp.data.source import Source
 from shuffledp.histogram.tally import Tally
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import MessageProtocol
@@ -54,31 +53,15 @@ class Engine(Protocol):
         """Gives back what the engine holds: memory, temporary files, a Spark session that it started."""
 
 
-def open_engine(
-    column: Column,
-    *,
-    engine: str | None = None,
-    master: str | None = None,
-    progress: Progress = quiet,
-    rng: np.random.Generator | None = None,
-) -> Engine:
-    """The engine of that name with the column; where the data is a Spark DataFrame, Spark.
-
-    `rng` is for simulations, in process.
-    """
-    on_spark = type(column.data).__module__.startswith("pyspark.")
-    name = engine or ("spark" if on_spark else "local")
-    if name not in ("local", "spark"):
-        raise ParameterError(f"engine must be local or spark, got {name!r}")
-    if name == "local" and (master is not None or on_spark):
-        raise ParameterError("a Spark DataFrame or a master needs engine=spark")
-    if name == "spark":
+def open_engine(source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> Engine:
+    """Return the engine of a source; `rng` is for simulations with the local engine."""
+    if source.engine == "spark":
         from shuffledp.data.spark import Spark
 
-        return Spark(column, master=master, progress=progress)
+        return Spark(source, progress=progress)
     from shuffledp.data.duckdb import InProcess
 
-    return InProcess(column, progress=progress, rng=rng)
+    return InProcess(source, progress=progress, rng=rng)
 
 
-__all__ = ["Column", "Encode", "Engine", "Files", "find_files", "open_engine"]
+__all__ = ["Encode", "Engine", "Files", "Source", "find_files", "open_engine"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data import Encode
-from shuffledp.data.source import Column
+from shuffledp.data.source import Source
 from shuffledp.data.where_sql import quoted_name
 from shuffledp.errors import DataError
 from shuffledp.histogram.inputs import NONE
@@ -33,24 +33,24 @@ LISTS = (
 
 
 def select_rows(
-    source: str, column: Column, *, fields: Sequence[str], user: str | None, types: Mapping[str, str]
+    query: str, source: Source, *, fields: Sequence[str], user: str | None, types: Mapping[str, str]
 ) -> str:
     """A query that gives the `value` of every row, and of which `person` it is if that is said.
 
     The source calls the values `fields`, in the order of the column's names. Rows without a value are left out if they
     are to be. Of sets every row is there, and `kept` says whether it counts.
     """
-    values = [_value(name, field, types[field]) for name, field in zip(column.names, fields, strict=True)]
+    values = [_value(name, field, types[field]) for name, field in zip(source.names, fields, strict=True)]
     crossed = ", ".join(f"'{at}': {value}" for at, value in enumerate(values))
     value = values[0] if len(values) == 1 else f"{{{crossed}}}"
     person = "" if user is None else f", {_number(quoted_name(user), types[user])} AS person"
-    required = [f"({one}) IS NOT NULL" for one in values] if column.drop_missing else []
-    if column.in_sets:
-        if column.where is not None:
-            required.append(f"coalesce(({column.where.to_duckdb(types=types)}), false)")
-        return f"SELECT {value} AS value, ({' AND '.join(required) or 'true'}) AS kept{person} FROM ({source})"
+    required = [f"({one}) IS NOT NULL" for one in values] if source.drop_missing else []
+    if source.in_sets:
+        if source.where is not None:
+            required.append(f"coalesce(({source.where.to_duckdb(types=types)}), false)")
+        return f"SELECT {value} AS value, ({' AND '.join(required) or 'true'}) AS kept{person} FROM ({query})"
     left = f" WHERE {' AND '.join(required)}" if required else ""
-    return f"SELECT {value} AS value{person} FROM ({source}){left}"
+    return f"SELECT {value} AS value{person} FROM ({query}){left}"
 
 
 def _value(name: str, field: str, kind: str) -> str:

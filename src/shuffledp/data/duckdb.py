@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data import Encode
-from shuffledp.data.arrow import ArrowScan, check_schemas
+from shuffledp.data.arrow import ArrowScan, check_schemas, check_spelling
 from shuffledp.data.contributions import bounded, in_rows, select_rows, sizes_of
 from shuffledp.data.files import Files, Scratch, is_remote, named
-from shuffledp.data.source import Column, check_spelling
-from shuffledp.data.tables import Scan, scan_memory
+from shuffledp.data.source import Source
+from shuffledp.data.tables import Scan
 from shuffledp.data.text_files import TextScan, has_key, values_of_lines, wrong_line
 from shuffledp.data.where_sql import quoted_name, quoted_text
 from shuffledp.errors import DataError, MissingExtraError
@@ -60,13 +60,13 @@ class InProcess:
     A simulation passes `rng`, which then chooses a row of each person, or some of their values.
     """
 
-    def __init__(self, column: Column, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
+    def __init__(self, source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
         try:
             import duckdb
             import pyarrow
         except ImportError:
             raise MissingExtraError("duckdb and pyarrow", extra="files") from None
-        self._column, self._progress, self._rng = column, progress, rng
+        self._source, self._progress, self._rng = source, progress, rng
         self._no_space, self._unreadable = duckdb.OutOfMemoryException, (duckdb.Error, pyarrow.ArrowException)
         self._scratch = Scratch()
         self._connection = duckdb.connect(
@@ -80,7 +80,7 @@ class InProcess:
             }
         )
         self._scan: Scan | None = None
-        self._fields, self._user = column.names, column.user  # as the scan calls them
+        self._fields, self._user = source.names, source.user  # as the scan calls them
         self._scanned: Any = None
         self._counted = False
         self._sets: Sets | None = None
@@ -96,7 +96,7 @@ class InProcess:
 
     def people(self) -> int:
         """How many people there are."""
-        if self._column.in_sets:
+        if self._source.in_sets:
             query = self._count_sets()
         elif self._counted:
             query = "SELECT sum(people)::BIGINT FROM counted"
@@ -109,7 +109,7 @@ class InProcess:
     def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
         """The true histogram in batches; counted once, kept by DuckDB."""
         values, encoded = f"SELECT value FROM ({self._rows})", False
-        if self._column.in_sets:
+        if self._source.in_sets:
             sets = self._hold(encode)
             values, encoded = f"SELECT unnest(held) AS value FROM ({sets.query})", sets.encode is not None
         if not self._counted:
@@ -122,7 +122,7 @@ class InProcess:
 
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:
         """How many people hold how many values."""
-        if not self._column.in_sets:
+        if not self._source.in_sets:
             return {1: self.people()}
         with self._clear_errors():
             query = f"SELECT len(held), count(*) FROM ({self._hold(encode).query}) GROUP BY ALL"
@@ -135,7 +135,7 @@ class InProcess:
         messages in any order.
         """
         at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
-        nobody = np.empty((0, 1) if self._column.in_sets else 0, dtype=np.int64)
+        nobody = np.empty((0, 1) if self._source.in_sets else 0, dtype=np.int64)
         total, done = protocol.tally(protocol.randomize(nobody)), 0
 
         def one_batch(bins: NDArray[np.int64]) -> Tally:
@@ -166,7 +166,7 @@ class InProcess:
 
     def _bins(self, encode: Encode, at_once: int) -> Iterator[NDArray[np.int64]]:
         """Everybody's bin, or a row of theirs, in batches of at most this many people."""
-        for bins in self._rows_of_bins(encode) if self._column.in_sets else self._one_bin_each(encode):
+        for bins in self._rows_of_bins(encode) if self._source.in_sets else self._one_bin_each(encode):
             for start in range(0, len(bins), at_once):
                 yield bins[start : start + at_once]
 
@@ -186,12 +186,12 @@ class InProcess:
         """A query that counts people, whatever they hold."""
         if self._sets is not None:
             return f"SELECT count(*) FROM ({self._sets.query})"
-        person = "*" if self._column.user is None else "DISTINCT person"
+        person = "*" if self._source.user is None else "DISTINCT person"
         return f"SELECT count({person}) FROM ({self._rows})"
 
     def _hold(self, encode: Encode | None) -> Sets:
         """What each person holds, made once."""
-        if self._column.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
+        if self._source.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
             self._sets = Sets(f"SELECT CASE WHEN kept THEN [value] ELSE [] END AS held FROM ({self._rows})", None)
         elif self._sets is None or self._sets.encode is not encode:
             self._counted = False
@@ -212,7 +212,7 @@ class InProcess:
         """A table of at most the allowed number of values, or bins, of each person."""
         import pyarrow
 
-        rng, most = generator(self._rng), self._column.values_per_person
+        rng, most = generator(self._rng), self._source.values_per_person
         with self._reader("SELECT held FROM gathered", at_once=_SETS_AT_ONCE) as reader:
             nobody = pyarrow.RecordBatch.from_arrays([pyarrow.array([], reader.schema.field(0).type)], ["held"])
             for batch in chain([nobody], reader):
@@ -227,10 +227,10 @@ class InProcess:
 
     def _open(self) -> str:
         """A query that gives one value for each person; of sets, all values, whose they are, and whether they count."""
-        source, column = self._source(), self._column
-        types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {source}")}
-        rows = select_rows(source, column, fields=self._fields, user=self._user, types=types)
-        if column.in_sets or column.user is None:
+        query, source = self._table(), self._source
+        types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
+        rows = select_rows(query, source, fields=self._fields, user=self._user, types=types)
+        if source.in_sets or source.user is None:
             return rows
         self._choose_rows(rows)
         return "SELECT value FROM chosen"
@@ -256,12 +256,11 @@ class InProcess:
         )
         self._connection.remove_function("random_word")
 
-    def _source(self) -> str:
+    def _table(self) -> str:
         """A query that gives the needed columns, or the whole table."""
-        data, needed = self._column.data, self._column.needed
+        data, needed = self._source.data, self._source.needed
         if not isinstance(data, Files):
-            memory = scan_memory(self._column)
-            self._scan, self._fields, self._user = memory.scan, memory.fields, memory.user
+            self._scan, self._fields, self._user = data.scan, data.fields, data.user
             return "SELECT * FROM scanned"
         check_spelling(needed)
         if remote := next(filter(is_remote, data.paths), None):
@@ -286,7 +285,7 @@ class InProcess:
         """Refuses a file of which no line has the column; stops at the first line that has it."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
-            for name in self._column.needed:
+            for name in self._source.needed:
                 if not self._run(has_key(name)):
                     self._refuse_wrong_line(replace(files, paths=(path,)))
                     raise DataError(f"there is no column {name!r} in any line of {named(path)}")
@@ -295,7 +294,7 @@ class InProcess:
         """Refuses the first line of JSON files that is no object or has a nested value, if there is one."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
-            for number, reason in self._run(wrong_line(self._column.needed)):
+            for number, reason in self._run(wrong_line(self._source.needed)):
                 raise DataError(f"{named(path)} cannot be read as json: line {number:,} {reason}")
 
     # running ------------------------------------------------------------------------------------------------------
@@ -365,7 +364,7 @@ class InProcess:
         except self._no_space:
             raise DataError("there is not enough memory or space for temporary files to count these values") from None
         except self._unreadable:
-            data = self._column.data
+            data = self._source.data
             if not isinstance(data, Files):
                 raise DataError("the data cannot be read: damaged, or of another format") from None
             if isinstance(self._scan, TextScan) and self._scan.failure is not None:

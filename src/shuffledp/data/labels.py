@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shuffledp.errors import ParameterError
 from shuffledp.histogram.labels import duration, from_key, key, label, moment, time_of_day
 
 _MILLISECONDS_OF_A_DAY = 86_400_000
@@ -199,3 +200,33 @@ class CrossFinder:
 def finder(kind: Kind | CrossKind, known: Iterable[tuple[Any, int]]) -> Finder | CrossFinder:
     """What finds entries of this kind among known labels."""
     return CrossFinder(kind, known) if isinstance(kind, CrossKind) else Finder(kind, known)
+
+
+def check_countable(label_type: Any, *, listed: bool, name: str | None = None) -> None:
+    """Refuse a column of continuous values without a list of intervals, periods or values.
+
+    `label_type` is the type of the column, or the Kind of its entries; of several columns, a struct type. The type
+    alone decides, before anything is counted; a type that may come from people's values decides nothing. `name` is the
+    column's, for the error.
+    """
+    from pyarrow import types
+
+    kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
+    if listed or not kind.declared or kind.type is None:
+        return
+    if types.is_struct(kind.type):
+        for part in kind.type:
+            check_countable(part.type, listed=False, name=name)
+        return
+    column = "the column" if name is None else f"column {name!r}"
+    if types.is_floating(kind.type) or (types.is_decimal(kind.type) and kind.type.scale > 0):
+        raise ParameterError(
+            f"domain must be given: {column} holds numbers with fractions ({kind.type}), which hardly ever repeat. "
+            "Count them in intervals, such as domain=Edges('0,18,30,65') or Edges('0:120:5'), or list the values"
+        )
+    if types.is_timestamp(kind.type):
+        raise ParameterError(
+            f"domain must be given: {column} holds timestamps ({kind.type}), which hardly ever repeat. Count them by "
+            "hour, day, week, month or year, such as domain=Periods('month', start='2026-01-01', stop='2027-01-01'), "
+            "or list the possible values"
+        )

@@ -7,20 +7,16 @@ People's values as bins: of a listed domain, or of the universe of all values by
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data import Column, Files, find_files, open_engine
-from shuffledp.data.encoders import Encoder, encoder_of, possible_values
-from shuffledp.data.files import names_something
-from shuffledp.data.labels import CrossKind, Kind, finder
-from shuffledp.data.source import check_countable
-from shuffledp.data.tables import Memory, read_memory
-from shuffledp.data.where import Condition
+from shuffledp.data import Source, open_engine
+from shuffledp.data.bins import Encoder, encoder_of
+from shuffledp.data.labels import CrossKind, Kind, check_countable, finder
+from shuffledp.data.tables import Memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.inputs import holders_of_padding
@@ -51,97 +47,34 @@ def _too_long(label: Any) -> bool:
     return isinstance(label, str) and len(label.encode()) > LONGEST_VALUE
 
 
-def found_data(data: Any, column: Any, **how: str | None) -> Any:
-    """The data, with names of files looked up, to be read in the way that is asked for."""
-    if isinstance(data, Iterator) and not hasattr(data, "schema"):
-        data = list(data)
-    if isinstance(data, str | os.PathLike):
-        return find_files([data], **how)
-    if isinstance(data, list | tuple) and data and all(isinstance(part, _name_of_file(column)) for part in data):
-        for place, name in enumerate(map(os.fspath, data), start=1):
-            if not names_something(name):  # it may be somebody's value, and is not shown
-                raise DataError(
-                    f"entry {place} of the list is no file: a list of text together with column= is taken for names of "
-                    "files; for a list of values leave out column="
-                )
-        return find_files(data, **how)
-    if given := [f"{name}=" for name, value in how.items() if value is not None]:
-        raise ParameterError(f"{' and '.join(given)} say how files are read: this data is not in files that I open")
-    return data
-
-
-def column_of(data: Any, column: Hashable | list[Any] | None, *, user: Hashable | None, **options: Any) -> Column:
-    """The column of whatever data is."""
-    on_spark = type(data).__module__.startswith("pyspark.")
-    if on_spark and column is None and len(data.columns) == 1:
-        column = data.columns[0]
-    if not on_spark and not isinstance(data, Files):
-        where = options["where"]
-        data = read_memory(data, column=column, user=user, compared=() if where is None else where.columns)
-        column, user = list(data.names), data.user
-    if column is None:
-        raise ParameterError("column must be the name of a column: it says which values to count")
-    names = tuple(column) if isinstance(column, list) else (column,)
-    return Column(data=data, names=names, user=user, **options)  # type: ignore[arg-type]
-
-
-def _name_of_file(column: Hashable | None) -> Any:
-    """What the entries of a list must be to be names of files: text could be values, unless a column is named."""
-    return os.PathLike if column is None else str | os.PathLike
-
-
 def _nothing() -> None:
     """What is done before noise is drawn unless something else is."""
 
 
 class People:
-    """One value for each person, or a set of a few, on the engine where they are.
+    """One value, or a set of a few values, for each person of a source, on the engine where they are.
 
-    See private_histogram for the parameters; `column` can be a list of columns, `domain` then has as many entries, or
-    one under each name: `possible` is what it says of each, None without one. `rng` chooses a row of each person, or
-    some of their values, in a simulation.
+    `rng` chooses one row, or some values, of each person in a simulation.
     """
 
-    def __init__(
-        self,
-        data: Any,
-        *,
-        column: Hashable | list[Any] | None,
-        user: Hashable | None,
-        drop_missing: bool,
-        domain: Any,
-        other: bool,
-        values_per_person: int = 1,
-        where: str | Condition | None = None,
-        engine: str | None = None,
-        master: str | None = None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
-        format: str | None = None,
-        progress: Progress = quiet,
-        rng: np.random.Generator | None = None,
-    ) -> None:
-        data = found_data(data, column, delimiter=delimiter, encoding=encoding, format=format)
-        condition = where if where is None or isinstance(where, Condition) else Condition.parse(where)
-        self.column = column_of(
-            data, column, user=user, drop_missing=drop_missing, values_per_person=values_per_person, where=condition
-        )
-        self.possible = possible = possible_values(domain, self.column.names)
-        if possible is None and other:
-            raise ParameterError("other needs a domain: without one, every value is counted by itself")
-        self._progress = progress
-        self._engine = open_engine(self.column, engine=engine, master=master, progress=progress, rng=rng)
+    def __init__(self, source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
+        self.source, self._progress = source, progress
+        self._engine = open_engine(source, progress=progress, rng=rng)
         self._encoder: Encoder | None = None
-        everything = EVERYTHING ** len(self.column.names)
-        self.domain = domain if isinstance(domain, Domain) else Domain.implicit(everything)
+        everything = Domain.implicit(EVERYTHING ** len(source.names))
+        self.domain = source.domain if isinstance(source.domain, Domain) else everything
         try:
             self._kind = self._kind_of_values()
-            for name, kind in zip(self.column.names, self.kinds, strict=True):
-                check_countable(kind, listed=possible is not None, name=name)
-            if possible is not None:
-                # a refusal would answer a question about the few who satisfy a condition, and nothing would be spent
+            for name, kind in zip(source.names, self.kinds, strict=True):
+                check_countable(kind, listed=source.possible is not None, name=name)
+            if source.possible is not None:
                 self._encoder = encoder_of(
-                    possible, self._kind, missing=not drop_missing, other=other, refuses=not self.column.in_sets
+                    source.possible,
+                    self._kind,
+                    missing=not source.drop_missing,
+                    other=source.other,
+                    # a refusal would tell something about those who satisfy a condition, for no budget
+                    refuses=not source.in_sets,
                 )
                 self.domain = self._encoder.domain
         except BaseException:
@@ -167,7 +100,7 @@ class People:
     @property
     def padding_bins(self) -> int:
         """How many bins people fill up with who hold fewer values than they may: none where all hold exactly one."""
-        return self.column.values_per_person if self.column.in_sets else 0
+        return self.source.values_per_person if self.source.in_sets else 0
 
     def number(self, *, count: bool) -> int:
         """How many people there are; with `count`, from the true histogram, which is counted if it was not yet."""
@@ -175,7 +108,7 @@ class People:
             self._engine.counts(self._encoder)
         people = self._engine.people()
         if not people:
-            kept = " with a value" if self.column.drop_missing and not self.column.in_sets else ""
+            kept = " with a value" if self.source.drop_missing and not self.source.in_sets else ""
             raise DataError(f"the data has no row{kept}: there is nobody to count")
         return people
 
@@ -205,7 +138,7 @@ class People:
             reported = _reported(protocol, people)
             seen.append(reported.renamed(names_of(self._kind, labels.take(reported.symbols))))
             done += int(people.sum())
-            self._progress("drawing noise", done / (protocol.users * self.column.values_per_person))
+            self._progress("drawing noise", done / (protocol.users * self.source.values_per_person))
         if self.padding_bins:
             reported = _reported(protocol, absent)
             seen.append(reported.renamed(_absent_labels(self.padding_bins)[reported.symbols]))
@@ -244,8 +177,8 @@ class People:
 
     def _kind_of_values(self) -> Kind | CrossKind:
         """How the engine's entries are read."""
-        data, whole = self.column.data, self._engine.label_type
-        several = len(self.column.names) > 1
+        data, whole = self.source.data, self._engine.label_type
+        several = len(self.source.names) > 1
         types = [whole.field(at).type for at in range(whole.num_fields)] if several else [whole]
         if isinstance(data, Memory):
             given = zip(data.kinds, types, data.declared, strict=True)

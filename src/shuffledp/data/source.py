@@ -1,85 +1,80 @@
-"""Which columns can be counted value by value: not those of numbers or moments that hardly ever repeat.
-
-Which values of which data: one for each person, or a set of a few.
-"""
+"""`Source`: which values of which data are counted, whose they are, and which rows count."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+import os
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from shuffledp.data.labels import Kind
+from shuffledp.data.bins import Possible, PossibleValues, possible_values
+from shuffledp.data.files import Files, find_files, names_something
+from shuffledp.data.tables import read_memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.validation import values_each
 
-
-def check_countable(label_type: Any, *, listed: bool, name: str | None = None) -> None:
-    """Refuses a column of continuous values that has no list of intervals, periods or values.
-
-    `label_type` is the type of the column, or the Kind of its entries; of several columns, a struct type. The type
-    alone decides, before anything is counted: types that may come from people's values say nothing. `name` is that of
-    the column, for the error.
-    """
-    from pyarrow import types
-
-    kind = label_type if isinstance(label_type, Kind) else Kind(label_type)
-    if listed or not kind.declared or kind.type is None:
-        return
-    if types.is_struct(kind.type):
-        for part in kind.type:
-            check_countable(part.type, listed=False, name=name)
-        return
-    column = "the column" if name is None else f"column {name!r}"
-    if types.is_floating(kind.type) or (types.is_decimal(kind.type) and kind.type.scale > 0):
-        raise ParameterError(
-            f"{column} holds numbers with fractions ({kind.type}), which hardly ever repeat: count them in intervals, "
-            "such as --edges 0,18,30,65 or --edges 0:120:5 (domain=Edges(...) in Python), or list the possible values "
-            "with --domain"
-        )
-    if types.is_timestamp(kind.type):
-        raise ParameterError(
-            f"{column} holds moments ({kind.type}), which hardly ever repeat: count them by hour, day, week, month or "
-            "year, such as --by month --from 2026-01-01 --to 2027-01-01 (domain=Periods(...) in Python), or list the "
-            "possible values with --domain"
-        )
-
-
-class RowCondition(Protocol):
-    """What a row must satisfy to count: SQL for both engines over columns that are quoted by name."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that it compares."""
-
-    def to_duckdb(self, *, types: Mapping[str, str] | None = None) -> str:
-        """A truth value in DuckDB's SQL, NULL where it is undecided; with the types of the columns it never fails."""
-
-    def to_spark(self) -> str:
-        """The same in Spark's SQL."""
+if TYPE_CHECKING:
+    from shuffledp.data.where import Condition
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
-    """A column of some data, or several whose values are counted together.
+class Source:
+    """A column of some data, or several columns whose values are counted together; `Source.of` opens the data.
 
-    `data` is `Files`, `Memory` (or what `read_memory` makes one of) or a Spark DataFrame. `user` names a column that
-    says whose row it is, and rows of nobody are left out. Missing values are a value of their own unless
-    `drop_missing`.
+    `data` is `Files`, a table in memory (`Memory`) or a Spark DataFrame, and `names` are the columns. `user` names a
+    column that identifies the person of a row; rows without a user are left out. Missing values are a value of their
+    own unless `drop_missing`. `domain` has the possible values, by default any; `other` counts all values outside a
+    list together. `engine` is local or spark, `master` the address of Spark.
 
     Each person counts with one value, that of one of their rows, chosen at random; rows that `drop_missing` leaves out
-    are nobody's. Where `values_per_person` is larger or there is a condition `where`, people hold *sets*: all
-    different values of their rows that satisfy the condition, of which that number is chosen at random where there
-    are more. The set of a person can then be empty, and they still count: how many people there are depends on nothing
-    but `user`.
+    belong to no person. Where `values_per_person` is larger or there is a condition `where`, people hold *sets*: all
+    different values of their rows that satisfy the condition, or a random choice of `values_per_person` of them. A set
+    can be empty, and its person still counts: the number of people depends on `user` alone.
     """
 
     data: Any
     names: tuple[str, ...]
     user: str | None = None
-    drop_missing: bool = False
     values_per_person: int = 1
-    where: RowCondition | None = None
+    where: Condition | None = None
+    drop_missing: bool = False
+    domain: PossibleValues | None = None
+    other: bool = False
+    engine: str | None = None
+    master: str | None = None
+    possible: list[Possible] | None = field(init=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        *,
+        column: Hashable | list[Any] | None = None,
+        user: Hashable | None = None,
+        where: str | Condition | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        format: str | None = None,
+        **options: Any,
+    ) -> Source:
+        """Open data of any kind that `private_histogram` takes; `options` are the other fields."""
+        data = _opened(data, column, delimiter=delimiter, encoding=encoding, format=format)
+        condition = None
+        if where is not None:
+            from shuffledp.data.where import Condition
+
+            condition = where if isinstance(where, Condition) else Condition.parse(where)
+        on_spark = is_spark(data)
+        if on_spark and column is None and len(data.columns) == 1:
+            column = data.columns[0]
+        if not on_spark and not isinstance(data, Files):
+            compared = () if condition is None else condition.columns
+            data = read_memory(data, column=column, user=user, compared=compared)
+            column, user = list(data.names), data.user
+        if column is None:
+            raise ParameterError("column must be the name of a column: it says which values to count")
+        names: Any = tuple(column) if isinstance(column, list) else (column,)
+        return cls(data=data, names=names, user=user, where=condition, **options)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
         named = isinstance(self.names, tuple) and all(isinstance(name, str) and name for name in self.names)
@@ -90,19 +85,26 @@ class Column:
         if repeated := next((name for name in self.names if self.names.count(name) > 1), None):
             raise ParameterError(f"column {repeated!r} is given twice: name each column of a cross table once")
         if self.user in self.names:  # each value would be one person, and their number that of the different values
-            raise ParameterError(
-                "user and column are the same column: user says whose row it is, column what they hold"
-            )
+            raise ParameterError("user and column must not be the same column: user identifies the person of a row")
         object.__setattr__(self, "values_per_person", values_each(self.values_per_person))
         if self.values_per_person > 1 and self.user is None:
             raise ParameterError(
-                f"values_per_person={self.values_per_person} needs user, the column that says whose row it is (--user "
-                "on the command line): without it each row is a person with one value"
+                f"values_per_person={self.values_per_person} needs user, the column that identifies the person of a "
+                "row: without it each row is a person with one value"
             )
+        object.__setattr__(self, "possible", possible_values(self.domain, self.names))
+        if self.possible is None and self.other:
+            raise ParameterError("other needs a domain: without one, every value is counted by itself")
+        engine = self.engine or ("spark" if is_spark(self.data) else "local")
+        if engine not in ("local", "spark"):
+            raise ParameterError(f"engine must be local or spark, got {engine!r}")
+        if engine == "local" and (self.master is not None or is_spark(self.data)):
+            raise ParameterError("engine must be spark for a Spark DataFrame or a master, got 'local'")
+        object.__setattr__(self, "engine", engine)
 
     @property
     def name(self) -> str:
-        """What the values are called: the column, or all of them crossed."""
+        """The name of the column, or of all columns crossed."""
         return " \N{MULTIPLICATION SIGN} ".join(self.names)
 
     @property
@@ -116,17 +118,28 @@ class Column:
         compared = () if self.where is None else self.where.columns
         return list(dict.fromkeys((*self.names, *([] if self.user is None else [self.user]), *compared)))
 
-    def check(self, present: list[str], *, listed: bool = True) -> None:
-        """Refuses a column that is not there; the present ones are listed where they cannot be a person's values."""
-        for name in self.needed:
-            if name not in present:
-                options = f"there are {', '.join(present)}" if listed else "compare it with the first line of the file"
-                raise DataError(f"there is no column {name!r}: {options}")
+
+def is_spark(data: Any) -> bool:
+    """Whether data is a Spark DataFrame."""
+    return type(data).__module__.startswith("pyspark.")
 
 
-def check_spelling(names: Iterable[str]) -> None:
-    """Refuses columns whose names differ only in capitals, which DuckDB takes for the same."""
-    seen: dict[str, str] = {}
-    for name in names:
-        if (other := seen.setdefault(name.lower(), name)) != name:
-            raise DataError(f"columns {other!r} and {name!r} differ only in capitals: rename one of them")
+def _opened(data: Any, column: Any, **how: str | None) -> Any:
+    """The data, with names of files looked up; `how` files are read."""
+    if isinstance(data, Iterator) and not hasattr(data, "schema"):
+        data = list(data)
+    if isinstance(data, str | os.PathLike):
+        return find_files([data], **how)
+    # text could be values, unless a column is named
+    path: Any = os.PathLike if column is None else str | os.PathLike
+    if isinstance(data, list | tuple) and data and all(isinstance(part, path) for part in data):
+        for place, name in enumerate(map(os.fspath, data), start=1):
+            if not names_something(name):  # it may be a person's value, and is not shown
+                raise DataError(
+                    f"entry {place} of the list is no file: with column, a list of text must be names of files; for a "
+                    "list of values leave out column"
+                )
+        return find_files(data, **how)
+    if given := [name for name, value in how.items() if value is not None]:
+        raise ParameterError(f"{' and '.join(given)} must be left out for data that is not in files")
+    return data

@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data import Encode
+from shuffledp.data.arrow import check_columns
 from shuffledp.data.contributions import LISTS, bounded, in_rows, sizes_of
 from shuffledp.data.files import Files
-from shuffledp.data.source import Column
+from shuffledp.data.source import Source, is_spark
 from shuffledp.data.spark_files import read_json_lines, read_parquet, read_separated_text
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
 from shuffledp.histogram.shuffle import MOST_BUCKETS, deal, shuffle
@@ -132,18 +133,18 @@ class _Counted(NamedTuple):
 class Spark:
     """Counts a column on Spark; makes, shuffles and tallies messages in its executors."""
 
-    def __init__(self, column: Column, *, master: str | None = None, progress: Progress = quiet) -> None:
-        self._column, self._progress, self._started = column, progress, False
+    def __init__(self, source: Source, *, progress: Progress = quiet) -> None:
+        self._source, self._progress, self._started = source, progress, False
         self._secret = secrets.token_bytes(32)
         needs_spark()
         self._counted: _Counted | None = None
         try:
             with clear_errors():
-                table = self._table(master)
-                column.check(table.columns)
+                table = self._table()
+                check_columns(None, table.columns, source.needed)
                 # [value: one row for each person], or of sets [value, kept, person: one row for each row]
                 self._values = self._rows(table)
-                if not column.in_sets and column.user is not None:
+                if not source.in_sets and source.user is not None:
                     self._values = self._one_row_each(self._values)
         except BaseException:
             self.close()
@@ -160,7 +161,7 @@ class Spark:
         if self._counted is not None:
             return sum(self._counted.holdings.values())
         with clear_errors():
-            if self._column.in_sets and self._column.user is not None:
+            if self._source.in_sets and self._source.user is not None:
                 return int(self._values.select("person").filter("person IS NOT NULL").distinct().count())
             return int(self._values.count())
 
@@ -186,7 +187,7 @@ class Spark:
         at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
 
         bins_of: Encode = encode
-        if self._column.in_sets:
+        if self._source.in_sets:
             bins_of = partial(_rows_of_bins, encode=None if self._in_chosen_sets else encode)
 
         def send(batches: Iterator[Any]) -> Iterator[Any]:
@@ -225,11 +226,11 @@ class Spark:
 
     # reading ------------------------------------------------------------------------------------------------------
 
-    def _table(self, master: str | None) -> Any:
+    def _table(self) -> Any:
         """The whole table: a DataFrame as it is, or files."""
-        files = self._column.data
+        files = self._source.data
         if not isinstance(files, Files):
-            if not type(files).__module__.startswith("pyspark."):
+            if not is_spark(files):
                 raise ParameterError(
                     "the Spark engine takes files or a Spark DataFrame; use the local one for this data"
                 )
@@ -238,29 +239,29 @@ class Spark:
             raise DataError("Spark cannot read Arrow files: use the local engine, or Parquet files")
         if files.spool is not None:
             raise DataError("standard input is read in process: leave out the Spark engine, or give a file")
-        self._session, self._started = open_session(master, progress=self._progress)
+        self._session, self._started = open_session(self._source.master, progress=self._progress)
         if files.format == "parquet":
-            return read_parquet(self._session, files, self._column.needed)
+            return read_parquet(self._session, files, self._source.needed)
         if files.format == "json":
-            return read_json_lines(self._session, files, self._column.needed)
-        return read_separated_text(self._session, files, self._column.needed)
+            return read_json_lines(self._session, files, self._source.needed)
+        return read_separated_text(self._session, files, self._source.needed)
 
     def _rows(self, table: Any) -> Any:
         """[value, person: one row for each row]; of sets also whether it counts."""
         from pyspark.sql import functions
 
-        column = self._column
-        values = [_value(table, name) for name in column.names]
+        source = self._source
+        values = [_value(table, name) for name in source.names]
         present = reduce(and_, (value.isNotNull() for value in values))
         value = values[0] if len(values) == 1 else functions.struct(*(v.alias(str(at)) for at, v in enumerate(values)))
         selected = [value.alias("value")]
-        if column.user is not None:
-            selected.append(_number(table, column.user).alias("person"))
-        if column.in_sets:
-            satisfied = functions.lit(True) if column.where is None else functions.expr(column.where.to_spark())
+        if source.user is not None:
+            selected.append(_number(table, source.user).alias("person"))
+        if source.in_sets:
+            satisfied = functions.lit(True) if source.where is None else functions.expr(source.where.to_spark())
             kept = functions.coalesce(satisfied, functions.lit(False))
-            return table.select(*selected, (kept & present if column.drop_missing else kept).alias("kept"))
-        return (table.filter(present) if column.drop_missing else table).select(*selected)
+            return table.select(*selected, (kept & present if source.drop_missing else kept).alias("kept"))
+        return (table.filter(present) if source.drop_missing else table).select(*selected)
 
     def _one_row_each(self, values: Any) -> Any:
         """One value for each person."""
@@ -292,7 +293,7 @@ class Spark:
         if self._counted is None or (self._counted.encode is not encode and self._in_chosen_sets):
             self._progress("counting values", 0.0)
             with clear_errors():
-                if self._column.in_sets:
+                if self._source.in_sets:
                     self._counted = self._count_sets(encode)
                 else:
                     # [value, count: one row for each value]
@@ -324,11 +325,11 @@ class Spark:
 
     @property
     def _in_chosen_sets(self) -> bool:
-        return self._column.in_sets and self._column.user is not None
+        return self._source.in_sets and self._source.user is not None
 
     def _ordered(self, encode: Encode) -> Any:
         """What everybody holds, in an order that is the same again if a task runs again."""
-        if not self._column.in_sets:
+        if not self._source.in_sets:
             return self._values.sortWithinPartitions("value")
         held = self._held(encode)
         return held if self._in_chosen_sets else held.sortWithinPartitions("held")
@@ -339,7 +340,7 @@ class Spark:
         from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
         rows, kind = self._values, self._values.schema["value"].dataType
-        if self._column.user is None:
+        if self._source.user is None:
             nothing = functions.array().cast(ArrayType(kind))
             return rows.select(functions.when(rows["kept"], functions.array("value")).otherwise(nothing).alias("held"))
         # By a number of partitions that is said, since Spark would settle one from how many bytes it comes across. The
@@ -351,7 +352,7 @@ class Spark:
         different = functions.sort_array(functions.array_distinct(collected))
         # [person, held: all different values]
         gathered = together.agg(different.alias("held")).sortWithinPartitions("person").select("held")
-        secret, most = self._secret, self._column.values_per_person
+        secret, most = self._secret, self._source.values_per_person
 
         def bound(batches: Iterator[Any]) -> Iterator[Any]:
             import pyarrow

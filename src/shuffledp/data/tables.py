@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.data.arrow import Stored, arrow, converted, library_of, store, store_one_by_one
+from shuffledp.data.arrow import Stored, arrow, check_spelling, converted, library_of, store, store_one_by_one
 from shuffledp.data.labels import Kind
-from shuffledp.data.source import Column, check_spelling
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
 from shuffledp.histogram.labels import key
 
@@ -67,14 +66,6 @@ class Memory:
     user: str | None = None
     kinds: tuple[Kind | None, ...] = (None,)
     declared: tuple[bool, ...] = (False,)
-
-
-def scan_memory(column: Column) -> Memory:
-    """The columns of data in memory as an Arrow source."""
-    if isinstance(column.data, Memory):
-        return column.data
-    compared = () if column.where is None else column.where.columns
-    return read_memory(column.data, column=list(column.names), user=column.user, compared=compared)
 
 
 def read_memory(
@@ -128,7 +119,7 @@ def _needed(table: _Table, columns: list[Any], user: Hashable | None, compared: 
     values = [table.find(column, "column") for column in columns]
     person = None if user is None else table.find(user, "user")
     if user is not None and any(_same(person, value) for value in values):
-        raise ParameterError("user and column are the same column: user says whose row it is, column what they hold")
+        raise ParameterError("user and column must not be the same column: user identifies the person of a row")
     for at, value in enumerate(values):
         if any(_same(value, other) for other in values[:at]):
             raise ParameterError(f"column {str(value)!r} is given twice: name each column of a cross table once")
@@ -282,15 +273,13 @@ def _relation(data: Any) -> _Stream:
             ", ".join(f"'n' || CAST({q} AS VARCHAR) AS {q}" if n in wide else q for n, q in quoted.items())
         )
 
-    opened: list[Any] = []
+    def batches(names: list[str]) -> Iterator[Any]:
+        with needed(names).to_arrow_reader() as reader:  # a connection of DuckDB has one open result at a time
+            yield from reader
 
-    def reader(names: list[str]) -> Any:
-        while opened:  # a connection of DuckDB has one open result at a time
-            opened.pop().close()
-        opened.append(needed(names).to_arrow_reader())
-        return opened[0]
-
-    return _Stream(list(data.columns), reader, schema=reader(data.columns).schema, keyed=wide)
+    with needed(data.columns).to_arrow_reader() as reader:
+        schema = reader.schema
+    return _Stream(list(data.columns), batches, schema=schema, keyed=wide)
 
 
 def _memory(needed: _Needed, columns: dict[str, Stored]) -> Memory:

@@ -1,4 +1,4 @@
-"""Conditions on the rows of a table, such as `country = 'DE' AND age >= 18`, for DuckDB and for Spark alike.
+"""Conditions on rows, such as `country = 'DE' AND age >= 18`: parsed by sqlglot, rendered for DuckDB and for Spark.
 
     condition  = part { OR part }
     part       = factor { AND factor }
@@ -7,9 +7,12 @@
     literal    = number | 'text' | DATE '2026-01-31' | TRUE | FALSE
     column     = name | "name in double quotes"
 
-A row passes, fails, or is undecided, as in SQL: a comparison with a value that is missing, or that cannot be read as
-what it is compared with, is undecided. No data makes it an error. How values are read is in `sql`,
-beside this module.
+sqlglot knows far more of SQL, so only the tokens and syntax tree nodes of this language are accepted. A condition
+depends on its own row alone: functions such as current_date or random() are no part of it. SQL's other keywords are
+column names here.
+
+A row passes, fails, or is undecided, as in SQL: a comparison with a missing value, or with one that cannot be read as
+the type of the literal, is undecided. No data makes it an error. `where_sql` says how values are compared.
 """
 
 from __future__ import annotations
@@ -20,21 +23,43 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from shuffledp.data.where_sql import DuckDB, Literal, Spark, Sql
-from shuffledp.errors import ParameterError
-from shuffledp.histogram.edges import NUMBER, read_number
+from shuffledp.errors import MissingExtraError, ParameterError
+from shuffledp.histogram.edges import read_number
+
+try:
+    from sqlglot import Parser, Token, Tokenizer, TokenType, exp
+    from sqlglot.errors import ParseError, TokenError
+except ImportError:
+    raise MissingExtraError("sqlglot", extra="files") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
-_TOKEN = re.compile(
-    rf"""(?P<space>[ \t\r\n]+)|(?P<number>{NUMBER.replace("(", "(?:")})(?![\w.])|(?P<text>'(?:[^']|'')*')"""
-    r"""|(?P<name>"(?:[^"]|"")+")|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|<>|!=|[=<>(),])"""
-)
-_KEYWORDS = ("AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE")
-_ORDER = ("<", "<=", ">", ">=")
-_COMPARED = ("=", "!=", "<>", *_ORDER)
-_MOST_PARTS, _MOST_LITERALS, _DEEPEST = 100, 5_000, 50
-"""Of one condition, which DuckDB and Spark must plan in about a second."""
+_WORDS = {word: TokenType[word] for word in ("AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE", "DATE")}
+_SIGNS = {"<=": TokenType.LTE, ">=": TokenType.GTE, "<>": TokenType.NEQ, "!=": TokenType.NEQ}
+_ACCEPTED = {
+    *_WORDS.values(), *_SIGNS.values(), TokenType.EQ, TokenType.LT, TokenType.GT, TokenType.L_PAREN, TokenType.R_PAREN,
+    TokenType.COMMA, TokenType.IDENTIFIER, TokenType.STRING,
+}  # fmt: skip
+_OF_NUMBERS = {TokenType.NUMBER, TokenType.DOT, TokenType.DASH, TokenType.PLUS}
+_NAME = re.compile(r"[^\W\d]\w*")
+_ORDER = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_MOST_TESTS, _MOST_LITERALS, _DEEPEST = 100, 5_000, 25
+"""Limits of one condition: DuckDB and Spark plan the largest one in about a second, and sqlglot needs about 25 of the
+1,000 nested calls that Python allows for each level of parentheses."""
+
+_TOO_DEEP = f"at most {_DEEPEST} parentheses or NOT inside each other are possible"
+_UNKNOWN = "this is no part of a condition"
+_NEEDS_TEST = "the name of a column with =, !=, <, <=, >, >=, IN (...) or IS NULL is needed"
+_NEEDS_LITERAL = "a number, 'text' in single quotes, DATE '2026-01-31', TRUE or FALSE is needed"
+
+
+class _Tokenizer(Tokenizer):
+    """sqlglot's tokenizer with the keywords of this language alone, and without comments."""
+
+    KEYWORDS = {**_WORDS, **_SIGNS}  # noqa: RUF012
+    COMMENTS = []  # noqa: RUF012
+    COMMANDS = set()  # noqa: RUF012
 
 
 class _Node(Protocol):
@@ -102,7 +127,7 @@ def _joined(word: str, parts: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on rows, as it was written, and the columns that it asks for."""
+    """A condition on rows: its text, and the columns that it compares."""
 
     text: str
     columns: tuple[str, ...] = field(compare=False)
@@ -110,173 +135,155 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Reads a condition; an error says where it is wrong, and shows no literal, which may be personal."""
+        """Parse a condition; an error gives the place and shows no literal, which may be personal."""
         if not isinstance(text, str):
             raise ParameterError(f"where must be text, such as \"country = 'DE'\", got {type(text).__name__}")
-        parser = _Parser(text)
-        root = parser.condition()
-        parser.end()
-        return cls(text, tuple(dict.fromkeys(parser.columns)), root)
+        checker = _Checker()
+        try:
+            root = checker.node(_tree(text))
+        except RecursionError:
+            raise _error(None, _TOO_DEEP) from None
+        return cls(text, tuple(dict.fromkeys(checker.columns)), root)
 
     def __str__(self) -> str:
         return self.text
 
     def to_duckdb(self, *, types: Mapping[str, str] | None = None) -> str:
-        """An expression of DuckDB; `types` has the types of columns as DESCRIBE shows them.
+        """Return a DuckDB expression; `types` has the types of columns as DESCRIBE shows them.
 
-        Without it, a moment that no calendar has is an error of DuckDB.
+        Without `types`, DuckDB fails at a timestamp outside the calendar.
         """
         return self._root.sql(DuckDB(types or {}))
 
     def to_spark(self) -> str:
-        """An expression of Spark."""
+        """Return a Spark expression."""
         return self._root.sql(Spark())
 
 
-class _Parser:
-    """Reads from left to right, one token ahead."""
+def _tree(text: str) -> exp.Expr:
+    """The syntax tree of a text whose tokens are all part of the language."""
+    try:
+        tokens = list(_checked_tokens(text, _Tokenizer().tokenize(text)))
+        trees = Parser(error_message_context=len(text)).parse_into(exp.Condition, tokens, text)
+    except TokenError:
+        raise _error(None, "a quote is missing") from None
+    except ParseError as error:  # its own message shows the text
+        before = error.errors[0].get("start_context") or ""
+        raise _error(len(before), "this part is unexpected, or one is missing before or after it") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise _error(0, _NEEDS_TEST)
+    return trees[0]
 
-    def __init__(self, text: str) -> None:
-        self._tokens = list(_tokens(text))
-        self._at, self._depth, self._parts, self._literals = 0, 0, 0, 0
+
+def _checked_tokens(text: str, tokens: list[Token]) -> Iterator[Token]:
+    """The tokens with numbers in one piece and all words but keywords as names; any other token is refused."""
+    at = 0
+    while at < len(tokens):
+        token, kind = tokens[at], tokens[at].token_type
+        at += 1
+        if token.comments:  # sqlglot has comments of templates in every dialect
+            raise _error(token.start, _UNKNOWN)
+        if kind in _OF_NUMBERS:
+            end = token.end
+            while at < len(tokens) and tokens[at].token_type in _OF_NUMBERS and tokens[at].start == end + 1:
+                end, at = tokens[at].end, at + 1
+            kind, number = TokenType.NUMBER, text[token.start : end + 1]
+            if read_number(number) is None:
+                raise _error(token.start, _NEEDS_LITERAL)
+            token = Token(kind, number, token.line, token.col, token.start, end)
+        elif kind == TokenType.VAR or (kind == TokenType.DATE and not _is_next(tokens, at, TokenType.STRING)):
+            if not _NAME.fullmatch(token.text):
+                raise _error(token.start, _UNKNOWN)
+            token = Token(TokenType.IDENTIFIER, token.text, token.line, token.col, token.start, token.end)
+        elif kind == TokenType.COMMA and _is_next(tokens, at, TokenType.COMMA, TokenType.R_PAREN):
+            raise _error(tokens[at].start, _NEEDS_LITERAL)
+        elif kind not in _ACCEPTED or token.text == "!":
+            raise _error(token.start, _UNKNOWN)
+        yield token
+
+
+def _is_next(tokens: list[Token], at: int, *kinds: TokenType) -> bool:
+    return at < len(tokens) and tokens[at].token_type in kinds
+
+
+class _Checker:
+    """Converts the nodes of a syntax tree that are part of the language, and refuses all others."""
+
+    def __init__(self) -> None:
         self.columns: list[str] = []
+        self._tests = self._literals = 0
 
-    def condition(self) -> _Node:
-        return self._chain("OR", lambda: self._chain("AND", self._factor))
+    def node(self, tree: exp.Expr, depth: int = 0) -> _Node:
+        """The condition of a tree inside this number of parentheses and NOT."""
+        if depth > _DEEPEST:
+            raise _error(_place(tree), _TOO_DEEP)
+        if isinstance(tree, exp.Paren):
+            return self.node(tree.this, depth + 1)
+        if isinstance(tree, exp.Not):
+            return _Not(self.node(tree.this, depth + 1))
+        if isinstance(tree, exp.And | exp.Or):
+            word = "AND" if isinstance(tree, exp.And) else "OR"
+            return _Joined(word, tuple(self.node(part, depth) for part in tree.flatten(unnest=False)))
+        return self._test(tree)
 
-    def end(self) -> None:
-        if self._kind != "end":
-            raise self._refused("AND, OR or the end")
-
-    def _chain(self, word: str, part: Callable[[], _Node]) -> _Node:
-        parts = [part()]
-        while self._take(word):
-            parts.append(part())
-        return parts[0] if len(parts) == 1 else _Joined(word, tuple(parts))
-
-    def _factor(self) -> _Node:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._refused(f"at most {_DEEPEST} parentheses or NOT inside each other")
-        try:
-            if self._take("NOT"):
-                return _Not(self._factor())
-            if self._take("("):
-                found = self.condition()
-                self._need(")")
-                return found
-            return self._test(self._column())
-        finally:
-            self._depth -= 1
-
-    def _test(self, column: str) -> _Node:
-        self._parts += 1
-        if self._parts > _MOST_PARTS:
-            raise self._refused(f"at most {_MOST_PARTS} comparisons (IN takes a list)")
-        if self._take("IS"):
-            negated = self._take("NOT")
-            self._need("NULL")
-            return _Not(_Missing(column)) if negated else _Missing(column)
-        if self._take("NOT"):
-            self._need("IN")
-            return _Not(self._list(column))
-        if self._take("IN"):
-            return self._list(column)
-        sign = self._word
-        if sign not in _COMPARED:
-            raise self._refused("=, !=, <, <=, >, >=, IN (...) or IS NULL")
-        self._at += 1
-        literal = self._literal()
-        if sign in _ORDER:
+    def _test(self, tree: exp.Expr) -> _Node:
+        self._tests += 1
+        if self._tests > _MOST_TESTS:
+            raise _error(_place(tree), f"at most {_MOST_TESTS} comparisons are possible (IN takes a list)")
+        if not isinstance(tree, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE | exp.In | exp.Is):
+            raise _error(_place(tree), _NEEDS_TEST)
+        column = self._column(tree.this)
+        if isinstance(tree, exp.Is):
+            if not isinstance(tree.expression, exp.Null):
+                raise _error(_place(tree), "NULL is needed after IS")
+            return _Missing(column)
+        if isinstance(tree, exp.In):
+            if set(tree.args) - {"this", "expressions"} or not tree.expressions:
+                raise _error(_place(tree), "a list in parentheses is needed after IN")
+            return _Among(column, tuple(self._literal(one, tree) for one in tree.expressions))
+        literal = self._literal(tree.expression, tree)
+        if sign := _ORDER.get(type(tree)):
             if isinstance(literal, bool):
-                self._at -= 1
-                raise self._refused("a number, 'text' or DATE '2026-01-31': truth values have no order")
+                raise _error(_place(tree), "TRUE and FALSE have no order: use = or !=")
             return _Ordered(column, sign, literal)
-        return _Among(column, (literal,)) if sign == "=" else _Not(_Among(column, (literal,)))
+        return _Among(column, (literal,)) if isinstance(tree, exp.EQ) else _Not(_Among(column, (literal,)))
 
-    def _list(self, column: str) -> _Node:
-        self._need("(")
-        literals = [self._literal()]
-        while self._take(","):
-            literals.append(self._literal())
-        self._need(")")
-        return _Among(column, tuple(literals))
+    def _column(self, tree: exp.Expr) -> str:
+        # names come from IDENTIFIER tokens, which are quoted; sqlglot also takes some keywords for names
+        if not isinstance(tree, exp.Column) or len(tree.parts) > 1 or not tree.name or not tree.this.quoted:
+            raise _error(_place(tree), _NEEDS_TEST)
+        self.columns.append(tree.name)
+        return tree.name
 
-    def _column(self) -> str:
-        kind, text = self._kind, self._tokens[self._at][1]
-        if not (kind == "name" or (kind == "word" and self._word not in _KEYWORDS)):
-            raise self._refused('the name of a column (in double quotes if it is unusual, such as "my column")')
-        self._at += 1
-        self.columns.append(text[1:-1].replace('""', '"') if kind == "name" else text)
-        return self.columns[-1]
-
-    def _literal(self) -> Literal:
+    def _literal(self, tree: exp.Expr, test: exp.Expr) -> Literal:
         self._literals += 1
         if self._literals > _MOST_LITERALS:
-            raise self._refused(f"at most {_MOST_LITERALS:,} numbers and texts")
-        kind, text, _ = self._tokens[self._at]
-        if kind == "number" and (number := read_number(text)) is not None:
-            self._at += 1
-            return number
-        if kind == "text":
-            self._at += 1
-            return text[1:-1].replace("''", "'")
-        if self._take("TRUE") or self._take("FALSE"):
-            return self._tokens[self._at - 1][1].upper() == "TRUE"
-        if self._word == "DATE" and self._tokens[self._at + 1][0] == "text":
-            self._at += 1
+            raise _error(_place(tree), f"at most {_MOST_LITERALS:,} numbers and texts are possible")
+        if isinstance(tree, exp.Literal):
+            if tree.is_string:
+                return str(tree.this)
+            if (number := read_number(tree.this)) is not None:
+                return number
+        if isinstance(tree, exp.Boolean):
+            return bool(tree.this)
+        if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal):  # DATE before a text
             try:
-                found = datetime.strptime(self._tokens[self._at][1], "'%Y-%m-%d'").date()
+                return datetime.strptime(tree.this.this, "%Y-%m-%d").date()
             except ValueError:
-                raise self._refused("a date such as DATE '2026-01-31'") from None
-            self._at += 1
-            return found
-        if self._word == "NULL":
-            raise self._refused("IS NULL or IS NOT NULL, since nothing equals NULL")
-        raise self._refused("a number, 'text' in single quotes, DATE '2026-01-31', TRUE or FALSE")
-
-    @property
-    def _kind(self) -> str:
-        return self._tokens[self._at][0]
-
-    @property
-    def _word(self) -> str:
-        """The next keyword or sign; empty for anything else."""
-        kind, text, _ = self._tokens[self._at]
-        return text.upper() if kind in ("word", "sign") else ""
-
-    def _take(self, word: str) -> bool:
-        found = self._word == word
-        self._at += found
-        return found
-
-    def _need(self, word: str) -> None:
-        if not self._take(word):
-            raise self._refused(word)
-
-    def _refused(self, needed: str) -> ParameterError:
-        kind, text, place = self._tokens[self._at]
-        found = {"end": "the end", "text": "a text", "number": "a number"}.get(kind, text)
-        return _error(place, f"{needed} is needed, not {found}")
+                raise _error(_place(tree), "a date such as DATE '2026-01-31' is needed") from None
+        if isinstance(tree, exp.Null):
+            raise _error(_place(test), "nothing equals NULL: IS NULL or IS NOT NULL is needed")
+        raise _error(_place(tree), _NEEDS_LITERAL)
 
 
-def _tokens(text: str) -> list[tuple[str, str, int]]:
-    """Kind, text and place of every token, and of the end."""
-    found, at = [], 0
-    while at < len(text):
-        token = _TOKEN.match(text, at)
-        if token is None:
-            reason = {"'": "a text has no end: ' is missing", '"': 'a name has no end: " is missing'}
-            raise _error(at, reason.get(text[at], "nothing in a condition begins like this"))
-        kind = str(token.lastgroup)
-        if kind != "space":
-            found.append((kind, token[0], at))
-        at = token.end()
-    return [*found, ("end", "", at)]
+def _place(tree: exp.Expr) -> int:
+    """Where a part of the tree begins in the text."""
+    return min((node.meta["start"] for node in tree.walk() if "start" in node.meta), default=0)
 
 
-def _error(place: int, reason: str) -> ParameterError:
+def _error(place: int | None, reason: str) -> ParameterError:
+    at = "" if place is None else f" at character {place + 1}"
     return ParameterError(
-        f"where cannot be read at character {place + 1}: {reason}; a condition is written like  country = 'DE' AND "
-        "(age >= 18 OR age IS NULL)"
+        f"where cannot be read{at}: {reason}; a condition is written like  country = 'DE' AND (age >= 18 OR age IS "
+        "NULL)"
     )

@@ -1,1 +1,1 @@
-"""From a tally to estimates: one module for each way in which counts are read."""
+"""From a tally to estimates, intervals and error bounds: one module per estimator."""

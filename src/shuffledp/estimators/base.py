@@ -1,11 +1,11 @@
-"""What every way of reading a tally offers.
+"""The interface of an estimator, and what all estimators share.
 
-A reading goes from the counts of shuffled messages to estimates, intervals and the errors to expect. It knows the law
-of the counts and the number of people; it knows nothing of privacy and of how messages are made.
+An estimator goes from the counts of shuffled messages to estimates, intervals and error bounds. It knows the
+distribution of the counts and the number of users; it knows nothing about privacy or about how messages are made.
 
-How likely something goes wrong in at least one of many bins, and the bounds on noise that keep that rare.
-
-Noise M that hides people: a bin of c people shows an excess of c - M, and is reported where that is positive.
+`any_of`, `last_low` and `first_high` bound the risk that something goes wrong in at least one of many bins.
+`MissingNoise` is noise M that hides users: a bin of c users shows an excess of c - M and is reported if that is
+positive.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ class ErrorBound:
 
 
 class Estimator(Protocol):
-    """One way to read a tally."""
+    """An estimator of the true counts from a tally."""
 
     @property
     def name(self) -> str:
-        """Truncated (nothing is reported that nobody holds), unbiased, or smallest."""
+        """`truncated` (no false positives), `unbiased` or `smallest`."""
 
     @property
     def people(self) -> int:
-        """How many people sent the messages."""
+        """The number of people who sent the messages."""
 
     @property
     def false_positives(self) -> bool:
-        """Whether every bin is reported, so that one that nobody holds can look occupied."""
+        """Whether every bin is reported, so that an empty bin can look occupied."""
 
     def statistic(self, tally: Tally) -> Tally:
         """The entries that are reported, in an order that says nothing about the data; all that the estimate needs.
 
-        The evidence of evidence is the same again.
+        Applying it to its own result changes nothing.
         """
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ class Estimator(Protocol):
 
 @runtime_checkable
 class Truncating(Protocol):
-    """A reading that leaves out whatever could be an empty bin; `phantoms` is then False."""
+    """An estimator that leaves out whatever could be an empty bin; `false_positives` is then False."""
 
     def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
         """How far off a reported bin, and how many people an unreported one can be, together but for beta."""
@@ -93,7 +93,7 @@ class Truncating(Protocol):
 
 
 def possible_counts(low: NDArray[Any], high: NDArray[Any], *, people: int) -> Intervals:
-    """Intervals of a reading that reports every bin, without the counts that nobody's data can have."""
+    """Intervals of an estimator that reports every bin, restricted to possible counts."""
     least, most = (np.clip(end, 0, people).astype(np.int64) for end in (np.floor(low), np.ceil(high)))
     return Intervals(least, most, unreported_high=0)
 
@@ -152,7 +152,7 @@ def any_of(*risks: tuple[float, int]) -> float:
 
 
 def last_low(noise: IntegerDistribution, fails: Callable[[int], bool]) -> int:
-    """The largest bound below the mean of a law on 0, 1, ... that does not fail."""
+    """The largest bound below the mean of a distribution on 0, 1, ... that does not fail."""
     return bisect_left(range(1, math.floor(noise.mean) + 1), True, key=fails)
 
 
@@ -178,7 +178,9 @@ def smallest_distance(noise: IntegerDistribution, holds: Callable[[float], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class MissingNoise:
-    """M = Z + `shift`, for Z with the given `law`; noise of both signs that must reach a threshold has a shift."""
+    """M = Z + `shift`, for Z with the given `distribution`; noise of both signs that must reach a threshold has a
+    shift.
+    """
 
     distribution: IntegerDistribution
     shift: int = 0

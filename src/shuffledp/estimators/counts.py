@@ -1,7 +1,7 @@
 """Counts with known noise M in every bin: (true count) + (people) - M where M of a message per person are missing, or
 (true count) + M where M are added.
 
-Two readings of the same counts, both post-processing, with excess = count - people = (true count) - M:
+Two estimators of the same counts, both post-processing, with excess = count - people = (true count) - M:
 
     truncated   excess + E[M] where excess > 0, else 0. An empty bin has excess <= 0, so it is never reported.
     unbiased    excess + E[M] everywhere.
@@ -12,7 +12,8 @@ P(M < E[M] - a), an empty one never. At most people / (floor(a) + 1) bins can ho
 not the number of bins, multiplies the risk. Where everybody holds several values, all of these count. docs/proofs/
 exact-error.md has the details.
 
-True counts with noise of both signs, as a curator publishes them: of every bin, or of those above a threshold.
+`CuratedCounts` and `ThresholdedCounts` are true counts with noise of both signs, as a curator publishes them: of every
+bin, or of the bins above a threshold.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ class ThresholdedCounts:
     """The noisy counts of occupied bins that reach the `threshold`; all others look empty.
 
     A bin of c people is published where c + Z >= threshold, that is where c > M for the noise M = threshold - 1 - Z:
-    its excess over threshold - 1 is c - M. The law of Z is symmetric, so M is Z shifted by threshold - 1.
+    its excess over threshold - 1 is c - M. The distribution of Z is symmetric, so M is Z shifted by threshold - 1.
     """
 
     noise: DiscreteLaplace
@@ -254,5 +255,5 @@ class ThresholdedCounts:
         return Ladder(rungs=ExcessRungs(noise=noise, people=self.people, held=self.held))
 
     def _known(self, statistic: Tally) -> Known:
-        """Somebody holds every bin that is published."""
+        """False: every published bin is occupied."""
         return Known.of(np.ones(len(statistic), dtype=np.int64), people=self.people, held=self.held)

@@ -60,7 +60,7 @@ class HashRows:
 
 @dataclass(frozen=True, kw_only=True)
 class SmallestCell:
-    """The reading for `people` in `bins` bins, with the law of the `noise` of one cell."""
+    """The estimator for `people` in `bins` bins, with the distribution of the `noise` of one cell."""
 
     hashes: HashRows
     noise: Binomial
@@ -71,7 +71,7 @@ class SmallestCell:
     false_positives = True
 
     def statistic(self, tally: Tally) -> Tally:
-        """For every bin the smallest count of its cells; a tally of bins is evidence already."""
+        """For every bin the smallest count of its cells; a tally of bins is such a statistic already."""
         if not tally.complete and len(tally) == self.bins:
             return tally
         if len(tally) != self.hashes.cells or not tally.complete:

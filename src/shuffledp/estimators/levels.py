@@ -1,8 +1,8 @@
-"""How much noise to reckon with, given what was seen: the choice behind intervals that hold for all bins at once.
+"""The noise to allow for, given the tally: the choice behind intervals that hold for all bins at once.
 
 A level is a claim about bins of more than h people: they are reported, and their true counts lie in a range around what
-they show. It fails with a known risk for each of them, so what matters is how many such bins there are. Nobody knows,
-but more of them than K would have shown themselves. docs/proofs/intervals.md has the theorem and its proof.
+they show. It fails with a known risk for each of them, so what matters is how many such bins there are. That is
+unknown, but more than K of them would have been visible. docs/proofs/intervals.md has the theorem and its proof.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STEPS = 8
 """Levels for each halving of the risk: steps are then smaller than those of whole counts."""
 
 _LEVELS = 80 * _STEPS
-"""Down to risks of 2^-80, where the windows of all laws still say something."""
+"""Down to risks of 2^-80, where the windows of all distributions still say something."""
 
 _SMALL, _NUMBER = 1 / 80, 1 / 40
 """Of beta, what is set aside for small bins that are reported at all; and of the smaller of beta and 1 - beta, for
@@ -37,7 +37,7 @@ _UNSEEN = (0.08, 0.02, 0.0)
 loose way tells sizes apart better, a strict one is better where few bins are seen."""
 
 LOWER_EDGE = 0.75
-"""Risk of a level's lower edge, relative to the upper one: the edges of a symmetric law then move in turn."""
+"""Risk of a level's lower edge, relative to the upper one: the edges of a symmetric distribution then move in turn."""
 
 _TAIL_MARGIN = 1e-9
 """Of a binomial tail from scipy's beta function, relative: its error of 6e-15 sqrt(trials) is less for 10^10 trials."""
@@ -79,7 +79,7 @@ class Known:
 
 
 class Rungs(Protocol):
-    """What a reading says about its noise, from which levels are made."""
+    """What an estimator says about its noise, from which levels are made."""
 
     @property
     def noise(self) -> MissingNoise:
@@ -300,8 +300,8 @@ def _upper(value: NDArray[Any], offset: float) -> NDArray[np.int64]:
 def noise_range(noise: MissingNoise, *, beta: float, bins: int) -> tuple[float, float]:
     """Bounds that the noise of this number of independent bins keeps to, but for probability beta.
 
-    They do not depend on what was counted, so whoever reads many tallies of one law, as simulations and audits do,
-    computes them once.
+    They do not depend on what was counted, so simulations and audits, which estimate from many tallies of one
+    distribution, compute them once.
     """
 
     def risk(number: int) -> tuple[float, float, float]:

@@ -29,7 +29,7 @@ from shuffledp.noise import IntegerDistribution
 
 @dataclass(frozen=True, kw_only=True)
 class PairedCounts:
-    """The reading of two kinds of messages, +j and -j, for given laws of P (`pairs`) and M (`lone`)."""
+    """The estimator from two kinds of messages, +j and -j, for given distributions of P (`pairs`) and M (`lone`)."""
 
     pairs: IntegerDistribution
     lone: IntegerDistribution

@@ -1,15 +1,17 @@
-"""Counts of messages that support a bin: how to read them, and how far off they can be.
+"""Estimates from the number of messages that support a bin, and their errors.
 
 A message of a person with value x supports bin x with probability p, and every other bin with probability q. The
 number of messages that support bin j is Bin(c_j, p) + Bin(n - c_j, q), so (supports - n q) / (p - q) is an unbiased
 estimate of the true count c_j. Nothing is clipped or rescaled: a projection would be biased.
 
-Estimates from the messages that support a bin, c surely and every other one by chance: c + Bin(N - c, t).
+`ChanceSupports` is for messages of which c support the bin with certainty and every other one by chance, so that the
+count is c + Bin(N - c, t). Then
 
     (supports - N t) / (1 - t)
 
-is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t). The law of B depends on c, a little: true counts
-are taken in blocks, and within a block B lies between the laws at its ends, so that every bound holds for every c.
+is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t). The distribution of B depends on c, a little:
+true counts are taken in blocks, and within a block B lies between the distributions at its ends, so that every bound
+holds for every c.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _TOLERANCE, _LEAST_TOLERANCE = 1e-9, 1e-12
 """Precision of a share of flipped bits, relative to their probability, and where that is very small."""
 
 _MANY_DRAWS, _MANY_TRIALS = 8, 1 << 22
-"""From this many draws of one law, or trials of one draw, on a table for inversion pays."""
+"""From this many draws of one distribution, or trials of one draw, on a table for inversion pays."""
 
 
 @dataclass(frozen=True, kw_only=True)

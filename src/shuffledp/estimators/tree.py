@@ -1,33 +1,31 @@
-"""Bounds on sums of independent noises with known coefficients: T = a_1 M_1 + ... + a_k M_k, each M less its mean.
+"""Counts of the nodes of a tree over ordered leaves, made consistent by least squares; tail bounds of linear errors.
 
-With C(t) = ln E e^(t T) = sum_i c(a_i t), c that of one noise, weights e^(t T) give a law with mean x = C'(t) and
-variance v = C''(t), and
+**The tree.** The leaves are the values in order; a node is a run of neighbouring leaves, and `branching` neighbours of
+one level have one parent. Level `levels` has the leaves; the root above level 1 is all users, whose number is known.
+The last node of a level may have fewer children, so any number of leaves fits.
+
+All nodes have independent noise of equal variance, here 1. Going up, a node's own count y and the sum S of its
+children's estimates, with variance V, are weighted by their precisions; s = V / (1 + V) is the resulting variance:
+
+    z = s y + (1 - s) S,          and at a leaf z = y, s = 1.
+
+Going down from the root x = people, the difference to the children's sum is divided in proportion to their variances:
+
+    x_child = z_child + (s_child / V) (x - S).
+
+This is the weighted least squares estimate among all consistent trees (Hay, Rastogi, Miklau and Suciu 2010, extended to
+uneven trees with a known root): unbiased, and of the smallest variance among linear estimates for every linear query.
+
+**Linear errors.** `LinearErrors` bounds T = a_1 M_1 + ... + a_k M_k, each M minus its mean. With
+C(t) = ln E e^(t T) = sum_i c(a_i t), weights e^(t T) give a distribution with mean x = C'(t) and variance v = C''(t),
+and
 
     P(T >= x) = e^(C(t) - t x) E_t[e^(-t (T - x)); T >= x]
              <= e^(C(t) - t x) min(1, E[e^(-t sqrt(v) N); N >= 0] + 2 D),        N normal,
 
-where D is the distance of the weighted law from the normal one. By the theorem of Berry and Esseen, D is at most 0.56
-(Shevtsova 2010) times the third absolute moments over v^(3/2). The first factor alone is Chernoff's bound; the second
-is what that loses, about 1 / (t sqrt(2 pi v)). Every t > 0 gives a bound that holds: t is only searched for.
-
-Counts of the nodes of a tree over ordered leaves, each with noise of its own, made to agree by least squares.
-
-The leaves are the values in their order; a node is a run of neighbouring leaves, and `branching` neighbours of one
-level have one parent. Level `levels` has the leaves; the root above level 1 is everybody, whose number is known. The
-last node of a level may have fewer children than the others, so that any number of leaves fits.
-
-All nodes have independent noise of equal variance, here 1. Going up, a node's own count y and the sum S of its
-children's estimates, with variance V, are weighted by their precisions; s = V / (1 + V) is the variance that results:
-
-    z = s y + (1 - s) S,          and at a leaf z = y, s = 1.
-
-Going down from the root x = people, what the children's sum lacks is divided in proportion to their variances:
-
-    x_child = z_child + (s_child / V) (x - S).
-
-This is the weighted least squares estimate among all trees of numbers that add up (Hay, Rastogi, Miklau and Suciu 2010,
-for trees that may be uneven and a root that is known): unbiased, and of the smallest variance of all linear ones for
-every linear question, each leaf and each range of leaves.
+where D is the distance of the weighted distribution from the normal one. By the theorem of Berry and Esseen, D is at
+most 0.56 (Shevtsova 2010) times the third absolute moments over v^(3/2). The first factor alone is Chernoff's bound;
+the second recovers about 1 / (t sqrt(2 pi v)). Every t > 0 gives a valid bound: t is only searched for.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ from shuffledp.validation import whole
 Numbers = NDArray[np.float64]
 
 _BERRY_ESSEEN = 0.56
-"""For independent summands of any laws: Shevtsova 2010 has 0.5600."""
+"""For independent summands of any distributions: Shevtsova 2010 has 0.5600."""
 
 _NEWTON_STEPS = 4
 """After these, tilts are within a thousandth of the best for nearly all sums."""
@@ -65,7 +63,9 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinearErrors:
-    """Many sums of independent noises of one law: a column of coefficients for each, and how many noises have each."""
+    """Many sums of independent noises of one distribution: a column of coefficients for each, and how many noises
+    have each.
+    """
 
     coefficients: Numbers
     numbers: Numbers

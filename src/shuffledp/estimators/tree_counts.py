@@ -1,4 +1,6 @@
-"""By how much answers from a fitted tree are off: linear combinations of the noise of its nodes, found along paths.
+"""Estimates of leaves and ranges from noisy counts of the nodes of a tree, with exact error bounds.
+
+Errors are linear combinations of the noise of the nodes, found along paths.
 
 Let z be the upward estimates of a tree, with errors Z, and x the final ones, with errors X. For the leaves before a
 place, walk up from that place, at level l in node v with `c` siblings on its left. If phi_l is how the error X of v
@@ -11,8 +13,6 @@ down again gives the coefficient of each Z: 1 - phi_(l-1) + m on the left, -phi_
 k = phi_l - phi_(l-1) + m for v itself, whose own noise then has s_v k and whose children inherit m = (1 - s_v) k. The
 error Z of a sibling is a fixed combination of the noises below it. So a few numbers for each level say it all. The same
 walk with phi = 1 at the leaf and nothing on the left gives the error of one leaf.
-
-Noisy counts of the nodes of a tree, read as estimates of its leaves, of every range of them, with bounds.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def alone(errors: LinearErrors, distribution: TiltedDistribution, *, risks: floa
 
 
 def largest_deviation(tree: Tree, *, places: int) -> float:
-    """The standard deviation of the worst prefix, of about so many evenly spaced ones; that of one noise is 1."""
+    """The standard deviation of the worst of about this many evenly spaced prefixes, in units of one node's noise."""
     if tree.leaves == 1:
         return 0.0
     some = np.unique(np.linspace(1, tree.leaves - 1, min(places, tree.leaves - 1)).astype(np.int64))
@@ -208,7 +208,7 @@ def _scaled(expansion: Expansion, factor: float, times: int) -> Expansion:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeCounts:
-    """`nodes` reads the counts of all nodes, whose noise is independent and has the law `noise`."""
+    """`nodes` reads the counts of all nodes, whose noise is independent and has the distribution `noise`."""
 
     tree: Tree
     nodes: Estimator
@@ -261,7 +261,7 @@ class TreeCounts:
         return _range_widths(self.tree, self.noise, first, stop, risk)
 
     def _leaf_widths(self, beta: float, bins: int) -> tuple[Numbers, Numbers]:
-        """Of every leaf, where so many of them must keep to them at once."""
+        """The widths of the intervals of all leaves that hold at once."""
         return _leaf_widths(self.tree, self.noise, beta / bins)
 
 

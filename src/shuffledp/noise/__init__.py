@@ -1,4 +1,4 @@
-"""Integer noise laws: probabilities, exact sampling, and how a law is made of many people's small parts."""
+"""Noise distributions on the integers: probabilities, tails, exact sampling, and their split over many users."""
 
 from shuffledp.noise.binomial import Binomial
 from shuffledp.noise.compound_poisson import CompoundPoisson

@@ -1,4 +1,4 @@
-"""The binomial law Bin(trials, probability): the noise of both of the paper's protocols."""
+"""The binomial distribution Bin(trials, probability): the noise of both of the paper's protocols."""
 
 from __future__ import annotations
 

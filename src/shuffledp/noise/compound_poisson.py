@@ -1,12 +1,12 @@
-"""Compound Poisson noise: clusters arrive at a rate, each brings a random number of messages.
+"""Compound Poisson noise: clusters arrive at a rate, and each brings a random number of messages.
 
-These are the laws on 0, 1, 2, ... that split exactly over any number of people: a person's part has the same sizes
-and a share of the rate. Sizes that are all 1 give the Poisson law, logarithmic sizes the negative binomial one.
+These are the distributions on 0, 1, 2, ... that split exactly over any number of users: a user's part has the same
+cluster sizes and a share of the rate. Sizes that are all 1 give the Poisson distribution, logarithmic sizes the
+negative binomial one.
 
-How one person makes their part of compound Poisson noise over very many bins.
-
-Clusters over all bins together are Poisson too, so a person draws their number first, then a uniform bin and a size for
-each. The work follows the messages sent, not the number of bins, and the parts of all people add up exactly to the law.
+`Clusters` samples one user's part over many bins. The clusters of all bins together are Poisson too, so it samples
+their number first, then a uniform bin and a size for each. The work grows with the messages sent, not with the number
+of bins.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SIZE_GRID = 2**40
 
 LARGEST_RATE = 1e5
 _LARGEST_STEP = 500.0
-"""Up to this rate e^-rate is far from underflow; larger laws are sums of two halves."""
+"""Up to this rate e^-rate is far from underflow; larger distributions are sums of two halves."""
 
 _WEIGHT_BITS = 256
 """Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
@@ -192,7 +192,7 @@ _LARGEST_POISSON = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Clusters:
-    """The split of `law`, the noise of every one of `bins` bins, over `users` people."""
+    """The split of `distribution`, the noise of every one of `bins` bins, over `users` people."""
 
     distribution: CompoundPoisson
     users: int

@@ -1,4 +1,6 @@
-"""The discrete Laplace law, P(Z = k) proportional to decay^|k|: two-sided geometric noise of the central model."""
+"""The discrete Laplace distribution, P(Z = k) proportional to decay^|k|: two-sided geometric noise of the central
+model.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class DiscreteLaplace:
 
     @property
     def mean(self) -> float:
-        """The law is symmetric."""
+        """The distribution is symmetric."""
         return 0.0
 
     @property

@@ -1,11 +1,9 @@
-"""What the rest of the project needs to know about a noise law on the integers.
+"""The interface of a noise distribution on the integers, and exact sampling by inversion.
 
-Exact sampling of an integer law by inversion.
-
-A uniform number U is drawn 64 bits at a time and compared with the law's cumulative probabilities, which are held as
+`InversionTable` draws a uniform number U 64 bits at a time and compares it with cumulative probabilities held as
 integers with 192 bits after the point. The first 64 bits decide unless they equal the leading bits of a threshold
-(probability below 2^-64 per threshold); then 128 more are drawn and compared exactly. So the drawn probabilities are
-those of the integer weights to within 2^-192, instead of the 2^-53 of floating-point inversion.
+(probability below 2^-64 per threshold); then 128 more bits are drawn and compared exactly. The sampled probabilities
+are those of the integer weights to within 2^-192, instead of the 2^-53 of floating-point inversion.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ every delta and beta one can ask for."""
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The probabilities of a law on first, first + 1, ..., with bounds on the mass outside.
+    """The probabilities of a distribution on first, first + 1, ..., with bounds on the mass outside.
 
-    `highest` is the largest value the law can take at all, which may lie far outside the window.
+    `highest` is the largest value the distribution can take at all, which may lie far outside the window.
     """
 
     first: int
@@ -75,7 +73,7 @@ class Window:
 
 
 class Tilted(NamedTuple):
-    """A centred law under weights e^(t M), for each of many tilts t: what bounds on tails of sums are made of.
+    """A centred distribution under weights e^(t M), for each of many tilts t: what bounds on tails of sums are made of.
 
     `cumulant` is ln E e^(t (M - E[M])), `mean` and `variance` are its first two derivatives, and `third` bounds the sum
     of the third absolute central moments of the independent parts that the noise is made of.
@@ -88,7 +86,7 @@ class Tilted(NamedTuple):
 
 
 class TiltedDistribution(Hashable, Protocol):
-    """A law of noise whose sums have bounds on their tails."""
+    """A distribution of noise whose sums have bounds on their tails."""
 
     @property
     def variance(self) -> float:
@@ -103,11 +101,11 @@ class TiltedDistribution(Hashable, Protocol):
         """Tilts must be strictly smaller than this, on either side of 0."""
 
     def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
-        """The centred law under weights e^(t M), for each t."""
+        """The centred distribution under weights e^(t M), for each t."""
 
 
 class IntegerDistribution(Protocol):
-    """A law of integer noise: one object both samples it and accounts for it."""
+    """A distribution of integer noise: one object both samples it and accounts for it."""
 
     @property
     def mean(self) -> float:
@@ -122,7 +120,7 @@ class IntegerDistribution(Protocol):
         """Its probabilities, all but `TAIL` on either side."""
 
     def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent draws, exactly from the law."""
+        """Independent draws, exactly from the distribution."""
 
 
 _LEADING_BITS = 64

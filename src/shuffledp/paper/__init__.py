@@ -1,4 +1,4 @@
-"""Problems that a histogram without phantom bins solves with few people, and how many other models need."""
+"""The paper: its applications, exact enumeration, pure privacy, and its statements."""
 
 from shuffledp.paper.bernoulli import BernoulliMean
 from shuffledp.paper.finite_randomizer import FiniteRandomizer

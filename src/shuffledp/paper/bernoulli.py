@@ -1,8 +1,8 @@
 """Bernoulli mean estimation, the paper's example of a separation known before (related work).
 
 Everybody holds 1 with probability p, else 0. Wanted is p within alpha, with probability at least 99/100 over the sample
-and the noise. What a protocol counts has a known law given p, so its success is computed, not simulated. As p is
-unknown, the worst p counts. docs/proofs/bernoulli-mean.md derives where that p lies (at an "edge"), and why success
+and the noise. What a protocol counts has a known distribution given p, so its success is computed, not simulated. As p
+is unknown, the worst p counts. docs/proofs/bernoulli-mean.md derives where that p lies (at an "edge"), and why success
 rises and falls with the number of people (in "ripples").
 """
 
@@ -39,14 +39,14 @@ _COARSE, _FINE = 32, 8
 
 @dataclass(frozen=True)
 class EstimateDistribution:
-    """The law of an estimated number of ones: `estimates` with their `probabilities`."""
+    """The distribution of an estimated number of ones: `estimates` with their `probabilities`."""
 
     estimates: NDArray[np.float64]
     probabilities: NDArray[np.float64]
 
 
 SumProtocol = Callable[[float], EstimateDistribution]
-"""From p to the law of the estimate."""
+"""From p to the distribution of the estimate."""
 
 
 class Lattice(NamedTuple):
@@ -223,7 +223,7 @@ def _binomial(trials: int, probability: float) -> EstimateDistribution:
 
 
 def _plus(distribution: EstimateDistribution, noise: Window, *, sign: int) -> EstimateDistribution:
-    """The law of an independent sum (sign 1) or difference (sign -1) of whole numbers."""
+    """The distribution of an independent sum (sign 1) or difference (sign -1) of whole numbers."""
     order: Any = np.argsort(distribution.estimates)
     pmf = noise.pmf if sign == 1 else noise.pmf[::-1]
     lowest = distribution.estimates.min() + (noise.first if sign == 1 else -noise.last)
@@ -232,7 +232,7 @@ def _plus(distribution: EstimateDistribution, noise: Window, *, sign: int) -> Es
 
 
 def _convolved(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The law of a sum; by Fourier transforms where that is faster, which are off by less than 1e-14."""
+    """The distribution of a sum; by Fourier transforms where that is faster, which are off by less than 1e-14."""
     if first.size * second.size < _FFT_FROM:
         return np.convolve(first, second)
     total = first.size + second.size - 1

@@ -1,10 +1,6 @@
-"""Validation of numbers that have to stay exact.
+"""Exact divergence of two finite distributions: the ratio e^epsilon for a given delta, and the reverse.
 
-What a law is here: a table from outcomes to exact probabilities.
-
-Comparing two finite laws in whole numbers: which ratio e^epsilon they need for a given delta, and the reverse.
-
-Laws are tables from outcomes to whole weights over one common total, so nothing is ever rounded.
+Distributions are tables from outcomes to whole weights over one common total, so nothing is rounded.
 """
 
 from __future__ import annotations
@@ -54,7 +50,7 @@ Distribution = Mapping[Any, Fraction]
 @runtime_checkable
 @runtime_checkable
 class EnumerableProtocol(Protocol):
-    """A protocol that can list the exact law of one person's messages."""
+    """A protocol that can list the exact distribution of one person's messages."""
 
     def randomizer_distribution(self, value: int) -> Distribution:
         """From sorted messages to probabilities."""
@@ -93,7 +89,7 @@ class WorstCase:
 
 
 class Needed(NamedTuple):
-    """The smallest ratio for one pair of laws, and the outcome that is most in favour of the first."""
+    """The smallest ratio for one pair of distributions, and the outcome that is most in favour of the first."""
 
     ratio: Fraction | None
     outcome: Any
@@ -147,5 +143,7 @@ def needed_ratio(first: Weights, second: Weights, *, delta: Fraction, total: int
 
 
 def _odds(weight: int, other: int) -> tuple[bool, Fraction]:
-    """A key that sorts by weight / other, where what is impossible under the other law has the largest ratio."""
+    """A key that sorts by weight / other, where what is impossible under the other distribution has the largest
+    ratio.
+    """
     return (True, Fraction(0)) if not other else (False, Fraction(weight, other))

@@ -1,21 +1,19 @@
-"""All neighbouring datasets of a shuffled protocol, with the exact laws of what the shuffler puts out.
+"""A randomizer as an exact table, and its exact privacy: alone, pre-shuffled, and shuffled among n users.
 
-The shuffler's output is a multiset of messages, which is a vector of counts, which is written here as the digits of
-one whole number: joining two multisets adds the numbers. Weights are whole numbers over one common denominator per
-person. The other people's values are a multiset too; they are walked as a tree, one person more at each step.
+Adding another user's messages is post-processing, so for every randomizer and every delta
 
-A randomizer as an exact table, and its exact privacy: as it is, pre-shuffled, and shuffled among n people.
+    epsilon(n users) <= ... <= epsilon(2 users) <= epsilon(pre-shuffled) <= epsilon(alone).
 
-Adding a further person's messages is post-processing, so for every randomizer and every delta
+For a single message and delta = 0 all are equal (Claim 4.2 of the paper); `pure_privacy.generating_ratio` bounds the
+left end.
 
-    epsilon(n people) <= ... <= epsilon(2 people) <= epsilon(pre-shuffled) <= epsilon(as it is).
+`Multisets` lists all neighbouring datasets of a shuffled protocol. The shuffler's output is a multiset of messages: a
+vector of counts, written as the digits of one whole number, so that joining two multisets adds the numbers. Weights are
+whole numbers over one common denominator per user. The other users' values form a multiset too, walked as a tree.
 
-For a single message and delta = 0 all are equal (Claim 4.2 of the paper); `pure.generating_ratio` bounds the left end.
-
-The definitions of section 2 in exact fractions, for a few people: laws are tables from outcomes to probabilities.
-
-Nothing here uses the closed forms of `accounting`. The shuffler's output is a multiset of messages; instead of epsilon
-one gives `ratio` = e^epsilon, so that everything stays rational. `finite` does the same faster and over all datasets.
+`shuffled_distribution`, `exact_delta` and the other functions at the end follow the definitions of section 2 literally,
+in fractions and for a few users. They use no closed form of `accounting`; `ratio` = e^epsilon keeps everything
+rational.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ from shuffledp.validation import whole
 
 
 class Neighbours(NamedTuple):
-    """Two values of one person beside the same others, with the laws of the shuffler's output."""
+    """Two values of one person beside the same others, with the distributions of the shuffler's output."""
 
     mine: int
     instead: int
@@ -61,7 +59,9 @@ class Neighbours(NamedTuple):
 
 
 class Multisets:
-    """The laws of joined messages of `users` people, where row v of `rows` is the law of messages given value v."""
+    """The distributions of joined messages of `users` people, where row v of `rows` is the distribution of messages
+    given value v.
+    """
 
     def __init__(self, rows: Sequence[Mapping[tuple[Any, ...], Fraction]], symbols: Sequence[Hashable], users: int):
         self.users = users
@@ -80,7 +80,7 @@ class Multisets:
 
     @property
     def total(self) -> int:
-        """What the weights of a law of all users add up to."""
+        """What the weights of a distribution of all users add up to."""
         return int(self._denominator**self.users)
 
     def messages(self, code: int) -> tuple[Any, ...]:
@@ -92,7 +92,7 @@ class Multisets:
         return tuple(listed)
 
     def distribution(self, people: Sequence[int]) -> dict[int, int]:
-        """The law of the messages of people with the given rows, in weights."""
+        """The distribution of the messages of people with the given rows, in weights."""
         together = {0: 1}
         for row in people:
             together = self._with(together, row)
@@ -118,7 +118,7 @@ class Multisets:
             yield from self._walk((*others, row), self._with(distribution, row))
 
     def _with(self, distribution: Mapping[int, int], row: int) -> dict[int, int]:
-        """The law with the messages of one person more."""
+        """The distribution with the messages of one person more."""
         joined: dict[int, int] = {}
         for messages, chance in self._rows[row].items():
             for code, weight in distribution.items():
@@ -131,7 +131,7 @@ _UNKNOWN = "a value is not in the randomizer's table"
 
 @dataclass(frozen=True)
 class FiniteRandomizer:
-    """From each possible value to the law of its messages: {tuple of messages in the order sent: Fraction}."""
+    """From each possible value to the distribution of its messages: {tuple of messages in the order sent: Fraction}."""
 
     table: Mapping[Any, Distribution]
 
@@ -150,7 +150,7 @@ class FiniteRandomizer:
 
     @classmethod
     def of(cls, protocol: EnumerableProtocol, values: Iterable[Any]) -> Self:
-        """The table of a protocol that can list the law of its messages."""
+        """The table of a protocol that can list the distribution of its messages."""
         return cls({value: protocol.randomizer_distribution(value) for value in values})
 
     @classmethod
@@ -247,7 +247,7 @@ class FiniteRandomizer:
         )
 
     def shuffled_distribution(self, dataset: Sequence[Any]) -> dict[Messages, Fraction]:
-        """The law of the shuffler's output as a multiset, in the order of the symbols."""
+        """The distribution of the shuffler's output as a multiset, in the order of the symbols."""
         multisets = self._multisets(max(1, len(dataset)))
         rows = {value: at for at, value in enumerate(self.values)}
         if any(value not in rows for value in dataset):
@@ -295,7 +295,9 @@ def _below(limit: int, rng: np.random.Generator) -> int:
 
 
 def shuffled_distribution(randomizer_distributions: Iterable[Distribution]) -> dict[Messages, Fraction]:
-    """The law of the shuffler's output, one randomizer law per person: the multiset union of all messages."""
+    """The distribution of the shuffler's output, one randomizer distribution per person: the multiset union of all
+    messages.
+    """
     together: dict[Messages, Fraction] = {(): Fraction(1)}
     for distribution in randomizer_distributions:
         extended: dict[Messages, Fraction] = {}
@@ -319,7 +321,9 @@ def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[in
 
 
 def shifted_delta(distributions: Sequence[Distribution], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
-    """delta(ln ratio) of independent integer laws against the same laws shifted, outcome by outcome."""
+    """delta(ln ratio) of independent integer distributions against the same distributions shifted, outcome by
+    outcome.
+    """
     joint: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
     moved: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
     for distribution, shift in zip(distributions, shifts, strict=True):

@@ -1,9 +1,9 @@
 """R^gap: four bits per person; with input 0 any, with input 1 never exactly two ones (section 4 of the paper).
 
-What a person sends is, shuffled, the number of ones: a law on 0 .. 4 for each input. One person's epsilon is infinite,
-since two ones give input 0 away; with n >= 2 people every number of ones is possible either way. The exact epsilon is
-the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k), where A and B are the generating
-polynomials of the two laws.
+What a person sends is, shuffled, the number of ones: a distribution on 0 .. 4 for each input. One person's epsilon is
+infinite, since two ones give input 0 away; with n >= 2 people every number of ones is possible either way. The exact
+epsilon is the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k), where A and B are the
+generating polynomials of the two distributions.
 
 Making the hole A_2 small makes epsilon as small as one likes, so the smallest epsilon is asked for with the hole given.
 """
@@ -33,13 +33,13 @@ _LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
 """What is left beside it has to be many steps of the grid."""
 
 _SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-"""Symmetric laws have one free number for each input: the odds of one or three ones against none or four."""
+"""Symmetric distributions have one free number for each input: the odds of one or three ones against none or four."""
 _STARTS = tuple(product((-2.0, 0.0, 2.0), repeat=2))
 """Logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none of them alone always leads to the best minimum."""
 _FINE = tuple(product(np.linspace(-3, 3, 21).tolist(), repeat=2))
 """Odds of up to 1 : 20. The best of these is one more start, for holes so small that a minimum is hard to see."""
 _DISTANCES = (0.5, 0.05, 0.005)
-"""How far from the best symmetric laws a search starts, in turn: other minima lie near and far."""
+"""How far from the best symmetric distributions a search starts, in turn: other minima lie near and far."""
 _PRECISION = 1e-12
 """Relative to epsilon at the start: far below the 1e-9 or so by which rounding to the grid changes it."""
 _MOST_STEPS = 300
@@ -48,7 +48,9 @@ _MOST_STEPS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """The laws of the number of ones for input 0 and input 1; vectors with equally many ones are equally likely."""
+    """The distributions of the number of ones for input 0 and input 1; vectors with equally many ones are equally
+    likely.
+    """
 
     zero: tuple[Fraction, ...]
     one: tuple[Fraction, ...]
@@ -101,9 +103,9 @@ class Gap:
 def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = None, restarts: int = 12) -> Gap:
     """The probabilities with the smallest epsilon that a search finds for n people and a given hole.
 
-    The search starts from the best laws that are symmetric under exchanging zeros and ones, and then leaves symmetry:
-    for some n that is better. It works in floats; the result is rounded to fractions, whose epsilon is exact. So that
-    epsilon is truly reached, but a smaller one is not excluded.
+    The search starts from the best distributions that are symmetric under exchanging zeros and ones, and then leaves
+    symmetry: for some n that is better. It works in floats; the result is rounded to fractions, whose epsilon is exact.
+    So that epsilon is truly reached, but a smaller one is not excluded.
     """
     users = whole("users", users, minimum=2)
     hole = exact_fraction("hole", hole)
@@ -173,7 +175,7 @@ def _shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _on_grid(distribution: NDArray[np.float64], total: Fraction, *, middle: Fraction) -> tuple[Fraction, ...]:
-    """The law in fractions with exactly the given total beside the middle, which is kept."""
+    """The distribution in fractions with exactly the given total beside the middle, which is kept."""
     rounded = [Fraction(max(1, round(p * _GRID)), _GRID) for p in np.delete(distribution, 2).tolist()]
     largest = max(range(len(rounded)), key=lambda at: (rounded[at], at))
     rounded[largest] += total - sum(rounded)

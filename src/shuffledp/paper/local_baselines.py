@@ -2,7 +2,7 @@
 
 Every person sends one message that is epsilon-private by itself, by Hadamard response or by randomized response,
 whichever has the smaller variance. Values are drawn independently, so a whole group's messages are drawn from one
-multinomial law instead of one by one; `run_messages` makes them one by one and has the same law.
+multinomial distribution instead of one by one; `run_messages` makes them one by one and has the same distribution.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class LocalChasing:
         return best_oracle(users=self.users, bins=2 * self.problem.length, epsilon=self.epsilon)
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on a random instance, from the law of the messages; with a wrong a_1 it has failed."""
+        """One trial on a random instance, from the distribution of the messages; with a wrong a_1 it has failed."""
         length = self.problem.length
         start, target = (int(number) for number in rng.integers(0, length, size=2))  # a_1 and b at a_1, from 0
         at_start = int(rng.binomial(self.users, 1 / length))
@@ -149,7 +149,7 @@ class LocalJumping:
         return self.users // self.problem.levels
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on random labels, from the law of the messages."""
+        """One trial on random labels, from the distribution of the messages."""
         branching, levels = self.problem.branching, self.problem.levels
         for _ in range(levels):
             label = int(rng.integers(0, branching))
@@ -198,7 +198,7 @@ class LocalSupport:
         return best_oracle(users=self.users, bins=self.problem.bins, epsilon=self.epsilon)
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on a random support, from the law of the messages."""
+        """One trial on a random support, from the distribution of the messages."""
         support = np.array(self.problem.draw(rng=rng))
         shares = np.zeros(self.problem.bins)
         shares[support] = 1 / support.size

@@ -1,7 +1,7 @@
 """Theorem 4.1: a single-message shuffled protocol with pure privacy is a local protocol in disguise.
 
 Given P = (R, A), the local protocol is P_L = (R, A_L), where A_L permutes the messages uniformly and runs A. Its output
-has the law of P's for every input, and by Claim 4.2 its randomizer has P's epsilon.
+has the distribution of P's for every input, and by Claim 4.2 its randomizer has P's epsilon.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SingleMessageProtocol(ShuffledProtocol[Any], Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSimulation:
-    """P_L. Every message is `guarantee`-private by itself, whoever sees it and whoever else takes part."""
+    """P_L. Every message is `guarantee`-private by itself."""
 
     protocol: SingleMessageProtocol
     guarantee: Guarantee
@@ -74,7 +74,7 @@ class LocalSimulation:
         return self.protocol.estimate(tally, beta=beta, reports=reports, domain=domain)
 
     def output_distribution(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
-        """The exact law of the output, if the protocol can list that of its messages; for a few people.
+        """The exact distribution of the output, if the protocol can list that of its messages; for a few people.
 
         Every person's message, in order; then every one of the n! permutations; then the analyzer.
         """
@@ -141,12 +141,12 @@ class FiniteProtocol:
         distributions = self.randomizer.table.values()
         expected = max(sum(p * len(messages) for messages, p in distribution.items()) for distribution in distributions)
         longest = max(len(messages) for distribution in distributions for messages, p in distribution.items() if p)
-        # whoever may also send nothing is not single-message either
+        # a randomizer that may send nothing is not single-message either
         most = longest if self.randomizer.single_message else max(2, longest)
         return MessageCount(expected=float(expected), maximum=most)
 
     def randomizer_distribution(self, value: Any) -> Distribution:
-        """The exact law of one person's messages."""
+        """The exact distribution of one person's messages."""
         return self.randomizer.table[value]
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.object_]:
@@ -165,7 +165,9 @@ class FiniteProtocol:
         return self.analyzer(tally)
 
     def output_distribution(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
-        """The exact law of A(S(R(x_1), ..., R(x_n))): all different orders of a multiset are equally likely."""
+        """The exact distribution of A(S(R(x_1), ..., R(x_n))): all different orders of a multiset are equally
+        likely.
+        """
         distribution: dict[Hashable, Fraction] = {}
         for multiset, p in self.randomizer.shuffled_distribution(dataset).items():
             orders = set(permutations(multiset))

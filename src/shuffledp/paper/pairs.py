@@ -1,7 +1,7 @@
-"""Two laws of the same outcomes, listed side by side: what tells neighbouring datasets apart, from its definition.
+"""Two distributions of the same outcomes, listed side by side, and their divergence by definition.
 
-These are the sums that a privacy curve stands for, without its distributions of losses, grids, blocks or margins.
-Binomial noise of a few people is summed in whole numbers; other laws in floats, off by far less than `ROUNDED`.
+These are the sums that a privacy curve computes, without its loss distributions, grids, blocks or margins. Binomial
+noise of a few users is summed in whole numbers; other distributions in floats, with an error far below `ROUNDED`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Pair:
 
     @classmethod
     def shifted(cls, distribution: NDArray[np.float64], by: int) -> Pair:
-        """A law on 0, 1, ... (or from any place on) against the same law moved up by 1 or down by 1."""
+        """A distribution on 0, 1, ... (or from any place on) against the same distribution moved up by 1 or down by
+        1.
+        """
         still, moved = np.append(distribution, 0.0), np.append(0.0, distribution)
         return cls(still, moved) if by > 0 else cls(moved, still)
 
@@ -114,7 +116,7 @@ def binomial(trials: int, probability: float) -> NDArray[np.float64]:
 
 
 def near_the_mean(trials: int, probability: float) -> NDArray[np.float64]:
-    """The same without the ends that never occur: as a law from some place on."""
+    """The same without the ends that never occur: as a distribution from some place on."""
     distribution = binomial(trials, probability)
     likely = np.flatnonzero(distribution > NEVER)
     return distribution[likely[0] : likely[-1] + 1]

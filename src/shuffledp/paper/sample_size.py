@@ -55,8 +55,8 @@ class MeasuredUsers:
 def smallest_users(success: Callable[[int], float], *, least: int = 1, target: float = TARGET) -> int:
     """The number n >= least with success(n) >= target > success(n - 1) that doubling and halving finds.
 
-    Success grows with n but for ripples (noise laws and thresholds are whole numbers), where several n can have this
-    property.
+    Success grows with n but for ripples (noise distributions and thresholds are whole numbers), where several n can
+    have this property.
     """
     low, high = whole("least", least) - 1, least
     while success(high) < target:

@@ -1,7 +1,7 @@
 """How many people each model needs for the same problem: the paper's Table 2, and its earlier example, measured.
 
 Every cell is for the same total (epsilon, delta), and for a success of at least 99/100. The histogram protocols'
-success is computed exactly, over the sample and the noise; that of the local baselines is observed (see `search.py`).
+success is computed exactly, over the sample and the noise; that of the local baselines is observed (`sample_size.py`).
 """
 
 from __future__ import annotations

@@ -1,20 +1,17 @@
-"""Collecting coupons when a collected one may still be overlooked.
+"""Support identification (Balcer and Cheu, section 3.3): which h items users hold.
 
-Each of n people holds one of h items, uniformly at random, and an item that c people hold is found with a known
-probability q(c), independently of the others. All items are found with probability
-
-    E[q(C_1) ... q(C_h)] = f^(*h)(n) / P(N = n),        f(c) = q(c) P(C = c),   C ~ Poisson(n / h),   N ~ Poisson(n),
-
-because multinomial counts are independent Poisson counts given their sum. With q(c) = 1 for c >= k this is the
-classical question whether everybody has at least k.
-
-Support identification (Balcer and Cheu, section 3.3): which h items people hold.
-
-Everybody holds one of h unknown items out of d, uniformly at random. A histogram protocol that never reports an empty
-bin names no wrong item, so it is right once every item of the support is reported. Two rules read the estimate:
+Every user holds one of h unknown items out of d, uniformly at random. A histogram protocol that never reports an empty
+bin names no wrong item, so it is right once every item of the support is reported. Two rules use the estimate:
 
     paper   items whose estimate is at least t + 1 people, where t bounds all errors with probability 199/200
     any     every reported item: nothing else can be reported, so no threshold is needed
+
+The probability of success is a coupon collector's: n users hold one of h items each, and an item that c users hold is
+found with a known probability q(c), independently of the others. All items are found with probability
+
+    E[q(C_1) ... q(C_h)] = f^(*h)(n) / P(N = n),        f(c) = q(c) P(C = c),   C ~ Poisson(n / h),   N ~ Poisson(n),
+
+because multinomial counts are independent Poisson counts given their sum.
 """
 
 from __future__ import annotations
@@ -38,7 +35,8 @@ from shuffledp.randomness import generator
 from shuffledp.validation import head_count, open_probability, target_delta, target_epsilon, whole
 
 _LOG_TAIL = 60 * math.log(2)
-"""Each tail of a Poisson law is cut off where Bernstein's bound is 2^-60: counts outside are taken as not found."""
+"""Each tail of a Poisson distribution is cut off where Bernstein's bound is 2^-60: counts outside are taken as not
+found."""
 
 
 def chance_all_found(*, users: int, items: int, chance: Callable[[int], float], wanted: int | None = None) -> float:
@@ -63,7 +61,7 @@ def everybody_has(*, users: int, items: int, copies: int) -> float:
 
 
 def _poisson(mean: float) -> tuple[int, NDArray[np.float64]]:
-    """The Poisson law on a window around its mean, from ratios of neighbours outwards from the mode.
+    """The Poisson distribution on a window around its mean, from ratios of neighbours outwards from the mode.
 
     Its closed form is a difference of terms as large as the mean, which leaves few digits for many people.
     """

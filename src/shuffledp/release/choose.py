@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.formatting import ShortRepr, at_most, people_at_most
@@ -18,6 +19,9 @@ from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.release.plan_rows import Rows, recommend
 from shuffledp.validation import failure_probability, one_of
+
+if TYPE_CHECKING:
+    from shuffledp.release.spec import PrivacySpec
 
 _MOST_CELLS, _LEAST_EPSILON = 4096, 0.5
 """With more values the error of a curator's ranges takes seconds, and with a smaller epsilon their noise does; from a
@@ -34,22 +38,16 @@ def check_trust(trust: TrustName, *, messages: bool = False) -> None:
         )
 
 
-def curator_error(target: Target, *, beta: float, estimator: str | None, listed: bool) -> float | None:
+def curator_error(target: Target, asked: PrivacySpec, *, beta: float, listed: bool) -> float | None:
     """The error that `trust="curator"` would have for the same question, in people; None where there is no answer.
 
     It follows from public numbers alone and is known before anything is released.
     """
-    asked = estimator if estimator in {entry.estimator for entry in offered("curator").values()} else None
+    known = {entry.estimator for entry in offered("curator").values()}
+    estimator = asked.estimator if asked.estimator in known else None
+    asked = replace(asked, trust="curator", protocol=None, estimator=estimator, messages=False)
     try:
-        choice = choose(
-            target,
-            beta=beta,
-            protocol=None,
-            estimator=asked,
-            listed=listed,
-            practical_messages=math.inf,
-            trust="curator",
-        )
+        choice = choose(target, asked, beta=beta, listed=listed)
     except ParameterError:
         return None
     return float(choice.protocol.error(beta).simultaneous)
@@ -112,24 +110,15 @@ class Choice(ShortRepr):
         return self.reason == _AS_ASKED
 
 
-def choose(
-    target: Target,
-    *,
-    beta: float,
-    protocol: str | None,
-    estimator: str | None,
-    listed: bool,
-    practical_messages: float,
-    trust: TrustName = "shuffler",
-    progress: Progress = quiet,
-) -> Choice:
+def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, progress: Progress = quiet) -> Choice:
     """The protocol that is asked for, or the planner's advice among those that fit; calibrated once.
 
-    `protocol` may leave the estimator open and the other way round. Where the possible values are not `listed`, only
+    The protocol may leave the estimator open and the other way round. Where the possible values are not `listed`, only
     protocols that never report an empty bin fit. Nothing here depends on anybody's data, only on public numbers.
     """
-    fitting = _fitting(protocol, estimator, listed=listed, trust=trust)
-    if protocol is None and trust == "curator" and shuffled_may_be_better(target):
+    protocol, estimator = asked.protocol, asked.estimator
+    fitting = _fitting(protocol, estimator, listed=listed, trust=asked.trust)
+    if protocol is None and asked.trust == "curator" and shuffled_may_be_better(target):
         fitting += _fitting(None, estimator, listed=listed, trust="shuffler")
     if protocol is not None and (protocol in fitting or len(fitting) == 1):
         name = protocol if protocol in fitting else fitting[0]
@@ -137,13 +126,13 @@ def choose(
         made = CATALOGUE[name].make(target)
         return Choice(name=name, entry=CATALOGUE[name], protocol=made, reason=_AS_ASKED)
     found = Rows.of(fitting, target, beta=failure_probability(beta), listed=listed, progress=progress)
-    advice = recommend(found.rows, target, most=practical_messages)
-    asked = protocol is not None or estimator is not None
-    if advice.name is None and asked:  # what is asked for is made at any price
+    advice = recommend(found.rows, target, most=asked.most_messages)
+    any_asked = protocol is not None or estimator is not None
+    if advice.name is None and any_asked:  # what is asked for is made at any price
         advice = recommend(found.rows, target, most=math.inf)
     if advice.name is None:
         possible = {row.fewest_users: row for row in found.rows if row.fewest_users is not None}
-        if asked and possible:
+        if any_asked and possible:
             fewest = min(possible)
             nearest = possible[fewest]
             raise TooFewUsersError(f"{nearest.title} {nearest.problem}, not {target.users:,}", minimum_users=fewest)
@@ -152,7 +141,7 @@ def choose(
         name=advice.name,
         entry=CATALOGUE[advice.name],
         protocol=found.protocols[advice.name],
-        reason=advice.reason + (", of those that fit" if asked else ""),
+        reason=advice.reason + (", of those that fit" if any_asked else ""),
     )
 
 

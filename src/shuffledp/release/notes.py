@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shuffledp.data.encoders import Possible
+from shuffledp.data.bins import Possible
 from shuffledp.data.people import LONGEST_VALUE, People
-from shuffledp.data.source import Column
+from shuffledp.data.source import Source
 from shuffledp.formatting import counted, readable
 from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.labels import Absent
@@ -25,11 +25,11 @@ def question(people: People) -> str:
 
     Such as "age (0:120:5) where country = 'DE'". A list of possible values is not repeated.
     """
-    column = people.column
-    parts = [""] * len(column.names) if people.possible is None else map(_parts, people.possible)
-    named = (name + part for name, part in zip(column.names, parts, strict=True))
-    each = f", up to {column.values_per_person} values per person" if column.values_per_person > 1 else ""
-    condition = "" if column.where is None else f" where {column.where}"
+    source = people.source
+    parts = [""] * len(source.names) if source.possible is None else map(_parts, source.possible)
+    named = (name + part for name, part in zip(source.names, parts, strict=True))
+    each = f", up to {source.values_per_person} values per person" if source.values_per_person > 1 else ""
+    condition = "" if source.where is None else f" where {source.where}"
     return " \N{MULTIPLICATION SIGN} ".join(named) + each + condition
 
 
@@ -60,8 +60,8 @@ def notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]:
             f"All {counted(made, 'message')} were made, shuffled and counted by whoever holds the data, who has seen "
             "every value."
         )
-    yield from _rows_in_words(people.column)
-    if any(isinstance(possible, Periods) for possible in people.possible or ()):
+    yield from _rows_in_words(people.source)
+    if any(isinstance(possible, Periods) for possible in people.source.possible or ()):
         yield "Dates and times are counted as they are written, those with a time zone in UTC."
     if people.listed:
         listed = counted(people.domain.size, "possible value")
@@ -73,28 +73,28 @@ def notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]:
         )
 
 
-def _rows_in_words(column: Column) -> Iterator[str]:
+def _rows_in_words(source: Source) -> Iterator[str]:
     """How rows become people and their values."""
-    if column.where is not None:
+    if source.where is not None:
         yield (
-            f"Only rows that satisfy the condition {column.where} count; people without such a row are counted as "
+            f"Only rows that satisfy the condition {source.where} count; people without such a row are counted as "
             f"{Absent(most=0)}, and their number is as private as any other."
         )
-    if column.values_per_person > 1:
+    if source.values_per_person > 1:
         yield (
-            f"Of each person up to {column.values_per_person} different values count, chosen at random where there are "
+            f"Of each person up to {source.values_per_person} different values count, chosen at random where there are "
             "more; rows that name nobody are left out."
         )
-    elif column.user is None:
+    elif source.user is None:
         yield (
             "Each row is taken for one person; a person with several rows is protected only as far as that many "
             "releases together would protect them."
         )
     else:
         yield "Each person counts with one of their rows, chosen at random; rows that name nobody are left out."
-    if not column.drop_missing:
+    if not source.drop_missing:
         yield "A missing value is counted as a value of its own."
-    elif column.in_sets:
+    elif source.in_sets:
         yield "A missing value is no value; people who have no other still count."
     else:
         yield "Rows without a value are left out: which rows those are is not protected."

@@ -7,16 +7,16 @@ shuffled messages are drawn from their exact law, which gives the same results w
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shuffledp.data.encoders import Possible, PossibleValues
+from shuffledp.data.bins import Possible, PossibleValues
 from shuffledp.data.files import FormatName
 from shuffledp.data.people import People
+from shuffledp.data.source import Source
 from shuffledp.errors import ParameterError
 from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.periods import Periods, plain_moment
@@ -25,14 +25,13 @@ from shuffledp.ledger import Ledger, Spending
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.protocols.target import Target
-from shuffledp.release.choose import check_trust, choose, curator_error, curator_range_error
+from shuffledp.release.choose import choose, curator_error, curator_range_error
 from shuffledp.release.evaluate import evaluate as evaluated
 from shuffledp.release.notes import notes, question
-from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, detection_limit, warnings
-from shuffledp.release.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
+from shuffledp.release.plan_rows import detection_limit, warnings
+from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
-from shuffledp.validation import failure_probability
+from shuffledp.release.spec import Presentation, PrivacySpec
 
 
 def private_histogram(
@@ -96,81 +95,77 @@ def private_histogram(
 
     Randomness is cryptographic and cannot be seeded; `simulate` can.
     """
-    if quantiles is not None:
-        quantiles = checked_shares(quantiles)
-    asked = _asked(locals())
-    # checked before anything is read; the number of people is not known yet
-    Target(users=1, bins=1, epsilon=epsilon, delta=delta)
-    beta = failure_probability(beta)
-    if ranges := ranges or quantiles is not None:
+    # all parameters are checked before anything is read
+    shown = Presentation(beta=beta, consistent=consistent, ranges=ranges, quantiles=quantiles, evaluate=evaluate)
+    quantiles = shown.quantiles
+    options = _asked(locals())
+    asked = PrivacySpec(
+        epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator, messages=messages
+    )
+    if shown.ranges:
         check_alone(column, protocol=protocol, estimator=estimator, values_per_person=values_per_person)
     spending = Spending(ledger)
-    check_trust(trust, messages=messages)
-    with (
-        spending,
-        People(
-            data,
-            column=column,
-            user=user,
-            values_per_person=values_per_person,
-            where=where,
-            drop_missing=drop_missing,
-            domain=domain,
-            other=other,
-            engine=engine,
-            master=master,
-            delimiter=delimiter,
-            encoding=encoding,
-            format=format,
-            progress=progress,
-        ) as people,
-    ):
-        if ranges and not people.listed:
+    source = Source.of(
+        data,
+        column=column,
+        user=user,
+        values_per_person=values_per_person,
+        where=where,
+        drop_missing=drop_missing,
+        domain=domain,
+        other=other,
+        engine=engine,
+        master=master,
+        delimiter=delimiter,
+        encoding=encoding,
+        format=format,
+    )
+    return _release(source, asked, shown, spending=spending, options=options, progress=progress)
+
+
+def _release(
+    source: Source,
+    asked: PrivacySpec,
+    shown: Presentation,
+    *,
+    spending: Spending,
+    options: Mapping[str, Any],
+    progress: Progress,
+) -> Release:
+    """Choose a protocol, enter it in the ledger, then sample its noise or make the messages."""
+    beta = shown.beta
+    with spending, People(source, progress=progress) as people:
+        if shown.ranges and not people.listed:
             raise needs_order()
-        if messages and not people.listed:
+        if asked.messages and not people.listed:
             raise ParameterError("making messages needs a domain: the list of possible values")
-        users = people.number(count=not messages)
-        target = Target(
-            users=users,
-            bins=people.domain.size,
-            epsilon=epsilon,
-            delta=delta,
-            values_per_person=values_per_person,
-            padding_bins=people.padding_bins,
-        )
-        instead = None
-        if ranges:
-            chosen = choose_ranges(target, listed=people.listed, trust=trust, progress=progress)
-            if trust == "shuffler" and not messages and isinstance(chosen.protocol, Ranges):
-                instead = curator_range_error(target, chosen.protocol, beta=beta)
+        users = people.number(count=not asked.messages)
+        target, curated = asked.target(people, users=users), None
+        if shown.ranges:
+            chosen = choose_ranges(target, listed=people.listed, trust=asked.trust, progress=progress)
         else:
-            chosen = choose(
-                target,
-                beta=beta,
-                protocol=protocol,
-                estimator=estimator,
-                listed=people.listed,
-                practical_messages=PRACTICAL_MESSAGES if messages else math.inf,
-                trust=trust,
-                progress=progress,
-            )
-            if trust == "shuffler" and not messages:
-                instead = curator_error(target, beta=beta, estimator=estimator, listed=people.listed)
-        spend = spending.entering(chosen.protocol, what=question(people), entry=chosen.entry)
-        tally = (people.send if messages else people.draw)(chosen.protocol, before=spend)
-        estimate = chosen.protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
-        if people.possible is not None:
-            estimate = in_units(estimate, people.possible[0], shares=quantiles)
-        estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
-        estimate = estimate.consistent() if consistent else estimate
-        evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None
-    error, made = chosen.protocol.error(beta).simultaneous, tally.messages if messages else None
+            chosen = choose(target, asked, beta=beta, listed=people.listed, progress=progress)
+        protocol = chosen.protocol
+        if asked.trust == "shuffler" and not asked.messages:
+            if isinstance(protocol, Ranges):
+                curated = curator_range_error(target, protocol, beta=beta)
+            else:
+                curated = curator_error(target, asked, beta=beta, listed=people.listed)
+        spend = spending.entering(protocol, what=question(people), entry=chosen.entry)
+        tally = (people.send if asked.messages else people.draw)(protocol, before=spend)
+        estimate = protocol.estimate(tally, beta=beta, reports=users, domain=people.domain)
+        if source.possible is not None:
+            estimate = in_units(estimate, source.possible[0], shares=shown.quantiles)
+        estimate = replace(estimate, about=partial(estimate.about, drawn=not asked.messages))
+        estimate = estimate.consistent() if shown.consistent else estimate
+        evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if shown.evaluate else None
+    error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None
     false_positives = chosen.entry.false_positives
     return Release(
         estimate=estimate,
-        protocol=chosen.protocol,
+        protocol=protocol,
         title=chosen.entry.title,
-        column=people.column.name,
+        column=source.name,
         messages=made,
         error=error,
         # where values can be hidden, the same bound as for those that are missing from the result
@@ -178,26 +173,26 @@ def private_histogram(
         if false_positives
         else estimate.simultaneous.unreported_high + 1,
         notes=(*notes(people, chosen, made=made), *spending.notes()),
-        warnings=tuple(warnings(users=users, delta=delta, error=error)),
-        curator_error=instead,
+        warnings=tuple(warnings(users=users, delta=asked.delta, error=error)),
+        curator_error=curated,
         evaluation=evaluation,
-        asked={**asked, **_asked_of_domain(people)},
+        asked={**options, **_asked_of_domain(people)},
     )
 
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that differ from what they are by default, but for the data, as plain values."""
-    named = ((name, value) for name, value in options.items() if name not in _UNSAID)
+    named = ((name, value) for name, value in options.items() if name in _USUAL and name not in _UNSAID)
     return {name: plain(value) for name, value in named if value != _USUAL[name]}
 
 
 def _asked_of_domain(people: People) -> dict[str, Any]:
     """What was said to be possible: edges and periods, which are public, as text; of lists only how long they are."""
-    if people.possible is None:
+    if people.source.possible is None:
         return {}
-    if len(people.possible) > 1:
-        return {"domain": [_in_text(possible) for possible in people.possible]}
-    (possible,) = people.possible
+    if len(people.source.possible) > 1:
+        return {"domain": [_in_text(possible) for possible in people.source.possible]}
+    (possible,) = people.source.possible
     return {"domain": people.domain.size if isinstance(possible, list) else _in_text(possible)}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.data.encoders import OTHER, Possible
+from shuffledp.data.bins import OTHER, Possible
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.tree import Tree
 from shuffledp.formatting import ShortRepr, at_most, magnitude, people_at_most

@@ -7,7 +7,6 @@ How good releases of some data would be: many of them, seeded, compared with the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -15,17 +14,18 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data.encoders import PossibleValues
+from shuffledp.data.bins import PossibleValues
 from shuffledp.data.files import FormatName
 from shuffledp.data.people import People, places
+from shuffledp.data.source import Source
 from shuffledp.formatting import ShortRepr, at_most, counted, people_at_most, readable, surely
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.protocols.target import Target
-from shuffledp.release.choose import check_trust, choose
+from shuffledp.release.choose import choose
 from shuffledp.release.evaluate import Evaluation, evaluate
 from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
+from shuffledp.release.spec import Presentation, PrivacySpec
 from shuffledp.validation import failure_probability, whole
 
 _SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
@@ -233,13 +233,13 @@ def simulate(
 
     With `ranges`, those of the distribution function.
     """
-    Target(users=1, bins=1, epsilon=epsilon, delta=delta)  # checked before anything is read
-    beta, trials = failure_probability(beta), whole("trials", trials)
-    check_trust(trust)
-    if ranges:
+    # all parameters are checked before anything is read
+    asked = PrivacySpec(epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator)
+    shown = Presentation(beta=beta, ranges=ranges)
+    trials, rng = whole("trials", trials), np.random.default_rng(whole("seed", seed, minimum=0))
+    if shown.ranges:
         check_alone(column, protocol=protocol, estimator=estimator, values_per_person=values_per_person)
-    rng = np.random.default_rng(whole("seed", seed, minimum=0))
-    with People(
+    source = Source.of(
         data,
         column=column,
         user=user,
@@ -251,46 +251,29 @@ def simulate(
         delimiter=delimiter,
         encoding=encoding,
         format=format,
-        progress=progress,
-        rng=rng,
-    ) as people:
-        users, truth = people.number(count=True), people.numbered()
-    target = Target(
-        users=users,
-        bins=people.domain.size,
-        epsilon=epsilon,
-        delta=delta,
-        values_per_person=values_per_person,
-        padding_bins=people.padding_bins,
     )
-    if ranges:
-        protocol_of_ranges = choose_ranges(target, listed=people.listed, trust=trust, progress=progress).protocol
+    with People(source, progress=progress, rng=rng) as people:
+        users, truth = people.number(count=True), people.numbered()
+    target = asked.target(people, users=users)
+    if shown.ranges:
+        protocol_of_ranges = choose_ranges(target, listed=people.listed, trust=asked.trust, progress=progress).protocol
         assert isinstance(protocol_of_ranges, Ranges)
         counts = truth.dense(bins=protocol_of_ranges.bins).counts
-        return simulate_ranges(protocol_of_ranges, counts, trials=trials, rng=rng, beta=beta, progress=progress)
-    chosen = choose(
-        target,
-        beta=beta,
-        protocol=protocol,
-        estimator=estimator,
-        listed=people.listed,
-        practical_messages=math.inf,
-        trust=trust,
-        progress=progress,
-    )
+        return simulate_ranges(protocol_of_ranges, counts, trials=trials, rng=rng, beta=shown.beta, progress=progress)
+    chosen = choose(target, asked, beta=shown.beta, listed=people.listed, progress=progress)
     evaluations = []
     for trial in range(trials):
         tossed = chosen.protocol.fresh(rng)
-        estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=beta, reports=tossed.users)
+        estimate = tossed.estimate(tossed.sample_tally(truth, rng=rng), beta=shown.beta, reports=tossed.users)
         evaluations.append(evaluate(estimate, [(places(estimate.symbols, truth.symbols), truth.counts)]))
         progress("simulating", (trial + 1) / trials)
     return Simulation(
         title=chosen.entry.title,
         people=users,
         bins=people.domain.size,
-        epsilon=float(epsilon),
-        delta=float(delta),
-        beta=beta,
-        predicted_error=chosen.protocol.error(beta).simultaneous,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        beta=shown.beta,
+        predicted_error=chosen.protocol.error(shown.beta).simultaneous,
         trials=tuple(evaluations),
     )

@@ -134,7 +134,7 @@ def test_nothing_of_a_batch_is_visible_before_it_is_released(tmp_path, kept, ups
             answer = await asked.get(f"/releases/{which}")
             assert answer.status_code == 404
             assert answer.json()["reason"] == "no-release"
-            assert answer.json()["detail"].startswith("No release yet: 40 of 20 people so far in batches")
+            assert answer.json()["detail"].startswith("No release yet: 40 of 20 people are in counted batches")
         assert f'shuffledp_problems{{task="{kept.task.name}"}} 1.0' in (await asked.client.get("/metrics")).text
 
     ask(settings_for(tmp_path, kept, upstream, ledger=ledger), test)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shuffledp import Ledger
-from shuffledp.collect.analyzer.worker import BATCH, LIMIT, RELEASE, UPSTREAM, Collecting
+from shuffledp.collect.analyzer.worker import BATCH, LIMIT, RELEASE, UPSTREAM, BatchAnalyzer
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.pull import LONGEST_BACK_OFF, StoppedError, UpstreamError
 from shuffledp.collect.store.tallies import from_bytes
@@ -43,7 +43,7 @@ def started(tmp_path, kept):
         settings = settings_for(tmp_path, kept, upstream, **changes)
         stores.append(settings.store)
         settings.store.prepare(kept.task)
-        work = Collecting(settings.served[0], settings, clock=lambda: now[0])
+        work = BatchAnalyzer(settings.served[0], settings, clock=lambda: now[0])
         return work, settings.store
 
     now = start.now = [0.0]
@@ -57,8 +57,8 @@ def step(work):
 
 
 def told(words, error):
-    """What everybody reads: the sentence of an error only if it is about the hop upstream."""
-    return f"{words} What happened: {error}." if isinstance(error, UpstreamError) else words
+    """What everybody reads: the sentence of an error only if it is about the server upstream."""
+    return f"{words} Cause: {error}." if isinstance(error, UpstreamError) else words
 
 
 def tallies(store, kept):
@@ -163,7 +163,7 @@ def test_a_batch_of_another_task_or_hop_is_refused_and_does_not_stop_others(star
 
 @pytest.mark.parametrize(
     "broken",
-    [UpstreamError("what the hop upstream sends is no batch"), OSError("disk"), RuntimeError("a process died")],
+    [UpstreamError("what the server upstream sends is no batch"), OSError("disk"), RuntimeError("a process died")],
 )
 def test_a_batch_that_cannot_be_read_is_left_where_it_is_and_holds_up_no_other(started, upstream, kept, broken):
     whole = upstream.batches[A]
@@ -210,7 +210,7 @@ def test_an_upstream_that_is_away_is_told_until_it_is_back_and_asked_less_and_le
         for moment in range(40):
             started.now[0] = moment / 2
             assert not step(work)
-            assert work.problems == [f"{UPSTREAM} What happened: cannot be reached."]
+            assert work.problems == [f"{UPSTREAM} Cause: cannot be reached."]
     assert asked == [0.0, 1.0, 3.0, 7.0, 15.0]
     started.now[0] = 40.0
     assert step(work)
@@ -265,7 +265,7 @@ def test_a_stop_leaves_everything_to_the_next_start(started, upstream, kept):
     assert tallies(store, kept) == {}
     assert upstream.acknowledged == []
     with pytest.raises(StoppedError):
-        work._counting.count([b"".join(upstream.batches[A])], stopping=stopping)
+        work._counter.count([b"".join(upstream.batches[A])], stopping=stopping)
 
 
 def test_logs_have_nothing_but_numbers(started, upstream, kept, capsys):

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shuffledp.collect.analyzer import worker as counting
-from shuffledp.collect.analyzer.worker import Counting, check_noise, numbers_of
+from shuffledp.collect.analyzer.worker import BatchCounter, check_noise, numbers_of
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.store.tallies import from_bytes, to_bytes
@@ -19,7 +19,7 @@ CASES = [("sparse", 1), ("hist", 2), ("dummy-poisson", 1)]
 
 
 def counted(kept, onions, **more):
-    return Counting(kept.task, kept.keys[-1], **more).count([b"".join(onions)])
+    return BatchCounter(kept.task, kept.keys[-1], **more).count([b"".join(onions)])
 
 
 def same(one, other):
@@ -44,7 +44,7 @@ def test_blocks_may_be_cut_anywhere(cut):
     symbols, onions = batch_of(kept)
     content = b"".join(onions)
     blocks = (content[at : at + cut] for at in range(0, len(content), cut))
-    assert same(Counting(kept.task, kept.keys[-1]).count(blocks).tally, kept.task.protocol.tally(np.array(symbols)))
+    assert same(BatchCounter(kept.task, kept.keys[-1]).count(blocks).tally, kept.task.protocol.tally(np.array(symbols)))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -111,8 +111,8 @@ def test_what_is_no_whole_number_of_onions_is_no_batch():
 def test_a_key_that_could_open_nothing_is_noticed_before_anything_is_pulled():
     kept = tiny_task()
     for key in (kept.keys[0], KeyPair.generate()):
-        with pytest.raises(ParameterError, match="not the analyzer's"):
-            Counting(kept.task, key)
+        with pytest.raises(ParameterError, match="must be the analyzer's key"):
+            BatchCounter(kept.task, key)
 
 
 @given(

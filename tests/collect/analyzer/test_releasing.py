@@ -6,7 +6,7 @@ import pytest
 from shuffledp import BudgetError, Ledger
 from shuffledp.collect.analyzer import releases as releasing
 from shuffledp.collect.analyzer.releases import Releasing, entered_as, release_of
-from shuffledp.collect.analyzer.worker import Counting
+from shuffledp.collect.analyzer.worker import BatchCounter
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.store import open_tally_store
 from shuffledp.collect.store.tallies import from_bytes, to_bytes
@@ -165,7 +165,7 @@ def test_releases_from_sealed_messages_follow_the_law_of_sample_tally():
     The controls are the law of another number of batches, and batches in which three people are missing.
     """
     kept, rng = tiny_task(), np.random.default_rng(5)
-    task, count = kept.task, Counting(kept.task, kept.keys[-1]).count
+    task, count = kept.task, BatchCounter(kept.task, kept.keys[-1]).count
     answers = ["yes"] * 14 + ["no"] * 4 + [None] * 2
     truth = np.array([14, 4, 2])
 
@@ -334,6 +334,6 @@ def test_without_a_ledger_it_is_released_all_the_same(store):
 
 def test_what_is_kept_is_what_was_counted(store):
     kept = tiny_task()
-    found = Counting(kept.task, kept.keys[-1]).count([b"".join(batch_of(kept)[1])]).tally
+    found = BatchCounter(kept.task, kept.keys[-1]).count([b"".join(batch_of(kept)[1])]).tally
     keep(store, kept.task, found)
     assert from_bytes(store.tallies(kept.task.id)[0].tally) == found

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import httpx
 import pytest
@@ -18,7 +19,7 @@ from shuffledp import Ledger
 from shuffledp.cli.app import app
 from shuffledp.collect.analyzer.app import make_app
 from shuffledp.collect.analyzer.releases import entered_as
-from shuffledp.collect.analyzer.start import AnalyzerOptions
+from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.crypto.keys import write_key, write_secret
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.run import served
@@ -48,9 +49,10 @@ def given(tmp_path, kept):
     write_key(kept.keys[0], tmp_path / "shuffler.key")
     write_secret(tmp_path / "token", new_token())
     Ledger.create(tmp_path / "people.ledger", epsilon=9.0, delta=0.1, population="people")
-    return AnalyzerOptions(
-        tasks=[tmp_path / "task.json"],
-        keys=[tmp_path / "analyzer.key"],
+    return partial(
+        Settings.read,
+        task=[tmp_path / "task.json"],
+        key=[tmp_path / "analyzer.key"],
         store=str(tmp_path / "analyzer.db"),
         ledger=tmp_path / "people.ledger",
         token=tmp_path / "token",
@@ -59,51 +61,51 @@ def given(tmp_path, kept):
 
 
 def test_what_was_given_is_checked(tmp_path, given):
-    given.check()
+    given().check()
     (tmp_path / "open").write_text("x")
     write_secret(tmp_path / "empty", "")
     for change, kind, words in (
-        ({"tasks": []}, ParameterError, "at least one task"),
-        ({"tasks": [*given.tasks, *given.tasks]}, ParameterError, "twice"),
-        ({"tasks": [tmp_path / "none.json"]}, DataError, "cannot be read"),
-        ({"keys": [tmp_path / "shuffler.key"]}, ParameterError, "no --key belongs to the analyzer"),
-        ({"keys": [tmp_path / "task.json"]}, DataError, "is no private key of shuffledp"),
+        ({"task": []}, ParameterError, "at least one task"),
+        ({"task": [*given.keywords["task"], *given.keywords["task"]]}, ParameterError, "twice"),
+        ({"task": [tmp_path / "none.json"]}, DataError, "cannot be read"),
+        ({"key": [tmp_path / "shuffler.key"]}, ParameterError, "no key belongs to the analyzer"),
+        ({"key": [tmp_path / "task.json"]}, DataError, "is no private key of shuffledp"),
         ({"token": tmp_path / "open"}, DataError, "chmod 600"),
         ({"token": tmp_path / "empty"}, DataError, "holds no token"),
         ({"ledger": tmp_path / "none.ledger"}, DataError, "there is no ledger"),
-        ({"upstream": "somewhere"}, ParameterError, "--upstream"),
+        ({"upstream": "somewhere"}, ParameterError, "upstream must be"),
         ({"store": "mysql://x"}, ParameterError, "a store is at"),
-        ({"processes": 0}, ParameterError, "--processes"),
+        ({"processes": 0}, ParameterError, "processes must be"),
     ):
         with pytest.raises(ShuffledpError, match=re.escape(words)) as error:
-            replace(given, **change).check()
+            partial(given, **change)().check()
         assert isinstance(error.value, kind)
 
 
 def test_a_task_that_can_never_be_published_is_refused_before_anybody_answers(tmp_path, given, kept):
     small = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
     with pytest.raises(BudgetError, match="over the limit of the ledger of people"):
-        replace(given, ledger=tmp_path / "small.ledger").check()
+        partial(given, ledger=tmp_path / "small.ledger")().check()
     assert small.entries == ()
 
 
 def test_a_task_that_is_entered_already_is_served_although_nothing_is_left(tmp_path, given, kept):
-    ledger = Ledger(given.ledger)
+    ledger = Ledger(given.keywords["ledger"])
     ledger.spend(kept.task.protocol, what=entered_as(kept.task), once=True)
     ledger.spend_elsewhere(epsilon=20.0, delta=0.1, what="too much")
-    given.check()
+    given().check()
     assert len(ledger.entries) == 2
 
 
 def test_tasks_that_do_not_fit_together_are_refused(tmp_path, given, kept):
     Ledger.create(tmp_path / "one.ledger", epsilon=4.0, delta=0.05, population="people")
-    one = replace(given, ledger=tmp_path / "one.ledger")
-    one.check()
+    one = partial(given, ledger=tmp_path / "one.ledger")
+    one().check()
     other = json.loads(kept.task.to_json())
     other["question"] = "Another?"
     (tmp_path / "other.json").write_text(json.dumps(other))
     with pytest.raises(BudgetError):
-        replace(one, tasks=[*given.tasks, tmp_path / "other.json"]).check()
+        partial(one, task=[*given.keywords["task"], tmp_path / "other.json"])().check()
 
 
 def test_a_list_of_answers_that_is_kept_elsewhere_must_be_given(tmp_path, given, kept):
@@ -122,24 +124,31 @@ def test_a_list_of_answers_that_is_kept_elsewhere_must_be_given(tmp_path, given,
     )
     (tmp_path / "elsewhere.json").write_text(task.to_json())
     (tmp_path / "answers.txt").write_bytes(listed)
-    chosen = replace(given, tasks=[tmp_path / "elsewhere.json"])
+    chosen = partial(given, task=[tmp_path / "elsewhere.json"])
     for answers in ([], [tmp_path / "task.json"]):
-        with pytest.raises(ParameterError, match="--answers"):
-            replace(chosen, answers=answers).check()
+        with pytest.raises(ParameterError, match="answers must include"):
+            partial(chosen, answers=answers)().check()
     with pytest.raises(DataError, match="cannot be read"):
-        replace(chosen, answers=[tmp_path / "none.txt"]).check()
-    with replace(chosen, answers=[tmp_path / "task.json", tmp_path / "answers.txt"]).settings().store:
-        replace(chosen, answers=[tmp_path / "answers.txt"]).check()
+        partial(chosen, answers=[tmp_path / "none.txt"])().check()
+    with partial(chosen, answers=[tmp_path / "task.json", tmp_path / "answers.txt"])().store:
+        partial(chosen, answers=[tmp_path / "answers.txt"])().check()
 
 
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path, given):
     arguments = [
-        *("analyzer", "--task", str(given.tasks[0]), "--key", str(tmp_path / "shuffler.key"), "--port", "0"),
-        *("--store", given.store, "--ledger", str(given.ledger), "--token", str(given.token)),
+        *("analyzer", "--task", str(given.keywords["task"][0]), "--key", str(tmp_path / "shuffler.key"), "--port", "0"),
+        *(
+            "--store",
+            given.keywords["store"],
+            "--ledger",
+            str(given.keywords["ledger"]),
+            "--token",
+            str(given.keywords["token"]),
+        ),
     ]
     failed = CliRunner().invoke(app, arguments)
     assert failed.exit_code == 2
-    assert "no --key belongs to the analyzer" in failed.output
+    assert "no key belongs to the analyzer" in failed.output
     assert len(failed.output.splitlines()) == 1
     failed = CliRunner().invoke(app, [*arguments, "--certificate", "x"])
     assert failed.exit_code == 2
@@ -166,7 +175,7 @@ def shuffler_of(path, kept, token):
         OfShuffler(
             served=[ServedByShuffler(task=kept.task, position=0, key=kept.keys[0])],
             store=open_report_store(path / "shuffler.db"),
-            next_hops=Accepted((hash_of(token),)),
+            next_servers=Accepted((hash_of(token),)),
             every=0.02,
             owns_store=True,
         )
@@ -185,10 +194,10 @@ def until(ask):
 @pytest.mark.slow
 def test_reports_become_releases_between_two_servers(tmp_path, kept, given):
     """And nothing is visible of a batch that lacks one person."""
-    task, token = kept.task, given.token.read_text().strip()
+    task, token = kept.task, given.keywords["token"].read_text().strip()
     reports = reports_of(task, seed=7)
     with served(shuffler_of(tmp_path, kept, token)) as shuffler, httpx.Client() as client:
-        settings = replace(given, upstream=shuffler).settings()
+        settings = partial(given, upstream=shuffler)()
         with served(make_app(replace(settings, every=0.02))) as analyzer:
             at, status = f"{shuffler}/v1/tasks/{task.name}", f"{analyzer}/v1/tasks/{task.name}/status"
 
@@ -205,19 +214,26 @@ def test_reports_become_releases_between_two_servers(tmp_path, kept, given):
             until(lambda: client.get(f"{at}/status").json()["batches_acknowledged"])
     assert release.estimate.people == task.users
     assert release.privacy.guarantee == task.guarantee
-    assert len(Ledger(given.ledger).entries) == 1
+    assert len(Ledger(given.keywords["ledger"]).entries) == 1
 
 
 @pytest.mark.slow
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path, kept, given):
-    task, token = kept.task, given.token.read_text().strip()
+    task, token = kept.task, given.keywords["token"].read_text().strip()
     with served(shuffler_of(tmp_path, kept, token)) as shuffler, httpx.Client() as client:
         for report in reports_of(task, seed=8):
             client.post(f"{shuffler}/v1/tasks/{task.name}/reports", content=report).raise_for_status()
         command = [
-            *(sys.executable, "-m", "shuffledp", "analyzer", "--task", str(given.tasks[0]), "--port", "0"),
-            *("--key", str(given.keys[0]), "--store", given.store, "--ledger", str(given.ledger)),
-            *("--token", str(given.token), "--upstream", shuffler, "--processes", "1"),
+            *(sys.executable, "-m", "shuffledp", "analyzer", "--task", str(given.keywords["task"][0]), "--port", "0"),
+            *(
+                "--key",
+                str(given.keywords["key"][0]),
+                "--store",
+                given.keywords["store"],
+                "--ledger",
+                str(given.keywords["ledger"]),
+            ),
+            *("--token", str(given.keywords["token"]), "--upstream", shuffler, "--processes", "1"),
         ]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:
@@ -230,4 +246,4 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path, kept, given):
         assert process.returncode == 0
         assert '"event": "stopped"' in rest
     assert token not in rest
-    assert len(Ledger(given.ledger).entries) == 1
+    assert len(Ledger(given.keywords["ledger"]).entries) == 1

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shuffledp.collect.analyzer.worker import BATCH, UPSTREAM, Collecting
+from shuffledp.collect.analyzer.worker import BATCH, UPSTREAM, BatchAnalyzer
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
 from shuffledp.collect.server.pull import Upstream
 from tests.collect.analyzer.batches import batch_of, tiny_task
@@ -54,18 +54,18 @@ def collected(path, shuffler):
     chosen = settings_for(path, kept, shuffler.upstream)
     with chosen.store as store:
         store.prepare(kept.task)
-        work = Collecting(chosen.served[0], chosen)
+        work = BatchAnalyzer(chosen.served[0], chosen)
         work.step(threading.Event())
         return {each.batch_id: each.problem for each in store.tallies(kept.task.id)}, work.problems
 
 
-ANOTHER = "the hop upstream sends another batch than was asked for, or one for another hop"
+ANOTHER = "the server upstream sends another batch than the requested one, or one for another server"
 LONGER = "a batch is longer than its head says"
 
 
 def because(words, why):
     """What is told where something does not work."""
-    return f"{words} What happened: {why}."
+    return f"{words} Cause: {why}."
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def because(words, why):
         ({"position": 2}, ANOTHER),
         ({"number": 0}, LONGER),
         ({"number": 10}, LONGER),
-        ({"number": 2**60}, "a batch has more messages than so many people can have sent"),
+        ({"number": 2**60}, "a batch has more messages than its number of reports allows"),
         ("truncated", "a batch ended 49 bytes too early"),
         ("longer", LONGER),
         ("not whole", "a batch ended 1 bytes too early"),
-        ("no batch", "what the hop upstream sends is no batch"),
+        ("no batch", "the server upstream sends something that is not a batch"),
         ("nothing", "a batch ended within its head"),
     ],
 )
@@ -114,7 +114,7 @@ def test_without_the_token_nothing_arrives(tmp_path):
     shuffler.bodies = {GOOD: body_of(shuffler.kept, GOOD)}
     assert collected(tmp_path, shuffler) == (
         {},
-        [because(UPSTREAM, "the hop upstream does not know this token: give it its hash with --next")],
+        [because(UPSTREAM, "the server upstream does not know this token: start it with the hash of this token")],
     )
 
 

@@ -5,7 +5,14 @@ import pytest
 from starlette.requests import Request
 
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.http import MOST_AT_ONCE, SLOWEST_BYTES_PER_SECOND, Rate, UnderWay, at_once, body_of
+from shuffledp.collect.server.http import (
+    MOST_IN_FLIGHT,
+    SLOWEST_BYTES_PER_SECOND,
+    InFlight,
+    Rate,
+    body_of,
+    most_in_flight,
+)
 
 
 def asked(*parts, length=None, stuck=False):
@@ -122,16 +129,16 @@ def test_without_a_limit_all_are_taken():
 
 
 def test_so_many_at_once_and_no_more():
-    under_way = UnderWay(2)
-    with under_way.one(), under_way.one():
-        with pytest.raises(Refused) as error, under_way.one():
+    in_flight = InFlight(2)
+    with in_flight.one(), in_flight.one():
+        with pytest.raises(Refused) as error, in_flight.one():
             pass
         assert error.value.reason is Reason.TOO_MANY_REQUESTS
-    with under_way.one():
+    with in_flight.one():
         pass
 
 
-def test_long_reports_are_fewer_at_once():
-    assert at_once(5_000) == MOST_AT_ONCE
-    assert 8 <= at_once(10**7) < 100
-    assert at_once(10**12) == 8
+def test_long_reports_are_fewer_most_in_flight():
+    assert most_in_flight(5_000) == MOST_IN_FLIGHT
+    assert 8 <= most_in_flight(10**7) < 100
+    assert most_in_flight(10**12) == 8

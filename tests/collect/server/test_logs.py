@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from shuffledp.collect.server.observability import Events, log, log_error, log_ready
+from shuffledp.collect.server.observability import StderrHandler, log, log_error, log_ready
 
 
 def lines(capsys):
@@ -33,7 +33,7 @@ def test_an_error_is_logged_without_its_message(capsys):
 
 def test_what_libraries_log_is_only_that_they_did(capsys):
     logger = logging.getLogger("shuffledp.tests.logs")
-    logger.addHandler(Events())
+    logger.addHandler(StderrHandler())
     logger.propagate = False
     logger.error("from %s", "192.0.2.7")
     try:

@@ -1,4 +1,4 @@
-"""The client of a hop upstream, against one that sends what it should not."""
+"""The client of the server upstream, against one that sends invalid data."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def head(*, task_id=TASK.id, batch_id=BATCH, position=1, number=3):
 
 
 def upstream(*answers, seen=None):
-    """A hop that gives these answers, one after the other and the last again and again."""
+    """A server that gives these answers, one after the other and the last again and again."""
     left = list(answers)
 
     def answer(request):
@@ -85,15 +85,15 @@ def test_a_batch_may_arrive_in_any_parts(cut):
         pytest.param(head() + ONIONS + b"x", "longer than its head says", id="a-byte-more"),
         pytest.param(head(number=4) + ONIONS, "too early", id="an-onion-is-missing"),
         pytest.param(head(number=2) + ONIONS, "longer", id="an-onion-more"),
-        pytest.param(b"x" + head() + ONIONS, "no batch", id="another-file"),
+        pytest.param(b"x" + head() + ONIONS, "not a batch", id="another-file"),
         pytest.param(head(task_id=bytes(32)) + ONIONS, "another batch", id="another-task"),
         pytest.param(head(batch_id=bytes(16)) + ONIONS, "another batch", id="another-batch"),
-        pytest.param(head(position=2) + ONIONS, "another hop", id="another-hop"),
+        pytest.param(head(position=2) + ONIONS, "another server", id="another-server"),
         pytest.param(head(number=TASK.users * TASK.most_messages + 1), "more messages", id="too-many"),
         pytest.param(head(number=2**64 - 1), "more messages", id="far-too-many"),
     ],
 )
-def test_what_is_cut_short_changed_or_for_another_hop_is_noticed(content, words):
+def test_what_is_cut_short_changed_or_for_another_server_is_noticed(content, words):
     with pytest.raises(UpstreamError, match=words):
         pulled(content)
 
@@ -156,5 +156,5 @@ def test_no_error_shows_the_token():
 
 
 def test_a_list_without_end_is_not_read_to_its_end():
-    with upstream(b" " * (_MOST_BYTES + 1)) as hop, pytest.raises(UpstreamError, match="without end"):
+    with upstream(b" " * (_MOST_BYTES + 1)) as hop, pytest.raises(UpstreamError, match="too long"):
         hop.ready(TASK)

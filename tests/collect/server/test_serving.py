@@ -3,6 +3,8 @@
 import contextlib
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -119,7 +121,23 @@ def test_a_certificate_and_a_key_that_do_not_fit(tmp_path):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
     one, other = self_signed(tmp_path / "one"), self_signed(tmp_path / "other")
-    with pytest.raises(DataError, match=r"they do not fit, the private key is that of another certificate$"):
+    with pytest.raises(DataError, match=r"the private key belongs to another certificate$"):
         Certificate(certificate=one.certificate, key=other.key).check()
-    with pytest.raises(DataError, match=r"not in the form PEM, or they are the wrong way round$"):
+    with pytest.raises(DataError, match=r"not in PEM format, or they are swapped$"):
         Certificate(certificate=one.key, key=one.certificate).check()
+
+
+@pytest.mark.slow
+def test_workers_that_cannot_start_end_the_server():
+    program = (
+        "from functools import partial\n"
+        "from shuffledp.collect.server.run import serve\n"
+        "if __name__ == '__main__':\n"
+        "    serve(partial(int, 'no application'), port=0, workers=2)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 1
+    assert '{"event": "the worker process cannot start", "error": "ValueError"' in result.stderr
+    assert "a worker process could not start" in result.stderr
+    assert '"ready"' not in result.stderr
+    assert "no application" not in result.stderr.partition("Traceback")[0]

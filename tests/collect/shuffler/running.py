@@ -36,7 +36,7 @@ def settings_for(path, kept=None, *, position=0, store=None, **changes):
         key=kept.keys[position],
         **{name: changes.pop(name) for name in ("admission", "upstream") if name in changes},
     )
-    defaults = {"next_hops": Accepted((hash_of(TOKEN),)), "every": 0.01, "clock": lambda: NOW, "processes": 1}
+    defaults = {"next_servers": Accepted((hash_of(TOKEN),)), "every": 0.01, "clock": lambda: NOW, "processes": 1}
     return Settings(served=[served], store=store, **(defaults | changes))
 
 

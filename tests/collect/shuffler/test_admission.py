@@ -6,7 +6,7 @@ import pytest
 
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
-from shuffledp.collect.shuffler.settings import OneTimeTokens, SharedSecret
+from shuffledp.collect.shuffler.ingest import OneTimeTokens, SharedSecret
 from tests.collect.shuffler.running import Asked, running, sealed, settings_for
 from tests.collect.tasks import small_task
 

@@ -17,7 +17,7 @@ from shuffledp.collect.reasons import Reason
 from shuffledp.collect.server.auth import Accepted, new_token
 from shuffledp.collect.server.pull import StoppedError
 from shuffledp.collect.shuffler.settings import Served
-from shuffledp.collect.shuffler.worker import LOOKS_BEFORE_HELPING, Closing
+from shuffledp.collect.shuffler.worker import LOOKS_BEFORE_HELPING, BatchCloser
 from shuffledp.collect.store import Arrival, open_report_store
 from tests.collect.shuffler.running import NEXT_HOP, NOW, TOKEN, Asked, running, sealed, settings_for
 from tests.collect.tasks import CLOSES, small_task
@@ -145,7 +145,7 @@ def test_without_any_next_hop_nobody_gets_anything(tmp_path):
         await filled(asked, 5)
         return await asked.client.get(f"{asked.at}/batches", headers=NEXT_HOP)
 
-    assert with_client(settings_for(tmp_path, next_hops=Accepted(())), use).status_code == 401
+    assert with_client(settings_for(tmp_path, next_servers=Accepted(())), use).status_code == 401
 
 
 def test_pulled_again_it_is_the_same_bytes_until_acknowledged_and_then_gone(tmp_path):
@@ -269,7 +269,7 @@ def statistic_of(orders):
 def test_the_order_is_uniform_over_the_whole_batch():
     """Fails wrongly once in a million times."""
     store = InMemory(2400)
-    Closing(TASK, store, clock=lambda: NOW).step(threading.Event())
+    BatchCloser(TASK, store, clock=lambda: NOW).step(threading.Event())
     assert sum(store.orders.values()) == 2400
     assert statistic_of(store.orders) < chi2.isf(1e-6, 119)
 
@@ -316,10 +316,10 @@ def test_after_a_stop_in_the_middle_of_mixing_the_next_one_goes_on(looks, tmp_pa
     """While the reports are read (0), and while the mixed ones are written (1)."""
     store = prepared(tmp_path / "store.db", 5)
     with pytest.raises(StoppedError):
-        Closing(TASK, store, clock=lambda: NOW).step(Stopping(looks))
+        BatchCloser(TASK, store, clock=lambda: NOW).step(Stopping(looks))
     (batch_id,) = store.closing(TASK.id)
     assert store.ready(TASK.id) == []
-    Closing(TASK, store, clock=lambda: NOW).step(threading.Event())
+    BatchCloser(TASK, store, clock=lambda: NOW).step(threading.Event())
     (batch,) = store.ready(TASK.id)
     assert (batch.batch_id, batch.number) == (batch_id, 5)
     assert {onion[-1] for onion in onions_of(store, batch)} == set(range(5))
@@ -332,7 +332,7 @@ def onions_of(store, batch):
 
 def test_what_cannot_be_mixed_now_is_mixed_later(tmp_path):
     store = prepared(tmp_path / "store.db", 5)
-    closing = Closing(TASK, store, clock=lambda: NOW)
+    closing = BatchCloser(TASK, store, clock=lambda: NOW)
     with pytest.raises(StoppedError):
         closing.step(Stopping(1))
     assert closing.step(threading.Event())
@@ -343,7 +343,7 @@ def test_what_cannot_be_mixed_now_is_mixed_later(tmp_path):
 def test_two_at_the_same_store_close_every_batch_once(tmp_path):
     store = prepared(tmp_path / "store.db", 103)
     other = open_report_store(tmp_path / "store.db")
-    workers = [Closing(TASK, each, clock=lambda: NOW) for each in (store, other)]
+    workers = [BatchCloser(TASK, each, clock=lambda: NOW) for each in (store, other)]
     threads = [threading.Thread(target=worker.step, args=(threading.Event(),)) for worker in workers]
     for thread in threads:
         thread.start()
@@ -358,7 +358,7 @@ def test_two_at_the_same_store_close_every_batch_once(tmp_path):
 
 def test_a_batch_that_another_forgot_is_mixed_after_a_while(tmp_path):
     store = prepared(tmp_path / "store.db", 5)
-    helper = Closing(TASK, store, clock=lambda: NOW)
+    helper = BatchCloser(TASK, store, clock=lambda: NOW)
     store.close_batch(TASK.id, TASK.users)  # by a machine that is then gone
     looks = 0
     while not helper.step(threading.Event()):
@@ -369,8 +369,8 @@ def test_a_batch_that_another_forgot_is_mixed_after_a_while(tmp_path):
 
 def test_what_was_complete_when_the_task_closed_is_mixed_after_a_restart(tmp_path):
     store = prepared(tmp_path / "store.db", 12)
-    Closing(TASK, store, clock=CLOSES.timestamp).step(threading.Event())
+    BatchCloser(TASK, store, clock=CLOSES.timestamp).step(threading.Event())
     assert [batch.number for batch in store.ready(TASK.id)] == [5, 5]
     assert store.standing(TASK.id).short_by == 3
-    Closing(TASK, store, clock=CLOSES.timestamp).step(threading.Event())
+    BatchCloser(TASK, store, clock=CLOSES.timestamp).step(threading.Event())
     assert store.standing(TASK.id).short_by == 3

@@ -13,7 +13,7 @@ from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.server.pull import StoppedError, Upstream, UpstreamError
 from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import make_app, problems_of
-from shuffledp.collect.shuffler.worker import BATCH, UPSTREAM, Closing, Relay, most_people
+from shuffledp.collect.shuffler.worker import BATCH, UPSTREAM, BatchCloser, BatchMixer, most_people
 from shuffledp.collect.store import ReadyBatch, open_report_store
 from shuffledp.errors import DataError
 from tests.collect.shuffler.running import NEXT_HOP, NOW, TOKEN, sealed, settings_for
@@ -40,7 +40,7 @@ class Chain:
 
     def relay_from(self, upstream):
         """A second shuffler that has just started; its clock stands still until it is told to go on."""
-        return Relay(self.settings.served[0], upstream, self.store, processes=1, clock=lambda: self.now)
+        return BatchMixer(self.settings.served[0], upstream, self.store, processes=1, clock=lambda: self.now)
 
     def fill(self, *people):
         """A batch of these people at the first shuffler."""
@@ -183,7 +183,7 @@ def test_with_another_token_the_second_shuffler_gets_nothing_and_says_so_until_i
             assert not relay.step(NEVER)
             (told,) = relay.problems
             assert told.startswith(UPSTREAM)
-            assert "does not know this token: give it its hash with --next" in told
+            assert "does not know this token: start it with the hash of this token" in told
         assert asked == [0.0, 1.0, 3.0, 7.0]  # less and less often
         assert "does not know this token" in capsys.readouterr().err
         assert chain.store.ready(TASK.id) == []
@@ -200,7 +200,7 @@ def test_everybody_sees_what_does_not_work(tmp_path):
         with served(make_app(settings)) as address, httpx.Client(base_url=address) as client:
             while not (told := client.get(f"/v1/tasks/{TASK.name}/status").json()["problems"]):
                 time.sleep(0.01)
-            assert told[0].startswith(f"{UPSTREAM} What happened: the hop upstream cannot be reached")
+            assert told[0].startswith(f"{UPSTREAM} Cause: the server upstream cannot be reached")
             assert "127.0.0.1" not in told[0]
             assert f'shuffledp_problems{{task="{TASK.name}"}} 1.0' in client.get("/metrics").text
 
@@ -266,7 +266,7 @@ def test_a_batch_that_fails_holds_up_no_other(chain):
     relay = chain.relay_from(upstream)
     assert relay.step(NEVER)
     assert [batch.batch_id for batch in chain.store.ready(TASK.id)] == [good]
-    assert relay.problems == [f"{BATCH} What happened: a batch ended within its head."]
+    assert relay.problems == [f"{BATCH} Cause: a batch ended within its head."]
     assert not relay.step(NEVER)
     assert upstream.pulled == [broken, good]  # not before its time
     del upstream.batches[broken]
@@ -298,4 +298,4 @@ def test_only_whole_batches_reach_the_second_shuffler(chain):
 def test_the_first_shuffler_needs_no_other(tmp_path):
     settings = settings_for(tmp_path, KEPT)
     settings.store.prepare(TASK)
-    assert not Closing(TASK, settings.store, clock=lambda: NOW).step(NEVER)
+    assert not BatchCloser(TASK, settings.store, clock=lambda: NOW).step(NEVER)

@@ -19,7 +19,7 @@ import pytest
 
 from shuffledp.collect.crypto.keys import write_key
 from shuffledp.collect.server.auth import hash_of
-from shuffledp.collect.shuffler.worker import Closing
+from shuffledp.collect.shuffler.worker import BatchCloser
 from shuffledp.collect.store import open_report_store
 from tests.cli.commands import command
 from tests.collect.shuffler.running import TOKEN, sealed
@@ -113,7 +113,7 @@ def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path)
     assert acknowledged <= stored <= acknowledged + 4  # with those who were not told
     with open_report_store(tmp_path / "store.db") as store:  # the next one goes on
         store.prepare(TASK)
-        Closing(TASK, store, clock=time.time).step(threading.Event())
+        BatchCloser(TASK, store, clock=time.time).step(threading.Event())
         ready, waiting = store.ready(TASK.id), store.waiting(TASK.id)
     assert {batch.number for batch in ready} == {TASK.users}
     assert len(ready) * TASK.users + waiting == stored
@@ -183,7 +183,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
     given = arguments(tmp_path)
     result = command(*given[: given.index("--next")])
     assert result.returncode == 2
-    assert result.stderr.startswith("shuffledp shuffler: --next is missing")
+    assert result.stderr.startswith("shuffledp shuffler: next must have the hash")
     result = command(*given, "--certificate", tmp_path / "x")
     assert result.returncode == 2
     assert "--certificate and --certificate-key belong together" in result.stderr

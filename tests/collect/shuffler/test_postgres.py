@@ -4,7 +4,7 @@ import asyncio
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES
 from shuffledp.collect.server.auth import hash_of, new_token
-from shuffledp.collect.shuffler.settings import OneTimeTokens
+from shuffledp.collect.shuffler.ingest import OneTimeTokens
 from shuffledp.collect.store import open_report_store
 from tests.collect.databases import ON_POSTGRES
 from tests.collect.shuffler.running import Asked, running, sealed, settings_for

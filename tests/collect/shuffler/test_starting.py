@@ -2,7 +2,7 @@
 
 import json
 import socket
-from dataclasses import replace
+from functools import partial
 
 import httpx
 import pytest
@@ -11,8 +11,9 @@ from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.run import Certificate, listening, serve
 from shuffledp.collect.server.run import served as running
-from shuffledp.collect.shuffler.settings import Anybody, OneTimeTokens, Settings, SharedSecret
-from shuffledp.collect.shuffler.start import ShufflerOptions
+from shuffledp.collect.shuffler.app import app_from
+from shuffledp.collect.shuffler.ingest import Anybody, OneTimeTokens, SharedSecret
+from shuffledp.collect.shuffler.settings import Settings
 from shuffledp.collect.store import Arrival, Outcome, open_report_store
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, TaskError
 from tests.collect.tasks import small_task
@@ -32,13 +33,14 @@ class Folder:
             write_key(key, path / f"{at}.key")
 
     def options(self, position=0, **changes):
-        start = ShufflerOptions(
-            tasks=[self.path / "task.json"],
-            keys=[self.path / f"{position}.key"],
-            store=str(self.path / "store.db"),
-            next_hashes=[HASH],
-        )
-        return replace(start, **changes)
+        """What reads the settings; called, it does."""
+        given = {
+            "task": [self.path / "task.json"],
+            "key": [self.path / f"{position}.key"],
+            "store": str(self.path / "store.db"),
+            "next": [HASH],
+        }
+        return partial(Settings.read, **(given | changes))
 
     def secret(self, name, text):
         return write_secret(self.path / name, text)
@@ -46,12 +48,9 @@ class Folder:
 
 def served(options):
     """The one task that is served, once everything is checked."""
-    options.check()
-    settings = options.settings(0)
-    settings.store.close()
+    settings = options()
+    settings.check()
     (one,) = settings.served
-    if one.upstream is not None:
-        one.upstream.close()
     return one
 
 
@@ -66,52 +65,52 @@ def test_the_key_decides_which_shuffler_it_is(tmp_path):
 def test_one_of_several_keys_is_the_tasks(tmp_path):
     folder = Folder(tmp_path)
     other = write_key(KeyPair.generate(), tmp_path / "other.key")
-    assert served(folder.options(keys=[other, tmp_path / "0.key"])).position == 0
+    assert served(folder.options(key=[other, tmp_path / "0.key"])).position == 0
 
 
 def test_a_key_of_nobody_is_refused(tmp_path):
     other = write_key(KeyPair.generate(), tmp_path / "other.key")
-    with pytest.raises(ParameterError, match="no --key belongs to a shuffler of the task"):
-        Folder(tmp_path).options(keys=[other]).check()
+    with pytest.raises(ParameterError, match="no key belongs to a shuffler of the task"):
+        Folder(tmp_path).options(key=[other])().check()
 
 
 def test_the_key_of_the_analyzer_is_refused_also_beside_a_shufflers(tmp_path):
     folder = Folder(tmp_path)
-    with pytest.raises(ParameterError, match="that of the analyzer"):
-        folder.options(1).check()
-    with pytest.raises(ParameterError, match="that of the analyzer"):
-        folder.options(keys=[tmp_path / "0.key", tmp_path / "1.key"]).check()
+    with pytest.raises(ParameterError, match="got the key of the analyzer"):
+        folder.options(1)().check()
+    with pytest.raises(ParameterError, match="got the key of the analyzer"):
+        folder.options(key=[tmp_path / "0.key", tmp_path / "1.key"])().check()
 
 
 def test_the_keys_of_two_shufflers_of_one_task_are_refused(tmp_path):
     folder = Folder(tmp_path, shufflers=2)
     with pytest.raises(ParameterError, match="two shufflers"):
-        folder.options(keys=[tmp_path / "0.key", tmp_path / "1.key"]).check()
+        folder.options(key=[tmp_path / "0.key", tmp_path / "1.key"])().check()
 
 
 def test_a_key_that_others_may_read_is_refused(tmp_path):
     folder = Folder(tmp_path)
     (tmp_path / "0.key").chmod(0o644)
     with pytest.raises(DataError, match="chmod 600"):
-        folder.options().check()
+        folder.options()().check()
 
 
 def test_files_that_are_missing_or_something_else_are_named(tmp_path):
     folder = Folder(tmp_path)
     with pytest.raises(TaskError, match=r"missing\.json"):
-        folder.options(tasks=[tmp_path / "missing.json"]).check()
+        folder.options(task=[tmp_path / "missing.json"])().check()
     with pytest.raises(DataError, match=r"missing\.key"):
-        folder.options(keys=[tmp_path / "missing.key"]).check()
+        folder.options(key=[tmp_path / "missing.key"])().check()
     with pytest.raises(DataError, match="no private key"):
-        folder.options(keys=[folder.secret("something", "else")]).check()
+        folder.options(key=[folder.secret("something", "else")])().check()
     with pytest.raises(TaskError, match="no task that can be used"):
-        folder.options(tasks=[tmp_path / "0.key"]).check()
+        folder.options(task=[tmp_path / "0.key"])().check()
 
 
 def test_the_same_task_twice_is_refused(tmp_path):
     folder = Folder(tmp_path)
     with pytest.raises(ParameterError, match="same task twice"):
-        folder.options(tasks=[tmp_path / "task.json"] * 2).check()
+        folder.options(task=[tmp_path / "task.json"] * 2)().check()
 
 
 def test_a_task_that_does_not_keep_its_promise_is_not_served(tmp_path):
@@ -120,34 +119,34 @@ def test_a_task_that_does_not_keep_its_promise_is_not_served(tmp_path):
     claimed["guarantee"]["epsilon"] = "1"
     (tmp_path / "task.json").write_text(json.dumps(claimed))
     with pytest.raises(BrokenPromiseError, match=r"cannot be served: (?!.*do not answer).*, which is weaker"):
-        folder.options().check()
+        folder.options()().check()
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"next_hashes": []}, "--next is missing"),
-        ({"next_hashes": ["abc"]}, "--next must be the hash"),
-        ({"keys": []}, "at least one --task and one --key"),
-        ({"most_per_second": 0.0}, "--most-per-second must be above 0"),
-        ({"most_per_second": float("nan")}, "--most-per-second must be above 0"),
+        ({"next": []}, "next must have the hash"),
+        ({"next": ["abc"]}, "next must be the hash"),
+        ({"key": []}, "at least one task and one key"),
+        ({"most_per_second": 0.0}, "most_per_second must be above 0"),
+        ({"most_per_second": float("nan")}, "most_per_second must be above 0"),
         ({"upstream": "http://127.0.0.1:9"}, "are for later shufflers"),
         ({"store": "mysql://host/x"}, "a store is at"),
     ],
 )
 def test_options_that_cannot_work_are_refused(changes, words, tmp_path):
     with pytest.raises(ParameterError, match=words):
-        Folder(tmp_path).options(**changes).check()
+        Folder(tmp_path).options(**changes)().check()
 
 
 def test_a_later_shuffler_needs_a_token_and_an_address(tmp_path):
     folder = Folder(tmp_path, shufflers=2)
-    with pytest.raises(ParameterError, match="give the token that it knows with --token"):
-        folder.options(1).check()
+    with pytest.raises(ParameterError, match="token is missing: the key is of shuffler 2"):
+        folder.options(1)().check()
     with pytest.raises(DataError, match="is empty"):
-        folder.options(1, token=folder.secret("empty", "")).check()
-    with pytest.raises(ParameterError, match="--upstream must be an address"):
-        folder.options(1, token=folder.secret("token", "t"), upstream="host:1").check()
+        folder.options(1, token=folder.secret("empty", ""))().check()
+    with pytest.raises(ParameterError, match="upstream must be an address"):
+        folder.options(1, token=folder.secret("token", "t"), upstream="host:1")().check()
 
 
 def test_admission_is_what_the_task_says(tmp_path):
@@ -156,8 +155,8 @@ def test_admission_is_what_the_task_says(tmp_path):
 
 def test_a_task_with_a_secret_needs_it(tmp_path):
     folder = Folder(tmp_path, admission="secret")
-    with pytest.raises(ParameterError, match="--admission-secret"):
-        folder.options().check()
+    with pytest.raises(ParameterError, match="admission_secret is missing"):
+        folder.options()().check()
     admission = served(folder.options(admission_secret=folder.secret("secret", "correct horse"))).admission
     assert isinstance(admission, SharedSecret)
     assert "correct horse" in admission.secret
@@ -169,7 +168,7 @@ def test_one_time_tokens_are_given_as_hashes_and_stay_spent(tmp_path):
     (tmp_path / "hashes").write_text(f"{hash_of('one').hex()}\n{hash_of('two').hex()}\n")
 
     def sent(token, report_id):
-        folder.options(admission_hashes=tmp_path / "hashes").check()  # as at every start
+        folder.options(admission_hashes=tmp_path / "hashes")().check()  # as at every start
         with open_report_store(tmp_path / "store.db") as store:
             arrival = Arrival(
                 task_id=folder.task.id,
@@ -191,20 +190,20 @@ def test_hashes_that_are_none_are_refused(tmp_path):
     folder = Folder(tmp_path, admission="tokens")
     (tmp_path / "hashes").write_text("a token itself\n")
     with pytest.raises(ParameterError, match="must be the hash of a token"):
-        folder.options(admission_hashes=tmp_path / "hashes").check()
+        folder.options(admission_hashes=tmp_path / "hashes")().check()
     with pytest.raises(DataError, match="cannot be read"):
-        folder.options(admission_hashes=tmp_path / "missing").check()
+        folder.options(admission_hashes=tmp_path / "missing")().check()
 
 
 @pytest.mark.parametrize("name", ["admission_secret", "admission_hashes"])
 def test_admission_that_no_task_asks_for_is_refused(name, tmp_path):
     folder = Folder(tmp_path)
     with pytest.raises(ParameterError, match="no task of this shuffler asks for"):
-        folder.options(**{name: folder.secret("file", "x")}).check()
+        folder.options(**{name: folder.secret("file", "x")})().check()
 
 
 def test_the_limit_is_shared_by_the_processes(tmp_path):
-    settings = Folder(tmp_path).options(workers=4, most_per_second=100.0).settings(2)
+    settings = Folder(tmp_path).options(workers=4, most_per_second=100.0, background=False)()
     assert settings.most_per_second == 25.0
     assert not settings.background
     settings.store.close()
@@ -214,7 +213,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
     with listening("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ParameterError, match=f"cannot listen at port {port}"):
-            serve(Folder(tmp_path).options().app, port=port)
+            serve(partial(app_from, Folder(tmp_path).options()), port=port)
 
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("192.0.2.1", 0), ("127.0.0.1", -1)])
@@ -241,7 +240,7 @@ def test_so_many_processes_are_refused(workers):
 def test_a_certificate_that_is_none_is_refused(tmp_path):
     (tmp_path / "certificate").write_text("none")
     certificate = Certificate(certificate=tmp_path / "certificate", key=tmp_path / "missing")
-    with pytest.raises(DataError, match="are no certificate and its key"):
+    with pytest.raises(DataError, match="must be a certificate and its private key"):
         serve(print, port=0, certificate=certificate)
 
 
@@ -252,44 +251,44 @@ def two_tasks(tmp_path, *addresses, **task):
         folder = tmp_path / str(at)
         folder.mkdir()
         one = Folder(folder, addresses=places, shufflers=len(places) - 1, **task)
-        files += one.options().tasks
-        keys.append(one.options().keys[0])
-    return ShufflerOptions(tasks=files, keys=keys, store=str(tmp_path / "both.db"), next_hashes=[HASH])
+        files += one.options().keywords["task"]
+        keys.append(one.options().keywords["key"][0])
+    return partial(Settings.read, task=files, key=keys, store=str(tmp_path / "both.db"), next=[HASH])
 
 
 MIX, COUNT, OTHER = "http://127.0.0.1:9", "http://127.0.0.1:10", "http://127.0.0.1:11"
 
 
-def test_a_next_hop_gets_no_batches_of_tasks_that_are_not_its_own(tmp_path):
+def test_a_next_server_gets_no_batches_of_tasks_that_are_not_its_own(tmp_path):
     options = two_tasks(tmp_path, (MIX, COUNT), (MIX, OTHER))
-    with pytest.raises(ParameterError, match="run one shuffler for each next hop"):
-        options.check()
-    with pytest.raises(ParameterError, match="different next hops"):
+    with pytest.raises(ParameterError, match="shuffler for each next server"):
+        options().check()
+    with pytest.raises(ParameterError, match="different next servers"):
         Settings(
-            served=[served(replace(options, tasks=[each])) for each in options.tasks],
+            served=[served(partial(options, task=[each])) for each in options.keywords["task"]],
             store=None,
-            next_hops=Accepted(()),
+            next_servers=Accepted(()),
         )
 
 
-def test_several_tasks_of_the_same_next_hop_are_served(tmp_path, capsys):
-    two_tasks(tmp_path, (MIX, COUNT), (OTHER, COUNT)).check()
+def test_several_tasks_of_the_same_next_server_are_served(tmp_path, capsys):
+    two_tasks(tmp_path, (MIX, COUNT), (OTHER, COUNT))().check()
     assert "one key is used by several tasks" not in capsys.readouterr().err
 
 
-def test_a_token_is_not_shown_to_two_hops_upstream(tmp_path):
+def test_a_token_is_not_shown_to_two_servers_upstream(tmp_path):
     options = two_tasks(tmp_path, (MIX, MIX, COUNT), (OTHER, MIX, COUNT))
-    keys = [path.parent / "1.key" for path in options.keys]
-    options = replace(options, keys=keys, token=write_secret(tmp_path / "token", new_token()))
-    with pytest.raises(ParameterError, match="each of them would learn the one --token"):
-        options.check()
-    replace(options, upstream=MIX).check()
+    keys = [path.parent / "1.key" for path in options.keywords["key"]]
+    options = partial(options, key=keys, token=write_secret(tmp_path / "token", new_token()))
+    with pytest.raises(ParameterError, match="each shuffler upstream learns the token"):
+        options().check()
+    partial(options, upstream=MIX)().check()
 
 
 def test_a_later_shuffler_has_one_process(tmp_path):
     folder = Folder(tmp_path, shufflers=2)
-    with pytest.raises(ParameterError, match="--workers are for the first shuffler"):
-        folder.options(1, token=folder.secret("token", "t"), workers=2).check()
+    with pytest.raises(ParameterError, match="workers must be 1 for a later shuffler"):
+        folder.options(1, token=folder.secret("token", "t"), workers=2)().check()
 
 
 def test_a_key_of_two_tasks_is_told_in_the_log(tmp_path, capsys):
@@ -297,7 +296,7 @@ def test_a_key_of_two_tasks_is_told_in_the_log(tmp_path, capsys):
     other = json.loads(folder.task.to_json())
     other["question"] = "Another?"
     (tmp_path / "other.json").write_text(json.dumps(other))
-    folder.options(tasks=[tmp_path / "task.json", tmp_path / "other.json"]).check()
+    folder.options(task=[tmp_path / "task.json", tmp_path / "other.json"])().check()
     assert "one key is used by several tasks" in capsys.readouterr().err
 
 
@@ -307,8 +306,8 @@ def test_that_nobody_has_a_token_is_told_at_the_start_and_in_public(tmp_path, to
     folder = Folder(tmp_path, admission="tokens")
     (tmp_path / "hashes").write_text("".join(f"{hash_of(token).hex()}\n" for token in tokens))
     options = folder.options(admission_hashes=tmp_path / "hashes")
-    options.check()
-    with running(options.app(0)) as address:
+    options().check()
+    with running(app_from(options, True)) as address:
         told = httpx.get(f"{address}/v1/tasks/{folder.task.name}/status").json()["problems"]
     assert len(told) == (0 if tokens else 1)
-    assert ("No one-time token is left" in capsys.readouterr().err) == (not tokens)
+    assert ("No unspent one-time token is left" in capsys.readouterr().err) == (not tokens)

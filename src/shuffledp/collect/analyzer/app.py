@@ -1,7 +1,4 @@
-"""What an analyzer tells in public about its tasks, beside their releases.
-
-The analyzer as a web application: releases for everybody, the console, and the work that makes them beside.
-"""
+"""The analyzer as a web application: its routes, their handlers, and the threads that pull, count and release."""
 
 from __future__ import annotations
 
@@ -22,22 +19,22 @@ from starlette.routing import Route
 
 from shuffledp.collect.analyzer.releases import ENDINGS, JSON, Files, headers_for, media_type, saved_as
 from shuffledp.collect.analyzer.settings import Settings
-from shuffledp.collect.analyzer.worker import Collecting
+from shuffledp.collect.analyzer.worker import BatchAnalyzer
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import observability as metrics
 from shuffledp.collect.server.cache import Turns
-from shuffledp.collect.server.http import application, asking_the_store, healthy, problem, starting
+from shuffledp.collect.server.http import application, asking_the_store, problem, starting
 from shuffledp.collect.server.pull import Background
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Task
-from shuffledp.collect.web import console as mistakes
+from shuffledp.collect.web import console as console_errors
 from shuffledp.collect.web.console import Console
 from shuffledp.collect.web.sessions import SigningIn
 from shuffledp.formatting import readable
 
 
 def task_in_brief(task: Task) -> dict[str, Any]:
-    """A line of the list of tasks."""
+    """An entry of the list of tasks."""
     return {
         "task": task.name,
         "question": task.question,
@@ -48,7 +45,7 @@ def task_in_brief(task: Task) -> dict[str, Any]:
 
 
 def status_of(task: Task, standing: TallyStanding, problems: Sequence[str]) -> dict[str, Any]:
-    """Where a task stands; messages are `refused` by reason, and batches without enough of them altogether."""
+    """The public status of a task; `refused` counts messages by reason."""
     return {
         "task": task.name,
         "users": task.users,
@@ -62,17 +59,17 @@ def status_of(task: Task, standing: TallyStanding, problems: Sequence[str]) -> d
 
 
 def no_release(task: Task, standing: TallyStanding) -> str:
-    """Why a release is not there."""
+    """A sentence on why a release does not exist."""
     if standing.releases:
         return f"No such release yet: there are {standing.releases}, counted from 1."
     return (
-        f"No release yet: {readable(standing.people)} of {readable(task.users)} people so far in batches that were "
-        f"counted. How many reports wait for a batch is at {task.shufflers[0].address}/v1/tasks/{task.name}/status"
+        f"No release yet: {readable(standing.people)} of {readable(task.users)} people are in counted batches. "
+        f"The number of reports that wait for a batch is at {task.shufflers[0].address}/v1/tasks/{task.name}/status"
     )
 
 
 def release_in_brief(kept: KeptRelease) -> dict[str, Any]:
-    """A line of the list of releases."""
+    """An entry of the list of releases."""
     release = json.loads(kept.release)
     return {
         "number": kept.number,
@@ -85,9 +82,9 @@ def release_in_brief(kept: KeptRelease) -> dict[str, Any]:
 
 
 class Briefs:
-    """The lines of lists of releases. Each is read out of its release once: that may have megabytes, its line has few.
+    """Cached entries of the lists of releases: a release may have megabytes, its entry is short.
 
-    All are kept, so that a list never has to be read anew; visitors cannot make them more.
+    Entries are never evicted; visitors cannot add any.
     """
 
     def __init__(self, store: TallyStore) -> None:
@@ -96,7 +93,7 @@ class Briefs:
         self._turns = Turns()
 
     def of(self, task: Task) -> list[dict[str, Any]]:
-        """All releases of a task, in brief."""
+        """The entries of all releases of a task."""
         listed = [(task.id, each.number) for each in self._store.listed(task.id)]
         if not all(which in self._known for which in listed):
             with self._turns.one():
@@ -110,7 +107,7 @@ class Briefs:
 
 
 def families(standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequence[str]]) -> list[Metric]:
-    """The same for Prometheus."""
+    """The metrics."""
 
     def each(name: str) -> dict[str, float]:
         return {task: getattr(standing, name) for task, standing in standings.items()}
@@ -120,26 +117,24 @@ def families(standings: Mapping[str, TallyStanding], problems: Mapping[str, Sequ
     return [
         metrics.counter("shuffledp_batches", "Batches counted or refused.", each("batches")),
         metrics.counter("shuffledp_batches_refused", "Batches with too few messages.", each("problems")),
-        metrics.counter("shuffledp_people", "People in the batches that were counted.", each("people")),
-        metrics.counter("shuffledp_releases", "Releases that are visible.", each("releases")),
-        metrics.refusals("shuffledp_messages_refused", "Messages that were refused, by reason.", refused),
-        metrics.gauge("shuffledp_problems", "What does not work at the moment.", failing),
+        metrics.counter("shuffledp_people", "People in counted batches.", each("people")),
+        metrics.counter("shuffledp_releases", "Visible releases.", each("releases")),
+        metrics.refusals("shuffledp_messages_refused", "Messages refused, by reason.", refused),
+        metrics.gauge("shuffledp_problems", "Current problems.", failing),
     ]
 
 
 Answer = TypeVar("Answer")
-Answering = Callable[[Task, Request], Awaitable[Response]]
+Handler = Callable[[Task, Request], Awaitable[Response]]
 
-NO_KEY = (
-    "This analyzer was started without the key of the task: it shows the releases that are there, and makes no more."
-)
+NO_KEY = "This analyzer has no key for the task: it shows existing releases and makes no new ones."
 
 _WHICH = re.compile(rf"(latest|[1-9][0-9]{{0,8}})(?:\.({'|'.join(ENDINGS)}))?")
 
 
 def make_app(settings: Settings) -> Starlette:
-    """The application; it pulls, counts and releases from its start to its end."""
-    analyzer = _Analyzer(settings)
+    """The application; its background work runs from its start to its end."""
+    analyzer = Analyzer(settings)
     of_task, task = analyzer.of_task, "/v1/tasks/{name}"
     app = application(
         [
@@ -154,27 +149,32 @@ def make_app(settings: Settings) -> Starlette:
         ],
         lifespan=analyzer.running,
     )
-    app.add_exception_handler(HTTPException, mistakes.http_error)
+    app.add_exception_handler(HTTPException, console_errors.http_error)
     app.add_exception_handler(Refused, _refused)
     return app
 
 
+def app_from(read_settings: Callable[[], Settings], background: bool) -> Starlette:
+    """The application of the process, which reads the settings itself; an analyzer has one, so it does all work."""
+    return make_app(read_settings())
+
+
 async def _refused(request: Request, error: Exception) -> Response:
-    """A page or a problem document; either says when to try again, if that may help."""
+    """A page or a problem document, with the header retry-after if a retry may help."""
     assert isinstance(error, Refused)
-    told, later = await mistakes.refused(request, error), problem(error).headers.get("retry-after")
+    told, later = await console_errors.refused(request, error), problem(error).headers.get("retry-after")
     if later is not None:
         told.headers["retry-after"] = later
     return told
 
 
-class _Analyzer:
-    """Everything that an analyzer can be asked, and the threads beside."""
+class Analyzer:
+    """Handlers of all requests, and the threads beside them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._store = settings, settings.store
         self._tasks = {task.name: task for task in settings.tasks}
-        self._work = {served.task.name: Collecting(served, settings) for served in settings.served}
+        self._work = {served.task.name: BatchAnalyzer(served, settings) for served in settings.served}
         self._threads = [
             Background(work, every=settings.every, task=self._tasks[name].id) for name, work in self._work.items()
         ]
@@ -192,7 +192,7 @@ class _Analyzer:
 
     @asynccontextmanager
     async def running(self, app: Starlette) -> AsyncIterator[None]:
-        """From the start of the application to its end."""
+        """The lifespan of the application."""
         with starting("analyzer"):
             await run_in_threadpool(self._start)
         try:
@@ -200,36 +200,36 @@ class _Analyzer:
         finally:
             await run_in_threadpool(self._stop)
 
-    def of_task(self, answer: Answering) -> Callable[[Request], Awaitable[Response]]:
-        """Finds the task of a request."""
+    def of_task(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        """Find the task of a request."""
 
-        async def answered(request: Request) -> Response:
+        async def endpoint(request: Request) -> Response:
             task = self._tasks.get(request.path_params["name"])
             if task is None:
                 raise Refused(Reason.UNKNOWN_TASK)
-            return await answer(task, request)
+            return await handler(task, request)
 
-        return answered
+        return endpoint
 
     async def list_tasks(self, request: Request) -> Response:
-        """All tasks, in brief."""
+        """The list of tasks."""
         return JSONResponse({"tasks": [task_in_brief(task) for task in self._tasks.values()]})
 
     async def show_task(self, task: Task, request: Request) -> Response:
-        """The canonical bytes, of which the task's name is the SHA-256."""
+        """The canonical bytes of the task, whose SHA-256 is its name."""
         return Response(task.canonical, media_type="application/json")
 
     async def show_status(self, task: Task, request: Request) -> Response:
-        """Public counters, and what does not work."""
+        """Public counters and problems."""
         standing = await _from_the_store(partial(self._store.standing, task.id))
         return JSONResponse(status_of(task, standing, self._problems(task)))
 
     async def list_releases(self, task: Task, request: Request) -> Response:
-        """All releases, in brief."""
+        """The list of releases."""
         return JSONResponse({"releases": await _from_the_store(partial(self._briefs.of, task))})
 
     async def show_release(self, task: Task, request: Request) -> Response:
-        """One release, by its number or the latest, as JSON, CSV, Arrow, Parquet or a page."""
+        """One release, by number or the latest, as JSON, CSV, Arrow, Parquet or HTML."""
         asked = _WHICH.fullmatch(request.path_params["which"])
         if asked is None:
             raise HTTPException(404)
@@ -240,21 +240,21 @@ class _Analyzer:
         return Response(content, headers=headers, media_type=media_type(ending))
 
     async def show_health(self, request: Request) -> Response:
-        """Whether the store answers and everything runs that should."""
+        """Whether the store answers and the background threads run."""
         for task in self._tasks.values():
             await _from_the_store(partial(self._store.standing, task.id))
-        return healthy(self._threads)
+        return metrics.health_response(working=self._works())
 
     async def show_metrics(self, request: Request) -> Response:
-        """Counters for Prometheus."""
+        """Metrics for Prometheus."""
         standings = {
             name: await _from_the_store(partial(self._store.standing, task.id)) for name, task in self._tasks.items()
         }
         problems = {name: self._problems(task) for name, task in self._tasks.items()}
-        return Response(metrics.text_of(families(standings, problems)), media_type=metrics.CONTENT_TYPE)
+        return metrics.metrics_response(families(standings, problems))
 
     async def _number(self, task: Task) -> int:
-        """That of the latest release; 0, which none has, if there is none."""
+        """The number of the latest release; 0 if there is none."""
         listed = await _from_the_store(partial(self._store.listed, task.id))
         return listed[-1].number if listed else 0
 
@@ -264,7 +264,7 @@ class _Analyzer:
         return kept() if ending == JSON else self._files.get(task, number, ending, kept)
 
     def _kept(self, task: Task, number: int) -> bytes:
-        """A release as it is in the store."""
+        """A release as stored."""
         with asking_the_store():
             found = self._store.release(task.id, number)
             if found is None:
@@ -287,11 +287,8 @@ class _Analyzer:
     def _stop(self) -> None:
         for thread in self._threads:
             thread.stop()
-        for served in self._settings.served:
-            served.upstream.close()
         self.console.close()
-        if self._settings.owns_store:
-            self._store.close()
+        self._settings.close()
 
 
 async def _from_the_store(ask: Callable[[], Answer]) -> Answer:

@@ -1,22 +1,31 @@
-"""What an analyzer serves and how."""
+"""Settings of an analyzer: the options of its command, read from files and checked before the first request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
-from shuffledp.collect.crypto.keys import KeyPair
+from shuffledp.collect.analyzer.releases import entered_as
+from shuffledp.collect.crypto.keys import KeyPair, read_key, read_word
 from shuffledp.collect.server.auth import Accepted
-from shuffledp.collect.store import ReadyBatch, TallyStore
-from shuffledp.collect.task import Task
+from shuffledp.collect.server.pull import BatchSource
+from shuffledp.collect.server.settings import (
+    check_guarantee,
+    check_one_upstream,
+    read_tasks,
+    upstream_at,
+    warn_of_shared_keys,
+)
+from shuffledp.collect.store import TallyStore, open_tally_store
+from shuffledp.collect.task import AnswersElsewhere, Task
 from shuffledp.collect.web.sessions import Sessions
+from shuffledp.errors import DataError, ParameterError
 from shuffledp.ledger import Ledger
+from shuffledp.protocols.catalogue import CATALOGUE
 
 LOOKS_EVERY = 0.5
-"""Seconds between looks at whether a batch waits upstream: far below what counting one takes."""
+"""Seconds between looks for batches that are ready upstream: counting one takes far longer."""
 
 NOBODY = Accepted(())
 """Without an operator's token there is no operator's view."""
@@ -24,41 +33,29 @@ NOBODY = Accepted(())
 PAUSE_AFTER_WRONG = 1.0
 """Seconds before a wrong token of the operator is answered."""
 
-
-class LastShuffler(Protocol):
-    """Where batches come from: service/pulling.py over the network."""
-
-    def ready(self, task: Task) -> Sequence[ReadyBatch]:
-        """The batches that wait to be pulled."""
-
-    def batch(self, task: Task, batch_id: bytes, *, position: int) -> AbstractContextManager[Iterator[bytes]]:
-        """The onions of a batch whose head says what was asked for, in blocks cut anywhere."""
-
-    def acknowledge(self, task: Task, batch_id: bytes) -> None:
-        """Says that a batch is safe here; twice is once."""
-
-    def close(self) -> None:
-        """Ends its connections."""
+_MOST_PROCESSES = 1024
+"""More than any machine has cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """A task, the analyzer's key in it, and its last shuffler."""
+    """A task, the analyzer's key of it, and its last shuffler."""
 
     task: Task
     key: KeyPair
-    upstream: LastShuffler
+    upstream: BatchSource
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The tasks of an analyzer, its store, and the ledger that their releases are entered in.
+    """Tasks, store and ledger of an analyzer.
 
-    With `joined` each release is of all batches so far, instead of every batch by itself. `processes` open messages.
-    Of tasks that are `only_shown`, as once their key is destroyed, the releases that are there can be seen. Whoever has
-    a token of the `operators` may see what goes on, in one of the `sessions`; the last shuffler is asked how it is at
-    `upstream`, if not at its address in the task. All upstreams, and a store that it owns, are closed at the end of the
-    application.
+    joined: each release is of all batches so far, instead of one batch.
+    processes: processes that open messages.
+    owns_store: close the store at the end of the application, as all upstreams are.
+    only_shown: tasks without a key, as after it is destroyed: their releases are shown, and no new ones are made.
+    upstream: the address of the last shuffler for the console, if it is not the one in the task.
+    operators: tokens with which operators sign in to the console; `sessions` are those who did.
     """
 
     served: Sequence[Served]
@@ -75,6 +72,98 @@ class Settings:
     pause_after_wrong: float = PAUSE_AFTER_WRONG
 
     @property
-    def tasks(self) -> Iterable[Task]:
+    def tasks(self) -> list[Task]:
         """All tasks."""
         return [*(served.task for served in self.served), *self.only_shown]
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        task: Sequence[Path],
+        key: Sequence[Path],
+        store: str,
+        ledger: Path,
+        token: Path | None = None,
+        upstream: str | None = None,
+        answers: Sequence[Path] = (),
+        join: bool = False,
+        processes: int | None = None,
+        operator: Sequence[str] = (),
+    ) -> Settings:
+        """Read the files that the options of the command name."""
+        if processes is not None and not 1 <= processes <= _MOST_PROCESSES:
+            raise ParameterError(f"processes must be from 1 to {_MOST_PROCESSES}, got {processes}")
+        keys, operators = [read_key(path) for path in key], Accepted.of(operator, name="operator")
+        if operator and token is not None and read_word(token) in operators:
+            raise ParameterError(
+                "operator must be the hash of another token than the one in token: a server that fetches batches could "
+                "sign in to the console"
+            )
+        tasks = read_tasks(task)
+        for each in tasks:
+            if isinstance(each.answers, AnswersElsewhere):
+                _read_answers(each, answers)
+        check_one_upstream(upstream or each.shufflers[-1].address for each in tasks)
+        return cls(
+            served=[_served(each, keys, upstream, token) for each in tasks] if keys else [],
+            store=open_tally_store(store),
+            ledger=ledger,
+            joined=join,
+            processes=processes,
+            owns_store=True,
+            upstream=upstream,
+            operators=operators,
+            only_shown=[] if keys else tasks,
+        )
+
+    def check(self) -> None:
+        """Check the guarantees and the ledger, prepare the store, and close what was opened for that."""
+        warn_of_shared_keys(each.key for each in self.served)
+        try:
+            for task in self.tasks:
+                check_guarantee(task)
+                self.store.prepare(task)
+            if self.ledger is not None:
+                # before anybody answers a question whose result could never be published
+                Ledger.of(self.ledger).check_fits(
+                    {entered_as(task): task.protocol for task in self.tasks},
+                    entries={entered_as(task): CATALOGUE[task.protocol_used.name] for task in self.tasks},
+                )
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the connections to the last shuffler, and the store if it belongs to these settings."""
+        for each in self.served:
+            each.upstream.close()
+        if self.owns_store:
+            self.store.close()
+
+
+def _served(task: Task, keys: Sequence[KeyPair], address: str | None, token: Path | None) -> Served:
+    own = next((key for key in keys if key.public == task.analyzer.key), None)
+    if own is None:
+        raise ParameterError(
+            f"no key belongs to the analyzer of the task {task.name[:16]}, whose public key begins with "
+            f"{task.analyzer.key[:16]}"
+        )
+    if token is None:
+        raise ParameterError("token is missing: an analyzer with a key fetches batches from the last shuffler with it")
+    return Served(task=task, key=own, upstream=upstream_at(address or task.shufflers[-1].address, token))
+
+
+def _read_answers(task: Task, paths: Sequence[Path]) -> None:
+    """Give a task the list of answers that it names by its fingerprint."""
+    for path in paths:
+        try:
+            task.with_answers(path.read_bytes())
+        except OSError as error:
+            raise DataError(f"answers: {path} cannot be read: {error.strerror}") from None
+        except DataError:
+            continue
+        return
+    raise ParameterError(
+        f"answers must include the list of answers of the task {task.name[:16]}, which is not in the task file: fetch "
+        "the list first"
+    )

@@ -1,15 +1,10 @@
-"""Counting a batch: its messages are opened on all cores, and whatever is no message of the task is left out.
+"""Background work of the analyzer: pull batches, count them, keep their tallies, and release them.
 
-Onions wait in a file without a name. Copies are found by their first eight bytes, of which honest ones share none, and
-only numbers are kept of what is opened: memory grows by 16 bytes for every onion, and with the possible messages.
+A batch counts once, by its id. A batch with too few messages is refused for good: only the refusal is kept, and the
+batch is acknowledged. Messages are opened on all cores; invalid ones are left out and counted by reason.
 
-What the analyzer does beside answering: pulls batches, counts them, keeps their tallies, and releases them.
-
-A batch counts once, by its id: its tally is on the disk before the shuffler may delete it, and a batch that is there
-already is only acknowledged. One that has too few messages is refused for good: nothing is kept of it but that, and it
-is acknowledged. One that cannot be read at all, since the shuffler sends something else than a batch for this hop, is
-left where it is, since the fault may be mended: it is asked for again after longer and longer pauses, and holds up no
-other.
+Memory: onions wait in an unnamed file, duplicates are found by their first eight bytes (honest onions share none), and
+only numbers are kept of opened messages: 16 bytes per onion, plus the number of possible messages.
 """
 
 from __future__ import annotations
@@ -29,7 +24,7 @@ from shuffledp.collect.crypto.batch import AT_ONCE, Onions, Opener, first_copies
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.observability import log
-from shuffledp.collect.server.pull import StoppedError, Troubles, until
+from shuffledp.collect.server.pull import BatchPuller, TaskHealth, until
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.servers import layer_of
@@ -37,37 +32,37 @@ from shuffledp.errors import BudgetError, ParameterError, ShuffledpError
 from shuffledp.histogram.tally import Tally
 
 MOST_LISTED = 1 << 22
-"""With more possible messages than this, only those that occur are counted: a count for each would take 32 MB."""
+"""With more possible messages, only those that occur are counted: a count for each would take 32 MB."""
 
 _AT_ONCE = 1 << 20
-"""Messages that are counted together where only those that occur are."""
+"""Messages counted together where only those that occur are counted."""
 
 _FEW = 2 * AT_ONCE
-"""So few onions are opened before further processes would have started."""
+"""Fewer onions than this are opened before further processes would have started."""
 
 _WORD = 8
-"""Bytes of the numbers that messages are read as; no message is longer."""
+"""Bytes of the numbers that messages become; no message is longer."""
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """The tally of a batch, and how many onions were left out, by reason."""
+class CountedBatch:
+    """The tally of a batch, and the number of onions left out, by reason."""
 
     tally: Tally
     refused: Mapping[Reason, int]
 
 
-class Counting:
-    """How the analyzer that holds `key` counts the batches of a task; `processes` of them, one for each core."""
+class BatchCounter:
+    """Count the batches of a task with the analyzer's key, in `processes` processes (one per core by default)."""
 
     def __init__(self, task: Task, key: KeyPair, *, processes: int | None = None) -> None:
         if key.public != task.analyzer.key:
-            raise ParameterError(f"the key is not the analyzer's in the task {task.name[:16]}: it could open nothing")
+            raise ParameterError(f"key must be the analyzer's key of the task {task.name[:16]}, got another one")
         self._task, self._processes = task, processes
         self._layer = layer_of(task, key)
 
-    def count(self, blocks: Iterable[bytes], *, stopping: threading.Event | None = None) -> Counted:
-        """The tally of a batch's onions, given in blocks cut anywhere; nothing if it is told to stop."""
+    def count(self, blocks: Iterable[bytes], *, stopping: threading.Event | None = None) -> CountedBatch:
+        """Return the tally of a batch's onions, given in blocks cut anywhere."""
         with tempfile.TemporaryFile() as file:
             onions = spooled(file, blocks, self._layer.length)
             kept = first_copies(onions)
@@ -79,43 +74,43 @@ class Counting:
         refused = {
             Reason.REPEATED: len(onions) - kept.size,
             Reason.CANNOT_BE_OPENED: kept.size - messages.number,
-            Reason.NOT_A_MESSAGE: messages.strange,
+            Reason.NOT_A_MESSAGE: messages.invalid,
         }
-        return Counted(messages.tally, {reason: number for reason, number in refused.items() if number})
+        return CountedBatch(messages.tally, {reason: number for reason, number in refused.items() if number})
 
 
 def check_noise(task: Task, tally: Tally) -> None:
-    """Refuses a batch with fewer messages than the people send who are counted on: the guarantee was not reached.
+    """Refuse a batch with fewer messages than its honest users send: its noise is incomplete.
 
-    Those are all people of a batch, unless the task says fewer. A batch that has all of its noise is refused with a
-    probability of at most `accounting.turnout.RISK`.
+    `honest_users` is the size of a batch unless the task says less. A batch with all of its noise is refused with
+    probability at most `accounting.participation.RISK`.
     """
     if task.protocol.most_reports(tally) < task.honest_users:
         raise Refused(Reason.TOO_FEW_MESSAGES)
 
 
 def _whole(onions: Onions, kept: NDArray[np.int64]) -> Iterator[bytes]:
-    """The onions that are kept, in blocks."""
+    """The kept onions, in blocks."""
     for start in range(0, kept.size, AT_ONCE):
         yield onions[kept[start : start + AT_ONCE]].tobytes()
 
 
 class _Messages:
-    """Messages as they are opened: counted where they are numbers of the task's alphabet."""
+    """Opened messages; those in the task's alphabet are counted."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self.number, self.strange = 0, 0
+        self.number, self.invalid = 0, 0
         self._every = np.zeros(task.alphabet, dtype=np.int64) if task.alphabet <= MOST_LISTED else None
         self._waiting: list[NDArray[np.uint64]] = []
         self._listed = Tally(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64), messages=0)
 
     def add(self, opened: bytes) -> None:
-        """Counts messages of the task's width."""
+        """Count messages of the task's width."""
         found = numbers_of(opened, self._task.symbol_bytes)
         messages = found[found < self._task.alphabet]
         self.number += found.size
-        self.strange += int(np.count_nonzero(found >= self._task.symbols))  # what is left counts for nothing
+        self.invalid += int(np.count_nonzero(found >= self._task.symbols))  # between the two is padding
         if self._every is not None:
             self._every += np.bincount(messages.astype(np.int64), minlength=self._every.size)
             return
@@ -139,85 +134,70 @@ class _Messages:
 
 
 def numbers_of(opened: bytes, width: int) -> NDArray[np.uint64]:
-    """Whole numbers that are written one after another, each in the same number of bytes, the highest first."""
+    """Decode unsigned big-endian integers of `width` bytes each."""
     written = np.frombuffer(opened, dtype=np.uint8).reshape(-1, width)
     words = np.zeros((len(written), _WORD), dtype=np.uint8)
     words[:, _WORD - width :] = written
     return words.view(">u8")[:, 0].astype(np.uint64)
 
 
-UPSTREAM = "The last shuffler cannot be reached, or refuses: no further batches arrive."
-BATCH = "A batch could not be pulled, counted or acknowledged: it is left at the last shuffler, and tried again."
-LIMIT = "The release of this task is over the limit of the ledger: nothing is published."
-RELEASE = "The release could not be made, entered in the ledger or kept: it is tried again."
+UPSTREAM = "The last shuffler cannot be reached or refuses: no new batches arrive."
+BATCH = "A batch could not be pulled, counted or acknowledged: it stays at the last shuffler and is retried."
+LIMIT = "A release of this task would exceed the budget of the ledger: nothing is published."
+RELEASE = "A release could not be made, entered in the ledger or kept: it is retried."
 
 
-class Collecting:
-    """The batches of one task, from the last shuffler to the releases."""
+class BatchAnalyzer:
+    """Pull the batches of one task, count them, and release what was counted."""
 
     def __init__(self, served: Served, settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._task, self._upstream, self._store = served.task, served.upstream, settings.store
-        self._counting = Counting(served.task, served.key, processes=settings.processes)
+        self._task, self._store = served.task, settings.store
+        self._counter = BatchCounter(served.task, served.key, processes=settings.processes)
         self._releasing = Releasing(served.task, settings.store, ledger=settings.ledger, joined=settings.joined)
-        self._troubles = Troubles(served.task.id, clock=clock)
-        self._news = True  # whoever was stopped before a release makes it now
+        self._health = TaskHealth(served.task.id, clock=clock)
+        self._puller = BatchPuller(
+            served.task,
+            served.upstream,
+            settings.store,
+            self._count,
+            position=len(served.task.shufflers),
+            health=self._health,
+            source_failed=UPSTREAM,
+            batch_failed=BATCH,
+        )
+        self._has_new_tallies = True  # an earlier process may have been stopped before a release
 
     @property
     def problems(self) -> list[str]:
-        """What does not work at the moment, for everybody to read."""
-        return self._troubles.told
+        """Public sentences about what fails at the moment."""
+        return self._health.problems
 
     def step(self, stopping: threading.Event) -> bool:
-        """Takes all batches that wait upstream, and releases what is counted."""
-        worked = self._pull(stopping)
+        """Count all batches that are ready, then release; return whether anything was done."""
+        worked = self._puller.step(stopping)
         return self._release() or worked
 
-    def _pull(self, stopping: threading.Event) -> bool:
-        worked = False
-        for batch in until(stopping, self._troubles.ready_now(self._upstream, self._task, otherwise=UPSTREAM)):
-            worked |= self._take(batch.batch_id, stopping)
-        return worked
-
-    def _take(self, batch_id: bytes, stopping: threading.Event) -> bool:
-        """Counts a batch, unless that was done before, and acknowledges it; whether that succeeded."""
-        try:
-            if not self._store.has_batch(batch_id):
-                self._count(batch_id, stopping)
-            self._upstream.acknowledge(self._task, batch_id)
-        except StoppedError:
-            raise
-        except Exception as error:  # whatever it is, other batches must not wait for it
-            self._troubles.fails(batch_id, error, BATCH)
-            return False
-        self._troubles.works(batch_id)
-        return True
-
-    def _count(self, batch_id: bytes, stopping: threading.Event) -> None:
-        task, position = self._task, len(self._task.shufflers)
-        with self._upstream.batch(task, batch_id, position=position) as blocks:
-            counted = self._counting.count(until(stopping, blocks), stopping=stopping)
+    def _count(self, batch_id: bytes, blocks: Iterator[bytes], stopping: threading.Event) -> None:
+        task, counted = self._task, self._counter.count(blocks, stopping=stopping)
         refused = {reason.value: number for reason, number in counted.refused.items()}
         tally, problem = to_bytes(counted.tally), None
         try:
             check_noise(task, counted.tally)
-        except Refused as short:
-            tally, problem = b"", short.reason.value  # without its noise it must not be kept
+        except Refused as too_few:
+            tally, problem = b"", too_few.reason.value  # a tally without its noise must not be kept
         self._store.keep_tally(task.id, batch_id, tally, task.users, refused, problem)
         event = "batch counted" if problem is None else "batch refused, too few messages"
         log(event, task=task.id, messages=counted.tally.messages or 0, refused=sum(refused.values()))
-        self._news = self._news or problem is None
+        self._has_new_tallies = self._has_new_tallies or problem is None
 
     def _release(self) -> bool:
-        if not self._news or not self._troubles.is_time("release"):
+        if not self._has_new_tallies or not self._health.may_try("release"):
             return False
         try:
             released = self._releasing.release()
-        except BudgetError as error:
-            self._troubles.fails("release", error, LIMIT)
-            return False
         except ShuffledpError as error:
-            self._troubles.fails("release", error, RELEASE)
+            self._health.failed("release", error, LIMIT if isinstance(error, BudgetError) else RELEASE)
             return False
-        self._troubles.works("release")
-        self._news = False
+        self._health.succeeded("release")
+        self._has_new_tallies = False
         return released > 0

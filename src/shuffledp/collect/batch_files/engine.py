@@ -28,7 +28,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.analyzer.worker import Counting
+from shuffledp.collect.analyzer.worker import BatchCounter
 from shuffledp.collect.batch_files.formats import BatchFiles, PartHead, ReportGroup, write_part
 from shuffledp.collect.batch_files.lots import LOT_BYTES, Batch, Entries, lot_key, lot_of
 from shuffledp.collect.crypto.batch import Layer, Opener, mix
@@ -356,7 +356,7 @@ class InProcess:
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
         """Count one batch after another."""
-        counting, done = Counting(task, key, processes=self._processes), 0
+        counting, done = BatchCounter(task, key, processes=self._processes), 0
         everything = sum(batch.number for batch in batches) or 1
         for batch in batches:
             counted = counting.count(batch.blocks())

@@ -1,13 +1,7 @@
-"""How much a server takes at once: bytes of a request, requests per second, requests under way.
+"""The parts of both web applications: limits, problem documents (RFC 9457), and how an application is put together.
 
-None of these looks at who sends: the server must not remember that.
-
-Refusals as problem documents (RFC 9457), and the last resort for errors that nobody expected.
-
-Nothing of what was sent is ever in an answer or a log: only the reason, and for an unexpected error its kind and the
-place in the program.
-
-What the web applications of both servers have in common: how they are put together, their health, their store.
+No limit looks at the sender: a server must not remember who sent what. Answers and logs contain nothing of a request:
+only the reason of a refusal or, for an unexpected error, its type and the place in the code.
 """
 
 from __future__ import annotations
@@ -15,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from http import HTTPStatus
 
@@ -23,43 +17,42 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.observability import log_error
-from shuffledp.collect.server.pull import Background
 from shuffledp.errors import DataError
 
 FIRST_SECONDS = 5.0
-"""For the first bytes of a report, and for pauses: whoever takes longer holds a place that others need."""
+"""Seconds for the first bytes of a report, and for pauses: a slow sender holds a place that others need."""
 
 SLOWEST_BYTES_PER_SECOND = 16_000
-"""What arrives gives its sender more time: a slow telephone has four times this speed."""
+"""The slowest upload that is accepted; a slow telephone is four times faster."""
 
-MOST_AT_ONCE = 1_000
-"""Requests under way in one process: several commits' worth."""
+MOST_IN_FLIGHT = 1_000
+"""Requests in flight in one process: enough for several commits."""
 
-_FEWEST_AT_ONCE = 8
-"""So that one slow sender of the longest reports does not keep all others out."""
+_FEWEST_IN_FLIGHT = 8
+"""One slow sender of the longest reports must not keep all others out."""
 
 _MEMORY = 256 * 2**20
-"""Bytes of reports under way in one process, where reports are so long that fewer must do."""
+"""Bytes of the reports in flight in one process; long reports lower their number."""
 
 
-def at_once(longest: int) -> int:
-    """How many requests of up to this length may be under way."""
-    return max(_FEWEST_AT_ONCE, min(MOST_AT_ONCE, _MEMORY // max(1, longest)))
+def most_in_flight(longest: int) -> int:
+    """The number of requests of up to this length that may be in flight."""
+    return max(_FEWEST_IN_FLIGHT, min(MOST_IN_FLIGHT, _MEMORY // max(1, longest)))
 
 
 async def body_of(request: Request, most: int, *, seconds: float = FIRST_SECONDS) -> bytes:
-    """The body of a request, which is not read beyond `most` bytes.
+    """Read the body of a request, up to `most` bytes.
 
-    At every moment it must have brought SLOWEST_BYTES_PER_SECOND on average, but for the first `seconds`.
+    After the first `seconds` it must arrive with SLOWEST_BYTES_PER_SECOND on average.
     """
-    said = request.headers.get("content-length", "")
-    if said.isdecimal() and len(said) <= 18 and int(said) > most:
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and len(declared) <= 18 and int(declared) > most:
         raise Refused(Reason.TOO_LARGE)
     parts, size = [], 0
     try:
@@ -74,12 +67,12 @@ async def body_of(request: Request, most: int, *, seconds: float = FIRST_SECONDS
     except TimeoutError:
         raise Refused(Reason.UNAVAILABLE, "The report arrived too slowly: try again later.") from None
     except ClientDisconnect:
-        raise Refused(Reason.UNAVAILABLE, "The connection ended before the report was here.") from None
+        raise Refused(Reason.UNAVAILABLE, "The connection ended before the whole report arrived.") from None
     return b"".join(parts)
 
 
 class Rate:
-    """At most so many per second, evenly or within a burst of one second's worth; None is as many as come."""
+    """A limit per second, with bursts of one second's worth; None is no limit."""
 
     def __init__(self, most_per_second: float | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most_per_second
@@ -88,7 +81,7 @@ class Rate:
         self._last = clock()
 
     def take(self) -> None:
-        """Counts one, or refuses it."""
+        """Count one request, or refuse it."""
         if self._most is None:
             return
         now = self._clock()
@@ -99,15 +92,15 @@ class Rate:
         self._left -= 1
 
 
-class UnderWay:
-    """At most so many at the same moment."""
+class InFlight:
+    """A limit for the number of requests in flight."""
 
     def __init__(self, most: int) -> None:
         self._free = most
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """One of them, for as long as it takes; refused if there are too many."""
+        """Count one request while it is in flight; refuse it if there are too many."""
         if self._free < 1:
             raise Refused(Reason.TOO_MANY_REQUESTS)
         self._free -= 1
@@ -121,17 +114,17 @@ _HEADERS = {
     Reason.TOO_MANY_REQUESTS: {"retry-after": "1"},
     Reason.UNAVAILABLE: {"retry-after": "1"},
     Reason.NO_TOKEN: {"www-authenticate": "Bearer"},
-    # what is still on its way is not read
+    # the rest of the body is not read
     Reason.TOO_LARGE: {"connection": "close"},
 }
 
 
 class AnswerCutShortError(Exception):
-    """An answer failed after its beginning had been sent: the connection ends, so that nobody takes it for whole."""
+    """An answer failed after its start was sent: the connection is closed, so that the client sees that it is cut."""
 
 
 def problem(refused: Refused) -> Response:
-    """The answer to what is refused."""
+    """The problem document of a refusal."""
     reason = refused.reason
     document = {
         "type": f"urn:shuffledp:{reason}",
@@ -144,30 +137,33 @@ def problem(refused: Refused) -> Response:
 
 
 def plain_problem(status: HTTPStatus, headers: dict[str, str] | None = None) -> Response:
-    """An answer that has no reason of ours, such as to an address that does not exist."""
+    """A problem document without a reason of this package, such as for an unknown address."""
     return _answer({"type": "about:blank", "title": status.phrase, "status": status.value}, status, headers)
 
 
 async def on_refused(request: Request, error: Exception) -> Response:
-    """Starlette's handler for what is refused."""
+    """Exception handler for refusals."""
     assert isinstance(error, Refused)
     return problem(error)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """Starlette's handler for its own errors: no such address, no such method."""
+    """Exception handler for unknown addresses and methods."""
     assert isinstance(error, HTTPException)
     return plain_problem(HTTPStatus(error.status_code), dict(error.headers or {}))
 
 
 class Unexpected:
-    """Around a whole application: an error that nobody expected is logged by its kind, and answered without data."""
+    """Middleware that logs unexpected errors by type and answers them without data.
+
+    Starlette's ServerErrorMiddleware raises the error again after its answer, so uvicorn would see its message.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on."""
+        """Forward a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -196,9 +192,9 @@ Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 
 
 def application(routes: Sequence[Route], *, lifespan: Lifespan, around: Sequence[Middleware] = ()) -> Starlette:
-    """An application whose refusals are problem documents, and whose unexpected errors tell nobody anything.
+    """An application that answers refusals and unexpected errors with problem documents.
 
-    What is `around` it sees the answers to those, too.
+    The middleware in `around` sees those answers, too.
     """
     app = Starlette(
         routes=routes,
@@ -206,13 +202,13 @@ def application(routes: Sequence[Route], *, lifespan: Lifespan, around: Sequence
         exception_handlers={Refused: on_refused, HTTPException: on_http_error},
         lifespan=lifespan,
     )
-    app.router.redirect_slashes = False  # an address is one of these, or there is nothing
+    app.router.redirect_slashes = False  # addresses are exact
     return app
 
 
 @contextmanager
 def starting(name: str) -> Iterator[None]:
-    """Logs why a server cannot start; whoever serves it would only say that it did not."""
+    """Log why a server cannot start; uvicorn would only report that it did not."""
     try:
         yield
     except Exception as error:
@@ -222,7 +218,7 @@ def starting(name: str) -> Iterator[None]:
 
 @contextmanager
 def asking_the_store() -> Iterator[None]:
-    """If the store does not answer, it may do so later."""
+    """Refuse requests with 503 while the store does not answer."""
     try:
         yield
     except Refused:
@@ -230,10 +226,3 @@ def asking_the_store() -> Iterator[None]:
     except DataError as error:
         log_error("the store does not answer", error)
         raise Refused(Reason.UNAVAILABLE, "The store does not answer: try again later.") from None
-
-
-def healthy(threads: Iterable[Background]) -> Response:
-    """That the store has answered, and everything runs that should."""
-    if not all(thread.alive for thread in threads):
-        raise Refused(Reason.UNAVAILABLE, "Work that should run beside the requests has ended.")
-    return JSONResponse({"state": "ok"})

@@ -1,10 +1,11 @@
-"""Counters of a server as Prometheus reads them: how many by task and reason, and nothing about anybody.
+"""Logs, metrics and health of a server, none of which can say who sent what.
 
-Logs of servers: lines of JSON on stderr that count events, and cannot say who sent what.
+A log line is one JSON object on stderr: the name of an event, a task id and whole numbers. No field can hold an
+address, a user agent, a token or a value. Errors are logged by type and place in the code, without their message; only
+errors of other servers have a sentence, which this package writes itself. Lines carry no time: the precise time of an
+event at the first shuffler says when somebody reported. Log collectors such as journald add their own.
 
-A line has the name of an event, a task and whole numbers, and nothing else: there is no field that an address, a user
-agent, a token or a value would fit into. Only of what other servers do wrong there is a sentence of ours. It has no
-time either, since whoever keeps logs adds one.
+Metrics are counts per task and reason in the Prometheus text format.
 """
 
 from __future__ import annotations
@@ -19,12 +20,101 @@ from pathlib import PurePath
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from starlette.responses import JSONResponse, Response
+
+from shuffledp.collect.reasons import Reason, Refused
+
+Fields = dict[str, str | int]
+
+_LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi", "httpx", "httpcore", "asyncio")
+
+
+class JsonFormatter(logging.Formatter):
+    """Format a record as a line of JSON.
+
+    Only records of `log`, `log_error` and `log_ready` carry fields. Messages of libraries may contain addresses, so
+    of those only the level and the type of the error are written.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        fields: Fields | None = getattr(record, "fields", None)
+        if fields is None:
+            error = record.exc_info[1] if record.exc_info else None
+            line: Fields = {"event": f"server {record.levelname.lower()}", **_error_fields(error)}
+        else:
+            line = {"event": record.getMessage(), **fields}
+        return json.dumps(line)
+
+
+class StderrHandler(logging.Handler):
+    """Write lines to the current `sys.stderr`."""
+
+    def __init__(self, level: int = logging.NOTSET) -> None:
+        super().__init__(level)
+        self.setFormatter(JsonFormatter())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line; the work that it is about goes on if stderr is closed."""
+        try:
+            sys.stderr.write(f"{self.format(record)}\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass
+
+
+_LOGGER = logging.getLogger("shuffledp.server")
+_LOGGER.addHandler(StderrHandler())
+_LOGGER.setLevel(logging.INFO)
+_LOGGER.propagate = False
+
+
+def quiet_libraries() -> None:
+    """Reduce the log messages of libraries to the fact that an error happened."""
+    for name in _LIBRARIES:
+        logger = logging.getLogger(name)
+        logger.handlers = [StderrHandler(logging.ERROR)]
+        logger.propagate = False
+        logger.setLevel(logging.ERROR)
+
+
+def log(event: str, *, task: bytes | None = None, **numbers: int) -> None:
+    """Log an event with whole numbers."""
+    fields = {name: int(number) for name, number in numbers.items()}
+    _LOGGER.info("%s", event, extra={"fields": _task_field(task) | fields})
+
+
+def log_error(
+    event: str, error: BaseException, *, task: bytes | None = None, why: str | None = None, **numbers: int
+) -> None:
+    """Log an error by its type and place in the code; `why` is a sentence that is known to contain no data."""
+    fields = _error_fields(error) | ({} if why is None else {"why": why}) | _task_field(task) | numbers
+    _LOGGER.error("%s", event, extra={"fields": fields})
+
+
+def log_ready(address: str) -> None:
+    """Log the address at which this server answers."""
+    _LOGGER.info("ready", extra={"fields": {"address": address}})
+
+
+def _task_field(task: bytes | None) -> Fields:
+    return {} if task is None else {"task": task.hex()}
+
+
+def _error_fields(error: BaseException | None) -> Fields:
+    if error is None:
+        return {}
+    fields: Fields = {"error": type(error).__name__}
+    if places := traceback.extract_tb(error.__traceback__):
+        fields["place"] = f"{PurePath(places[-1].filename).name}:{places[-1].lineno}"
+    return fields
+
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def gauge(name: str, meaning: str, by_task: Mapping[str, float]) -> Metric:
-    """A number that goes up and down, for each task."""
+    """A value per task that goes up and down."""
     family = GaugeMetricFamily(name, meaning, labels=["task"])
     for task, number in by_task.items():
         family.add_metric([task], number)
@@ -32,7 +122,7 @@ def gauge(name: str, meaning: str, by_task: Mapping[str, float]) -> Metric:
 
 
 def counter(name: str, meaning: str, by_task: Mapping[str, float]) -> Metric:
-    """A number that only grows, for each task."""
+    """A value per task that only grows."""
     family = CounterMetricFamily(name, meaning, labels=["task"])
     for task, number in by_task.items():
         family.add_metric([task], number)
@@ -40,7 +130,7 @@ def counter(name: str, meaning: str, by_task: Mapping[str, float]) -> Metric:
 
 
 def refusals(name: str, meaning: str, by_task: Mapping[str, Mapping[str, int]]) -> Metric:
-    """What was refused, for each task and reason."""
+    """The number of refusals per task and reason."""
     family = CounterMetricFamily(name, meaning, labels=["task", "reason"])
     for task, reasons in by_task.items():
         for reason, number in reasons.items():
@@ -49,7 +139,7 @@ def refusals(name: str, meaning: str, by_task: Mapping[str, Mapping[str, int]]) 
 
 
 def process_counter(name: str, meaning: str, number: int) -> Metric:
-    """A number that only grows, of the one process that answers."""
+    """A value that only grows, of the process that answers."""
     family = CounterMetricFamily(name, meaning)
     family.add_metric([], number)
     return family
@@ -63,69 +153,15 @@ class _Fixed(Collector):
         return self._families
 
 
-def text_of(families: Iterable[Metric]) -> bytes:
-    """The page that Prometheus reads."""
+def metrics_response(families: Iterable[Metric]) -> Response:
+    """The page that Prometheus scrapes."""
     registry = CollectorRegistry()
     registry.register(_Fixed(families))
-    return generate_latest(registry)
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE)
 
 
-def log(event: str, *, task: bytes | None = None, **numbers: int) -> None:
-    """Writes one line."""
-    line: dict[str, str | int] = {"event": event}
-    if task is not None:
-        line["task"] = task.hex()
-    line.update({name: int(number) for name, number in numbers.items()})
-    _write(line)
-
-
-def log_error(
-    event: str, error: BaseException, *, task: bytes | None = None, why: str | None = None, **numbers: int
-) -> None:
-    """Writes one line about an error: its kind and the place in the program, not its message, which may hold data.
-
-    `why` is a sentence that is known to hold none.
-    """
-    line: dict[str, str | int] = {"event": event, "error": type(error).__name__}
-    if places := traceback.extract_tb(error.__traceback__):
-        line["place"] = f"{PurePath(places[-1].filename).name}:{places[-1].lineno}"
-    if why is not None:
-        line["why"] = why
-    if task is not None:
-        line["task"] = task.hex()
-    line.update(numbers)
-    _write(line)
-
-
-def log_ready(address: str) -> None:
-    """Says at which address of its own a server answers."""
-    _write({"event": "ready", "address": address})
-
-
-class Events(logging.Handler):
-    """Takes what the libraries below log: only that something went wrong, and of which kind."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Writes one line for a warning or an error."""
-        error = record.exc_info[1] if record.exc_info else None
-        if error is None:
-            _write({"event": f"server {record.levelname.lower()}"})
-        else:
-            log_error(f"server {record.levelname.lower()}", error)
-
-
-def quiet_libraries() -> None:
-    """No library writes messages of its own, in which there could be addresses."""
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi", "httpx", "httpcore", "asyncio"):
-        logger = logging.getLogger(name)
-        logger.handlers = [Events(logging.ERROR)]
-        logger.propagate = False
-        logger.setLevel(logging.ERROR)
-
-
-def _write(line: dict[str, str | int]) -> None:
-    try:
-        sys.stderr.write(json.dumps(line) + "\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        pass  # nobody reads the log any longer; what it is about matters more
+def health_response(*, working: bool) -> Response:
+    """The answer of a server whose store has answered; refused unless its background threads run as well."""
+    if not working:
+        raise Refused(Reason.UNAVAILABLE, "A background thread of this server has ended.")
+    return JSONResponse({"state": "ok"})

@@ -1,176 +1,35 @@
-"""What the commands of both servers are given: tasks, and the hop from which batches are pulled.
+"""Serve an application with uvicorn: in one process or several, with or without TLS, until a signal.
 
-Several processes that serve the same application.
-
-They share one listening socket, so that none of the connections that wait in it is lost when one process ends. One
-that ends by itself is started again, and one whose parent is gone stops.
-
-Serving an application: one process or several, with or without TLS, until it is told to stop.
-
-A stop (SIGTERM, SIGINT, SIGHUP) finishes the requests under way and then the application's own work; whoever sends
-the signal again meanwhile does no harm.
+SIGTERM, SIGINT and SIGHUP let the requests in flight finish, then the application's own work; a repeated signal
+changes nothing. Several processes share one listening socket under uvicorn's supervisor. What the supervisor does not
+do is added here: it says when all workers are ready, logs restarts in our format, closes the socket before it waits for
+the workers, and workers stop when their parent is gone. One of the workers runs the background work of the server.
 """
 
 from __future__ import annotations
 
+import fcntl
+import multiprocessing
 import os
 import signal
 import socket
 import ssl
+import sys
+import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import connection, get_context
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
-from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
 
-from shuffledp.collect.crypto.keys import KeyPair, read_word
-from shuffledp.collect.server.observability import log, log_ready, quiet_libraries
-from shuffledp.collect.server.pull import Upstream
-from shuffledp.collect.task import Task, read_task
-from shuffledp.errors import BrokenPromiseError, DataError, ParameterError
-
-
-def read_tasks(paths: Sequence[Path]) -> list[Task]:
-    """The tasks of files, which must be different ones."""
-    if not paths:
-        raise ParameterError("--task is missing: a server needs at least one task")
-    tasks = [read_task(path) for path in paths]
-    if len({task.id for task in tasks}) < len(tasks):
-        raise ParameterError("--task names the same task twice: give each task once")
-    return tasks
-
-
-def check_served(task: Task) -> None:
-    """Refuses a task that gives less privacy than it claims, in words for whoever runs a server."""
-    try:
-        task.check()
-    except BrokenPromiseError as error:
-        raise BrokenPromiseError(f"the task {task.name[:16]} cannot be served: {error}; make it anew") from None
-
-
-def upstream_at(address: str, token: Path) -> Upstream:
-    """The hop at an address, which knows the hash of the token in a file."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ParameterError(f"--upstream must be an address such as https://host:port, got {address!r:.80}")
-    return Upstream(address, read_word(token))
-
-
-def check_one_upstream(addresses: Iterable[str]) -> None:
-    """Refuses hops of which each would learn the token that opens the batches of the others."""
-    if len(set(addresses)) > 1:
-        raise ParameterError(
-            "the tasks come from different shufflers, and each of them would learn the one --token: run one server for "
-            "each, with a token of its own"
-        )
-
-
-def warn_of_shared_keys(keys: Iterable[KeyPair]) -> None:
-    """Logs that a key is used by more than one task: destroyed with the first, it is missing for the other."""
-    public = [key.public for key in keys]
-    if len(set(public)) < len(public):
-        log("one key is used by several tasks: keys belong to one task, and are destroyed with it; make new ones")
-
-
-_PAUSE = 0.5
-"""Seconds between looks at whether processes live, and before one that ended is started again."""
-
-
-class Workers:
-    """The processes of a server, numbered from 0."""
-
-    def __init__(
-        self, make_app: MakeApp, listener: socket.socket, certificate: Certificate | None, number: int
-    ) -> None:
-        self._make_app, self._listener, self._certificate = make_app, listener, certificate
-        self._context = get_context("spawn")  # not forked: libraries have threads, whose locks a fork would copy
-        self._running: dict[int, tuple[BaseProcess, Connection]] = {}
-        self._number = number
-        self._stopping = False
-
-    def run(self, ready: Callable[[], None]) -> None:
-        """Until a signal."""
-        with signals_handled(self._stop):
-            try:
-                for number in range(self._number):
-                    self._start(number)
-                if all(self._has_started(number) for number in range(self._number)):
-                    ready()
-                    self._watch()
-                elif not self._stopping:
-                    raise DataError("a process of the server ended before it was ready: the lines above say why")
-            finally:
-                self._end()
-
-    def _stop(self, sig: int, frame: FrameType | None) -> None:
-        self._stopping = True
-
-    def _start(self, number: int) -> None:
-        ours, theirs = self._context.Pipe()
-        arguments = (self._make_app, number, self._listener, self._certificate, theirs)
-        process = self._context.Process(target=_work, args=arguments, name=f"shuffledp-{number}")
-        process.start()
-        theirs.close()
-        self._running[number] = process, ours
-
-    def _has_started(self, number: int) -> bool:
-        process, pipe = self._running[number]
-        while process.is_alive() and not self._stopping:
-            if pipe.poll(_PAUSE):
-                try:
-                    return bool(pipe.recv())
-                except EOFError:
-                    return False
-        return False
-
-    def _watch(self) -> None:
-        while not self._stopping:
-            connection.wait([process.sentinel for process, _ in self._running.values()], timeout=_PAUSE)
-            for number, (process, pipe) in list(self._running.items()):
-                if not process.is_alive() and not self._stopping:
-                    log("process ended and is started again", number=number, code=process.exitcode or 0)
-                    pipe.close()
-                    time.sleep(_PAUSE)
-                    self._start(number)
-
-    def _end(self) -> None:
-        self._listener.close()  # whoever comes now is refused at once, and does not wait for nobody
-        for _, pipe in self._running.values():
-            pipe.close()  # which they take for the word to stop
-        for process, _ in self._running.values():
-            process.join(2 * GRACE)
-            if process.is_alive():
-                process.kill()
-                process.join()
-
-
-def _work(
-    make_app: MakeApp, number: int, listener: socket.socket, certificate: Certificate | None, pipe: Connection
-) -> None:
-    """One process of several, until its parent closes the pipe or is gone."""
-    for kind in SIGNALS:
-        signal.signal(kind, signal.SIG_IGN)  # until the server is there: the parent has them too, and tells
-    quiet_libraries()
-    server = Server(config_of(make_app(number), certificate), lambda: pipe.send(os.getpid()))
-
-    def watch() -> None:
-        try:
-            pipe.recv()
-        except (EOFError, OSError):
-            server.should_exit = True
-
-    threading.Thread(target=watch, daemon=True).start()
-    server.run([listener])
-
+from shuffledp.collect.server.observability import log, log_error, log_ready, quiet_libraries
+from shuffledp.errors import DataError, ParameterError
 
 MOST_WORKERS = 64
 """More processes than this on one machine only wait for the same disk."""
@@ -179,67 +38,83 @@ _BACKLOG = 2048
 """Connections that may wait while all processes are busy."""
 
 GRACE = 60
-"""Seconds for requests under way: the longest a store lets somebody wait."""
+"""Seconds for the requests in flight: the longest that a store lets a request wait."""
 
 _KEEP_ALIVE = 30
-"""Seconds: a next hop asks again within it, on the same connection."""
+"""Seconds: the next server polls within it, on the same connection."""
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
-"""That stop a server in good order."""
+_HUNG = 30
+"""Seconds without an answer after which a worker is killed: longer than mixing a large batch holds the interpreter."""
 
-MakeApp = Callable[[int], ASGIApp]
-"""Makes the application in the process of this number; with several processes it must be picklable."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that stop a server gracefully."""
+
+MakeApp = Callable[[bool], ASGIApp]
+"""Make the application of a process; the argument says whether the process runs the server's background work.
+
+It must be picklable with several workers: each makes its own application, so that no key crosses processes.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """Files of TLS: the certificate with its chain, and its private key."""
+    """Files for TLS: the certificate with its chain, and its private key."""
 
     certificate: Path
     key: Path
 
     def check(self) -> None:
-        """Refuses files that are none, or do not belong together."""
+        """Refuse files that are unreadable or do not belong together."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
         except OSError as error:
             raise DataError(
-                f"{self.certificate} and {self.key} are no certificate and its key: {_why(error)}"
+                f"{self.certificate} and {self.key} must be a certificate and its private key: {_tls_error(error)}"
             ) from None
 
 
-def _why(error: OSError) -> str:
-    """Why a certificate cannot be used; the library of TLS says it in its own words."""
+def _tls_error(error: OSError) -> str:
     if not isinstance(error, ssl.SSLError):
         return error.strerror or type(error).__name__
     if error.reason == "KEY_VALUES_MISMATCH":
-        return "they do not fit, the private key is that of another certificate"
-    return "one of them is not in the form PEM, or they are the wrong way round"
+        return "the private key belongs to another certificate"
+    return "one of them is not in PEM format, or they are swapped"
 
 
 def serve(
     make_app: MakeApp, *, port: int, host: str = "127.0.0.1", workers: int = 1, certificate: Certificate | None = None
 ) -> None:
-    """Serves until a signal; port 0 is one that the system chooses, and is told in the line that says `ready`."""
+    """Serve until a signal. With port 0 the system chooses the port; the log line `ready` has the address."""
     if not 1 <= workers <= MOST_WORKERS:
-        raise ParameterError(f"--workers must be from 1 to {MOST_WORKERS}, got {workers}")
+        raise ParameterError(f"workers must be from 1 to {MOST_WORKERS}, got {workers}")
     if certificate is not None:
         certificate.check()
+    quiet_libraries()
     with listening(host, port) as listener:
         address = _address(listener, host, tls=certificate is not None)
         if workers == 1:
-            quiet_libraries()
-            Server(config_of(make_app(0), certificate), lambda: log_ready(address)).run([listener])
+            Server(config_of(make_app(True), certificate), lambda: log_ready(address)).run([listener])
         else:
-            Workers(make_app, listener, certificate, workers).run(lambda: log_ready(address))
+            _serve_with_workers(make_app, listener, address, workers=workers, certificate=certificate)
     log("stopped")
+
+
+def _serve_with_workers(
+    make_app: MakeApp, listener: socket.socket, address: str, *, workers: int, certificate: Certificate | None
+) -> None:
+    with tempfile.NamedTemporaryFile(prefix="shuffledp-") as lock:
+        config = config_of(_WorkerApp(make_app, Path(lock.name)), certificate, workers=workers)
+        supervisor = Supervisor(config, listener, lambda: log_ready(address))
+        supervisor.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise DataError("a worker process could not start: the log lines above say why")
 
 
 @contextmanager
 def served(
     app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0, certificate: Certificate | None = None
 ) -> Iterator[str]:
-    """Serves in a thread of this process, at a port that the system chooses unless it is given; gives the address."""
+    """Serve in a thread of this process; yields the address."""
     with listening(host, port) as listener:
         started = threading.Event()
         server = Server(config_of(app, certificate), started.set)
@@ -257,15 +132,15 @@ def served(
 
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A listening socket; refused if the port is taken or the host is not of this machine."""
+    """A listening socket; refused if the port is taken or the host is not an address of this machine."""
     if not 0 <= port < 2**16:
-        raise ParameterError(f"--port must be from 0 to 65535, got {port}: cannot listen there; 0 is any")
+        raise ParameterError(f"port must be from 0 to 65535, got {port}: cannot listen there; 0 chooses a free port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ParameterError(
-            f"cannot listen at port {port} of {host}: {error.strerror}; choose another with --port, or 0 for any"
+            f"cannot listen at port {port} of {host}: {error.strerror}; choose another port, or 0 for a free one"
         ) from None
     with listener:
         yield listener
@@ -276,58 +151,128 @@ def _address(listener: socket.socket, host: str, *, tls: bool) -> str:
     return f"{'https' if tls else 'http'}://{name}:{listener.getsockname()[1]}"
 
 
-def config_of(app: ASGIApp, certificate: Certificate | None) -> uvicorn.Config:
-    """How every process serves."""
+def config_of(
+    app: ASGIApp | Callable[[], ASGIApp], certificate: Certificate | None, *, workers: int = 1
+) -> uvicorn.Config:
+    """The configuration of uvicorn; with several workers `app` is a function that makes the application."""
     return uvicorn.Config(
         app,
+        factory=workers > 1,
+        workers=workers,
         loop="uvloop",
         http="httptools",
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
-        proxy_headers=False,  # nobody wants to know where a request came from
+        proxy_headers=False,  # the server must not learn where a request came from
         server_header=False,
         date_header=False,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
+        timeout_worker_healthcheck=_HUNG,
         ssl_certfile=certificate.certificate if certificate else None,
         ssl_keyfile=certificate.key if certificate else None,
     )
 
 
 class Server(uvicorn.Server):
-    """Uvicorn, which says when it is ready, and whose stop by a signal is an orderly end and no interrupt."""
+    """Uvicorn's server; it calls `ready` once it answers, and a signal stops it without an exception."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Says that it is ready when it is."""
+        """Start to answer."""
         await super().startup(sockets)
         self._ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Until the end."""
-        with signals_handled(self.handle_exit):
+        """Handle the signals while the server runs; uvicorn would raise them again at the end."""
+        if threading.current_thread() is not threading.main_thread():
             yield
+            return
+        before = {kind: signal.signal(kind, self.handle_exit) for kind in SIGNALS}
+        try:
+            yield
+        finally:
+            for kind, handler in before.items():
+                signal.signal(kind, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stops, however often it is told to."""
+        """Stop gracefully, also when the signal is repeated."""
         self.should_exit = True
 
 
-@contextmanager
-def signals_handled(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Signals to stop are handled like this meanwhile; in a thread they are left alone."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {kind: signal.signal(kind, handle) for kind in SIGNALS}
+class Supervisor(Multiprocess):
+    """Uvicorn's supervisor of worker processes; it calls `ready` once all of them answer."""
+
+    def __init__(self, config: uvicorn.Config, listener: socket.socket, ready: Callable[[], None]) -> None:
+        super().__init__(config, [listener])
+        self._ready, self._is_ready = ready, False
+
+    def keep_subprocess_alive(self) -> None:
+        """Start workers that died again, and log that."""
+        before = list(self.processes)
+        for process in before:
+            process.child_conn.close()  # or the end of a worker would be noticed only after _HUNG seconds
+        super().keep_subprocess_alive()
+        for number, (old, new) in enumerate(zip(before, self.processes, strict=True)):
+            if old is not new:
+                log("process ended and is started again", number=number, code=old.exitcode or 0)
+        if not self._is_ready and all(process.is_ready(_HUNG) for process in self.processes):
+            self._is_ready = True
+            self._ready()
+
+    def terminate_all(self) -> None:
+        """Stop the workers; new connections are refused at once instead of waiting in the backlog."""
+        for listener in self.sockets:
+            listener.close()
+        super().terminate_all()
+
+    def handle_hup(self) -> None:
+        """Stop, as with one process; uvicorn would restart the workers."""
+        self.should_exit.set()
+
+
+@dataclass(frozen=True)
+class _WorkerApp:
+    """The application factory that uvicorn calls in each worker process."""
+
+    make_app: MakeApp
+    lock: Path
+
+    def __call__(self) -> ASGIApp:
+        quiet_libraries()
+        for kind in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(kind, signal.SIG_IGN)  # a terminal sends these to the parent too, which stops the workers
+        threading.Thread(target=_stop_with_parent, daemon=True).start()
+        try:
+            return self.make_app(_lock(self.lock))
+        except Exception as error:
+            log_error("the worker process cannot start", error)
+            sys.exit(STARTUP_FAILURE)
+
+
+def _stop_with_parent() -> None:
+    """Stop this worker once its parent has ended: uvicorn's workers would go on without it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _lock(path: Path) -> bool:
+    """Whether this is the worker that runs the background work: the first to lock the file.
+
+    The lock ends with the process, so that the one that is started in its place gets it.
+    """
+    file = os.open(path, os.O_RDWR)
     try:
-        yield
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return False
+    return True

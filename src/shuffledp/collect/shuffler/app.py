@@ -1,25 +1,10 @@
-"""What does not work at a shuffler, in words for everybody.
-
-What a shuffler tells in public about its tasks: how many, never who or when.
-
-What pages of other origins may ask a shuffler: the task, its status, and to take a report.
-
-Browsers let a page read an answer of another server only if that server allows it (CORS). People answer on pages of
-anybody's, so these three are for every origin: they are public, and no cookie or password of the browser goes with
-them. Batches are not: only the next hop fetches them, and it is no page.
-
-The answers of a shuffler to each kind of request.
-
-The shuffler as a web application: its addresses, and what runs beside them.
-"""
+"""The shuffler as a web application: its routes, their handlers, and the threads beside them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -38,49 +23,244 @@ from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import observability as metrics
 from shuffledp.collect.server.auth import bearer
 from shuffledp.collect.server.http import (
+    InFlight,
     Rate,
-    UnderWay,
     application,
     asking_the_store,
-    at_once,
     body_of,
-    healthy,
+    most_in_flight,
     starting,
 )
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.server.pull import Background, Work
 from shuffledp.collect.shuffler.ingest import GroupCommit, Ingestion, Refusals
 from shuffledp.collect.shuffler.settings import Served, Settings
-from shuffledp.collect.shuffler.worker import Closing, Relay
+from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer
 from shuffledp.collect.store import ReadyBatch, ReportStore, Standing
 from shuffledp.formatting import counted
 
-_NO_TOKENS = (
-    "No one-time token is left with which anybody could report: give hashes of new ones with --admission-hashes."
-)
+_NO_TOKENS = "No unspent one-time token is left, so nobody can report: add hashes of new tokens."
+
+Handler = Callable[[Served, Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def problems_of(served: Served, standing: Standing, store: ReportStore, relay: Relay | None) -> list[str]:
-    """What fails in this process, and what the store says."""
-    found = list(relay.problems) if relay is not None else []
+def make_app(settings: Settings) -> Starlette:
+    """The application; its background work runs from its start to its end."""
+    shuffler = Shuffler(settings)
+    of_task, task = shuffler.of_task, "/v1/tasks/{name}"
+    return application(
+        [
+            Route(f"{task}/reports", of_task(shuffler.upload_report), methods=["POST"]),
+            Route(task, of_task(shuffler.show_task), methods=["GET"]),
+            Route(f"{task}/status", of_task(shuffler.show_status), methods=["GET"]),
+            Route(f"{task}/batches", of_task(shuffler.list_batches), methods=["GET"]),
+            Route(f"{task}/batches/{{batch}}", of_task(shuffler.fetch_batch), methods=["GET"]),
+            Route(f"{task}/batches/{{batch}}", of_task(shuffler.acknowledge_batch), methods=["DELETE"]),
+            Route("/health", shuffler.show_health, methods=["GET"]),
+            Route("/metrics", shuffler.show_metrics, methods=["GET"]),
+            *_survey_page(settings),
+        ],
+        lifespan=shuffler.running,
+        around=[Middleware(CrossOrigin)],
+    )
+
+
+def app_from(read_settings: Callable[..., Settings], background: bool) -> Starlette:
+    """The application of one process, which reads the settings itself."""
+    return make_app(read_settings(background=background))
+
+
+def _survey_page(settings: Settings) -> list[Route]:
+    if not settings.page:
+        return []
+    from shuffledp.collect.web.survey import routes
+
+    return routes([served.task for served in settings.served if served.position == 0])
+
+
+class Shuffler:
+    """Handlers of all requests, and the threads beside them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._store = settings, settings.store
+        self._served = {served.task.name: served for served in settings.served}
+        self._commits, self._refusals = GroupCommit(settings.store.add), Refusals(settings.store)
+        self._ingestion = {
+            name: Ingestion(served.task, served.key, served.admission, self._commits, clock=settings.clock)
+            for name, served in self._served.items()
+            if served.position == 0
+        }
+        self._rate = Rate(settings.most_per_second)
+        self._in_flight = InFlight(most_in_flight(max(served.task.longest_report for served in settings.served)))
+        self._mixers: dict[str, BatchMixer] = {}
+        self._threads: list[Background] = []
+
+    def of_task(self, handler: Handler) -> Endpoint:
+        """Find the task of a request, and count refusals."""
+
+        async def endpoint(request: Request) -> Response:
+            served = self._served.get(request.path_params["name"])
+            try:
+                if served is None:
+                    raise Refused(Reason.UNKNOWN_TASK)
+                with asking_the_store():
+                    return await handler(served, request)
+            except Refused as refused:
+                self._refusals.count(served.task.id if served else None, refused.reason)
+                raise
+
+        return endpoint
+
+    async def upload_report(self, served: Served, request: Request) -> Response:
+        """Answer 201 when the report is durable."""
+        self._rate.take()
+        with self._in_flight.one():
+            ingestion = self._ingestion.get(served.task.name)
+            if ingestion is None:
+                raise Refused(Reason.CANNOT_BE_OPENED, "Reports go to the first shuffler of the task.")
+            ingestion.check_open()
+            sealed = await body_of(request, served.task.longest_report)
+            await ingestion.ingest(sealed, bearer(request.headers.get("authorization")))
+        return Response(status_code=201)
+
+    async def show_task(self, served: Served, request: Request) -> Response:
+        """The canonical bytes of the task, whose SHA-256 is its name."""
+        return Response(served.task.canonical, media_type="application/json")
+
+    async def show_status(self, served: Served, request: Request) -> Response:
+        """Public counters and problems."""
+        standing = await run_in_threadpool(self._refusals.standing, served.task.id)
+        return JSONResponse(status_of(served, standing, await self._problems(served, standing)))
+
+    async def list_batches(self, served: Served, request: Request) -> Response:
+        """The batches that are complete and mixed, for the next server."""
+        self._check_token(request)
+        ready = await run_in_threadpool(self._store.ready, served.task.id)
+        listed = [{"id": batch.batch_id.hex(), "number": batch.number} for batch in ready]
+        return JSONResponse({"batches": listed})
+
+    async def fetch_batch(self, served: Served, request: Request) -> Response:
+        """The bytes of a batch, the same every time until it is acknowledged."""
+        self._check_token(request)
+        batch = await self._ready(served, _batch_id(request))
+        if batch is None:
+            raise Refused(Reason.UNKNOWN_BATCH)
+        position = served.position + 1
+        head = BatchHead(served.task.id, batch.batch_id, position, batch.number).to_bytes()
+        blocks = await run_in_threadpool(self._store.mixed, batch.batch_id)
+        length = HEAD_BYTES + batch.number * served.task.onion_length(position)
+        headers = {"content-length": str(length), "cache-control": "no-store"}
+        return StreamingResponse(chain([head], blocks), headers=headers, media_type="application/octet-stream")
+
+    async def acknowledge_batch(self, served: Served, request: Request) -> Response:
+        """Delete a batch that is durable at the next server; idempotent."""
+        self._check_token(request)
+        batch_id = _batch_id(request)
+        if await self._ready(served, batch_id) is not None:
+            await run_in_threadpool(self._store.acknowledge, batch_id)
+        elif not await run_in_threadpool(self._store.has_batch, batch_id, served.task.id):
+            raise Refused(Reason.UNKNOWN_BATCH)
+        return Response(status_code=204)
+
+    async def show_metrics(self, request: Request) -> Response:
+        """Metrics for Prometheus."""
+        with asking_the_store():
+            standings = {
+                name: await run_in_threadpool(self._store.standing, served.task.id)
+                for name, served in self._served.items()
+            }
+            problems = {name: await self._problems(served, standings[name]) for name, served in self._served.items()}
+        return metrics.metrics_response(families(standings, problems, of_no_task=self._refusals.of_no_task))
+
+    async def show_health(self, request: Request) -> Response:
+        """Whether the store answers and the background threads run."""
+        with asking_the_store():
+            for served in self._served.values():
+                await run_in_threadpool(self._store.waiting, served.task.id)
+        return metrics.health_response(working=all(thread.alive for thread in self._threads))
+
+    @asynccontextmanager
+    async def running(self, app: Starlette) -> AsyncIterator[None]:
+        """The lifespan of the application; it ends when no request is in flight any longer."""
+        with starting("shuffler"):
+            await run_in_threadpool(self._start)
+        try:
+            yield
+        finally:
+            await self._commits.close()
+            await run_in_threadpool(self._stop)
+
+    def _start(self) -> None:
+        settings = self._settings
+        for served in settings.served:
+            self._store.prepare(served.task)
+            if settings.background and (problem := no_tokens(served, self._store)):
+                log(problem, task=served.task.id)
+        self._threads = [Background(self._refusals, every=settings.every)]
+        if settings.background:
+            for served in settings.served:
+                self._threads.append(Background(self._work(served), every=settings.every, task=served.task.id))
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self, served: Served) -> Work:
+        if served.upstream is None:
+            return BatchCloser(served.task, self._store, clock=self._settings.clock)
+        mixer = BatchMixer(served, served.upstream, self._store, processes=self._settings.processes)
+        self._mixers[served.task.name] = mixer
+        return mixer
+
+    def _stop(self) -> None:
+        for thread in self._threads:
+            thread.stop()
+        try:
+            self._refusals.write()
+        except Exception as error:  # only counters are lost
+            log_error("refusals could not be counted", error)
+        self._settings.close()
+
+    async def _problems(self, served: Served, standing: Standing) -> list[str]:
+        mixer = self._mixers.get(served.task.name)
+        return await run_in_threadpool(problems_of, served, standing, self._store, mixer)
+
+    async def _ready(self, served: Served, batch_id: bytes) -> ReadyBatch | None:
+        ready = await run_in_threadpool(self._store.ready, served.task.id)
+        return next((batch for batch in ready if batch.batch_id == batch_id), None)
+
+    def _check_token(self, request: Request) -> None:
+        if bearer(request.headers.get("authorization")) not in self._settings.next_servers:
+            raise Refused(Reason.NO_TOKEN)
+
+
+def _batch_id(request: Request) -> bytes:
+    text = request.path_params["batch"]
+    if not re.fullmatch(r"[0-9a-f]{32}", text):
+        raise Refused(Reason.UNKNOWN_BATCH)
+    return bytes.fromhex(text)
+
+
+def problems_of(served: Served, standing: Standing, store: ReportStore, mixer: BatchMixer | None) -> list[str]:
+    """Public sentences about what fails in this process, and what the store says."""
+    found = list(mixer.problems) if mixer is not None else []
     if short := standing.refused.get(Reason.TOO_FEW_MESSAGES.value, 0):
         found.append(
-            f"{counted(short, 'batch', things='batches')} had too few messages and went no further: noise is missing. "
-            "Ask the shufflers before this one what happened."
+            f"{counted(short, 'batch', things='batches')} had too few messages and went no further: the noise is "
+            "incomplete. Ask the operators of the shufflers before this one."
         )
-    if standing.short_by is None and (words := no_tokens(served, store)):
-        found.append(words)
+    if standing.short_by is None and (problem := no_tokens(served, store)):
+        found.append(problem)
     return found
 
 
 def no_tokens(served: Served, store: ReportStore) -> str | None:
-    """That nobody can report; None if somebody can."""
-    asks = served.task.admission == "tokens" and served.position == 0
-    return _NO_TOKENS if asks and not store.has_unspent(served.task.id) else None
+    """A sentence if no report can be admitted, since no token is left."""
+    needed = served.task.admission == "tokens" and served.position == 0
+    return _NO_TOKENS if needed and not store.has_unspent(served.task.id) else None
 
 
 def status_of(served: Served, standing: Standing, problems: Sequence[str]) -> dict[str, Any]:
-    """The public standing of a task, and what does not work; `short_by` is null until the task is closed."""
+    """The public status of a task; `short_by` is null until the task is closed."""
     return {
         "task": served.task.name,
         "position": served.position,
@@ -97,10 +277,10 @@ def status_of(served: Served, standing: Standing, problems: Sequence[str]) -> di
 def families(
     standings: Mapping[str, Standing], problems: Mapping[str, Sequence[str]], *, of_no_task: int
 ) -> list[Metric]:
-    """The same for Prometheus, from the store, so that every process of a server answers alike.
+    """The metrics, from the store, so that every process of a server answers alike.
 
-    Not how many messages arrived: whoever looks after every report would know how many each holds, and so more about
-    the noise in what is published than the promise allows for.
+    The number of messages is not among them: polled after every report, it would tell the number of messages of each,
+    and so more about the noise in a release than the guarantee allows.
     """
 
     def each(name: str) -> dict[str, float]:
@@ -110,19 +290,19 @@ def families(
     refused = {task: standing.refused for task, standing in standings.items()}
     failing = {task: len(words) for task, words in problems.items()}
     unknown = metrics.process_counter(
-        "shuffledp_requests_for_unknown_tasks", "Requests for tasks that are not served, of this process.", of_no_task
+        "shuffledp_requests_for_unknown_tasks", "Requests for unknown tasks, in this process.", of_no_task
     )
     return [
         metrics.counter("shuffledp_reports", "Reports stored.", each("reports")),
-        metrics.gauge("shuffledp_reports_waiting", "Reports that are in no batch.", each("waiting")),
+        metrics.gauge("shuffledp_reports_waiting", "Reports that are not in a batch yet.", each("waiting")),
         metrics.counter("shuffledp_batches", "Batches closed.", each("batches")),
-        metrics.gauge("shuffledp_batches_to_be_mixed", "Batches closed and not yet mixed.", each("closing")),
-        metrics.gauge("shuffledp_batches_ready", "Batches that the next hop has not acknowledged.", each("ready")),
-        metrics.counter("shuffledp_batches_acknowledged", "Batches that the next hop has.", each("acknowledged")),
-        metrics.gauge("shuffledp_short_by", "People by whom the last batch of a closed task fell short.", short_by),
-        metrics.refusals("shuffledp_refused", "What was refused, by reason.", refused),
+        metrics.gauge("shuffledp_batches_to_be_mixed", "Batches closed but not mixed yet.", each("closing")),
+        metrics.gauge("shuffledp_batches_ready", "Batches waiting for the next server.", each("ready")),
+        metrics.counter("shuffledp_batches_acknowledged", "Batches the next server has.", each("acknowledged")),
+        metrics.gauge("shuffledp_short_by", "Reports missing from the last batch of a closed task.", short_by),
+        metrics.refusals("shuffledp_refused", "Refusals, by reason.", refused),
         unknown,
-        metrics.gauge("shuffledp_problems", "What does not work at the moment.", failing),
+        metrics.gauge("shuffledp_problems", "Current problems.", failing),
     ]
 
 
@@ -134,17 +314,23 @@ _ASKED_BEFORE = {
     "access-control-allow-headers": "authorization, content-type",  # a star would not stand for the first
     "access-control-max-age": "7200",  # seconds: browsers keep it no longer
 }
-"""What a browser is told that asks first whether it may send a request (a preflight)."""
+"""Headers of the answer to a preflight request."""
 
 
 class CrossOrigin:
-    """Around a whole application, so that errors too can be read by the page that asked."""
+    """CORS for three public addresses: the task, its status, and its reports.
+
+    Browsers let a page read the answer of another server only if that server allows it. Survey pages may be anywhere,
+    so every origin is allowed; no cookie or password of the browser is involved. Batches are not included: only the
+    next server fetches them. Starlette's CORSMiddleware does not fit: it covers all addresses or, around one route,
+    leaves out errors of the whole application, which pages must be able to read, too.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on; answers for the application only where a browser asks first."""
+        """Forward a request; answer preflight requests directly."""
         found = _PATH.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if found is None:
             await self._app(scope, receive, send)
@@ -160,211 +346,3 @@ class CrossOrigin:
                 await send(message)
 
             await self._app(scope, receive, sending)
-
-
-Answering = Callable[[Served, Request], Awaitable[Response]]
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-class Endpoints:
-    """Everything that a shuffler can be asked; `commits` and `refusals` are ended by whoever made them."""
-
-    def __init__(
-        self, settings: Settings, commits: GroupCommit, refusals: Refusals, relays: Mapping[str, Relay]
-    ) -> None:
-        self._store, self._next_hops, self._refusals = settings.store, settings.next_hops, refusals
-        self._relays = relays
-        self._served = {served.task.name: served for served in settings.served}
-        self._ingestion = Ingestion(commits, clock=settings.clock)
-        self._rate = Rate(settings.most_per_second)
-        self._under_way = UnderWay(at_once(max(served.task.longest_report for served in settings.served)))
-
-    def of_task(self, answer: Answering) -> Endpoint:
-        """Finds the task of a request, and counts what is refused."""
-
-        async def answered(request: Request) -> Response:
-            served = self._served.get(request.path_params["name"])
-            try:
-                if served is None:
-                    raise Refused(Reason.UNKNOWN_TASK)
-                with asking_the_store():
-                    return await answer(served, request)
-            except Refused as refused:
-                self._refusals.count(served.task.id if served else None, refused.reason)
-                raise
-
-        return answered
-
-    async def take_report(self, served: Served, request: Request) -> Response:
-        """201 when the report is on the disk."""
-        self._rate.take()
-        with self._under_way.one():
-            self._ingestion.check_open(served)
-            sealed = await body_of(request, served.task.longest_report)
-            await self._ingestion.take(served, sealed, bearer(request.headers.get("authorization")))
-        return Response(status_code=201)
-
-    async def show_task(self, served: Served, request: Request) -> Response:
-        """The canonical bytes, of which the task's name is the SHA-256."""
-        return Response(served.task.canonical, media_type="application/json")
-
-    async def show_status(self, served: Served, request: Request) -> Response:
-        """Public counters."""
-        standing = await run_in_threadpool(self._refusals.standing, served.task.id)
-        return JSONResponse(status_of(served, standing, await self._problems(served, standing)))
-
-    async def list_batches(self, served: Served, request: Request) -> Response:
-        """The batches that are complete and mixed, for the next hop."""
-        self._check_next_hop(request)
-        ready = await run_in_threadpool(self._store.ready, served.task.id)
-        listed = [{"id": batch.batch_id.hex(), "number": batch.number} for batch in ready]
-        return JSONResponse({"batches": listed})
-
-    async def hand_on(self, served: Served, request: Request) -> Response:
-        """The bytes of a batch, the same every time until it is acknowledged."""
-        self._check_next_hop(request)
-        batch = await self._ready(served, _batch_id(request))
-        if batch is None:
-            raise Refused(Reason.UNKNOWN_BATCH)
-        position = served.position + 1
-        head = BatchHead(served.task.id, batch.batch_id, position, batch.number).to_bytes()
-        blocks = await run_in_threadpool(self._store.mixed, batch.batch_id)
-        length = HEAD_BYTES + batch.number * served.task.onion_length(position)
-        headers = {"content-length": str(length), "cache-control": "no-store"}
-        return StreamingResponse(chain([head], blocks), headers=headers, media_type="application/octet-stream")
-
-    async def acknowledge(self, served: Served, request: Request) -> Response:
-        """The next hop has the batch: it is deleted here; twice is once."""
-        self._check_next_hop(request)
-        batch_id = _batch_id(request)
-        if await self._ready(served, batch_id) is not None:
-            await run_in_threadpool(self._store.acknowledge, batch_id)
-        elif not await run_in_threadpool(self._store.has_batch, batch_id, served.task.id):
-            raise Refused(Reason.UNKNOWN_BATCH)
-        return Response(status_code=204)
-
-    async def show_metrics(self, request: Request) -> Response:
-        """Counters for Prometheus."""
-        with asking_the_store():
-            standings = {
-                name: await run_in_threadpool(self._store.standing, served.task.id)
-                for name, served in self._served.items()
-            }
-            problems = {name: await self._problems(served, standings[name]) for name, served in self._served.items()}
-        text = metrics.text_of(families(standings, problems, of_no_task=self._refusals.of_no_task))
-        return Response(text, media_type=metrics.CONTENT_TYPE)
-
-    async def _problems(self, served: Served, standing: Standing) -> list[str]:
-        relay = self._relays.get(served.task.name)
-        return await run_in_threadpool(problems_of, served, standing, self._store, relay)
-
-    async def _ready(self, served: Served, batch_id: bytes) -> ReadyBatch | None:
-        ready = await run_in_threadpool(self._store.ready, served.task.id)
-        return next((batch for batch in ready if batch.batch_id == batch_id), None)
-
-    def _check_next_hop(self, request: Request) -> None:
-        if bearer(request.headers.get("authorization")) not in self._next_hops:
-            raise Refused(Reason.NO_TOKEN)
-
-
-def _batch_id(request: Request) -> bytes:
-    text = request.path_params["batch"]
-    if not re.fullmatch(r"[0-9a-f]{32}", text):
-        raise Refused(Reason.UNKNOWN_BATCH)
-    return bytes.fromhex(text)
-
-
-def make_app(settings: Settings) -> Starlette:
-    """The application; its background work runs from its start to its end, and its end writes all that is left."""
-    beside = _Beside(settings)
-    endpoints = Endpoints(settings, beside.commits, beside.refusals, beside.relays)
-    of_task, task = endpoints.of_task, "/v1/tasks/{name}"
-    return application(
-        [
-            Route(f"{task}/reports", of_task(endpoints.take_report), methods=["POST"]),
-            Route(task, of_task(endpoints.show_task), methods=["GET"]),
-            Route(f"{task}/status", of_task(endpoints.show_status), methods=["GET"]),
-            Route(f"{task}/batches", of_task(endpoints.list_batches), methods=["GET"]),
-            Route(f"{task}/batches/{{batch}}", of_task(endpoints.hand_on), methods=["GET"]),
-            Route(f"{task}/batches/{{batch}}", of_task(endpoints.acknowledge), methods=["DELETE"]),
-            Route("/health", beside.show_health, methods=["GET"]),
-            Route("/metrics", endpoints.show_metrics, methods=["GET"]),
-            *_page(settings),
-        ],
-        lifespan=beside.running,
-        around=[Middleware(CrossOrigin)],
-    )
-
-
-def _page(settings: Settings) -> list[Route]:
-    """The page that asks, if there is to be one; what it loads is read only then."""
-    if not settings.page:
-        return []
-    from shuffledp.collect.web.survey import routes
-
-    return routes([served.task for served in settings.served if served.position == 0])
-
-
-@dataclass
-class _Beside:
-    """What runs beside the requests: commits, counters, and the threads that close, mix and pull."""
-
-    settings: Settings
-    threads: list[Background] = field(default_factory=list)
-    relays: dict[str, Relay] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.commits = GroupCommit(self.settings.store.add)
-        self.refusals = Refusals(self.settings.store)
-
-    @asynccontextmanager
-    async def running(self, app: Starlette) -> AsyncIterator[None]:
-        """From the start of the application to its end, when no request is under way any longer."""
-        with starting("shuffler"):
-            await run_in_threadpool(self._start)
-        try:
-            yield
-        finally:
-            await self.commits.close()
-            await run_in_threadpool(self._stop)
-
-    async def show_health(self, request: Request) -> Response:
-        """Whether the store answers and everything runs that should."""
-        with asking_the_store():
-            for served in self.settings.served:
-                await run_in_threadpool(self.settings.store.waiting, served.task.id)
-        return healthy(self.threads)
-
-    def _start(self) -> None:
-        settings = self.settings
-        for served in settings.served:
-            settings.store.prepare(served.task)
-            if settings.background and (words := no_tokens(served, settings.store)):
-                log(words, task=served.task.id)
-        thread = partial(Background, every=settings.every)
-        self.threads = [thread(self.refusals)]
-        if settings.background:
-            for served in settings.served:
-                self.threads.append(thread(self._work(served), task=served.task.id))
-        for each in self.threads:
-            each.start()
-
-    def _work(self, served: Served) -> Work:
-        store, clock, processes = self.settings.store, self.settings.clock, self.settings.processes
-        if served.upstream is None:
-            return Closing(served.task, store, clock=clock)
-        relay = self.relays[served.task.name] = Relay(served, served.upstream, store, processes=processes)
-        return relay
-
-    def _stop(self) -> None:
-        for thread in self.threads:
-            thread.stop()
-        try:
-            self.refusals.write()
-        except Exception as error:  # only counters are lost
-            log_error("refusals could not be counted", error)
-        for served in self.settings.served:
-            if served.upstream is not None:
-                served.upstream.close()
-        if self.settings.owns_store:
-            self.settings.store.close()

@@ -1,10 +1,11 @@
-"""Many requests, one commit: whoever arrives while the disk is busy shares the next write with all others who did.
+"""Ingest a report at the first shuffler: admit, open, store, and only then acknowledge.
 
-A report is acknowledged only when the commit that holds it has ended; if it fails, nobody in it is acknowledged.
+Admission limits who may send a report. Without it an attacker can fill a batch with its own reports and single out one
+person; the guarantee assumes that `honest_users` people of a batch follow the protocol.
 
-What was refused, counted in memory and written down now and then: refusing must not cost a commit.
-
-A report on its way in: checked, opened, stored, and only then acknowledged.
+Reports that arrive while the disk is busy share the next commit. A report is acknowledged when the commit that holds
+it has ended; if a commit fails, none of its reports is acknowledged. Refusals are counted in memory and written now and
+then, since refusing must not cost a commit.
 """
 
 from __future__ import annotations
@@ -14,26 +15,67 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
+from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
+from shuffledp.collect.server.auth import Accepted, hash_of
 from shuffledp.collect.server.observability import log_error
-from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.store import Arrival, Outcome, ReportStore, Standing
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.report import OpenedReport, open_report
 
+
+class Admission(Protocol):
+    """Decides about a report by the token that came with it."""
+
+    def spends(self, token: str | None) -> bytes | None:
+        """Return the hash of the one-time token that the report spends, if any; refuse a missing or wrong token."""
+
+
+@dataclass(frozen=True)
+class Anybody:
+    """Everybody may send reports."""
+
+    def spends(self, token: str | None) -> None:
+        """Accept every report."""
+
+
+@dataclass(frozen=True)
+class SharedSecret:
+    """Everybody who knows the secret may send reports, without a limit."""
+
+    secret: Accepted
+
+    def spends(self, token: str | None) -> None:
+        """Accept reports with the secret."""
+        if token not in self.secret:
+            raise Refused(Reason.NOT_ADMITTED)
+
+
+@dataclass(frozen=True)
+class OneTimeTokens:
+    """One report per token; the store spends the token in the transaction that stores the report."""
+
+    def spends(self, token: str | None) -> bytes:
+        """Return the hash of the token; only the store knows whether it is unspent."""
+        if token is None:
+            raise Refused(Reason.NOT_ADMITTED)
+        return hash_of(token)
+
+
 MOST_REPORTS = 500
-"""In one commit: beyond some hundreds the disk is no longer what takes the time."""
+"""Reports per commit: beyond some hundreds the disk is no longer the bottleneck."""
 
 MOST_BYTES = 32 * 2**20
-"""In one commit, so that others of the same store need not wait long."""
+"""Bytes per commit, so that other users of the store need not wait long."""
 
 Waiting = tuple[Arrival, "asyncio.Future[Outcome]"]
 
 
 class GroupCommit:
-    """Gathers arrivals and adds them together, one commit at a time, in a thread of its own."""
+    """Collect arrivals and add them together, one commit at a time, in one thread."""
 
     def __init__(self, add: Callable[[Sequence[Arrival]], list[Outcome]]) -> None:
         self._add = add
@@ -42,7 +84,7 @@ class GroupCommit:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commits")
 
     async def add(self, arrival: Arrival) -> Outcome:
-        """What became of the arrival, once it is on the disk; refused if it could not be written."""
+        """Return the outcome once the arrival is durable; refuse it if it could not be written."""
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((arrival, outcome))
         if self._working is None or self._working.done():
@@ -50,7 +92,7 @@ class GroupCommit:
         return await outcome
 
     async def close(self) -> None:
-        """Waits for all that was gathered."""
+        """Wait for all arrivals."""
         if self._working is not None:
             await self._working
         self._thread.shutdown()
@@ -84,7 +126,7 @@ class GroupCommit:
 
 
 class Refusals:
-    """Counters by task and reason; those of requests for no task at all are only of this process."""
+    """Counters by task and reason; requests for unknown tasks are counted for this process only."""
 
     def __init__(self, store: ReportStore) -> None:
         self._store = store
@@ -94,7 +136,7 @@ class Refusals:
         self.of_no_task = 0
 
     def count(self, task_id: bytes | None, reason: Reason) -> None:
-        """Counts one."""
+        """Count one refusal."""
         with self._counting:
             if task_id is None:
                 self.of_no_task += 1
@@ -102,7 +144,7 @@ class Refusals:
                 self._counts.setdefault(task_id, Counter())[reason.value] += 1
 
     def standing(self, task_id: bytes) -> Standing:
-        """The store's counters of a task, with what this process has not written yet."""
+        """The store's counters of a task, with those that this process has not written yet."""
         with self._writing:  # so that nothing is counted twice or not at all
             standing = self._store.standing(task_id)
             with self._counting:
@@ -110,12 +152,12 @@ class Refusals:
         return replace(standing, refused=dict(refused))
 
     def step(self, stopping: threading.Event) -> bool:
-        """As work in the background."""
+        """Write the counts, as background work."""
         self.write()
         return False
 
     def write(self) -> None:
-        """Hands all counts to the store; those that it does not take are tried again."""
+        """Write all counts to the store; those that fail are kept and tried again."""
         with self._writing:
             with self._counting:
                 counts, self._counts = self._counts, {}
@@ -141,36 +183,37 @@ _REFUSED = {
 
 
 class Ingestion:
-    """Takes the reports of the first shuffler; `clock` gives seconds since 1970."""
+    """Ingest the reports of one task; `clock` gives seconds since 1970."""
 
-    def __init__(self, commits: GroupCommit, *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, task: Task, key: KeyPair, admission: Admission, commits: GroupCommit, *, clock: Callable[[], float]
+    ) -> None:
+        self._task, self._key, self._admission = task, key, admission
         self._commits, self._clock = commits, clock
 
-    def check_open(self, served: Served) -> None:
-        """Refuses reports to a later shuffler, and outside the task's time, before anything of them is read."""
-        if served.position:
-            raise Refused(Reason.CANNOT_BE_OPENED, "Reports go to the first shuffler of the task.")
+    def check_open(self) -> None:
+        """Refuse reports outside the task's opening hours, before anything of them is read."""
         now = self._clock()
-        if now < served.task.opens.timestamp():
+        if now < self._task.opens.timestamp():
             raise Refused(Reason.NOT_YET_OPEN)
-        if now >= served.task.closes.timestamp():
+        if now >= self._task.closes.timestamp():
             raise Refused(Reason.CLOSED)
 
-    async def take(self, served: Served, sealed: bytes, token: str | None) -> None:
-        """Returns when the report is on the disk, now or since an earlier time; otherwise it is refused."""
-        self.check_open(served)
-        spent = served.admission.spends(token)
-        opened = open_report(served.task, sealed, served.key)
-        check_time(served.task, opened.time, now=self._clock())
-        outcome = await self._commits.add(_arrival(served.task, opened, spent))
+    async def ingest(self, sealed: bytes, token: str | None) -> None:
+        """Return when the report is durable, from now or from an earlier request; otherwise refuse it."""
+        self.check_open()
+        spent = self._admission.spends(token)
+        opened = open_report(self._task, sealed, self._key)
+        check_time(self._task, opened.time, now=self._clock())
+        outcome = await self._commits.add(_arrival(self._task, opened, spent))
         if outcome in _REFUSED:
             raise Refused(_REFUSED[outcome])
 
 
 def check_time(task: Task, time: int, *, now: float) -> None:
-    """Refuses the time of a report that is outside the task, or ahead of now by more than one step of its precision.
+    """Refuse a report whose time is outside the task, or ahead of now by more than one step of its precision.
 
-    Times are rounded down, so the first one is the step in which the task opens.
+    Times are rounded down, so the first valid time is the step in which the task opens.
     """
     first = task.opens.timestamp() // task.time_precision * task.time_precision
     if not first <= time < task.closes.timestamp() or time > now + task.time_precision:

@@ -14,7 +14,7 @@ import numpy as np
 from shuffledp.collect.client.client import new_report
 from shuffledp.collect.client.transport import SECONDS, Connection, post_over
 from shuffledp.collect.task import Task
-from shuffledp.data import Column, Files, open_engine
+from shuffledp.data import Files, Source, open_engine
 from shuffledp.errors import DataError, ParameterError, RefusedError, UnreachableError
 from shuffledp.progress import Progress, quiet
 from shuffledp.randomness import secure_rng
@@ -26,7 +26,7 @@ def simulated_answers(files: Files, *, column: str, people: int | None = None, p
 
     With fewer rows than people, rows are repeated, all equally often up to one.
     """
-    engine = open_engine(Column(data=files, names=(column,)), progress=progress)
+    engine = open_engine(Source.of(files, column=column), progress=progress)
     try:
         values: list[Any] = []
         times: list[int] = []

@@ -14,7 +14,7 @@ from shuffledp.protocols.catalogue import named
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram, most_messages
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import choose
-from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
+from shuffledp.release.spec import PrivacySpec
 
 POISSON = "dummy-poisson"
 """The name in the catalogue. The planner does not use it for local data, where no report is padded."""
@@ -48,15 +48,8 @@ def new_task(
     target = Target(
         users=users, bins=answers.size + 2, epsilon=epsilon, delta=delta, honest_users=honest_users, padding_bins=0
     )
-    chosen = choose(
-        target,
-        beta=BETA,
-        protocol=protocol,
-        estimator=None,
-        listed=True,
-        practical_messages=PRACTICAL_MESSAGES,
-        progress=progress,
-    )
+    asked = PrivacySpec(epsilon=epsilon, delta=delta, protocol=protocol, messages=True)  # type: ignore[arg-type]
+    chosen = choose(target, asked, beta=BETA, listed=True, progress=progress)
     name, made = chosen.name, chosen.protocol
     assert isinstance(made, ShuffledHistogram)
     poisson = _poisson_dummies(target) if protocol is None else None

@@ -29,7 +29,7 @@ from starlette.responses import RedirectResponse, Response
 from shuffledp import __version__
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.auth import Accepted
-from shuffledp.collect.server.http import UnderWay, body_of
+from shuffledp.collect.server.http import InFlight, body_of
 from shuffledp.collect.web.assets import HEADERS, NOT_KEPT, answer
 from shuffledp.collect.web.html import NOTHING, Html, document, html, joined, label, link, skip_link, tag
 from shuffledp.explain.task import duration
@@ -172,7 +172,7 @@ class SigningIn:
     cookie: str = field(default_factory=lambda: f"shuffledp_operator_{secrets.token_hex(4)}")
 
     def __post_init__(self) -> None:
-        self._wrong = UnderWay(MOST_WRONG)
+        self._wrong = InFlight(MOST_WRONG)
 
     def is_open_to(self, request: Request) -> bool:
         """Whether a request comes from somebody who is signed in; the page that looks by itself does not prolong it."""

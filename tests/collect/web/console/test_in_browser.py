@@ -62,7 +62,7 @@ def servers(tmp_path_factory):
     shuffler = OfShuffler(
         served=[ServedByShuffler(task=filling.task, position=0, key=filling.keys[0])],
         store=open_report_store(folder / "shuffler.db"),
-        next_hops=Accepted((hash_of(hop),)),
+        next_servers=Accepted((hash_of(hop),)),
         every=0.05,
         owns_store=True,
     )

@@ -78,7 +78,7 @@ class Asking:
         settings = Settings(
             served=served,
             store=open_report_store(self._folder / "reports.db"),
-            next_hops=Accepted((hash_of(TOKEN),)),
+            next_servers=Accepted((hash_of(TOKEN),)),
             page=True,
             every=0.05,
             owns_store=True,

@@ -11,7 +11,7 @@ from tests.collect.web.survey.asking import (
 from tests.collect.web.survey.visitor import visiting
 
 from shuffledp.collect.server.auth import Accepted, hash_of
-from shuffledp.collect.shuffler.settings import SharedSecret
+from shuffledp.collect.shuffler.ingest import SharedSecret
 
 pytestmark = pytest.mark.slow
 

@@ -223,5 +223,5 @@ def test_a_word_is_asked_for_only_where_it_is_needed():
 def test_a_later_shuffler_has_no_page(tmp_path):
     folder = Folder(tmp_path, shufflers=2)
     later = folder.options(1, token=folder.secret("token", "word"), page=True)
-    with pytest.raises(ParameterError, match="--page is for the first shuffler"):
-        later.check()
+    with pytest.raises(ParameterError, match="page is for the first shuffler"):
+        later()

@@ -1,0 +1,25 @@
+"""All mutants, one module per topic: at most 150, of code that privacy or exactness depends on."""
+
+from mutants.catalogue import (
+    accounting,
+    collection,
+    estimators,
+    javascript,
+    ledger,
+    local_data,
+    noise,
+    protocols,
+    randomness,
+)
+
+MUTANTS = (
+    *randomness.MUTANTS,
+    *noise.MUTANTS,
+    *accounting.MUTANTS,
+    *protocols.MUTANTS,
+    *estimators.MUTANTS,
+    *local_data.MUTANTS,
+    *ledger.MUTANTS,
+    *collection.MUTANTS,
+    *javascript.MUTANTS,
+)

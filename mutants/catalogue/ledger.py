@@ -1,0 +1,86 @@
+"""The ledger that keeps a privacy budget."""
+
+from mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        name="ledger-without-write-lock",
+        harm="Two processes check the same total at the same time.",
+        target="shuffledp.ledger.store:changing",
+        pattern="'BEGIN IMMEDIATE'",
+        replacement="'BEGIN'",
+        tests=("tests/ledger/test_processes.py::test_nobody_is_let_in_between_the_check_and_the_entry",),
+    ),
+    Mutant(
+        name="adaptive-limit-as-composed",
+        harm="A limit for adaptive releases is checked for releases fixed in advance.",
+        target="shuffledp.ledger.budget:Budget.reached",
+        pattern="self._moments.reached(total) if self.by_results else total.delta(self.epsilon)",
+        replacement="total.delta(self.epsilon)",
+        tests=("tests/ledger/test_ledger.py::test_a_limit_that_holds_whatever_is_decided_by_results_allows_less",),
+    ),
+    Mutant(
+        name="spent-elsewhere-is-free",
+        harm="Privacy spent by other programs does not count.",
+        target="shuffledp.ledger.entry:LedgerEntry.curve",
+        pattern="StatedCurve(stated_epsilon=self.epsilon, stated_delta=self.delta)",
+        replacement="StatedCurve(stated_epsilon=0.0, stated_delta=0.0)",
+        tests=("tests/ledger/test_ledger.py::test_what_was_spent_elsewhere_is_a_fact",),
+    ),
+    Mutant(
+        name="limit-without-new-release",
+        harm="A release is allowed if those before it are within the limit.",
+        target="shuffledp.ledger.ledger:Ledger.spend",
+        pattern="composed([before, curve])",
+        replacement="before",
+        tests=("tests/ledger/test_ledger.py::test_exactly_as_many_as_fit",),
+    ),
+    Mutant(
+        name="weaker-release-counts-as-entered",
+        harm="A release that spends more than the entry of its name is not entered.",
+        target="shuffledp.ledger.ledger:_entered",
+        pattern="entry.what == what and entry.curve == curve",
+        replacement="entry.what == what",
+        tests=("tests/ledger/test_ledger.py::test_what_is_entered_once_is_found_again",),
+    ),
+    Mutant(
+        name="entry-rolled-back",
+        harm="An entry is gone when the transaction ends.",
+        target="shuffledp.ledger.store:changing",
+        pattern="'COMMIT'",
+        replacement="'ROLLBACK'",
+        tests=("tests/ledger/test_ledger.py::test_an_entry_holds_the_exact_parameters",),
+    ),
+    Mutant(
+        name="entries-can-be-deleted",
+        harm="What was spent can be taken back with any SQLite program.",
+        target="shuffledp.ledger.store:_TABLES",
+        pattern="'DELETE ON entries BEGIN SELECT RAISE(ABORT,'",
+        replacement="'DELETE ON entries BEGIN SELECT upper('",
+        tests=("tests/ledger/test_ledger.py::test_what_is_entered_cannot_be_changed",),
+    ),
+    Mutant(
+        name="missing-entry-unnoticed",
+        harm="A ledger from which an entry was removed counts less than was spent.",
+        target="shuffledp.ledger.store:_entries",
+        pattern="[row[0] for row in rows] != list(range(1, len(rows) + 1))",
+        replacement="False",
+        tests=("tests/ledger/test_ledger.py::test_damaged_files_are_refused",),
+    ),
+    Mutant(
+        name="ledger-one-percent-over-limit",
+        harm="Releases may exceed the limit by 1%.",
+        target="shuffledp.ledger.budget:Budget.allows",
+        pattern="self.delta",
+        replacement="1.01 * self.delta",
+        tests=("tests/ledger/test_ledger.py::test_a_release_slightly_over_the_limit_is_refused",),
+    ),
+    Mutant(
+        name="ledger-ignores-honest-users",
+        harm="The ledger counts the noise of people who may be dishonest.",
+        target="shuffledp.ledger.ledger:_curve_of",
+        pattern="remade(parameters_of(protocol))",
+        replacement="replace(protocol, honest_users=None)",
+        tests=("tests/ledger/test_ledger.py::test_only_the_noise_of_honest_people_counts_against_the_limit",),
+    ),
+)

@@ -1,0 +1,70 @@
+"""`PrivacySpec` and `Presentation`: how a release is protected, and what it shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shuffledp.data.people import People
+from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
+from shuffledp.protocols.target import Target
+from shuffledp.release.choose import check_trust
+from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
+from shuffledp.release.ranges import checked_shares
+from shuffledp.validation import failure_probability, target_delta, target_epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacySpec:
+    """The guarantee of a release, whom its people trust, and the protocol, where it is not left to the planner.
+
+    `messages` are really made, shuffled and counted instead of sampling their counts.
+    """
+
+    epsilon: float
+    delta: float
+    trust: TrustName = "shuffler"
+    protocol: ReleaseName | None = None
+    estimator: EstimatorName | None = None
+    messages: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", target_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", target_delta(self.delta))
+        check_trust(self.trust, messages=self.messages)
+
+    @property
+    def most_messages(self) -> float:
+        """The messages per person up to which a protocol is practical: any number where none are made."""
+        return PRACTICAL_MESSAGES if self.messages else math.inf
+
+    def target(self, people: People, *, users: int) -> Target:
+        """Return the target of a protocol for these people."""
+        return Target(
+            users=users,
+            bins=people.domain.size,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            values_per_person=people.source.values_per_person,
+            padding_bins=people.padding_bins,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presentation:
+    """What a release shows: estimates with intervals at confidence 1 - `beta`, adjusted to possible numbers if
+    `consistent`; with `ranges` or `quantiles` also the distribution function; with `evaluate` the true errors.
+    """
+
+    beta: float = 0.05
+    consistent: bool = False
+    ranges: bool = False
+    quantiles: Sequence[float] | None = None
+    evaluate: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "beta", failure_probability(self.beta))
+        if self.quantiles is not None:
+            object.__setattr__(self, "quantiles", checked_shares(self.quantiles))
+            object.__setattr__(self, "ranges", True)
