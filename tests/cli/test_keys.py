@@ -118,7 +118,7 @@ def test_a_key_is_destroyed_only_when_asked_twice(tmp_path, over):
     first = keys(tmp_path, "destroy", "1.key", "--task", "t.json")
     assert first.returncode == 2
     assert "nothing was destroyed: add --yes" in first.stderr
-    assert f"It is the key of shuffler 2 of 2 of the task {over.task.name}." in first.stdout
+    assert f"This is the key of shuffler 2 of 2 of the task {over.task.name}." in first.stdout
     assert "Without it nobody can read batches that were not opened yet." in first.stdout
     assert "is open until" not in first.stdout
     assert (tmp_path / "1.key").read_bytes() == content
@@ -139,7 +139,7 @@ def test_the_bytes_of_a_destroyed_key_are_overwritten_before_they_are_unlinked(t
 def test_who_destroys_the_key_of_an_open_task_is_told(tmp_path):
     _kept(tmp_path, closes=CLOSES)
     said = keys(tmp_path, "destroy", "0.key", "--task", "t.json").stdout
-    assert "The task is open until 2100-01-01T00:00:00Z: people's reports would be refused or lost." in said
+    assert "The task is open until 2100-01-01T00:00:00Z: reports would be refused or lost." in said
     assert "Without it nobody can read reports that arrive from now on." in said
     assert "the analyzer" in keys(tmp_path, "destroy", "2.key", "--task", "t.json").stdout
 
@@ -164,7 +164,7 @@ def test_a_key_of_another_task_is_not_destroyed(tmp_path, over):
     keys(tmp_path, "new", "--out", "other.key")
     result = keys(tmp_path, "destroy", "other.key", "--task", "t.json", "--yes")
     assert result.returncode == 2
-    assert "is not that of any server of the task" in result.stderr
+    assert "key must be of a server of the task" in result.stderr
     assert (tmp_path / "other.key").exists()
 
 

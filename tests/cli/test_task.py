@@ -154,7 +154,7 @@ def test_keys_are_given_by_their_files_too(folder):
         (["--range", "1:5"], 2, "either --domain with a file, or --range"),
         (["--honest-users", "301"], 2, "--honest-users=301 cannot exceed users=300"),
         (["--admission", "everybody"], 2, "--admission must be one of anybody, secret, tokens; got 'everybody'"),
-        (["--protocol", "blanket"], 2, "a task's protocol must be one of hist,"),
+        (["--protocol", "blanket"], 2, "protocol must be one of hist,"),
         (["--opens", "soon"], 2, "--opens must be a time such as"),
         (["--opens", "2027-01-01", "--closes", "2026-01-01"], 2, "a task must open before it closes"),
         (["--closes", "2020-01-01"], 2, "a task must open before it closes"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from shuffledp.cli import options as given
 from shuffledp.cli.options import PLACE, option
 from shuffledp.cli.output import note_written, print_json, print_note, print_sentence
 from shuffledp.formatting import counted
+
+if TYPE_CHECKING:
+    from shuffledp.collect.batch_files.mix import MixedFiles
 
 MIX_EXAMPLE = r"""
 shuffledp mix reports --task theme.task.json \
@@ -86,9 +89,37 @@ def mix(
     if json:
         print_json({"task": asked.name, **mixed.to_plain()})
     else:
-        for sentence in mixed.sentences(asked.users):
+        for sentence in _mixed_sentences(mixed, asked.users):
             print_sentence(sentence)
     note_written(out)
+
+
+def _mixed_sentences(mixed: MixedFiles, users: int) -> list[str]:
+    """The result of mixing, and what to do with it."""
+    batches = counted(len(mixed.batches), "batch", things="batches")
+    messages = counted(sum(batch.number for batch in mixed.batches), "message")
+    if mixed.reports is None:
+        said = [f"Mixed {batches} again, with {messages}."]
+    else:
+        each = counted(users, "person", things="people")
+        said = [f"Mixed {batches} of {each} each, with {messages}, from {counted(mixed.reports, 'report')}."]
+    if mixed.rest:
+        said.append(
+            f"{counted(mixed.rest, 'report')} left for the next batch: run again with later reports and "
+            f"--before {mixed.out}."
+        )
+    if mixed.known:
+        said.append(f"{counted(mixed.known, 'report')} repeated with the same bytes: counted once.")
+    if mixed.copies:
+        said.append(f"{counted(mixed.copies, 'file')} of a batch that was given twice: used once.")
+    said += [f"Refused, {reason}: {counted(number, 'time')}." for reason, number in sorted(mixed.refused.items())]
+    said.append(f"For the next server: {mixed.out}, and nothing else.")
+    if mixed.kept is not None:
+        said.append(
+            f"Keep {mixed.kept} private. Never mix these reports again without --before {mixed.out}: no person may be "
+            "in two batches."
+        )
+    return said
 
 
 COUNT_EXAMPLE = r"""
@@ -130,7 +161,7 @@ def count(
     from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.cli.release_output import publish
     from shuffledp.collect.batch_files.count import count_files
-    from shuffledp.collect.batch_files.tables import find_tables
+    from shuffledp.collect.batch_files.formats import find_tables
     from shuffledp.collect.crypto.keys import read_key
     from shuffledp.collect.task import read_task
     from shuffledp.explain.files import check_writable

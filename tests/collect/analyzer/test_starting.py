@@ -74,7 +74,7 @@ def test_what_was_given_is_checked(tmp_path, given):
         ({"token": tmp_path / "empty"}, DataError, "holds no token"),
         ({"ledger": tmp_path / "none.ledger"}, DataError, "there is no ledger"),
         ({"upstream": "somewhere"}, ParameterError, "upstream must be"),
-        ({"store": "mysql://x"}, ParameterError, "a store is at"),
+        ({"store": "mysql://x"}, ParameterError, "the address of a store must be"),
         ({"processes": 0}, ParameterError, "processes must be"),
     ):
         with pytest.raises(ShuffledpError, match=re.escape(words)) as error:

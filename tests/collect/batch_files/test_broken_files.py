@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shuffledp.collect.batch_files import TooFewReportsError, count_files, mix_files, write_reports
-from shuffledp.collect.batch_files.batches import PartHead, find_batches
+from shuffledp.collect.batch_files.formats import PartHead, find_batches
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
 from tests.collect.batch_files.crowd import NOW, reports, small
 
@@ -95,8 +95,8 @@ def test_a_file_that_says_anything_about_itself_is_refused(tmp_path, said):
     ("table", "said"),
     [
         ({"value": [1]}, "has no column 'report'"),
-        ({"report": ["text"]}, "must hold bytes, not"),
-        ({"report": [1, 2]}, "must hold bytes, not int64"),
+        ({"report": ["text"]}, "must hold bytes, got"),
+        ({"report": [1, 2]}, "must hold bytes, got int64"),
     ],
 )
 def test_other_tables_are_no_reports(tmp_path, table, said):

@@ -141,7 +141,7 @@ def test_the_next_hop_but_one_cannot_take_a_batch(tmp_path):
     mix_files(
         [tmp_path / "reports.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1
     )
-    with pytest.raises(DataError, match="is for shuffler 2 of 2, and the key is that of the analyzer"):
+    with pytest.raises(DataError, match="is for shuffler 2 of 2, and the key belongs to the analyzer"):
         count_files([tmp_path / "b"], task=kept.task, key=kept.keys[2])
 
 
@@ -181,7 +181,7 @@ def test_both_commands(place):
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("mix few.parquet --task task.json --key shuffler.key --out b", 5, "3 reports can be taken"),
+        ("mix few.parquet --task task.json --key shuffler.key --out b", 5, "3 reports can be used"),
         ("mix many.parquet --task task.json --key analyzer.key --out b", 2, "key of the analyzer"),
         ("mix many.parquet --task nothing.json --key shuffler.key --out b", 3, "nothing.json cannot be read"),
         ("mix many.parquet --task task.json --key task.json --out b", 3, "task.json"),
@@ -190,7 +190,7 @@ def test_both_commands(place):
         ("mix many.parquet --task task.json --key shuffler.key --out no/b", 3, "there is no folder no"),
         ("mix many.parquet --task task.json --key shuffler.key --out few.parquet", 2, "already exists"),
         ("mix many.parquet --task task.json --key shuffler.key --out b --engine quick", 2, "local or spark"),
-        ("mix many.parquet --task task.json --key shuffler.key --out b --master x", 2, "--engine spark"),
+        ("mix many.parquet --task task.json --key shuffler.key --out b --master x", 2, "engine spark"),
         ("count many.parquet --task task.json --key analyzer.key --out r.json", 3, "only files of reports"),
         ("count many.parquet --task task.json --key analyzer.key --out r.txt", 2, "must end in"),
         ("count many.parquet --task task.json --key analyzer.key --out task.json", 2, "same file as an input"),

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from shuffledp.cli.batch import _mixed_sentences
 from shuffledp.collect.batch_files import TooFewReportsError, mix_files, write_reports
 from shuffledp.collect.batch_files.lots import TAKEN_FILE
 from shuffledp.collect.batch_files.mix import REST_FILE
@@ -153,9 +154,7 @@ def test_a_repeated_onion_is_left_out(tmp_path):
 
 def test_too_few_reports_are_not_handed_on(tmp_path):
     path = write(tmp_path, "a.parquet", (*reports(39).sealed, b"?"))
-    with pytest.raises(
-        TooFewReportsError, match="39 reports can be taken, and a batch of this task needs 40"
-    ) as caught:
+    with pytest.raises(TooFewReportsError, match="39 reports can be used, and a batch of this task needs 40") as caught:
         mixed(tmp_path, path)
     assert "cannot-be-opened: 1" in str(caught.value)
     assert files_of(tmp_path) == {"a.parquet"}
@@ -208,7 +207,7 @@ def test_keys_and_files_that_do_not_belong_here_are_refused_by_name(tmp_path):
     mixed(tmp_path, path, out="one", shufflers=2)
     with pytest.raises(ParameterError, match="key of the analyzer"):
         mixed(tmp_path, path, out="two", position=2, shufflers=2)
-    with pytest.raises(ParameterError, match="not that of any server"):
+    with pytest.raises(ParameterError, match="key must be of a server"):
         mix_files([path], task=kept.task, key=KeyPair.generate(), out=tmp_path / "two")
     with pytest.raises(DataError, match=r"has no column 'report'"):
         mixed(tmp_path, tmp_path / "one", out="two", shufflers=2)
@@ -235,9 +234,9 @@ def test_what_is_there_is_kept(tmp_path):
     assert {name.name for name in (tmp_path / "batches").iterdir()} == set(before)
     assert {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()} != before
     (tmp_path / "batches" / "diary.txt").write_text("mine")
-    with pytest.raises(ParameterError, match="no folder of batches alone"):
+    with pytest.raises(ParameterError, match="other files than batches"):
         mixed(tmp_path, path, force=True)
-    with pytest.raises(ParameterError, match="no folder of batches alone"):
+    with pytest.raises(ParameterError, match="other files than batches"):
         mixed(tmp_path, path, out="a.parquet", force=True)
     assert files_of(tmp_path) == {
         "a.parquet",
@@ -258,20 +257,20 @@ def test_the_next_run_needs_only_what_was_kept(tmp_path):
     shutil.rmtree(tmp_path / "one")
     with pytest.raises(ParameterError, match=r"one\.kept already exists"):
         mixed(tmp_path, path, out="one")
-    with pytest.raises(TooFewReportsError, match="30 reports can be taken"):
+    with pytest.raises(TooFewReportsError, match="30 reports can be used"):
         mixed(tmp_path, write(tmp_path, "b.parquet", crowd.sealed), out="two", before=[tmp_path / "one"])
 
 
 def test_what_may_travel_and_what_stays_is_said(tmp_path):
     one = mixed(tmp_path, write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed), out="one", shufflers=2)
-    *_, first, second = one.sentences(USERS)
-    assert first == f"For the next hop: {tmp_path / 'one'}, and nothing else."
-    assert second.startswith(f"{tmp_path / 'one.kept'} stays with you.")
+    *_, first, second = _mixed_sentences(one, USERS)
+    assert first == f"For the next server: {tmp_path / 'one'}, and nothing else."
+    assert second.startswith(f"Keep {tmp_path / 'one.kept'} private.")
     assert f"again without --before {tmp_path / 'one'}" in second
     two = mixed(tmp_path, tmp_path / "one", out="two", position=1, shufflers=2)
     assert not (tmp_path / "two.kept").exists()
     assert two.to_plain()["kept"] is None
-    assert two.sentences(USERS)[-1].startswith("For the next hop")
+    assert _mixed_sentences(two, USERS)[-1].startswith("For the next server")
 
 
 def test_a_file_of_another_kind_is_refused_without_advice_that_helps_nobody(tmp_path):
@@ -284,7 +283,7 @@ def test_a_file_of_another_kind_is_refused_without_advice_that_helps_nobody(tmp_
 def test_a_folder_that_is_read_is_not_replaced(tmp_path):
     path = write(tmp_path, "a.parquet", reports(60).sealed)
     mixed(tmp_path, path)
-    with pytest.raises(ParameterError, match="files that are read"):
+    with pytest.raises(ParameterError, match="input files"):
         mixed(tmp_path, path, before=[tmp_path / "batches"], force=True)
 
 

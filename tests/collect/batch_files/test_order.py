@@ -11,8 +11,8 @@ import pyarrow.parquet
 import pytest
 
 from shuffledp.collect.batch_files import mix_files, write_reports
-from shuffledp.collect.batch_files.batches import PartHead, find_batches, write_part
 from shuffledp.collect.batch_files.engine import InProcess, Target, buckets_for, deal, in_order
+from shuffledp.collect.batch_files.formats import PartHead, find_batches, write_part
 from shuffledp.collect.batch_files.lots import Batch
 from shuffledp.collect.task.report import open_report
 from shuffledp.progress import quiet
@@ -168,7 +168,7 @@ def test_the_engine_in_process_keeps_its_onions_in_a_file_without_a_name(tmp_pat
     kept, crowd = small(), reports(40)
     write_reports(tmp_path / "a.parquet", crowd.sealed)
     from shuffledp.collect.batch_files.engine import ReportLayer
-    from shuffledp.collect.batch_files.tables import find_reports
+    from shuffledp.collect.batch_files.formats import find_reports
 
     engine = InProcess(processes=1, progress=quiet)
     found = engine.open_reports(

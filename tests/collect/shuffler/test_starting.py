@@ -131,7 +131,7 @@ def test_a_task_that_does_not_keep_its_promise_is_not_served(tmp_path):
         ({"most_per_second": 0.0}, "most_per_second must be above 0"),
         ({"most_per_second": float("nan")}, "most_per_second must be above 0"),
         ({"upstream": "http://127.0.0.1:9"}, "are for later shufflers"),
-        ({"store": "mysql://host/x"}, "a store is at"),
+        ({"store": "mysql://host/x"}, "the address of a store must be"),
     ],
 )
 def test_options_that_cannot_work_are_refused(changes, words, tmp_path):

@@ -1,9 +1,9 @@
-"""The two heavy steps over files instead of servers: reports are mixed to batches, batches counted to a release.
+"""The two heavy steps over files instead of servers: mix reports to batches, and count batches to a release.
 
     reports (Parquet) --mix with the first shuffler's key--> batches --mix, for every later one--> batches --count-->
 
-In this process or on Apache Spark, from the same files to the same batches. Nothing here listens or sends: whoever
-takes people's reports writes them to files with `write_reports`, and files are carried from one hop to the next.
+In this process or on Apache Spark, with the same results. Nothing here uses the network: a service that receives
+reports writes them to files with `write_reports`, and files are carried from one server to the next.
 """
 
 from __future__ import annotations
@@ -13,24 +13,16 @@ from typing import TYPE_CHECKING
 from shuffledp.lazy_import import lazy_names
 
 if TYPE_CHECKING:
-    from shuffledp.collect.batch_files.batches import MixedFiles
     from shuffledp.collect.batch_files.count import CountedFiles, count_files
-    from shuffledp.collect.batch_files.mix import TooFewReportsError, mix_files
-    from shuffledp.collect.batch_files.tables import write_reports
+    from shuffledp.collect.batch_files.formats import write_reports
+    from shuffledp.collect.batch_files.mix import MixedFiles, TooFewReportsError, mix_files
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "batches": ("MixedFiles",),
-        "count": (
-            "CountedFiles",
-            "count_files",
-        ),
-        "mix": (
-            "TooFewReportsError",
-            "mix_files",
-        ),
-        "tables": ("write_reports",),
+        "count": ("CountedFiles", "count_files"),
+        "formats": ("write_reports",),
+        "mix": ("MixedFiles", "TooFewReportsError", "mix_files"),
     },
 )
 

@@ -1,4 +1,4 @@
-"""Counting files: from batches to one release of all of them."""
+"""Count files of batches, and make one release of all of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from shuffledp.collect.analyzer.releases import entered_as, release_of
 from shuffledp.collect.analyzer.worker import check_noise
-from shuffledp.collect.batch_files.batches import find_batches
 from shuffledp.collect.batch_files.engine import CountedBatch, open_engine
+from shuffledp.collect.batch_files.formats import find_batches
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task import Task
@@ -27,9 +27,9 @@ from shuffledp.release.release import Release
 
 @dataclass(frozen=True, eq=False)
 class CountedFiles:
-    """The release of all batches that can be published, and those that cannot, by reason.
+    """The release of all valid batches, their ids, and the ids of refused ones.
 
-    `copies` are files that were there for a batch that was given more than once.
+    `copies` is the number of files of batches that were given more than once.
     """
 
     release: Release
@@ -49,18 +49,18 @@ def count_files(
     processes: int | None = None,
     progress: Progress = quiet,
 ) -> CountedFiles:
-    """Opens and counts the messages of batches, each batch once, as the analyzer; all of them make one release.
+    """Open and count the messages of batches, each once, as the analyzer; all batches make one release.
 
-    A batch with too few messages for its people is left out: noise is missing in it. The ledger is entered last of all,
-    once for a task: everybody answers it once and is in one batch.
+    A batch with too few messages for its number of people is left out, since its noise is incomplete. The ledger entry
+    is made last, once for a task: each person answers once and is in one batch.
     """
     position, book = position_of(task, key), None if ledger is None else Ledger.of(ledger)
     if position < len(task.shufflers):
         raise ParameterError(
-            f"this is the key of {name_of(task, position)}, which mixes batches and counts none: use mix"
+            f"key must be of the analyzer, got the key of {name_of(task, position)}, which mixes batches"
         )
-    task.check()  # what a release promises is computed, not believed
-    _ = task.labels  # a list of answers that is not here is noticed at once
+    task.check()  # the guarantee of a release is computed, not taken from the task
+    _ = task.labels  # fails at once if a list of answers is missing
     found = find_batches(given, task, position=position)
     with closing(open_engine(engine, master=master, processes=processes, progress=progress)) as machine:
         counts = list(machine.count_batches(found.batches, task, key))
@@ -96,5 +96,5 @@ def _has_its_noise(task: Task, batch: CountedBatch) -> bool:
 def _too_few(batches: int) -> str:
     number = counted(batches, "batch", things="batches")
     return (
-        f"{number} with fewer messages than so many people send, so that noise is missing ({Reason.TOO_FEW_MESSAGES})"
+        f"{number} with fewer messages than the number of people requires: noise is missing ({Reason.TOO_FEW_MESSAGES})"
     )

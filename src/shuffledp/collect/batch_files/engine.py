@@ -1,18 +1,12 @@
-"""Opening many reports at once, as the first shuffler: the part that both engines share.
+"""The engine interface for files (open, mix, count), and the engine in this process.
 
-What a worker is given is small whatever the task's list of answers is: Spark keeps long closures in files, and a
-private key must not be in one.
+An engine opens reports as the first shuffler, mixes batches, and counts them as the analyzer. The other engine is in
+`spark`; both give the same results.
 
-Where files are mixed and counted: a few verbs, in this process or on Apache Spark, with the same results.
-
-Mixing a batch in parts, wherever: each onion has a key, which alone says where it goes.
-
-The key is a hash of the onion under a secret of the run. Its first bits are the onion's bucket, and a bucket has the
-order of its keys. Onions that differ have independent uniform keys, so the order of a batch is a uniform permutation
-of it; copies of one onion have one key, meet in one bucket, and are left out there. Where an onion goes does not depend
-on which task deals it, or when, so that work that is done again gives the same.
-
-The engine in this process, which opens in several: memory does not grow with the onions beyond a few words each.
+To mix a batch in parts, every onion has a key: a hash of the onion with a secret of the run. The first bits of the key
+are the onion's bucket, and each bucket is sorted by key. Different onions have independent uniform keys, so the order
+of a batch is a uniform permutation. Copies of an onion have the same key, meet in one bucket, and are dropped there.
+The position of an onion does not depend on which worker processes it or when, so repeated work gives the same result.
 """
 
 from __future__ import annotations
@@ -35,9 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.analyzer.worker import BatchCounter
-from shuffledp.collect.batch_files.batches import BatchFiles, MixedBatch, PartHead, write_part
+from shuffledp.collect.batch_files.formats import BatchFiles, PartHead, ReportGroup, write_part
 from shuffledp.collect.batch_files.lots import LOT_BYTES, Batch, Entries, lot_key, lot_of
-from shuffledp.collect.batch_files.tables import ReportGroup
 from shuffledp.collect.crypto.batch import Layer, Opener, mix
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
@@ -49,7 +42,7 @@ from shuffledp.progress import Progress
 
 
 class OpenedBlock(NamedTuple):
-    """What was inside the reports of a block that were taken, which rows those are, and why the others were refused."""
+    """The content of the accepted reports of a block, their rows, and the reasons of refusals."""
 
     rows: NDArray[np.int64]
     lots: bytes
@@ -61,7 +54,11 @@ class OpenedBlock(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReportLayer:
-    """The layer around reports: what the first shuffler needs to open them and to check what it finds."""
+    """The layer around reports: the numbers to open and check them as the first shuffler.
+
+    Workers get this instead of the task, whose list of answers may be long: Spark writes long closures to files, and
+    the private key must not be in one.
+    """
 
     id: bytes
     most_messages: int
@@ -75,7 +72,7 @@ class ReportLayer:
 
     @classmethod
     def of(cls, task: Task, key: KeyPair, *, now: datetime | None = None) -> ReportLayer:
-        """For the reports of a task, whose time is within the task's and at most one step ahead of now."""
+        """Return the layer of a task; times of reports must be within the task's, and at most one step ahead of now."""
         opens, closes = int(task.opens.timestamp()), int(task.closes.timestamp())
         return cls(
             id=task.id,
@@ -94,7 +91,7 @@ class ReportLayer:
         return self.onion_bytes
 
     def open_block(self, sealed: Sequence[bytes | None]) -> OpenedBlock:
-        """Opens reports; one by one they are taken, or refused for a reason."""
+        """Open reports; each is accepted, or refused with a reason."""
         key = KeyPair.from_private_bytes(self.private_bytes)
         for_lots, refused = lot_key(self.private_bytes, self.id), Counter[str]()
         rows, lots, digests, numbers, onions = [], [], [], [], []
@@ -127,14 +124,22 @@ class ReportLayer:
 
 
 class FoundReports(NamedTuple):
-    """The reports that were taken, in the engine's own order, and how many were refused for which reason."""
+    """The accepted reports, in the engine's own order, and the numbers of refused ones by reason."""
 
     entries: Entries
     refused: Counter[str]
 
 
+class MixedBatch(NamedTuple):
+    """A mixed batch: its number of onions, and the numbers of dropped ones by reason."""
+
+    batch_id: bytes
+    number: int
+    refused: Counter[str]
+
+
 class CountedBatch(NamedTuple):
-    """The tally of a batch, and why some of its onions are not counted in it."""
+    """The tally of a batch, and the numbers of onions not counted by reason."""
 
     batch_id: bytes
     tally: Tally
@@ -143,7 +148,7 @@ class CountedBatch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where batches are written, for which task and for which hop, and how wide their onions are."""
+    """The folder for batches, their task and next server, and the width of their onions."""
 
     folder: Path
     task: str
@@ -152,7 +157,7 @@ class Target:
     width: int
 
     def head(self, batch_id: bytes, *, part: int = 0, parts: int = 1) -> PartHead:
-        """What a part of a batch says of itself."""
+        """Return the metadata of a part of a batch."""
         return PartHead(
             task=self.task,
             batch=batch_id.hex(),
@@ -163,7 +168,7 @@ class Target:
         )
 
     def path(self, batch_id: bytes, *, part: int = 0, parts: int = 1) -> Path:
-        """The file of a part of a batch; of several, in a folder of the batch."""
+        """Return the file of a part of a batch; several parts are in a folder of the batch."""
         name = batch_id.hex()
         return self.folder / (f"{name}.parquet" if parts == 1 else f"{name}/part-{part:05}.parquet")
 
@@ -172,28 +177,28 @@ class Engine(Protocol):
     """Opens, mixes and counts files."""
 
     def open_reports(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> FoundReports:
-        """Opens all reports, as the first shuffler; their onions are kept until the engine is closed."""
+        """Open all reports, as the first shuffler; their onions are kept until the engine is closed."""
 
     def mix_reports(self, batches: Sequence[Batch], target: Target) -> Iterator[MixedBatch]:
-        """Mixes the onions of the opened reports, batch by batch, and writes them."""
+        """Mix the onions of the opened reports, batch by batch, and write them."""
 
     def sealed(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
-        """Some of the opened reports, as they were."""
+        """Yield some of the opened reports, still sealed."""
 
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: Target) -> Iterator[MixedBatch]:
-        """Opens a layer of all onions, as a later shuffler, mixes them batch by batch and writes them."""
+        """Open a layer of all onions, as a later shuffler, mix them batch by batch and write them."""
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
-        """Opens all messages, as the analyzer, and counts them batch by batch."""
+        """Open all messages, as the analyzer, and count them batch by batch."""
 
     def close(self) -> None:
-        """Gives back memory, temporary files, processes, a Spark session that it started."""
+        """Release memory, temporary files, processes, and a Spark session that it started."""
 
 
 def open_engine(
     name: str | None = None, *, master: str | None = None, processes: int | None = None, progress: Progress
 ) -> Engine:
-    """The engine of that name: local, or spark at `master`."""
+    """Open the engine of that name: local (default), or spark at `master`."""
     if name not in (None, "local", "spark"):
         raise ParameterError(f"engine must be local or spark, got {name!r}")
     if name == "spark":
@@ -201,29 +206,29 @@ def open_engine(
 
         return Spark(master=master, progress=progress)
     if master is not None:
-        raise ParameterError("a master says where Spark runs, so it needs the engine spark (--engine spark)")
+        raise ParameterError("master must not be given without engine spark: it is the address of Spark")
 
     return InProcess(processes=processes, progress=progress)
 
 
 _MOST_BUCKETS = 1 << 12
-"""As many as the first 12 bits of a key tell apart."""
+"""The values of the first 12 bits of a key."""
 
 
 class Ordered(NamedTuple):
-    """The onions of a bucket in the order of their keys, each once, and how many copies were left out."""
+    """The onions of a bucket in the order of their keys, each once, and the number of dropped copies."""
 
     onions: NDArray[np.uint8]
     repeated: int
 
 
 def buckets_for(onions: int, *, each: int) -> int:
-    """A power of two, so that a bucket has about `each` onions at most."""
+    """Return the number of buckets, a power of two, for about `each` onions at most in a bucket."""
     return min(_MOST_BUCKETS, 1 << max(0, -(-onions // each) - 1).bit_length())
 
 
 def deal(block: bytes, *, secret: bytes, buckets: int, width: int) -> Iterator[tuple[int, bytes]]:
-    """The onions of a block by their buckets, without those that get none."""
+    """Yield the onions of a block by bucket, without empty buckets."""
     onions = np.frombuffer(block, dtype=np.uint8).reshape(-1, width)
     bucket = (_keys(block, secret, width)[:, 0] >> np.uint64(52)).astype(np.int64) & (buckets - 1)
     order = np.argsort(bucket, kind="stable")
@@ -233,7 +238,7 @@ def deal(block: bytes, *, secret: bytes, buckets: int, width: int) -> Iterator[t
 
 
 def in_order(block: bytes, *, secret: bytes, width: int) -> Ordered:
-    """The onions of a whole bucket."""
+    """Sort the onions of a whole bucket."""
     keys = _keys(block, secret, width)
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     new = np.ones(order.size, dtype=np.bool_)
@@ -243,7 +248,7 @@ def in_order(block: bytes, *, secret: bytes, width: int) -> Ordered:
 
 
 def _keys(block: bytes, secret: bytes, width: int) -> NDArray[np.uint64]:
-    """Of each onion its key, as two numbers."""
+    """The key of each onion, as two numbers."""
     digests = (
         hashlib.blake2b(block[at : at + width], key=secret, digest_size=16).digest()
         for at in range(0, len(block), width)
@@ -252,17 +257,17 @@ def _keys(block: bytes, secret: bytes, width: int) -> NDArray[np.uint64]:
 
 
 _WAITING = 3
-"""Blocks that wait for each process, so that none is idle and memory stays bounded."""
+"""Blocks queued for each process: none is idle, and memory stays bounded."""
 
 _FEW = 8192
-"""So few are opened before further processes would have started."""
+"""Reports or onions that are opened faster than further processes would start."""
 
 _REPORTS_AT_ONCE = 1 << 10
-"""Reports whose onions are read from the temporary file at once."""
+"""Reports whose onions are read from the temporary file at a time."""
 
 
 class InProcess:
-    """Opens, mixes and counts files in this process and its children."""
+    """The engine in this process and its children; memory grows only by a few words for each onion."""
 
     def __init__(self, *, processes: int | None, progress: Progress) -> None:
         self._processes, self._progress = processes or os.cpu_count() or 1, progress
@@ -270,7 +275,7 @@ class InProcess:
         self._groups: Sequence[ReportGroup] = ()
 
     def open_reports(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> FoundReports:
-        """Opens all reports; their onions wait in a file without a name, which is gone whatever happens."""
+        """Open all reports; their onions are in an unnamed temporary file, which never survives the process."""
         self._groups, self._file = groups, tempfile.TemporaryFile()  # noqa: SIM115  (closed by close)
         lots, digests, sizes, refused = [], [], [np.zeros(1, dtype=np.int64)], Counter[str]()
         at, done, everything = [], 0, sum(group.rows for group in groups) or 1
@@ -297,7 +302,7 @@ class InProcess:
         pool = ProcessPoolExecutor(
             self._processes,
             mp_context=get_context("forkserver"),
-            # an interrupt is for this process, which ends the others
+            # Ctrl-C is for this process, which stops the others
             initializer=signal.signal,
             initargs=(signal.SIGINT, signal.SIG_IGN),
         )
@@ -312,12 +317,12 @@ class InProcess:
             pool.shutdown(cancel_futures=True)
 
     def mix_reports(self, batches: Sequence[Batch], target: Target) -> Iterator[MixedBatch]:
-        """Each batch is mixed as a whole, and is one file."""
+        """Mix each batch as a whole, into one file."""
         for batch in batches:
             yield self._mixed(batch.batch_id, self._onions(batch.rows), target, Counter())
 
     def _onions(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
-        """The onions of some reports, in the order in which they were read: mixing forgets it."""
+        """The onions of some reports, in the order of the file; mixing destroys this order."""
         assert self._file is not None
         content = memoryview(b"") if self._ends[-1] == 0 else np.memmap(self._file, dtype=np.uint8, mode="r").data
         ordered = np.sort(rows)
@@ -327,7 +332,7 @@ class InProcess:
             yield b"".join(content[first:last] for first, last in bounds)
 
     def sealed(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
-        """Read again from the files."""
+        """Read the reports from their files again."""
         wanted = self._at[np.sort(rows)].tolist()
         for number, places in groupby(wanted, key=lambda place: place[0]):
             reports = self._groups[number].read()
@@ -337,7 +342,7 @@ class InProcess:
                 yield report
 
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: Target) -> Iterator[MixedBatch]:
-        """Each batch is mixed as a whole, and is one file."""
+        """Mix each batch as a whole, into one file."""
         few = sum(batch.number for batch in batches) <= _FEW
         with Opener(layer, processes=1 if few else self._processes) as opener:
             for batch in batches:
@@ -350,7 +355,7 @@ class InProcess:
         return MixedBatch(batch_id, number, refused + Counter({Reason.REPEATED: mixed.repeated}))
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
-        """One batch after another."""
+        """Count one batch after another."""
         counting, done = BatchCounter(task, key, processes=self._processes), 0
         everything = sum(batch.number for batch in batches) or 1
         for batch in batches:
@@ -360,7 +365,7 @@ class InProcess:
             yield CountedBatch(batch.batch_id, counted.tally, Counter(counted.refused))
 
     def close(self) -> None:
-        """The temporary file is gone."""
+        """Remove the temporary file."""
         if self._file is not None:
             self._file.close()
 

@@ -1,13 +1,12 @@
-"""Which reports form a batch: by lot, which does not depend on arrival, on files or on what is inside a report.
+"""Lots decide which reports form a batch, independently of arrival, files and content.
 
-The lot of a report is a hash of its id under a key that follows from the first shuffler's private key. Reports are
-taken in the order of their lots, so that the same reports always make the same batches, and nobody who chooses the ids
-of forged reports can choose whose company they get: only the shuffler can compute lots. The id of a batch is a hash of
-its lots under the same key.
+The lot of a report is a hash of its id, with a key derived from the first shuffler's private key. Batches are formed in
+the order of lots, so the same reports always form the same batches. Only the shuffler can compute lots, so an attacker
+who chooses the ids of forged reports cannot choose the batch that they join. The id of a batch is a hash of its lots
+with the same key.
 
-What a first shuffler remembers of reports that are in a batch: enough to know them again, and nothing of theirs.
-
-For each the lot of its id and the digest of its content (files/lots.py), in the order of the lots.
+The first shuffler keeps a file with the lot and the digest of every report that is in a batch, in the order of lots, so
+that it is used only once.
 """
 
 from __future__ import annotations
@@ -21,7 +20,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.collect.batch_files.tables import about, bytes_of, fixed_width, needs_arrow, new_table, opened_table
+from shuffledp.collect.batch_files.formats import (
+    TAKEN_KIND,
+    bytes_of,
+    fixed_width,
+    metadata_of,
+    needs_arrow,
+    new_table,
+    opened_table,
+)
 from shuffledp.collect.task import Task
 from shuffledp.errors import DataError
 
@@ -31,44 +38,44 @@ Rows = NDArray[np.uint8]
 
 
 def lot_key(private_bytes: bytes, task_id: bytes) -> bytes:
-    """The key of a task's lots."""
+    """Return the key of a task's lots."""
     return hashlib.blake2b(task_id, key=private_bytes, person=b"shuffledp lots", digest_size=32).digest()
 
 
 def lot_of(report_id: bytes, key: bytes) -> bytes:
-    """The lot of a report."""
+    """Return the lot of a report."""
     return hashlib.blake2b(report_id, key=key, digest_size=LOT_BYTES).digest()
 
 
 def batch_id_of(lots: Rows, key: bytes) -> bytes:
-    """The id of a batch of these reports, in the order of their lots."""
+    """Return the id of a batch of these reports, in the order of lots."""
     return hashlib.blake2b(lots.tobytes(), key=key, person=b"shuffledp batch", digest_size=16).digest()
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Reports by their lots and the digests of what is inside them."""
+    """The lots of reports, and the digests of their content."""
 
     lots: Rows
     digests: Rows
 
     @classmethod
     def none(cls) -> Entries:
-        """No report."""
+        """Return no entries."""
         nothing = np.empty((0, LOT_BYTES), dtype=np.uint8)
         return cls(nothing, nothing)
 
     @classmethod
     def join(cls, parts: Sequence[Entries]) -> Entries:
-        """All of them."""
+        """Join entries."""
         return cls(np.concatenate([part.lots for part in parts]), np.concatenate([part.digests for part in parts]))
 
     def pick(self, rows: NDArray[np.int64]) -> Entries:
-        """Some of them."""
+        """Return the entries of some rows."""
         return Entries(self.lots[rows], self.digests[rows])
 
     def distinct(self) -> Entries:
-        """Each once, in the order of their lots."""
+        """Return each entry once, in the order of lots."""
         order = np.lexsort((*_words(self.digests)[::-1], *_words(self.lots)[::-1]))
         together = np.concatenate([self.lots, self.digests], axis=1)[order]
         new = np.ones(len(order), dtype=np.bool_)
@@ -80,16 +87,16 @@ class Entries:
 
 
 class Batch(NamedTuple):
-    """The id of a batch, and the rows of its reports in the order of their lots."""
+    """The id of a batch, and the rows of its reports in the order of lots."""
 
     batch_id: bytes
     rows: NDArray[np.int64]
 
 
 class Drawn(NamedTuple):
-    """Whole batches, the rows of the reports that are too few for one more, and how many were there more than once.
+    """Complete batches, the rows of the remaining reports, and the numbers of repeated reports.
 
-    `known` reports were there before with the same content, `other_bytes` with another.
+    `known` reports repeat an id with the same content, `other_bytes` with other content.
     """
 
     batches: list[Batch]
@@ -99,9 +106,9 @@ class Drawn(NamedTuple):
 
 
 def draw(found: Entries, taken: Entries, *, users: int, key: bytes) -> Drawn:
-    """Batches of `users` reports each, of all that were found and are not in a batch already.
+    """Form batches of `users` reports each, from all found reports that are not in a batch already.
 
-    Of several reports with one id, that which is taken counts, or else that with the smallest digest.
+    Of several reports with one id, one that is taken counts, otherwise the one with the smallest digest.
     """
     together = Entries.join([taken, found])
     new = np.arange(len(together)) >= len(taken)
@@ -109,7 +116,7 @@ def draw(found: Entries, taken: Entries, *, users: int, key: bytes) -> Drawn:
     lots, digests = together.lots[order], together.digests[order]
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = (lots[1:] != lots[:-1]).any(axis=1)
-    counts = np.flatnonzero(first)[np.cumsum(first) - 1]  # of each row, where the report is that counts for its id
+    counts = np.flatnonzero(first)[np.cumsum(first) - 1]  # for each row, the row of the report that counts for its id
     same = (digests == digests[counts]).all(axis=1)
     again = new[order] & ~first
     chosen = order[first & new[order]] - len(taken)
@@ -124,24 +131,23 @@ def draw(found: Entries, taken: Entries, *, users: int, key: bytes) -> Drawn:
 
 
 def _words(rows: Rows) -> list[NDArray[np.uint64]]:
-    """Rows of bytes as two numbers each, which are ordered like them."""
+    """Rows of 16 bytes as two numbers each, in the same order."""
     words = np.ascontiguousarray(rows).view(">u8").astype(np.uint64)
     return [words[:, 0], words[:, 1]]
 
 
-TAKEN_KIND = "shuffledp taken 1"
 TAKEN_FILE = "taken.parquet"
 _COLUMNS = ("lot", "digest")
 _ROWS = 1 << 16
 
 
 def write_taken(path: Path, task: Task, entries: Entries) -> None:
-    """Writes what is remembered."""
+    """Write the entries of the reports in batches."""
     import pyarrow
 
     kind = pyarrow.binary(LOT_BYTES)
     schema = pyarrow.schema([pyarrow.field(name, kind, nullable=False) for name in _COLUMNS])
-    with new_table(path, schema, said={"kind": TAKEN_KIND, "task": task.name}) as write:
+    with new_table(path, schema, metadata={"kind": TAKEN_KIND, "task": task.name}) as write:
         for start in range(0, len(entries), _ROWS):
             part = slice(start, start + _ROWS)
             columns = [fixed_width(rows[part].tobytes(), LOT_BYTES) for rows in (entries.lots, entries.digests)]
@@ -149,7 +155,7 @@ def write_taken(path: Path, task: Task, entries: Entries) -> None:
 
 
 def read_taken(folders: Iterable[Path], task: Task) -> Entries:
-    """What the folders of earlier runs remember."""
+    """Read the entries that earlier runs have written."""
     needs_arrow()
     import pyarrow
 
@@ -158,12 +164,11 @@ def read_taken(folders: Iterable[Path], task: Task) -> Entries:
         path = folder / TAKEN_FILE
         if not path.exists():
             raise DataError(
-                f"there is no {path}, which a run of the first shuffler leaves beside its batches: before must be the "
-                "folder of batches of an earlier run"
+                f"before must be the folder of batches of an earlier run of the first shuffler: there is no {path}"
             )
         with opened_table(path) as file:
-            said, table = about(file, path), file.read()
-        if said != {"kind": TAKEN_KIND, "task": task.name}:
+            metadata, table = metadata_of(file, path), file.read()
+        if metadata != {"kind": TAKEN_KIND, "task": task.name}:
             raise DataError(f"{path} is of another task")
         if table.schema.names != list(_COLUMNS) or any(
             kind != pyarrow.binary(LOT_BYTES) for kind in table.schema.types

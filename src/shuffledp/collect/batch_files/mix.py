@@ -1,19 +1,27 @@
-"""Mixing files: from names to a folder of batches."""
+"""Mix files of reports, or of batches of the server before, to a folder of batches."""
 
 from __future__ import annotations
 
 import os
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from shuffledp.collect.batch_files.batches import MixedBatch, MixedFiles, find_batches
-from shuffledp.collect.batch_files.engine import Engine, ReportLayer, Target, open_engine
+from shuffledp.collect.batch_files.engine import Engine, MixedBatch, ReportLayer, Target, open_engine
+from shuffledp.collect.batch_files.formats import (
+    check_free,
+    find_batches,
+    find_reports,
+    kept_folder,
+    whole_folder,
+    write_reports,
+)
 from shuffledp.collect.batch_files.lots import TAKEN_FILE, Drawn, Entries, draw, lot_key, read_taken, write_taken
-from shuffledp.collect.batch_files.tables import check_free, find_reports, kept_folder, whole_folder, write_reports
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import Task
@@ -26,8 +34,42 @@ REST_FILE = "rest.parquet"
 Names = Sequence[str | os.PathLike[str]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class MixedFiles:
+    """Batches in a folder, and for the first shuffler the numbers of reports read and left over (`rest`).
+
+    `known` reports repeat others with the same bytes and count once. `refused` has the numbers of refused reports or
+    onions by reason. `copies` is the number of files of batches that were given more than once. Only `out` is for the
+    next server; the private files of the first shuffler are in `kept`.
+    """
+
+    out: Path
+    kept: Path | None = None
+    position: int
+    batches: tuple[MixedBatch, ...]
+    reports: int | None = None
+    known: int = 0
+    rest: int = 0
+    copies: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the record for JSON."""
+        return {
+            "out": str(self.out),
+            "kept": None if self.kept is None else str(self.kept),
+            "position": self.position,
+            "batches": [{"id": batch.batch_id.hex(), "messages": batch.number} for batch in self.batches],
+            "reports": self.reports,
+            "known": self.known,
+            "rest": self.rest,
+            "copies": self.copies,
+            "refused": dict(self.refused),
+        }
+
+
 class TooFewReportsError(DataError):
-    """There are fewer reports than a batch needs, so that nothing is handed on."""
+    """There are fewer reports than a batch needs, so nothing is forwarded."""
 
 
 def mix_files(
@@ -44,19 +86,19 @@ def mix_files(
     now: datetime | None = None,
     progress: Progress = quiet,
 ) -> MixedFiles:
-    """Mixes files of reports, or of batches of the hop before, to batches in a new folder, as the owner of the key.
+    """Mix files of reports, or of batches of the server before, to batches in a new folder, as the owner of the key.
 
-    Only that folder is for the next hop. The first shuffler keeps what never travels beside it, in the folder of the
-    same name with `.kept`: the reports that wait, and which ones are in a batch. `before` are the folders of earlier
-    runs over the same task's reports: what was left then is taken up, and reports that are in a batch already are left
-    out. `now` is for tests.
+    Only that folder is for the next server. The first shuffler keeps private files in the folder of the same name with
+    `.kept`: the waiting reports, and the list of those in a batch. `before` are the output folders of earlier runs for
+    the same task: their waiting reports are added, and reports that are in a batch already are skipped. `now` is for
+    tests.
     """
     position, target = position_of(task, key), Path(out)
     folders = [kept_folder(Path(name)) for name in before]
     if position == len(task.shufflers):
-        raise ParameterError("this is the key of the analyzer, which counts batches and mixes none: use count")
+        raise ParameterError("key must be of a shuffler, got the key of the analyzer, which counts batches")
     if position and folders:
-        raise ParameterError("before is for the first shuffler: later ones have no reports, only whole batches")
+        raise ParameterError("before is for the first shuffler: later ones have only complete batches")
     names = [*given, *(folder / REST_FILE for folder in folders if (folder / REST_FILE).exists())]
     for made in (target,) if position else (target, kept_folder(target)):
         check_free(made, inputs=[*map(Path, names), *folders], force=force)
@@ -75,7 +117,7 @@ def _mix_reports(
     refused = found.refused + Counter({Reason.OTHER_BYTES: drawn.other_bytes})
     if not drawn.batches:
         raise _too_few(drawn, task, refused)
-    # what is taken gets its name first: batches without it could be mixed once more
+    # the private folder is renamed first: without it the same reports could be mixed again
     with whole_folder(out) as folder, whole_folder(kept_folder(out)) as kept:
         mixed = list(machine.mix_reports(drawn.batches, _target(folder, task, 1)))
         if drawn.rest.size:
@@ -113,7 +155,7 @@ def _target(folder: Path, task: Task, position: int) -> Target:
 
 
 def _remembered(taken: Entries, found: Entries, drawn: Drawn) -> Entries:
-    """All reports that are in a batch, of this run and of those before, in the order of their lots."""
+    """The entries of all reports in batches, of this run and those before, in the order of lots."""
     return Entries.join([taken, *(found.pick(batch.rows) for batch in drawn.batches)]).distinct()
 
 
@@ -123,5 +165,5 @@ def _together(refused: Counter[str], mixed: Sequence[MixedBatch]) -> dict[str, i
 
 def _too_few(drawn: Drawn, task: Task, refused: Counter[str]) -> TooFewReportsError:
     reasons = "".join(f"; refused, {reason}: {number:,}" for reason, number in sorted(refused.items()))
-    taken = f"{counted(drawn.rest.size, 'report')} can be taken, and a batch of this task needs {task.users:,}"
-    return TooFewReportsError(f"{taken}: nothing is handed on{reasons}. Run again with later reports")
+    found = f"{counted(drawn.rest.size, 'report')} can be used, and a batch of this task needs {task.users:,}"
+    return TooFewReportsError(f"{found}: nothing is forwarded{reasons}. Run again with later reports")

@@ -1,12 +1,11 @@
-"""What Spark's executors do with files: from Arrow batches to Arrow batches.
+"""The engine on Apache Spark, for files on a file system that all machines share: DataFrames and mapInArrow only.
 
-Whatever comes out follows from the secret of the run and from the rows of a group or a bucket, in any order.
+The functions of this module run in executors, from Arrow batches to Arrow batches. Their output is determined by the
+secret of the run and the rows of a group or bucket, in any order. So a Spark task that runs again, because an executor
+was lost, writes the same bytes to the same file.
 
-The engine on Apache Spark, for files on a file system that all machines see: DataFrames and mapInArrow only.
-
-A task that Spark runs again, since an executor was lost, does what it did before (files/buckets.py), and writes the
-same bytes to the same file. Private keys are in closures, which Spark sends to its workers and keeps in no plan and no
-log; these are short whatever the data is, since Spark would put long ones into files.
+Private keys are in closures, which Spark sends to its workers, and writes to no plan and no log. The closures are short
+whatever the data is, since Spark would write long ones to files.
 """
 
 from __future__ import annotations
@@ -24,11 +23,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.collect.analyzer.worker import numbers_of
-from shuffledp.collect.batch_files import engine as dealing
-from shuffledp.collect.batch_files.batches import BatchFiles, MixedBatch, OnionGroup, write_part
-from shuffledp.collect.batch_files.engine import CountedBatch, FoundReports, ReportLayer, Target, buckets_for
+from shuffledp.collect.batch_files import engine
+from shuffledp.collect.batch_files.engine import (
+    CountedBatch,
+    FoundReports,
+    MixedBatch,
+    ReportLayer,
+    Target,
+    buckets_for,
+)
+from shuffledp.collect.batch_files.formats import (
+    PARTIAL,
+    BatchFiles,
+    OnionGroup,
+    ReportGroup,
+    bytes_of,
+    fixed_width,
+    write_part,
+)
 from shuffledp.collect.batch_files.lots import LOT_BYTES, Batch, Entries
-from shuffledp.collect.batch_files.tables import PARTIAL, ReportGroup, bytes_of, fixed_width
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
@@ -49,7 +62,7 @@ Batches = Iterator[Any]
 
 
 def open_reports(batches: Batches, *, layer: ReportLayer) -> Batches:
-    """Opens reports, as the first shuffler."""
+    """Open reports, as the first shuffler."""
     for path, group, _ in _each(batches):
         sealed = ReportGroup(Path(path), group, 0).read()
         block = layer.open_block(sealed)
@@ -61,7 +74,7 @@ def open_reports(batches: Batches, *, layer: ReportLayer) -> Batches:
 
 
 def deal(batches: Batches, *, secret: bytes, buckets: int, width: int) -> Batches:
-    """Gives the onions of reports to buckets."""
+    """Assign the onions of reports to buckets."""
     for batch in batches:
         rows = sorted(zip(*(column.to_pylist() for column in batch.columns), strict=True), key=itemgetter(0))
         for batch_id, reports in groupby(rows, key=itemgetter(0)):
@@ -70,23 +83,23 @@ def deal(batches: Batches, *, secret: bytes, buckets: int, width: int) -> Batche
 
 
 def open_and_deal(batches: Batches, *, layer: Layer, secret: bytes, buckets: int, width: int) -> Batches:
-    """Opens the onions of batches, as a later shuffler, and gives what is inside to buckets."""
+    """Open the onions of batches, as a later shuffler, and assign their content to buckets."""
     for path, group, batch_id in _each(batches):
         opened, refused = layer.open_block(OnionGroup(Path(path), group, 0).read())
         yield _dealt(batch_id, opened, refused, secret=secret, buckets=buckets, width=width)
 
 
 def read_and_deal(batches: Batches, *, secret: bytes, buckets: int, width: int) -> Batches:
-    """Gives the onions of batches to buckets."""
+    """Assign the onions of batches to buckets."""
     for path, group, batch_id in _each(batches):
         onions = OnionGroup(Path(path), group, 0).read()
         yield _dealt(batch_id, onions, 0, secret=secret, buckets=buckets, width=width)
 
 
 def write(batches: Batches, *, secret: bytes, target: Target, parts: int) -> Batches:
-    """Writes buckets as parts of batches, each in the order of its keys."""
+    """Write buckets as parts of batches, each in the order of its keys."""
     for batch_id, part, onions, refused in _buckets(batches):
-        ordered = dealing.in_order(onions, secret=secret, width=target.width)
+        ordered = engine.in_order(onions, secret=secret, width=target.width)
         path = target.path(batch_id, part=part, parts=parts)
         path.parent.mkdir(exist_ok=True)
         head = target.head(batch_id, part=part, parts=parts)
@@ -95,9 +108,9 @@ def write(batches: Batches, *, secret: bytes, target: Target, parts: int) -> Bat
 
 
 def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbols: int) -> Batches:
-    """Opens the messages of buckets, as the analyzer, and counts them; numbers from `alphabet` on count for nothing."""
+    """Open the messages of buckets, as the analyzer, and count them; numbers from `alphabet` on are padding."""
     for batch_id, _, onions, _ in _buckets(batches):
-        ordered = dealing.in_order(onions, secret=secret, width=layer.length)
+        ordered = engine.in_order(onions, secret=secret, width=layer.length)
         opened, closed = layer.open_block(ordered.onions.tobytes())
         found = numbers_of(opened, layer.length - SEALING_BYTES)
         tally = Tally.of(found[found < alphabet].astype(np.int64))
@@ -117,27 +130,27 @@ def count(batches: Batches, *, secret: bytes, layer: Layer, alphabet: int, symbo
 
 
 def _each(batches: Batches) -> Iterator[tuple[Any, ...]]:
-    """Rows one by one."""
+    """Iterate over rows."""
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _dealt(batch_id: bytes, onions: bytes, refused: int, *, secret: bytes, buckets: int, width: int) -> Any:
-    """What a block gives to each bucket; how many were refused is said once, with the first bucket."""
-    dealt = dealing.deal(onions, secret=secret, buckets=buckets, width=width)
+    """The onions of a block by bucket; the number of refused ones is with the first bucket."""
+    dealt = engine.deal(onions, secret=secret, buckets=buckets, width=width)
     rows = [(batch_id, bucket, part, 0) for bucket, part in dealt]
     return _arrow_rows(DEALT, [*rows, *([(batch_id, 0, b"", refused)] if refused else [])])
 
 
 def _buckets(batches: Batches) -> Iterator[tuple[bytes, int, bytes, int]]:
-    """Of rows in the order of their buckets: whole buckets, and how many were refused on the way to them."""
+    """Join rows in the order of buckets to whole buckets, with the numbers of refused onions."""
     for (batch_id, bucket), rows in groupby(_each(batches), key=itemgetter(0, 1)):
         parts = list(rows)
         yield batch_id, bucket, b"".join(part[2] for part in parts), sum(part[3] for part in parts)
 
 
 def _arrow_rows(schema: str, rows: Sequence[Sequence[Any]]) -> Any:
-    """An Arrow batch of rows with the columns of a schema of Spark's."""
+    """An Arrow batch of rows, with the columns of a Spark schema."""
     import pyarrow
 
     kinds = {"string": pyarrow.string(), "int": pyarrow.int32(), "long": pyarrow.int64(), "binary": pyarrow.binary()}
@@ -148,17 +161,17 @@ def _arrow_rows(schema: str, rows: Sequence[Sequence[Any]]) -> Any:
 
 
 _WRITTEN, _OPENED = 1 << 18, 1 << 14
-"""Onions in a bucket that is only written, about, and in one that is opened: a task takes some seconds for either."""
+"""Onions in a bucket that is written, and in one that is opened: a Spark task takes some seconds for either."""
 
 _MOST_PARTITIONS = 1 << 12
-"""More would cost Spark more than they gain: a partition takes several buckets."""
+"""Partitions at most, since more slow Spark down; a partition has several buckets."""
 
 _SUM = "sum(number)"
-"""What Spark calls the column."""
+"""Spark's name of the column."""
 
 
 class Spark:
-    """Opens, mixes and counts files in Spark's executors."""
+    """The engine in Spark's executors."""
 
     def __init__(self, *, master: str | None = None, progress: Progress) -> None:
         needs_spark()
@@ -167,7 +180,7 @@ class Spark:
         self._opened: Any = None
 
     def open_reports(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> FoundReports:
-        """Opens all reports once; what is inside stays with the executors, and the driver gets 32 bytes of each."""
+        """Open all reports once; the content stays with the executors, and the driver gets 32 bytes of each."""
         self._progress("opening reports", 0.0)
         with clear_errors():
             # [lot, digest, number, onions, report; or a reason: one row for each report]
@@ -186,7 +199,7 @@ class Spark:
         return FoundReports(self._entries, refused)
 
     def mix_reports(self, batches: Sequence[Batch], target: Target) -> Iterator[MixedBatch]:
-        """All batches in one run."""
+        """Mix all batches in one job."""
         number = max(int(self._numbers[batch.rows].sum()) for batch in batches)
         parts = buckets_for(number, each=_WRITTEN)
         rows = np.concatenate([batch.rows for batch in batches])
@@ -199,13 +212,13 @@ class Spark:
         yield from self._mixed([batch.batch_id for batch in batches], dealt, target, parts)
 
     def sealed(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
-        """Fetched part by part."""
+        """Fetch the reports part by part."""
         with clear_errors():
             for row in self._chosen(rows).select("report").toLocalIterator():
                 yield bytes(row.report)
 
     def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: Target) -> Iterator[MixedBatch]:
-        """All batches in one run."""
+        """Mix all batches in one job."""
         parts = buckets_for(max(batch.number for batch in batches), each=_WRITTEN)
         opening = partial(open_and_deal, layer=layer, secret=self._secret, buckets=parts, width=target.width)
         with clear_errors():
@@ -213,16 +226,16 @@ class Spark:
         yield from self._mixed([batch.batch_id for batch in batches], dealt, target, parts)
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
-        """All batches in one run; copies of an onion meet in one bucket, where they are opened once."""
+        """Count all batches in one job; copies of an onion meet in one bucket, where they are opened once."""
         import pyarrow.compute as compute
 
         self._progress("opening messages", 0.0)
         layer, buckets = layer_of(task, key), buckets_for(max(batch.number for batch in batches), each=_OPENED)
-        estimator = partial(read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
+        assigning = partial(read_and_deal, secret=self._secret, buckets=buckets, width=layer.length)
         counting = partial(count, secret=self._secret, layer=layer, alphabet=task.alphabet, symbols=task.symbols)
         with clear_errors():
             # [batch, bucket, onions, refused: one row for each group of rows and bucket]
-            dealt = self._located(_places(batches)).mapInArrow(estimator, DEALT)
+            dealt = self._located(_places(batches)).mapInArrow(assigning, DEALT)
             # [batch, symbol or reason, number: one row for each of them in each bucket]
             counted = self._together(dealt, len(batches) * buckets).mapInArrow(counting, COUNTED)
             found = counted.groupBy("batch", "symbol", "reason").agg({"number": "sum"}).toArrow()
@@ -236,7 +249,7 @@ class Spark:
             yield CountedBatch(batch.batch_id, task.protocol.tally(tally), refused)
 
     def close(self) -> None:
-        """What executors hold is given back, and Spark stopped if this engine started it."""
+        """Release the executors' memory, and stop Spark if this engine started it."""
         if self._opened is not None:
             self._opened.unpersist()
         if self._started:
@@ -269,12 +282,12 @@ class Spark:
         return joined.dropDuplicates(["lot"]) if self._repeats else joined
 
     def _together(self, dealt: Any, buckets: int) -> Any:
-        """The same rows, with those of a bucket one after another."""
+        """The same rows, with the rows of a bucket together."""
         partitions = min(buckets, _MOST_PARTITIONS)
         return dealt.repartition(partitions, "batch", "bucket").sortWithinPartitions("batch", "bucket")
 
     def _mixed(self, batch_ids: Sequence[bytes], dealt: Any, target: Target, parts: int) -> Iterator[MixedBatch]:
-        """Writes all buckets, each in its own order, and those that are empty."""
+        """Write all buckets, each in its own order, including empty ones."""
         self._progress("mixing", 0.0)
         writing = partial(write, secret=self._secret, target=target, parts=parts)
         with clear_errors():
@@ -291,11 +304,11 @@ class Spark:
                     write_part(path, target.head(batch_id, part=part, parts=parts), (), width=target.width)
                     continue
                 if not path.exists():
-                    raise DataError("executors write to another file system than this machine: give a shared folder")
+                    raise DataError("out must be on a file system that the executors share with this machine")
                 number += row["number"]
                 refused += Counter({Reason.REPEATED: row["repeated"], Reason.CANNOT_BE_OPENED: row["refused"]})
             yield MixedBatch(batch_id, number, refused)
-        for left in target.folder.rglob(f".*{PARTIAL}"):  # of tries that were killed
+        for left in target.folder.rglob(f".*{PARTIAL}"):  # left by attempts that were killed
             left.unlink(missing_ok=True)
 
 
@@ -304,7 +317,7 @@ def _places(batches: Sequence[BatchFiles]) -> list[tuple[str, int, bytes]]:
 
 
 def _rows(column: Any) -> NDArray[np.uint8]:
-    """A column of values of 16 bytes, as rows."""
+    """A column of values of 16 bytes, as rows of an array."""
     import pyarrow
 
     narrow = column.cast(pyarrow.binary(LOT_BYTES)).combine_chunks()
