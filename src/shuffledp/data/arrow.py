@@ -309,14 +309,6 @@ def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str])
             raise DataError(f"there are several columns {name!r}{where}: rename all but one")
 
 
-def check_spelling(names: Iterable[str]) -> None:
-    """Refuse columns whose names differ only in capitals, which DuckDB takes for the same."""
-    seen: dict[str, str] = {}
-    for name in names:
-        if (other := seen.setdefault(name.lower(), name)) != name:
-            raise DataError(f"columns {other!r} and {name!r} differ only in capitals: rename one of them")
-
-
 def other_type(name: str, *, path: str, kind: Any, first_path: str, first: Any) -> DataError:
     """Return the error for a column whose type differs between files."""
     return DataError(

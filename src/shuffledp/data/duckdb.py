@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data import Encode
-from shuffledp.data.arrow import ArrowScan, check_schemas, check_spelling
+from shuffledp.data.arrow import ArrowScan, check_schemas
 from shuffledp.data.contributions import bounded, in_rows, select_rows, sizes_of
 from shuffledp.data.files import Files, Scratch, is_remote, named
 from shuffledp.data.source import Source
@@ -261,7 +261,6 @@ class InProcess:
         if not isinstance(data, Files):
             self._scan, self._fields, self._user = data.scan, data.fields, data.user
             return "SELECT * FROM scanned"
-        check_spelling(needed)
         if remote := next(filter(is_remote, data.paths), None):
             scheme = " and the scheme s3a://" if remote.lower().startswith("s3://") else ""
             raise DataError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +101,9 @@ class Source:
         if engine == "local" and (self.master is not None or is_spark(self.data)):
             raise ParameterError("engine must be spark for a Spark DataFrame or a master, got 'local'")
         object.__setattr__(self, "engine", engine)
+        if engine == "local":
+            compared = () if self.where is None else self.where.columns
+            _check_spelling(self.needed if isinstance(self.data, Files) else compared)
 
     @property
     def name(self) -> str:
@@ -122,6 +125,14 @@ class Source:
 def is_spark(data: Any) -> bool:
     """Whether data is a Spark DataFrame."""
     return type(data).__module__.startswith("pyspark.")
+
+
+def _check_spelling(names: Iterable[str]) -> None:
+    """Refuse columns whose names differ only in capitals, which DuckDB takes for the same."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.setdefault(name.lower(), name)) != name:
+            raise DataError(f"columns {other!r} and {name!r} differ only in capitals: rename one of them")
 
 
 def _opened(data: Any, column: Any, **how: str | None) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.data.arrow import Stored, arrow, check_spelling, converted, library_of, store, store_one_by_one
+from shuffledp.data.arrow import Stored, arrow, converted, library_of, store, store_one_by_one
 from shuffledp.data.labels import Kind
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
 from shuffledp.histogram.labels import key
@@ -113,7 +113,6 @@ class _Needed:
 
 def _needed(table: _Table, columns: list[Any], user: Hashable | None, compared: Sequence[str]) -> _Needed:
     old: dict[str, Any] = {name: table.find(name, "where") for name in compared}
-    check_spelling(compared)
     values = [table.find(column, "column") for column in columns]
     person = None if user is None else table.find(user, "user")
     if user is not None and any(_same(person, value) for value in values):
