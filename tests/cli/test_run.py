@@ -128,7 +128,7 @@ def test_a_domain_may_be_a_table(folder, tmp_path):
         (["nobody.parquet", "--column", "page", *GUARANTEE], 3, "there is no file nobody.parquet"),
         (["nobody*.parquet", "--column", "page", *GUARANTEE], 3, "no file with content matches"),
         (["empty.csv", "--column", "page", *GUARANTEE], 3, "empty.csv is empty"),
-        (["header only.csv", "--column", "page", *GUARANTEE], 3, "the data has no row"),
+        (["header only.csv", "--column", "page", *GUARANTEE], 3, "data must have at least one row, got none"),
         (["damaged.csv", "--column", "page", *GUARANTEE], 3, "cannot be read as csv"),
         (["people.parquet", "--column", "page", "--epsilon", "0", "--delta", "1e-6"], 2, "epsilon must be above 0"),
         (["people.parquet", "--column", "page", "--epsilon", "x", "--delta", "1e-6"], 2, "epsilon"),
