@@ -43,13 +43,10 @@ class Quantile(ShortRepr):
 
     @property
     def interval(self) -> str:
-        """Where the true one is, in words."""
-        low, high = (None if end is None else written(end) for end in (self.low, self.high))
-        if not self.edged:
-            return f"{low} to {high}" if self.low != self.high else str(low)
-        if low is None or high is None:
-            return "anything" if low == high else f"below {high}" if low is None else f"{low} and above"
-        return f"{low} to below {high}"
+        """The interval as text."""
+        from shuffledp.explain.release import quantile_interval
+
+        return quantile_interval(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

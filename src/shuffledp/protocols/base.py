@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,16 +16,10 @@ from shuffledp.estimators.base import ErrorBound, Estimator, Truncating, around_
 from shuffledp.formatting import ShortRepr, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
 from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import (
-    changed,
-    describe_release,
-    kept,
-    promised_or_usual,
-    reached,
-    trusted_in_the_shuffled_model,
-)
+from shuffledp.protocols.guarantee import changed, kept, promised_or_usual, reached
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.target import Target, padding_bins_of
 from shuffledp.randomness import generator
@@ -66,6 +60,9 @@ class BaseHistogram(ShortRepr, ABC):
 
     kinds: ClassVar[int] = 1
     """How many kinds of messages a bin has, and so how many counts."""
+
+    trusted: ClassVar[Trusted] = Trusted.SHUFFLER
+    """The party on which the guarantee relies."""
 
     def __post_init__(self) -> None:
         users = head_count("users", self.users)
@@ -233,9 +230,8 @@ class BaseHistogram(ShortRepr, ABC):
             ran._check_number(tally)
         if reports is None and not tally.drawn:
             ran._check_participation(tally)
-        about = partial(ran.describe, beta=beta)
         estimate = read(
-            ran.estimator, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain
+            ran.estimator, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=ran.facts, domain=domain
         )
         return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
 
@@ -304,34 +300,28 @@ class BaseHistogram(ShortRepr, ABC):
         return self
 
     @property
-    @abstractmethod
-    def noise_in_words(self) -> str:
-        """A sentence about the noise."""
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.OTHER)
 
-    def trust_in_words(self, *, drawn: bool) -> str:
-        """Who must be trusted: the shuffler and the honest people, or whoever has drawn the counts."""
-        return trusted_in_the_shuffled_model(self, drawn=drawn)
-
-    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
-        error, trust = self.error(beta).simultaneous, self.trust_in_words(drawn=drawn)
-        return describe_release(
-            self._as_kept,
-            trust=trust,
-            noise=self.noise_in_words,
-            error=error,
-            beta=beta,
-            hides=not self.estimator.false_positives,
-            replaced=self._held_in_words,
+    def facts(self, *, drawn: bool = False) -> ProtocolFacts:
+        """The facts that a reader of a release must know; `drawn` if the party with the data sampled the tally."""
+        return ProtocolFacts(
+            guarantee=promised_or_usual(self._as_kept),
+            trusted=Trusted.DATA_HOLDER if drawn and self.trusted is Trusted.SHUFFLER else self.trusted,
+            users=self.users,
+            honest_users=self.honest_users,
+            false_positives=self.estimator.false_positives,
+            noise=self.noise_facts,
+            values_per_person=self.values_per_person,
+            optional=self.padding_bins > 0,
         )
 
-    @property
-    def _held_in_words(self) -> str:
-        """What a neighbouring dataset replaces."""
-        if self.values_per_person == 1:
-            return "one person's value by any other" + (", or by none," if self.padding_bins else "")
-        number = f"{'up to ' if self.padding_bins else ''}{self.values_per_person}"
-        return f"all of one person's values ({number}) by any others"
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
+        """Describe the guarantee, its conditions and the expected error in paragraphs of English."""
+        from shuffledp.explain.protocols import describe
+
+        return describe(self.facts(drawn=drawn), people=self.users, error=self.error(beta).simultaneous, beta=beta)
 
 
 def read(
@@ -341,7 +331,7 @@ def read(
     bins: int,
     beta: float,
     promise: Guarantee | None,
-    about: Callable[..., str],
+    about: Callable[..., ProtocolFacts],
     domain: Domain | None,
 ) -> Estimate:
     """The estimate that a reading makes of a tally."""

@@ -28,6 +28,7 @@ from shuffledp.accounting.threshold_curve import ThresholdCurve, loss_of_shifts
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.counts import CuratedCounts, ThresholdedCounts
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, Trusted
 from shuffledp.histogram.inputs import Counts, filled_up, people_in_bins
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
@@ -50,6 +51,7 @@ class Curator(BaseHistogram):
     noise: DiscreteLaplace
 
     takes_sets: ClassVar[bool] = True
+    trusted = Trusted.CURATOR
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -77,17 +79,9 @@ class Curator(BaseHistogram):
         return self if people == self.users else replace(self, users=people, honest_users=None)
 
     @property
-    def noise_in_words(self) -> str:
-        """How large the noise is."""
-        spread = math.sqrt(self.noise.variance)
-        return f"Added to each number of people by one party; its standard deviation is about {spread:.1f}."
-
-    def trust_in_words(self, *, drawn: bool) -> str:
-        """Who is trusted."""
-        return (
-            "The curator saw every value and added the noise: whoever that is must be trusted with all data. The "
-            "promise is about everybody who sees only what is published."
-        )
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.CENTRAL, {"deviation": math.sqrt(self.noise.variance)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,11 @@ from shuffledp.accounting import theorems
 from shuffledp.accounting.curve import Curve, Guarantee, privacy_figure
 from shuffledp.accounting.rounding import PROMISED_DELTA, PURE_DELTA
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.formatting import counted, in_paragraphs, people_at_most, percent_at_most, share_at_most, surely
+from shuffledp.formatting import share_at_most
 from shuffledp.protocols.target import Target
 
 _USUAL_DELTA = 1e-6
 """The delta at which a curve is described where no guarantee was asked for."""
-
-
-HOW_SURE, NOT_PROTECTED = "How sure", "Not protected"
-"""Titles of paragraphs: an estimate says the first about itself, and a release ends with the last."""
 
 
 class Promising(Protocol):
@@ -110,68 +106,3 @@ def kept(promised: Guarantee, curve: Curve, *, tolerance: float = 0.0) -> bool:
         return True
     reached = curve.delta(promised.epsilon * (1 + tolerance))
     return reached <= (promised.delta * (1 + PROMISED_DELTA) if promised.delta else PURE_DELTA)
-
-
-def describe_release(
-    protocol: Promising,
-    *,
-    trust: str,
-    noise: str,
-    error: float,
-    beta: float,
-    hides: bool = False,
-    replaced: str = "one person's value by any other",
-) -> str:
-    """The guarantee and its neighbours, who must be trusted, the error to expect, the noise, what is not protected.
-
-    Paragraphs with a title each, for people who know none of our words. Bounds are rounded so that they hold. `hides`
-    says that some values are not shown, `replaced` what differs between neighbours.
-    """
-    promised = promised_or_usual(protocol)
-    not_shown = ", where a value that is not shown counts as 0" if hides else ""
-    return in_paragraphs(
-        {
-            "Guarantee": _promise_in_words(promised, replaced),
-            "Who must be trusted": trust,
-            HOW_SURE: (
-                f"With probability at least {surely(beta)} no estimate is off by more than {people_at_most(error)} "
-                f"({percent_at_most(error, protocol.users)} of all), whatever people hold{not_shown}."
-            ),
-            "Noise": noise,
-            NOT_PROTECTED: (
-                "Who took part, and how many did. What is true of many people together. People who take part in "
-                "further releases, unless all of them are accounted for together."
-            ),
-        }
-    )
-
-
-def _promise_in_words(promised: Guarantee, replaced: str) -> str:
-    if not math.isfinite(promised.epsilon):
-        figure = privacy_figure(promised.delta)
-        return f"This release gives no differential privacy at delta={figure}, for any epsilon ({promised.basis})."
-    rest = f", plus at most {privacy_figure(promised.delta)}" if promised.delta else ""
-    return (
-        f"{promised} ({promised.basis}). In words: replacing {replaced} multiplies the chance of "
-        f"anything that could be published by at most {share_at_most(math.exp(promised.epsilon), digits=3)}{rest}."
-    )
-
-
-def trusted_in_the_shuffled_model(protocol: Promising, *, drawn: bool, batches: int = 1) -> str:
-    """Who must be trusted. Counts `drawn` by whoever holds the data need no shuffler and no honest people.
-
-    Where `batches` were joined, the honest people are those of each of them.
-    """
-    if drawn:
-        return (
-            "Whoever holds the data and drew the noise: they have seen every value. The promise is about everybody "
-            "who sees only what is published."
-        )
-    together = protocol.users // batches
-    people = counted(together, "person", things="people") + (" of every batch" if batches > 1 else "")
-    honest = protocol.honest_users
-    who = f"all {people}" if honest in (None, together) else f"at least {honest:,} of the {people}"
-    return (
-        "A shuffler, and other people. The promise holds if a shuffler mixes all messages before anyone else sees them "
-        f"and tells nobody who sent what, and if {who} follow the protocol: the noise is theirs."
-    )

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from shuffledp.estimators.base import ErrorBound, Estimator
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.inputs import Counts
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.guarantee import Promising
@@ -148,8 +149,11 @@ class HistogramProtocol(Promising, Protocol):
     def fresh(self, rng: np.random.Generator) -> Self:
         """The protocol with new public coins; itself where it has none."""
 
+    def facts(self, *, drawn: bool = False) -> ProtocolFacts:
+        """The facts that a reader of a release must know; `drawn` if the party with the data sampled the tally."""
+
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
+        """Describe the guarantee, its conditions and the expected error in paragraphs of English."""
 
 
 @runtime_checkable

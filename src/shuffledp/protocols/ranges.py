@@ -24,14 +24,14 @@ from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.base import ErrorBound, around_estimates
 from shuffledp.estimators.tree import Tree
 from shuffledp.estimators.tree_counts import TreeCounts, largest_deviation
-from shuffledp.formatting import ShortRepr, at_most, in_paragraphs, paragraphs, people_at_most, percent_at_most, surely
+from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts
 from shuffledp.histogram.inputs import Counts, check_domain, filled_up, people_in_bins, true_counts
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.central import LaplaceHistogram
-from shuffledp.protocols.guarantee import HOW_SURE
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.target import Target
@@ -304,7 +304,7 @@ class Ranges(ShortRepr):
             beta=beta,
             estimator=ran.estimator.name,
             guarantee=ran.guarantee,
-            about=partial(ran.describe, beta=beta),
+            about=ran.facts,
             domain=domain,
             padding_bins=self.padding_bins,
         )
@@ -341,22 +341,24 @@ class Ranges(ShortRepr):
         """There are no public coins."""
         return self
 
+    def facts(self, *, drawn: bool = False) -> ProtocolFacts:
+        """The facts that a reader of a release must know: those of the counts of groups, for one value per person."""
+        deviation = math.sqrt(self.nodes.noise.variance)
+        numbers = {"levels": self.tree.levels, "nodes": self.tree.nodes, "deviation": deviation}
+        noise = NoiseFacts(NoiseKind.TREE, numbers)
+        return replace(self.nodes.facts(drawn=drawn), values_per_person=1, optional=False, noise=noise)
+
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
-        parts = paragraphs(self.nodes.describe(beta=beta, drawn=drawn))
-        value, off = self.error(beta).simultaneous, self.range_error(beta)
-        parts[HOW_SURE] = (
-            f"With probability at least {surely(beta)} the number of people up to any value, for all values at once, "
-            f"is off by at most {people_at_most(off)} ({percent_at_most(off, self.users)} of all people), whatever "
-            f"people hold; with the same probability no number of a single value is off by more than {at_most(value)}."
+        """Describe the guarantee, its conditions and the expected error in paragraphs of English."""
+        from shuffledp.explain.protocols import describe
+
+        return describe(
+            self.facts(drawn=drawn),
+            people=self.users,
+            error=self.error(beta).simultaneous,
+            range_error=self.range_error(beta),
+            beta=beta,
         )
-        parts["Guarantee"] = parts["Guarantee"].replace(self.nodes._held_in_words, "one person's value by any other")
-        parts["Noise"] = (
-            f"Each value is counted in {self.tree.levels} groups of neighbouring values, from wide ones to the value "
-            f"itself, and each of the {self.tree.nodes:,} groups has noise of its own, with a standard deviation of "
-            f"about {math.sqrt(self.nodes.noise.variance):.1f} people. The groups are then made to agree."
-        )
-        return in_paragraphs(parts)
 
 
 def candidates(leaves: int) -> list[Tree]:

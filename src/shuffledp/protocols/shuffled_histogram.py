@@ -29,11 +29,11 @@ from shuffledp.accounting import participation as participation
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import readable
+from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.inputs import check_bins, filled_up, people_in_bins
 from shuffledp.histogram.shuffle import concatenate, shuffle
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.base import BaseHistogram
-from shuffledp.protocols.guarantee import trusted_in_the_shuffled_model
 from shuffledp.randomness import generator
 from shuffledp.validation import whole
 
@@ -236,9 +236,9 @@ class ShuffledHistogram(BaseHistogram):
             raise ParameterError(f"batches are joined when they are whole: reports must be users={self.users}")
         return super().for_reports(reports)
 
-    def trust_in_words(self, *, drawn: bool) -> str:
-        """Who must be trusted; in every batch, where several are joined."""
-        return trusted_in_the_shuffled_model(self, drawn=drawn, batches=self.batches)
+    def facts(self, *, drawn: bool = False) -> ProtocolFacts:
+        """The facts that a reader of a release must know, of each of the joined batches."""
+        return replace(super().facts(drawn=drawn), users=self.users // self.batches, batches=self.batches)
 
 
 def _number(tally: Tally) -> int:

@@ -27,10 +27,10 @@ from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName,
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import check_trust, choose, curator_error, curator_range_error
-from shuffledp.release.evaluate import evaluate as evaluated
-from shuffledp.release.notes import notes, question
 from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, detection_limit, warnings
 from shuffledp.release.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
+from shuffledp.release.records import evaluate as evaluated
+from shuffledp.release.records import notes_on, question
 from shuffledp.release.release import Release
 from shuffledp.validation import failure_probability
 
@@ -177,7 +177,7 @@ def private_histogram(
         detection_limit=detection_limit(error, false_positives=True)
         if false_positives
         else estimate.simultaneous.unreported_high + 1,
-        notes=(*notes(people, chosen, made=made), *spending.notes()),
+        notes=(*notes_on(people, chosen, messages=made), *spending.notes()),
         warnings=tuple(warnings(users=users, delta=delta, error=error)),
         curator_error=instead,
         evaluation=evaluation,

@@ -24,8 +24,8 @@ from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import check_trust, choose
-from shuffledp.release.evaluate import Evaluation, evaluate
 from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
+from shuffledp.release.records import Evaluation, evaluate
 from shuffledp.validation import failure_probability, whole
 
 _SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
