@@ -10,7 +10,7 @@ from shuffledp.errors import ParameterError
 from shuffledp.explain.release import paragraphs
 from shuffledp.formatting import at_most
 from shuffledp.protocols import Target
-from shuffledp.release.choose import curator_range_error
+from shuffledp.release.choose import Reason, curator_range_error
 from shuffledp.release.ranges import (
     CURATED,
     FEWER,
