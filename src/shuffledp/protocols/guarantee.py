@@ -1,4 +1,4 @@
-"""What a release promises: whether published promises are kept, what is left when people drop out, and the words."""
+"""The guarantee of a protocol: whether its curve keeps it, and the weaker one if people drop out or fields change."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from shuffledp.formatting import share_at_most
 from shuffledp.protocols.target import Target
 
 _USUAL_DELTA = 1e-6
-"""The delta at which a curve is described where no guarantee was asked for."""
+"""The delta at which a curve is described if no guarantee was requested."""
 
 
 class Promising(Protocol):
-    """The part of every protocol that is about people and promises."""
+    """The part of every protocol that concerns people and the guarantee."""
 
     @property
     def users(self) -> int:
-        """How many people take part."""
+        """The number of people who take part."""
 
     @property
     def honest_users(self) -> int | None:
-        """How many of the people surely follow the protocol."""
+        """The number of people who follow the protocol; None for all."""
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What the noise was chosen for."""
+        """The guarantee that the noise was calibrated for."""
 
     @property
     def privacy(self) -> Curve:
-        """The privacy of the whole release for every epsilon, counting the honest people's noise only."""
+        """The privacy curve of the whole release, counting only the noise of honest people."""
 
 
 P = TypeVar("P", bound=Promising)
 
 
 def kept_promise(protocol: P) -> P:
-    """A protocol with published parameters, if these give what they promise; for a large epsilon some do not."""
+    """Return a protocol with published parameters if they give the guarantee; for a large epsilon some do not."""
     promised = protocol.guarantee
     assert promised is not None
     reached = protocol.privacy.delta(promised.epsilon)
@@ -55,7 +55,7 @@ def kept_promise(protocol: P) -> P:
 def theorem_noise(target: Target, *, share: int, exactly: int, name: str) -> float:
     """The missing probability of the paper's theorems for a share of (epsilon, delta): all for a sum, half for bins.
 
-    `exactly` is how many people an exact calibration needs, for the error that says there are too few.
+    `exactly` is the number of people that an exact calibration needs, for the error message.
     """
     if target.epsilon > share:
         raise ParameterError(
@@ -73,19 +73,19 @@ def theorem_noise(target: Target, *, share: int, exactly: int, name: str) -> flo
 
 
 def computed(values: int) -> str:
-    """How the promise of shifted bins is known: two shifts are summed outcome by outcome, more on a fine grid."""
+    """The basis of the guarantee of shifted bins: two shifts are summed exactly, more on a fine grid."""
     return "computed exactly" if values == 1 else "computed as an upper bound"
 
 
 def reached(promised: Guarantee, curve: Curve) -> Guarantee:
-    """What is left of a guarantee when fewer people reported than it needs."""
+    """The weaker guarantee if fewer people reported than the promised one needs."""
     figures = f"({privacy_figure(promised.epsilon)}, {privacy_figure(promised.delta)})"
     basis = f"fewer people reported than the promised {figures} needs"
     return Guarantee(epsilon=curve.epsilon(promised.delta), delta=promised.delta, basis=basis)
 
 
 def changed(promised: Guarantee, curve: Curve) -> Guarantee:
-    """What is left of a guarantee when the protocol is not the one that it was made for."""
+    """The guarantee of a protocol whose parameters were changed after its calibration."""
     figures = f"({privacy_figure(promised.epsilon)}, {privacy_figure(promised.delta)})"
     basis = f"parameters were changed since they were chosen for {figures}"
     delta = promised.delta or _USUAL_DELTA
@@ -93,7 +93,7 @@ def changed(promised: Guarantee, curve: Curve) -> Guarantee:
 
 
 def promised_or_usual(protocol: Promising) -> Guarantee:
-    """The guarantee of a protocol, or what its curve gives at a usual delta where none was asked for."""
+    """The guarantee of a protocol, or its curve at a usual delta if no guarantee was requested."""
     if protocol.guarantee is not None:
         return protocol.guarantee
     basis = "from the exact curve" if protocol.privacy.exact else "from an upper bound of the curve"
@@ -101,7 +101,7 @@ def promised_or_usual(protocol: Promising) -> Guarantee:
 
 
 def kept(promised: Guarantee, curve: Curve, *, tolerance: float = 0.0) -> bool:
-    """Whether a curve gives a guarantee, with an epsilon that is larger by at most a `tolerance`, relative to it."""
+    """Whether a curve gives a guarantee, with an epsilon that may be larger by a relative `tolerance`."""
     if math.isinf(promised.epsilon):
         return True
     reached = curve.delta(promised.epsilon * (1 + tolerance))
