@@ -100,7 +100,7 @@ def test_a_protocol_before_a_release():
         "value not shown counts as 0.",
         "Noise: In this protocol, each possible value receives 60.2 dummy messages on average.",
         "Not protected: The fact that a person took part, and the number of people. Facts that hold for many people "
-        "together. People who take part in several releases, unless a ledger accounts for all of them.",
+        "together. People who take part in several releases, unless all of them are accounted for together.",
     ]
     unbounded = describe(replace(FACTS, false_positives=True), people=2000, error=float("inf"), beta=0.05)
     assert "for any data: counts are not bounded." in unbounded

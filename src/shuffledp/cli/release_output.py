@@ -131,8 +131,8 @@ _NARROWEST_BAR = 9  # shorter bars show nothing
 _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars beside the largest
 
 
-def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool, explain: bool = False) -> None:
-    """Write a release to files and print it, with all paragraphs if `explain`."""
+def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool, explain: bool | None = None) -> None:
+    """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag."""
     written = [save(release, path) for path in out]  # first of all: the reader of stdout may go away
     for text in warning_sentences(release):
         print_note(f"warning: {text}")
@@ -144,7 +144,7 @@ def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool, e
         note_written(path)
 
 
-def _show(release: Release, *, top: int, explain: bool) -> None:
+def _show(release: Release, *, top: int, explain: bool | None) -> None:
     estimate = release.estimate
     everybody = counted(estimate.people, "person", things="people")
     print_title(f"{shown(release.column)} of {everybody}: {counted(estimate.values_shown, 'value')} shown")
@@ -164,14 +164,16 @@ def _show(release: Release, *, top: int, explain: bool) -> None:
         print_sentence(line)
     if explain:
         print_paragraphs({title: text for title, text in paragraphs(release).items() if title != "Tip"})
-    else:
+    elif explain is not None:
         print_sentence("Details: --explain")
 
 
 def _tip(release: Release) -> Iterator[str]:
-    """One tip, if there is one."""
+    """The entry in the ledger, which is the one sentence among the notes of a new release, or one tip."""
     estimate = release.estimate
-    if not estimate.values_shown and estimate.domain is not None and not estimate.domain.can_list:
+    if "task" not in release.asked and (entered := [note for note in release.notes if isinstance(note, str)]):
+        yield from entered
+    elif not estimate.values_shown and estimate.domain is not None and not estimate.domain.can_list:
         yield "Tip: count numbers and dates that hardly ever repeat in intervals, with `--edges` or `--by`."
     elif (saving := release.smaller_curator_error) is not None:
         yield f"Tip: {curator_tip(saving, option='`--trust curator`')}"

@@ -63,7 +63,7 @@ _NOISE: Mapping[NoiseKind, str] = {
 
 NOT_PROTECTED = (
     "The fact that a person took part, and the number of people. Facts that hold for many people together. People who "
-    "take part in several releases, unless a ledger accounts for all of them."
+    "take part in several releases, unless all of them are accounted for together."
 )
 
 
