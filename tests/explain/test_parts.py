@@ -6,6 +6,7 @@ import pytest
 
 from shuffledp.explain import page as parts
 from shuffledp.explain.page import page
+from shuffledp.explain.release import evaluation_sentence
 from shuffledp.formatting import sentence
 from tests.explain.cases import CASES, HOSTILE, hostile
 from tests.oracles.html_pages import read_page
@@ -31,7 +32,7 @@ def test_a_page_has_every_warning_and_note_and_what_is_not_protected():
     for needed in ("Few <people>.", "Late.", "Each row is one <person>.", "Not protected:", "Guarantee:"):
         assert needed in texts
     assert "Not private: do not publish this page." in texts
-    assert sentence(release.evaluation.in_words()) in texts
+    assert sentence(evaluation_sentence(release.evaluation)) in texts
     assert "Not private" not in page(CASES["one value"]())
 
 

@@ -18,11 +18,18 @@ from shuffledp.explain.bars import html_bars
 from shuffledp.explain.distribution import distribution_section
 from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.look import LOOK
+from shuffledp.explain.release import (
+    estimate_paragraphs,
+    evaluation_sentence,
+    messages_made,
+    note_sentences,
+    possible_values,
+    warning_sentences,
+)
 from shuffledp.explain.svg import all_values, privacy_curve
 from shuffledp.formatting import at_most, counted, sentence, share_at_most, short_repr, shown, surely
 from shuffledp.histogram.estimate import MOST_BARS, values_among
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
-from shuffledp.release.choose import why_no_messages
 from shuffledp.release.release import Release
 
 _LONGEST_EDGES = 400
@@ -121,22 +128,24 @@ for {escape(release.privacy.neighbours)}.</figcaption></figure>"""
 
 def cautions(release: Release) -> str:
     """Warnings, and that a page with an evaluation is not private; the report begins with them."""
-    warnings = "".join(f'<p class="warning"><b>Warning.</b> {escape(sentence(text))}.</p>' for text in release.warnings)
+    warnings = "".join(
+        f'<p class="warning"><b>Warning.</b> {escape(sentence(text))}.</p>' for text in warning_sentences(release)
+    )
     found = release.evaluation
     if found is None:
         return warnings
-    words = escape(sentence(found.in_words()), quote=False)
+    words = escape(sentence(evaluation_sentence(found)), quote=False)
     return f'{warnings}<p class="open"><b>Not private: do not publish this page.</b> {words}</p>'
 
 
 def meaning(release: Release) -> str:
     """What the numbers and the promise mean, and what they do not protect."""
-    return f"<h2>What this means</h2>\n{story_html(release.estimate.story())}"
+    return f"<h2>What this means</h2>\n{story_html(estimate_paragraphs(release.estimate))}"
 
 
 def counting(release: Release) -> str:
     """How people and their values were counted."""
-    notes = "".join(f"<li>{escape(note)}</li>" for note in release.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in note_sentences(release))
     return f"<h2>How people were counted</h2>\n<ul>{notes}</ul>"
 
 
@@ -295,15 +304,13 @@ def _made(release: Release) -> str:
     facts = {
         "Question" if "task" in release.asked else "Column": shown(release.column, width=200),
         "People": f"{estimate.people:,}",
-        "Possible values": release.possible_values,
+        "Possible values": possible_values(release),
         "Promise": "none was asked for"
         if promise is None
         else f"epsilon {share_at_most(promise.epsilon, digits=6)}, delta {share_at_most(promise.delta, digits=6)} "
         f"for the whole release ({promise.basis})",
         "Protocol": release.title,
-        "Messages": why_no_messages(release.protocol)
-        if release.messages is None
-        else f"{release.messages:,}, made, shuffled and counted",
+        "Messages": messages_made(release),
         "Day": release.made.isoformat(),
         "Program": f"shuffledp {release.version}",
     }

@@ -26,10 +26,10 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import choose, curator_error, curator_range_error
-from shuffledp.release.evaluate import evaluate as evaluated
-from shuffledp.release.notes import notes, question
 from shuffledp.release.plan_rows import detection_limit, warnings
 from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
+from shuffledp.release.records import evaluate as evaluated
+from shuffledp.release.records import notes_on, question
 from shuffledp.release.release import Release
 from shuffledp.release.spec import Presentation, PrivacySpec
 
@@ -173,7 +173,7 @@ def _release(
         detection_limit=detection_limit(error, false_positives=True)
         if false_positives
         else estimate.simultaneous.unreported_high + 1,
-        notes=(*notes(people, chosen, made=made), *spending.notes()),
+        notes=(*notes_on(people, chosen, messages=made), *spending.notes()),
         warnings=tuple(warnings(users=users, delta=asked.delta, error=error)),
         curator_error=curated,
         evaluation=evaluation,
