@@ -7,7 +7,8 @@ A release on the terminal: the largest values with bars, and what the reader mus
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from shuffledp.explain.bars import Scale, interval, people
 from shuffledp.explain.distribution import quantile_rows
 from shuffledp.explain.files import save
 from shuffledp.explain.heat_map import can_be_mapped
+from shuffledp.explain.page import short_edges
 from shuffledp.formatting import at_most, counted, percent_at_most, shown, sure_percent, surely
 from shuffledp.histogram.cross_table import cross_table
 from shuffledp.histogram.estimate import Estimate, Row, values_among
@@ -134,7 +136,8 @@ _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars besi
 
 def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool) -> None:
     """Writes a release to files and shows it."""
-    written = [save(release, path) for path in out]  # first of all: whoever reads stdout may go away
+    # before anything is printed, because the reader of stdout may close the pipe
+    written = [save(release, path, command=command_of(release.asked)) for path in out]
     for text in release.warnings:
         print_note(f"warning: {text}")
     if as_json:
@@ -242,3 +245,32 @@ def _comparison(release: Release) -> Text:
     """How good the release is, where that was asked for."""
     assert release.evaluation is not None
     return Text.assemble(("NOT PRIVATE, do not publish:", "bold red"), f" {release.evaluation.in_words()}")
+
+
+def command_of(asked: Mapping[str, Any]) -> str | None:
+    """Return the command that asks for the same release; None if no column of a file was asked for."""
+    if "column" not in asked:
+        return None
+    column = asked["column"]
+    columns = [str(name) for name in column] if isinstance(column, list) else [str(column)]
+    words = (word for name, value in asked.items() for word in _words(name, value, columns=columns))
+    return " ".join(["shuffledp", "run", "FILE", *words])
+
+
+def _words(name: str, value: Any, *, columns: list[str]) -> Iterator[str]:
+    """Yield an option, once for each column if it is about columns."""
+    if name == "column":
+        for column in columns:
+            yield from ("--column", shlex.quote(column))
+    elif name == "domain":
+        domains = value if isinstance(value, list) else [value] * len(columns)
+        for column, domain in zip(columns, domains, strict=True):
+            prefix = f"{column}=" if len(columns) > 1 else ""
+            for option, text in (domain if isinstance(domain, dict) else {"domain": "FILE"}).items():
+                yield from (f"--{option}", shlex.quote(f"{prefix}{short_edges(text) if option == 'edges' else text}"))
+    else:
+        yield f"--{name.replace('_', '-')}"
+        if name == "quantiles":
+            yield ",".join(f"{share:g}" for share in value)
+        elif value is not True:
+            yield shlex.quote(f"{value:.15g}" if isinstance(value, float) else str(value))

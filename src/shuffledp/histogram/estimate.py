@@ -16,7 +16,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from typing import Any, Self
 
 import numpy as np
@@ -179,9 +178,12 @@ class Estimate:
         """The largest values as a table of text."""
         return self.to_text()
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return self.bars_html()
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: bars, or the repr if Jinja2 is not installed."""
+        try:
+            return self.bars_html()
+        except MissingExtraError:
+            return None
 
     def __len__(self) -> int:
         return self.counts.size
@@ -318,16 +320,15 @@ class Estimate:
         lines = [text_bars(rows, column=column)] if rows else []
         return "\n".join([*lines, *self._below(values_among(row.label for row in rows))])
 
-    def bars_html(self, limit: int = MOST_BARS, *, column: str = "value", title: str = "") -> str:
-        """The largest values as an HTML table with bars: a part of a page, without scripts."""
-        from shuffledp.explain.bars import BAR_STYLE, html_bars
+    def bars_html(
+        self, limit: int = MOST_BARS, *, column: str = "value", title: str = "", cautions: Iterable[str] = ()
+    ) -> str:
+        """Return the largest values as an HTML table with bars: a part of a page, without scripts."""
+        from shuffledp.explain.bars import notebook
 
         rows = self.rows_to_show(limit)
-        table = html_bars(rows, column=column) if rows else ""
-        head = f"<b>{escape(title)}</b>: " if title else ""
-        below = "".join(f"<p>{escape(line)}</p>" for line in self._below(values_among(row.label for row in rows)))
-        style = f"<style>{BAR_STYLE}</style>"
-        return f'<div class="shuffledp">{style}<p>{head}{escape(self.summary())}</p>\n{table}\n{below}</div>'
+        below = self._below(values_among(row.label for row in rows))
+        return notebook(rows, column=column, title=title, summary=self.summary(), cautions=cautions, below=below)
 
     def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
         """The largest values as bars, with intervals, on axes of matplotlib; returns the axes."""

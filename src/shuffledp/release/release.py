@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from shuffledp import __version__
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
+from shuffledp.errors import MissingExtraError
 from shuffledp.formatting import ShortRepr, in_paragraphs, readable, sentence, shown
 from shuffledp.histogram.estimate import MOST_BARS, Estimate
 from shuffledp.protocols.guarantee import NOT_PROTECTED
@@ -92,10 +92,13 @@ class Release:
         title = f"{shown(self.column)}: {self.estimate.summary()}"
         return "\n".join([title, "", self.estimate.to_text(column=self.column), *self._cautions()])
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        cautions = "".join(f"<p><b>{escape(text)}</b></p>" for text in self._cautions())
-        return cautions + self.estimate.bars_html(column=self.column, title=shown(self.column))
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: bars, or the repr if Jinja2 is not installed."""
+        title = shown(self.column)
+        try:
+            return self.estimate.bars_html(column=self.column, title=title, cautions=self._cautions())
+        except MissingExtraError:
+            return None
 
     def _cautions(self) -> Iterator[str]:
         yield from (f"Warning: {text}" for text in self.warnings)

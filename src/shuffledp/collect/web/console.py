@@ -351,7 +351,7 @@ class Console:
             Route("/operator/tasks/{name}", self._signed_in(self._show_operators_task), methods=["GET"]),
             Route("/operator/login", self._door.sign_in, methods=["POST"]),
             Route("/operator/logout", self._door.sign_out, methods=["POST"]),
-            *Assets.with_look("/console", _STATIC).routes(),
+            *Assets.with_style("/console", _STATIC).routes(),
         ]
 
     def close(self) -> None:

@@ -77,12 +77,12 @@ def _drawn(content: bytes) -> Drawn | None:
     return Drawn(
         people=release.estimate.people,
         made_with=release.version,
-        cautions=Html(parts.cautions(release)),
-        numbers=Html(parts.cards(release)),
-        picture=Html(f"{parts.picture(release)}\n{parts.by_rank(release)}"),
-        table=Html(parts.table(release)),
-        promise=Html(parts.promise(release)),
-        words=Html(f"{parts.meaning(release)}\n{parts.counting(release)}"),
+        cautions=Html(parts.part("cautions", release)),
+        numbers=Html(parts.part("cards", release)),
+        picture=Html(parts.part("picture", release) + parts.part("ranks", release)),
+        table=Html(parts.part("table", release)),
+        promise=Html(parts.part("guarantee", release)),
+        words=Html(parts.part("meaning", release) + parts.part("counting", release)),
     )
 
 
@@ -168,7 +168,7 @@ class Histories:
             for each in reversed(listed)
         )
         title = html(f"All {counted(len(listed), 'release')}")
-        return Html(f"{history(past)}\n<details><summary>{title}</summary><ul>{links}</ul></details>")
+        return Html(f"{history(past) or ''}\n<details><summary>{title}</summary><ul>{links}</ul></details>")
 
     def _past(self, task: Task, numbers: Iterable[int]) -> Iterator[Past]:
         """Releases that can be read, each with the values only that are frequent in the first of them."""

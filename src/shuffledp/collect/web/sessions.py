@@ -30,7 +30,7 @@ from shuffledp import __version__
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.http import UnderWay, body_of
-from shuffledp.collect.web.assets import HEADERS, NOT_KEPT, answer
+from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer
 from shuffledp.collect.web.html import NOTHING, Html, document, html, joined, label, link, skip_link, tag
 from shuffledp.explain.task import duration
 
@@ -274,4 +274,4 @@ def _then(path: str) -> str:
 
 
 def _to(path: str) -> RedirectResponse:
-    return RedirectResponse(path, status_code=303, headers={**HEADERS, **NOT_KEPT})
+    return RedirectResponse(path, status_code=303, headers={**HEADERS, **NO_STORE})

@@ -257,7 +257,7 @@ def routes(tasks: Sequence[Task]) -> list[Route]:
 def _files() -> Assets:
     client = client_folder()
     parts = {f"/client/{name}": client / name for name in ("src", "vendor")}
-    return Assets.with_look("/page", _STATIC, parts)
+    return Assets.with_style("/page", _STATIC, parts)
 
 
 class _Pages:
