@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.formatting import counted, moment, readable, sentence, shown
+from shuffledp.formatting import counted, moment, readable, sentence, share_at_most, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,7 +49,14 @@ def environment(package: str = "") -> Environment:
         keep_trailing_newline=False,
     )
     found.filters.update(
-        label=label, moment=moment, number=_number, people=_people, sentence=sentence, shown=_shown, whole=_whole
+        bound=_bound,
+        label=label,
+        moment=moment,
+        number=_number,
+        people=_people,
+        sentence=sentence,
+        shown=_shown,
+        whole=_whole,
     )
     found.globals.update(counted=counted, style=style)
     return found
@@ -64,6 +71,11 @@ def label(text: Any, width: int = 40) -> Markup:
 
 def _shown(text: Any, width: int = 40) -> str:
     return shown(text, width=width)
+
+
+def _bound(bound: float, digits: int = 2) -> str:
+    """An upper bound, rounded up."""
+    return share_at_most(bound, digits=digits)
 
 
 def _number(number: int) -> str:

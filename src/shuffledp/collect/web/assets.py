@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from shuffledp.errors import DataError
-from shuffledp.explain.html import style
+from shuffledp.explain.html import render, style
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -108,6 +109,11 @@ def policy(
         "frame-ancestors": "'none'",
     }
     return "; ".join(f"{name} {sources}" for name, sources in allowed.items())
+
+
+def web_page(template: str, **context: Any) -> str:
+    """Render a page from the templates of this package, which extend those of `explain`."""
+    return str(render(template, package=__package__, **context))
 
 
 def page_response(

@@ -23,8 +23,10 @@ export function checkClaims(main, task) {
 /** @param {{epsilon: number, reached: number, exact: boolean}} promise */
 export function checkedInWords({ epsilon, reached }) {
   const line = /** @type {HTMLElement} */ (document.getElementById("checked"));
-  line.textContent =
-    `Checked on this device: the noise that the task asks for gives delta at most ${shareAtMost(reached, DIGITS)} ` +
-    `at epsilon ${epsilon}, so the promise is kept.`;
+  line.textContent = "Checked on this device: the noise of the task is strong enough, so the promise is kept.";
   line.className = "good";
+  const figures = /** @type {HTMLElement} */ (document.getElementById("checked-figures"));
+  figures.textContent =
+    `Checked on this device: the noise of the task gives delta at most ${shareAtMost(reached, DIGITS)} ` +
+    `at epsilon ${epsilon}.`;
 }
