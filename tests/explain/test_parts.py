@@ -1,9 +1,13 @@
 """The parts of which pages about a release are made: each stands alone, and none leaves out what must be said."""
 
+import sys
 from dataclasses import replace
 
 import pytest
+from jinja2 import UndefinedError
 
+from shuffledp.errors import MissingExtraError
+from shuffledp.explain.html import environment, render
 from shuffledp.explain.page import PARTS, page, part
 from shuffledp.formatting import sentence
 from tests.explain.cases import CASES, HOSTILE, hostile
@@ -38,3 +42,25 @@ def test_what_is_not_there_is_left_out():
     without = replace(release, estimate=replace(release.estimate, guarantee=None))
     assert part("guarantee", without).strip() == ""
     assert "<h2>How well each person is protected</h2>\n<p><b>Strong protection.</b>" in part("guarantee", release)
+
+
+@pytest.fixture
+def without_jinja2(monkeypatch):
+    """As if the library were not installed."""
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    environment.cache_clear()
+    yield
+    environment.cache_clear()
+
+
+def test_without_jinja2_a_report_names_the_extra_and_a_notebook_shows_the_repr(without_jinja2):
+    release = CASES["one value"]()
+    with pytest.raises(MissingExtraError, match=r"pip install 'shuffledp\[html\]'"):
+        release.to_html()
+    assert release._repr_html_() is None
+    assert release.estimate._repr_html_() is None
+
+
+def test_a_name_that_nobody_sets_is_an_error():
+    with pytest.raises(UndefinedError):
+        render("parts/cautions.html")

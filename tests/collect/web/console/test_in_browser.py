@@ -288,7 +288,7 @@ def test_a_shuffler_that_is_away_is_told_in_words(tab, servers):
     sign_in(page, servers, path=f"/operator/tasks/{servers.away.name}")
     expect(page.locator("#problems")).to_contain_text("Shuffler: It cannot be reached (ConnectError).", timeout=SOON)
     expect(page.locator("#servers .bad")).to_have_text("does not answer")
-    expect(page.locator("#people")).to_contain_text("How many people wait is not known")
+    expect(page.locator("#people")).to_contain_text("The number of waiting people is unknown")
     expect(page.locator("#release h2").first).to_have_text("Release 2")
 
 

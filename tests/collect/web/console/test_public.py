@@ -68,7 +68,7 @@ def test_a_closed_task_without_a_release_promises_none(tmp_path, monkeypatch):
     async def test(person):
         page = (await person.get(f"/tasks/{kept.task.name}")).text
         assert "<h2>There is no release</h2>" in page
-        assert "otherwise nothing is published" in page
+        assert "Otherwise nothing is published" in page
         assert "Once 2,000 people" not in page
         assert "No release." in (await person.get("/")).text
 

@@ -215,10 +215,10 @@ def test_a_connection_that_never_falls_silent_is_shut(monkeypatch, beginning):
     """Whichever part of the answer comes by the byte; the thread is free again."""
     monkeypatch.setattr(module, "PATIENCE", 0.3)
     with Dribbles(beginning) as server, new_client() as client:
-        hops = ShufflerMonitor(asked_task(addresses=(server.address, server.address)).task, client)
-        (hop,) = hops.latest()  # it waits for the answer, but for half a minute at most
-        assert (hop.answers, hop.problem) == (False, SLOW)
-        assert [each._fresh.busy for each in hops._asked] == [0.0]
+        monitor = ShufflerMonitor(asked_task(addresses=(server.address, server.address)).task, client)
+        (shuffler,) = monitor.latest()  # it waits for the answer, but for half a minute at most
+        assert (shuffler.answers, shuffler.problem) == (False, SLOW)
+        assert [each._fresh.busy for each in monitor._each] == [0.0]
 
 
 def test_no_redirect_is_followed():
@@ -240,12 +240,12 @@ def test_no_redirect_is_followed():
         thread.start()
         try:
             address = f"http://127.0.0.1:{server.server_port}"
-            (hop,) = ShufflerMonitor(asked_task(addresses=(address, address)).task, client).latest()
+            (shuffler,) = ShufflerMonitor(asked_task(addresses=(address, address)).task, client).latest()
         finally:
             client.close()
             server.shutdown()
             thread.join()
-    assert hop.problem == "It answers with status 302."
+    assert shuffler.problem == "It answers with status 302."
     assert [path for path in asked if not path.startswith("/v1/tasks/")] == []
 
 
@@ -288,13 +288,13 @@ def test_one_behind_a_balancer_that_hides_its_health(task, shufflers, monkeypatc
 def test_what_one_said_last_stays_until_it_is_back(task, shufflers, monkeypatch):
     monkeypatch.setattr(module, "EVERY", 0.0)
     with shufflers.client() as client:
-        hops = ShufflerMonitor(task, client)
-        known = hops.latest()[0]
+        monitor = ShufflerMonitor(task, client)
+        known = monitor.latest()[0]
         shufflers.said[0] = httpx.ConnectError("away")
-        away = until(lambda: (found := hops.latest()[0]).problem and found)
+        away = until(lambda: (found := monitor.latest()[0]).problem and found)
         assert (away.answers, away.status, away.seen) == (False, known.status, away.seen)
         shufflers.said[0] = shufflers.status(waiting=1500)
-        back = until(lambda: (found := hops.latest()[0]).answers and found)
+        back = until(lambda: (found := monitor.latest()[0]).answers and found)
         assert (back.problem, back.status.waiting) == (None, 1500)
 
 
@@ -353,7 +353,7 @@ def test_nobody_is_asked_while_nobody_looks(monkeypatch, tmp_path):
     visit(monkeypatch, settings_for(tmp_path, kept), test, shufflers)
 
 
-def test_a_hop_that_goes_away_is_told_in_words(monkeypatch, tmp_path):
+def test_a_shuffler_that_goes_away_is_told_in_words(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "EVERY", 0.0)
     kept = asked_task()
     shufflers = Shufflers(kept.task)
