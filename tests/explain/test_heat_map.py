@@ -75,7 +75,7 @@ def test_of_many_rows_and_columns_those_with_most_people_are_kept_and_that_is_sa
     found = cells(html)
     assert len(found) == 26
     assert {len(row) for row in found} == {13}
-    assert "The table shows the 25 rows and 12 columns with the most people." in html
+    assert "The table shows at most 25 rows and 12 columns: those with the most people." in html
     assert two_way(estimate, column="x") is None
 
 

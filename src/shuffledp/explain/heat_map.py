@@ -87,7 +87,7 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
     said += f" The grand total is the sum of the estimates; {everybody} took part."
     rows, columns = (len({*names}) for names in (table.rows, table.columns))
     if rows == MOST_ROWS or columns == MOST_COLUMNS:
-        said += f" The table shows the {MOST_ROWS} rows and {MOST_COLUMNS} columns with the most people."
+        said += f" The table shows at most {MOST_ROWS} rows and {MOST_COLUMNS} columns: those with the most people."
     return said
 
 

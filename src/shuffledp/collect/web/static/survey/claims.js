@@ -23,7 +23,7 @@ export function checkClaims(main, task) {
 /** @param {{epsilon: number, reached: number, exact: boolean}} promise */
 export function checkedInWords({ epsilon, reached }) {
   const line = /** @type {HTMLElement} */ (document.getElementById("checked"));
-  line.textContent = "Checked on this device: the noise of the task is strong enough, so the promise is kept.";
+  line.textContent = "Checked on this device: the noise of the task keeps this promise.";
   line.className = "good";
   const figures = /** @type {HTMLElement} */ (document.getElementById("checked-figures"));
   figures.textContent =
