@@ -45,7 +45,7 @@ def test_errors_are_shares_of_all_people_and_quantiles_of_those_with_a_value(peo
     assert "% of all people); shares of people are of those who have a value" in shown
     assert "% of all)" not in shown.split("estimate")[0]
     page = " ".join(out.read_text().split())
-    assert "that this share of the people, of those who have a value, do not exceed" in page
+    assert "that this share of the people who have a value do not exceed" in page
     assert "% of all people).</figcaption>" in page
 
 

@@ -17,7 +17,7 @@ thought an answer as likely as not can become 95% sure of it."""
 
 
 class Protection(NamedTuple):
-    """A guarantee in words: `factor` and `chance` are bounds, rounded so that they hold."""
+    """A guarantee in everyday terms: `factor` and `chance` are bounds, rounded so that they hold."""
 
     factor: str
     chance: str

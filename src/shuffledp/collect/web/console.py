@@ -294,7 +294,7 @@ def _release_context(kept: KeptRelease) -> dict[str, Any]:
 def _batch_context(task: Task, first: ShufflerHealth) -> dict[str, Any] | None:
     """The people who have reported and the batch that is filling; None if the first shuffler has never answered.
 
-    `missing` is None once nobody can join the batch. `short_by` is the number of people its last batch lacked.
+    `missing` is None once the task is closed. `short_by` is the number of people its last batch lacked.
     """
     status = first.status
     if status is None:

@@ -1,4 +1,4 @@
-"""The health of a task's shufflers, as the analyzer sees it: asked only while somebody looks at the console.
+"""The health of a task's shufflers, as the analyzer sees it: asked only while the console is open.
 
 Pages never wait long: they get the last answer while one thread asks again. Only an answer that is too old, or the very
 first one, is waited for. Addresses come from the task or from the operator. A slow, absent or hostile shuffler costs

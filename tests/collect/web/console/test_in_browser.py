@@ -277,7 +277,7 @@ def test_an_analyzer_that_does_not_answer_is_told_and_asked_again(tab, servers):
     page.goto(servers.at)
     page.route(f"{servers.at}/", lambda route: route.abort())
     expect(page.locator("#connection")).to_contain_text(
-        re.compile(r"The analyzer does not answer. What you see is from \d\d:\d\d:\d\d UTC;"), timeout=SOON
+        re.compile(r"The analyzer does not answer. What you see is from \d\d:\d\d:\d\d UTC\."), timeout=SOON
     )
     page.unroute(f"{servers.at}/")
     expect(page.locator("#connection")).to_be_hidden(timeout=SOON)
