@@ -44,7 +44,7 @@ def test_errors_are_shares_of_all_people_and_quantiles_of_those_with_a_value(peo
     shown = " ".join(done.stdout.split())
     assert "% of all); shares are of the people who have a value" in shown
     page = " ".join(out.read_text().split())
-    assert "that this share of the people, of those who have a value, do not exceed" in page
+    assert "that this share of the people who have a value do not exceed" in page
     assert "% of all people).</figcaption>" in page
 
 

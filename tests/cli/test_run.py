@@ -87,7 +87,13 @@ def test_files(folder, tmp_path):
     text = page.read_text()
     assert text.count('class="bar"') == len(rows)
     assert text.count("<svg") == text.count("</svg>") == len(rows) + 2  # a bar each, their scale, and the promise
-    for needed in ("(1, 1e-06)-differential privacy", "(missing)", "[red]", "Not protected", "surely seen"):
+    for needed in (
+        "(1, 1e-06)-differential privacy",
+        "(missing)",
+        "[red]",
+        "Not protected",
+        "people with the same value",
+    ):
         assert needed in text
     assert not re.search(r'(src|href)="?https?:|@import|<script|url\(http', text.replace("xlink:href", ""))
 

@@ -208,7 +208,7 @@ def test_a_release_has_quantiles_in_units_of_its_edges():
     assert release.title == "Ranges (ours)"
     assert release.privacy.delta(1.0) <= 1e-4
     assert "quantiles=[0.5, 0.9]" in release.to_html()
-    assert "--quantiles 0.5,0.9" in release.to_html()
+    assert "--quantiles" not in release.to_html()  # the command line adds its own words
     again = Release.from_json(release.to_json())
     assert again.estimate.quantile(0.5) == estimate.quantile(0.5)
     assert again.to_json() == release.to_json()

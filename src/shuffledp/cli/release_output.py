@@ -5,7 +5,8 @@ Also tables of two columns, of quantiles and of plans for ranges.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from shuffledp.explain.bars import Scale, interval, people
 from shuffledp.explain.distribution import quantile_rows
 from shuffledp.explain.files import save
 from shuffledp.explain.heat_map import can_be_mapped
+from shuffledp.explain.page import short_edges
 from shuffledp.explain.protocols import within
 from shuffledp.explain.release import curator_tip, evaluation_sentence, lines, paragraphs, warning_sentences
 from shuffledp.formatting import at_most, confidence, counted, percent_at_most, shown
@@ -133,7 +135,8 @@ _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars besi
 
 def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool, explain: bool | None = None) -> None:
     """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag."""
-    written = [save(release, path) for path in out]  # first of all: the reader of stdout may go away
+    # before anything is printed, because the reader of stdout may close the pipe
+    written = [save(release, path, command=command_of(release.asked)) for path in out]
     for text in warning_sentences(release):
         print_note(f"warning: {text}")
     if as_json:
@@ -255,3 +258,32 @@ def _comparison(release: Release) -> Text:
     """The comparison with the true counts, if it was requested."""
     assert release.evaluation is not None
     return Text.assemble(("NOT PRIVATE, do not publish:", "bold red"), f" {evaluation_sentence(release.evaluation)}")
+
+
+def command_of(asked: Mapping[str, Any]) -> str | None:
+    """Return the command that asks for the same release; None if no column of a file was asked for."""
+    if "column" not in asked:
+        return None
+    column = asked["column"]
+    columns = [str(name) for name in column] if isinstance(column, list) else [str(column)]
+    words = (word for name, value in asked.items() for word in _words(name, value, columns=columns))
+    return " ".join(["shuffledp", "run", "FILE", *words])
+
+
+def _words(name: str, value: Any, *, columns: list[str]) -> Iterator[str]:
+    """Yield an option, once for each column if it is about columns."""
+    if name == "column":
+        for column in columns:
+            yield from ("--column", shlex.quote(column))
+    elif name == "domain":
+        domains = value if isinstance(value, list) else [value] * len(columns)
+        for column, domain in zip(columns, domains, strict=True):
+            prefix = f"{column}=" if len(columns) > 1 else ""
+            for option, text in (domain if isinstance(domain, dict) else {"domain": "FILE"}).items():
+                yield from (f"--{option}", shlex.quote(f"{prefix}{short_edges(text) if option == 'edges' else text}"))
+    else:
+        yield f"--{name.replace('_', '-')}"
+        if name == "quantiles":
+            yield ",".join(f"{share:g}" for share in value)
+        elif value is not True:
+            yield shlex.quote(f"{value:.15g}" if isinstance(value, float) else str(value))

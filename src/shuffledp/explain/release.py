@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from html import escape
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shuffledp.explain.bars import BAR_STYLE, html_bars, text_bars
+from shuffledp.explain.bars import notebook as notebook_bars
+from shuffledp.explain.bars import text_bars
 from shuffledp.explain.protocols import about, within
 from shuffledp.formatting import (
     at_most,
@@ -19,7 +19,7 @@ from shuffledp.formatting import (
     shown,
 )
 from shuffledp.histogram.distribution import Quantile, written
-from shuffledp.histogram.estimate import Estimate, values_among
+from shuffledp.histogram.estimate import MOST_BARS, Estimate, values_among
 from shuffledp.histogram.facts import Trusted
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
@@ -141,18 +141,15 @@ def text_table(estimate: Estimate, *, limit: int, column: str) -> str:
 
 def notebook(release: Release) -> str:
     """A release as HTML for a notebook: its cautions and the largest values."""
-    warned = "".join(f"<p><b>{escape(text)}</b></p>" for text in cautions(release))
-    return warned + release.estimate.bars_html(column=release.column, title=shown(release.column))
+    title = shown(release.column)
+    return html_table(release.estimate, limit=MOST_BARS, column=release.column, title=title, cautions=cautions(release))
 
 
-def html_table(estimate: Estimate, *, limit: int, column: str, title: str) -> str:
+def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cautions: Iterable[str] = ()) -> str:
     """The largest values as an HTML table with bars: a part of a page, without scripts."""
     rows = estimate.rows_to_show(limit)
-    table = html_bars(rows, column=column) if rows else ""
-    head = f"<b>{escape(title)}</b>: " if title else ""
-    below = "".join(f"<p>{escape(line)}</p>" for line in _below(estimate, values_among(row.label for row in rows)))
-    style = f"<style>{BAR_STYLE}</style>"
-    return f'<div class="shuffledp">{style}<p>{head}{escape(summary(estimate))}</p>\n{table}\n{below}</div>'
+    below = _below(estimate, values_among(row.label for row in rows))
+    return notebook_bars(rows, column=column, title=title, summary=summary(estimate), cautions=cautions, below=below)
 
 
 def evaluation_sentence(found: Evaluation) -> str:

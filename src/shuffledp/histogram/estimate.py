@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from shuffledp import __version__
 from shuffledp.accounting.curve import Guarantee
-from shuffledp.errors import DataError
+from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.formatting import ShortRepr, readable, shown
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.export import Exports
@@ -163,9 +163,12 @@ class Estimate(Exports):
         """Format the largest values as a table of text."""
         return self.to_text()
 
-    def _repr_html_(self) -> str:
-        """Format the largest values for a notebook."""
-        return self.bars_html()
+    def _repr_html_(self) -> str | None:
+        """Format the largest values for a notebook; None, which shows the repr, if Jinja2 is not installed."""
+        try:
+            return self.bars_html()
+        except MissingExtraError:
+            return None
 
     def __len__(self) -> int:
         return self.counts.size

@@ -11,6 +11,7 @@ from typing import Any
 from shuffledp import __version__
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
+from shuffledp.errors import MissingExtraError
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.estimate import MOST_BARS, Estimate
 from shuffledp.protocols.protocol import HistogramProtocol
@@ -89,11 +90,14 @@ class Release:
 
         return text(self)
 
-    def _repr_html_(self) -> str:
-        """Format the largest values for a notebook, with warnings."""
+    def _repr_html_(self) -> str | None:
+        """Format the largest values for a notebook, with warnings; None if Jinja2 is not installed."""
         from shuffledp.explain.release import notebook
 
-        return notebook(self)
+        try:
+            return notebook(self)
+        except MissingExtraError:
+            return None
 
     @property
     def privacy(self) -> Privacy:

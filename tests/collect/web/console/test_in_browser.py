@@ -277,7 +277,7 @@ def test_an_analyzer_that_does_not_answer_is_told_and_asked_again(tab, servers):
     page.goto(servers.at)
     page.route(f"{servers.at}/", lambda route: route.abort())
     expect(page.locator("#connection")).to_contain_text(
-        re.compile(r"The analyzer does not answer. What you see is from \d\d:\d\d:\d\d UTC;"), timeout=SOON
+        re.compile(r"The analyzer does not answer. What you see is from \d\d:\d\d:\d\d UTC\."), timeout=SOON
     )
     page.unroute(f"{servers.at}/")
     expect(page.locator("#connection")).to_be_hidden(timeout=SOON)
@@ -288,7 +288,7 @@ def test_a_shuffler_that_is_away_is_told_in_words(tab, servers):
     sign_in(page, servers, path=f"/operator/tasks/{servers.away.name}")
     expect(page.locator("#problems")).to_contain_text("Shuffler: It cannot be reached (ConnectError).", timeout=SOON)
     expect(page.locator("#servers .bad")).to_have_text("does not answer")
-    expect(page.locator("#people")).to_contain_text("How many people wait is not known")
+    expect(page.locator("#people")).to_contain_text("The number of waiting people is unknown")
     expect(page.locator("#release h2").first).to_have_text("Release 2")
 
 
