@@ -2,7 +2,7 @@
 
 import pytest
 
-from shuffledp.explain.tables import notes
+from shuffledp.explain.research import notes
 from shuffledp.paper import separate
 from shuffledp.paper.separation import Approach, Cell, Separation
 

@@ -108,6 +108,8 @@ def show_quantiles(estimate: OrderedEstimate) -> None:
 
 def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: bool = False) -> None:
     """A table of what ways to count ranges would give; without messages where nobody sends any."""
+    from shuffledp.explain.plan import range_problem
+
     everybody = counted(users, "person", things="people")
     print_title(f"Error of the distribution function of {everybody}, with probability {surely(beta)}")
     table = new_table()
@@ -117,7 +119,7 @@ def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: 
         table.add_column(name, justify="right")
     for row in rows:
         if row.error is None:
-            table.add_row(row.title, row.problem, *[""] * (len(names) - 1))
+            table.add_row(row.title, range_problem(row), *[""] * (len(names) - 1))
             continue
         cells = [at_most(row.error), percent_at_most(row.error, users), str(row.levels), str(row.branching)]
         messages = "-" if row.messages is None else f"{row.messages:,.1f}"

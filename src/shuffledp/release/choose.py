@@ -1,12 +1,12 @@
-"""Whom a release trusts, and what a curator could publish instead.
+"""Choose the protocol of a release: the requested one, or the best of those that fit.
 
-Which protocol a release uses: the one that is asked for, or the best of those that fit.
+Also computes the error that a trusted curator would have.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shuffledp.errors import ParameterError, TooFewUsersError
@@ -16,7 +16,7 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
-from shuffledp.release.plan_rows import Rows, recommend
+from shuffledp.release.plan_rows import PlanRow, Problem, Reason, Rows, recommend
 from shuffledp.validation import failure_probability, one_of
 
 _MOST_CELLS, _LEAST_EPSILON = 4096, 0.5
@@ -91,25 +91,27 @@ def why_no_messages(protocol: HistogramProtocol) -> str:
     return "none: a curator is given the values"
 
 
-_AS_ASKED = "as asked"
-
 MODEL_OF: Mapping[TrustName, Model] = {"shuffler": "shuffled", "curator": "central"}
 """The model of the protocols for each of those who can be trusted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(ShortRepr):
-    """A calibrated protocol of the catalogue, and why it was chosen."""
+    """A calibrated protocol of the catalogue, and why it was chosen.
+
+    `limited` says whether a protocol or an estimator was requested, so that only some protocols were considered.
+    """
 
     name: str
     entry: Entry
     protocol: HistogramProtocol
-    reason: str
+    reason: Reason
+    limited: bool = False
 
     @property
     def asked(self) -> bool:
         """Whether nothing was left to choose."""
-        return self.reason == _AS_ASKED
+        return self.reason is Reason.AS_ASKED
 
 
 def choose(
@@ -135,7 +137,7 @@ def choose(
         name = protocol if protocol in fitting else fitting[0]
         progress("calibrating", 0.0)
         made = CATALOGUE[name].make(target)
-        return Choice(name=name, entry=CATALOGUE[name], protocol=made, reason=_AS_ASKED)
+        return Choice(name=name, entry=CATALOGUE[name], protocol=made, reason=Reason.AS_ASKED)
     found = Rows.of(fitting, target, beta=failure_probability(beta), listed=listed, progress=progress)
     advice = recommend(found.rows, target, most=practical_messages)
     asked = protocol is not None or estimator is not None
@@ -146,13 +148,34 @@ def choose(
         if asked and possible:
             fewest = min(possible)
             nearest = possible[fewest]
-            raise TooFewUsersError(f"{nearest.title} {nearest.problem}, not {target.users:,}", minimum_users=fewest)
-        raise ParameterError(advice.reason)
+            raise TooFewUsersError(
+                f"users must be at least {nearest.needed_users or fewest:,} for {nearest.title}, got {target.users:,}",
+                minimum_users=fewest,
+            )
+        raise _nothing_fits(found.rows, target, most=practical_messages)
     return Choice(
         name=advice.name,
         entry=CATALOGUE[advice.name],
         protocol=found.protocols[advice.name],
-        reason=advice.reason + (", of those that fit" if asked else ""),
+        reason=advice.reason,
+        limited=asked,
+    )
+
+
+def _nothing_fits(rows: Sequence[PlanRow], target: Target, *, most: float) -> ParameterError:
+    """Return the error for a release for which no protocol can be recommended."""
+    possible = [row for row in rows if not row.problem]
+    if possible:
+        fewest = min(row.messages for row in possible)
+        return ParameterError(
+            f"every protocol sends more than {most:,.4g} messages per person (at least {fewest:,.3g}): use more "
+            "people, fewer possible values or a larger epsilon"
+        )
+    needed = [row.needed_users for row in rows if row.problem is Problem.TOO_FEW_USERS and row.needed_users is not None]
+    least = f" (at least {min(needed):,})" if needed else ""
+    return ParameterError(
+        f"users={target.users:,} is too few for every protocol: use more honest people{least}, a larger epsilon or a "
+        "larger delta"
     )
 
 

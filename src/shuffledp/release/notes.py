@@ -45,9 +45,10 @@ def _parts(possible: Possible) -> str:
 
 def notes(people: People, chosen: Choice, *, made: int | None) -> Iterator[str]:
     """How people and values were counted, in sentences."""
-    yield f"Protocol: {chosen.entry.title}{', as asked' if chosen.asked else ''}."
-    if not chosen.asked:
-        yield f"It was chosen because {chosen.reason}."
+    from shuffledp.explain.plan import why
+
+    fitting = " of those that fit" if chosen.limited else ""
+    yield f"Protocol: {chosen.entry.title}, {why(chosen.reason)}{fitting}."
     if chosen.entry.model == "central":
         yield "Whoever holds the data added the noise to the true counts: there are no messages and no shuffler."
     elif made is None:

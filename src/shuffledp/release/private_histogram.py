@@ -29,7 +29,7 @@ from shuffledp.protocols.target import Target
 from shuffledp.release.choose import check_trust, choose, curator_error, curator_range_error
 from shuffledp.release.evaluate import evaluate as evaluated
 from shuffledp.release.notes import notes, question
-from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, detection_limit, warnings
+from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, detection_limit
 from shuffledp.release.ranges import check_alone, checked_shares, choose_ranges, in_units, needs_order
 from shuffledp.release.release import Release
 from shuffledp.validation import failure_probability
@@ -164,6 +164,9 @@ def private_histogram(
         estimate = replace(estimate, about=partial(estimate.about, drawn=not messages))
         estimate = estimate.consistent() if consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if evaluate else None
+    from shuffledp.explain.ledger import spent_note
+    from shuffledp.explain.plan import warnings
+
     error, made = chosen.protocol.error(beta).simultaneous, tally.messages if messages else None
     false_positives = chosen.entry.false_positives
     return Release(
@@ -177,7 +180,7 @@ def private_histogram(
         detection_limit=detection_limit(error, false_positives=True)
         if false_positives
         else estimate.simultaneous.unreported_high + 1,
-        notes=(*notes(people, chosen, made=made), *spending.notes()),
+        notes=(*notes(people, chosen, made=made), *spent_note(spending.finish())),
         warnings=tuple(warnings(users=users, delta=delta, error=error)),
         curator_error=instead,
         evaluation=evaluation,

@@ -29,12 +29,13 @@ from shuffledp.collect.web.assets import HEADERS, policy
 from shuffledp.errors import DataError
 from shuffledp.explain.files import parquet_bytes, with_about
 from shuffledp.explain.look import LOOK_SOURCE
+from shuffledp.explain.plan import warnings
 from shuffledp.formatting import counted, people_at_most, readable, share_at_most
 from shuffledp.histogram.tally import Tally
 from shuffledp.ledger import Ledger
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.shuffled_histogram import chance_of_more
-from shuffledp.release.plan_rows import detection_limit, warnings
+from shuffledp.release.plan_rows import detection_limit
 from shuffledp.release.release import Release
 
 _SHARE = 100

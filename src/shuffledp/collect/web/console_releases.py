@@ -25,6 +25,7 @@ from shuffledp.collect.web.server_status import Fresh
 from shuffledp.errors import ShuffledpError
 from shuffledp.explain import page as parts
 from shuffledp.explain.history import MOST_RELEASES, MOST_VALUES, Past, history
+from shuffledp.explain.ledger import left as left_text
 from shuffledp.formatting import counted, moment, readable, share_at_most, shown
 from shuffledp.histogram.estimate import Intervals
 from shuffledp.ledger import Ledger, LedgerEntry, Standing
@@ -264,7 +265,7 @@ def _shown(standing: Standing) -> Html:
             Html(f"<p>The ledger of <b>{label(shown(budget.population, width=80))}</b>: {html(_limit(standing))}</p>"),
             cards(numbers),
             *over,
-            tag("p", f"Left: {standing.left_in_words}. {_FURTHER}", class_="soft"),
+            tag("p", f"Left: {left_text(standing)}. {_FURTHER}", class_="soft"),
             _entries(standing),
         ]
     )

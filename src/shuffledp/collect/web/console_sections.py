@@ -20,10 +20,10 @@ from shuffledp.collect.task import Task
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.html import NOTHING, Html, cards, html, joined, label, link, paragraphs, table, tag
 from shuffledp.collect.web.server_status import OTHER, Hop
-from shuffledp.explain.task import in_words
+from shuffledp.explain.task import details
 from shuffledp.formatting import counted, moment, readable, shown
 
-_TOLD = ("What is counted", "Guarantee", "Who must be trusted", "How sure", "Warning")
+_TOLD = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Warning")
 """What is told of a task by itself; a release says the rest."""
 
 
@@ -47,7 +47,7 @@ class TaskWords:
         return self._all(task)[title]
 
     def _all(self, task: Task) -> Mapping[str, str]:
-        return self._made.get(task.name, lambda: in_words(task))
+        return self._made.get(task.name, lambda: details(task))
 
 
 def _size(said: Mapping[str, str]) -> int:

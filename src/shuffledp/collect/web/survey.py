@@ -27,7 +27,7 @@ from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web import survey_text as words
 from shuffledp.collect.web.assets import Assets, client_folder, page_response, policy
 from shuffledp.collect.web.html import NOTHING, Html, cards, document, html, joined, link, skip_link, tag
-from shuffledp.explain.task import in_words, promise_of
+from shuffledp.explain.task import details, promise_of
 from shuffledp.formatting import moment, readable, share_at_most, shown
 
 
@@ -94,7 +94,7 @@ def trust(task: Task) -> Html:
         tag("li", joined([tag("strong", role), tag("code", address), sees], ", "))
         for role, address, sees in words.what_each_sees(task)
     )
-    said = in_words(task)
+    said = details(task)
     warning = tag("p", f"Beware: {said['Warning']}", class_="warning") if "Warning" in said else NOTHING
     return Html(f"""<section id="trust" aria-labelledby="trust-title">
 <h2 id="trust-title">Who would have to work together</h2>
@@ -104,7 +104,7 @@ def trust(task: Task) -> Html:
 <details><summary>What whoever serves this page could do</summary>
 <p>{html(words.WHO_SERVES_THIS)}</p></details>
 <details><summary>Who may answer, and how sure the result is</summary>
-<p>{html(said["Who may answer"])}</p><p>{html(said["How sure"])}</p></details>
+<p>{html(said["Who may answer"])}</p><p>{html(said["Accuracy"])}</p></details>
 </section>""")
 
 
