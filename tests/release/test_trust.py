@@ -11,6 +11,7 @@ from shuffledp import ParameterError, Release, private_histogram
 from shuffledp.protocols import CATALOGUE, LaplaceHistogram, StabilityHistogram, Target
 from shuffledp.release.choose import choose, curator_error, curator_in_words
 from shuffledp.release.plan import plan
+from shuffledp.release.plan_rows import Reason
 from shuffledp.release.simulate import simulate
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
@@ -36,13 +37,13 @@ def test_with_a_list_the_smaller_error_is_taken(bins):
     errors = {name: CATALOGUE[name].make(target).error(0.05).simultaneous for name in ("stability", "laplace")}
     choice = chosen(bins=bins)
     assert choice.protocol.error(0.05).simultaneous == min(errors.values())
-    assert "smallest error" in choice.reason
+    assert choice.reason is Reason.SMALLEST_ERROR
 
 
 @pytest.mark.parametrize(("estimator", "name"), [("truncated", "stability"), ("unbiased", "laplace")])
 def test_a_reading_can_be_asked_for(estimator, name):
     assert chosen(estimator=estimator).name == name
-    assert chosen(protocol=name).reason == "as asked"
+    assert chosen(protocol=name).reason is Reason.AS_ASKED
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ Trust = Annotated[
 ]
 ProtocolName = Annotated[
     str | None,
-    option("NAME", "Default: the best of {advised}; `shuffledp protocols` lists all.", panel=PROTOCOL),
+    option("NAME", "Default: the best of {advised}. `shuffledp protocols` lists all.", panel=PROTOCOL),
 ]
 Estimator = Annotated[
     str | None,

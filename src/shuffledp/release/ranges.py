@@ -56,7 +56,7 @@ def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
 def check_alone(column: Any, *, protocol: str | None, estimator: str | None, values_per_person: int) -> None:
     """Refuse several columns and parameters that do not apply to ranges, before anything is read."""
     if isinstance(column, list | tuple) and len(column) > 1:
-        raise ParameterError(f"column must be a single column with ranges or quantiles, got {len(column)} columns")
+        raise ParameterError(f"column must be one column for ranges and quantiles, got {len(column)}: leave out others")
     useless = {
         "protocol": protocol is not None,
         "estimator": estimator is not None,
