@@ -17,7 +17,7 @@ from experiments.documents import ROOT, marked_documents, rewrite
 from experiments.table1_figures import GUARANTEE, data_file, keep
 from shuffledp.atomic_file import write_whole
 from shuffledp.cli.progress import ProgressBar
-from shuffledp.explain.tables import markdown_page
+from shuffledp.explain.research import markdown_page
 from shuffledp.protocols import CATALOGUE
 from shuffledp.release.compare import Measurement, compare
 

@@ -14,7 +14,7 @@ from experiments import table2_figure
 from experiments.documents import ROOT
 from shuffledp.atomic_file import write_whole
 from shuffledp.cli.progress import ProgressBar
-from shuffledp.explain.tables import markdown_section
+from shuffledp.explain.research import markdown_section
 from shuffledp.paper.separation import separate
 
 DELTA, SEED = 1e-6, 2020  # the seed is the year of the paper

@@ -7,7 +7,7 @@ import pytest
 from experiments import documents, gap, report_figure, table1, table1_figures, table2, table2_figure, trade_off
 
 from shuffledp.errors import DataError
-from shuffledp.explain.tables import people
+from shuffledp.explain.research import people
 from shuffledp.protocols import CATALOGUE
 from shuffledp.release.compare import Measurement
 

@@ -30,9 +30,9 @@ def test_the_command_refuses_wrong_parameters(arguments):
     assert result.stderr.count("\n") == 1
 
 
-def test_an_error_names_the_option():
+def test_an_error_names_the_parameter():
     result = amplify("--epsilon0", "-2", "--users", "1e5", "--delta", "1e-6")
-    assert result.stderr == "shuffledp amplify: --epsilon0 must be above 0 and at most 30, got -2\n"
+    assert result.stderr == "shuffledp amplify: epsilon0 must be above 0 and at most 30, got -2\n"
 
 
 @pytest.mark.parametrize(("epsilon0", "users"), [("0.4", "1e5"), ("2.3", "12345"), ("3", "10^6")])

@@ -12,14 +12,14 @@ import shuffledp
 from shuffledp import __version__
 from shuffledp import collect as collection
 from shuffledp.cli.app import COLLECTION, COMMANDS, app
-from shuffledp.cli.options import with_names
+from shuffledp.cli.options import CommandGroup, with_names
 from shuffledp.protocols import CATALOGUE
 from tests.cli.commands import GUARANTEE, command, real_command
 
 ALL = {**COMMANDS, **COLLECTION}
-GROUPS = {name: module for name, module in ALL.items() if hasattr(module, "COMMANDS")}
+GROUPS = {name: group for name, group in ALL.items() if isinstance(group, CommandGroup)}
 MODULES = {name: module for name, module in ALL.items() if name not in GROUPS}
-SUBCOMMANDS = [(group, name) for group, module in GROUPS.items() for name in module.COMMANDS]
+SUBCOMMANDS = [(group, name) for group, module in GROUPS.items() for name in module.commands]
 QUICKER = {"compare": ["--protocols", "hist", "--trials", "2"], "simulate": ["--trials", "3"],
            "separate": ["--h", "2"]}  # fmt: skip
 NEED_SERVERS = {"analyzer", "count", "crowd", "mix", "send", "shuffler", "up"}
@@ -90,7 +90,7 @@ def test_help_of_a_group(group):
     shown = command(group, "--help")
     assert shown.returncode == 0
     assert command(group, "-h").stdout == shown.stdout
-    assert set(GROUPS[group].COMMANDS) <= set(words(shown.stdout))
+    assert set(GROUPS[group].commands) <= set(words(shown.stdout))
 
 
 @pytest.mark.parametrize(("group", "name"), SUBCOMMANDS)
@@ -98,7 +98,7 @@ def test_help_of_a_command_in_a_group(group, name):
     shown = command(group, name, "--help")
     assert shown.returncode == 0
     assert command(group, name, "-h").stdout == shown.stdout
-    assert_has_example(shown.stdout, GROUPS[group].COMMANDS[name][1])
+    assert_has_example(shown.stdout, GROUPS[group].commands[name][1])
     assert not re.search(r"<\w+|FLOAT|INTEGER|TEXT|\{[a-z]\w*\}", shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
@@ -111,7 +111,7 @@ def test_the_examples_of_keys_and_tasks_work_one_after_another(tmp_path):
                ("task", "new"), ("task", "show"), ("task", "check"), ("keys", "destroy")]  # fmt: skip
     assert sorted(ordered) == sorted(SUBCOMMANDS)
     for group, name in ordered:
-        program, *arguments = shlex.split(GROUPS[group].COMMANDS[name][1].replace("\\\n", " "))
+        program, *arguments = shlex.split(GROUPS[group].commands[name][1].replace("\\\n", " "))
         assert (program, *arguments[:2]) == ("shuffledp", group, name)
         result = command(*arguments, cwd=tmp_path)
         assert result.returncode == 0, result.stderr
@@ -189,29 +189,18 @@ def test_an_interrupt_has_an_exit_code(monkeypatch):
     assert command("plan", "--users", "1000", "--bins", "5", *GUARANTEE) == (130, "", "interrupted\n")
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        "typer.core.TyperGroup.make_context = interrupt",  # outside of any command, which typer passes over in silence
-        "shuffledp.release.plan.plan = lambda *_, **__: exec('raise KeyboardInterrupt')",  # as in dataclasses
-        "shuffledp.release.plan.plan = swallow",
-    ],
-)
-def test_an_interrupt_has_an_exit_code_wherever_it_comes(where, tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_signals_end_the_real_command_like_an_interrupt(kind, tmp_path):
     program = f"""
-import contextlib, sys, time, typer.core, shuffledp.cli.app, shuffledp.release.plan
-def interrupt(*_, **__):
-    raise KeyboardInterrupt
-def swallow(*_, **__):  # as libraries do while they are loaded
-    with contextlib.suppress(BaseException):
-        import interrupted
-    time.sleep(60)
-{where}
+import signal, sys, shuffledp.cli, shuffledp.release.plan
+def interrupted(*_, **__):
+    signal.raise_signal(signal.{kind})
+shuffledp.release.plan.plan = interrupted
 sys.argv = ["shuffledp", "plan", "--users", "1000", "--bins", "5", *{GUARANTEE}]
 shuffledp.cli.main()
 """
-    (tmp_path / "interrupted.py").write_text("import signal; signal.raise_signal(signal.SIGTERM)")
-    (tmp_path / "program.py").write_text(program)  # as a module, as the real command is: Python ends otherwise with -c
+    (tmp_path / "program.py").write_text(program)
     words = [sys.executable, "-m", "program"]
     result = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "interrupted\n")

@@ -58,7 +58,7 @@ def test_the_readers_own_files_are_kept(name, tmp_path, monkeypatch):
         nothing_is_done.setattr("shuffledp.cli.data._write_population", None)
         result = command("demo", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
-    assert f"{name} already exists: give another name, or --force" in result.stderr
+    assert f"{name} already exists: use another name, or --force" in result.stderr
     assert (tmp_path / name).read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert command("demo", "--people", "1e3", "--force", cwd=tmp_path).returncode == 0

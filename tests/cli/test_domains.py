@@ -43,13 +43,13 @@ def test_several_columns_are_named():
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
-        (["a", "b"], {"edges": ["0,1"]}, "--edges must say which column it is for, .* --edges a=0,1"),
+        (["a", "b"], {"edges": ["0,1"]}, "--edges must name its column, .* --edges a=0,1"),
         (["a"], {"edges": ["0,1", "2,3"]}, "--edges is given twice for column 'a'"),
-        (["a"], {"edges": ["0,1"], "domain": ["f"]}, "--domain and --edges describe column 'a' twice"),
+        (["a"], {"edges": ["0,1"], "domain": ["f"]}, "--domain and --edges are both given for column 'a'"),
         (["a"], {"by": ["month"]}, "--by month needs --from and --to"),
         (["a"], {"by": ["month"], "start": ["2026"]}, "--by month needs --to"),
-        (["a"], {"start": ["2026"]}, "--from and --to say which dates are counted --by"),
-        (["a"], {"edges": ["0,1"], "stop": ["2026"]}, "--from and --to say which dates are counted --by"),
+        (["a"], {"start": ["2026"]}, "--from and --to need --by"),
+        (["a"], {"edges": ["0,1"], "stop": ["2026"]}, "--from and --to need --by"),
         (["a"], {"by": ["fortnight"], "start": ["2026"], "stop": ["2027"]}, "by must be one of"),
         (["a"], {"edges": ["b=0,1"]}, "edges must be numbers, got 'b=0,1'"),
     ],

@@ -44,7 +44,7 @@ def test_a_folder_that_does_not_exist(tmp_path):
 def test_a_folder_is_no_file(tmp_path, which):
     result = keys(tmp_path, *which, "--out", ".")
     assert result.returncode == 2
-    assert "--out must be a file, and . is a folder: add the name of a file to it\n" in result.stderr
+    assert "out must be a file, got the folder .\n" in result.stderr
 
 
 def test_only_the_hash_of_a_token_is_printed(tmp_path):
@@ -69,7 +69,7 @@ def test_one_time_tokens_and_their_hashes_in_another_order(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--number", "0", "--out", "t", "--hashes", "h"], "--number must be from 1 to 10,000,000, got 0"),
+        (["--number", "0", "--out", "t", "--hashes", "h"], "number must be from 1 to 10,000,000, got 0"),
         (["--number", "5", "--out", "t", "--hashes", "t"], "t is given twice as an output"),
         (["--number", "5", "--out", "t", "--hashes", "here"], "here already exists"),
         (["--number", "5", "--out", "here", "--hashes", "h"], "here exists, and a secret is never overwritten"),
@@ -150,9 +150,7 @@ def test_what_waits_in_the_store_is_said(tmp_path, over):
         store.add([Arrival(task_id=over.task.id, report_id=bytes([at] * 16), digest=bytes(16), onions=b"x", number=1)
                    for at in range(3)])  # fmt: skip
     said = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "sqlite:///s.db")
-    assert (
-        "In the store 3 reports in no batch yet and 0 batches not handed on are waiting for this task." in said.stdout
-    )
+    assert "The store has 3 reports waiting for a batch and 0 batches not yet forwarded for this task." in said.stdout
     missing = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "none.db", "--yes")
     assert missing.returncode == 2
     assert "there is no store none.db" in missing.stderr

@@ -255,7 +255,7 @@ def test_an_earlier_release_is_not_overwritten_unless_told(folder, tmp_path, oth
         nothing_is_done.setattr("shuffledp.release.private_histogram.private_histogram", None)
         result = command(*asked, cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "report.html already exists: give another name, or --force to overwrite" in result.stderr
+    assert "report.html already exists: use another name, or --force to overwrite" in result.stderr
     assert (tmp_path / "report.html").read_bytes() == b"before"
     assert not (tmp_path / "new.csv").exists()
     assert command(*asked, "--force", cwd=tmp_path).returncode == 0

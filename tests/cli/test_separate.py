@@ -24,7 +24,7 @@ def test_the_command_prints_tables_json_and_figures(tmp_path):
     ("arguments", "reason"),
     [
         (["--problem", "chess"], "problem must be one of pointer-chasing"),
-        (["--problem", "support", "--l", "3"], "--l does not belong to support"),
+        (["--problem", "support", "--l", "3"], "l does not apply to support"),
         (["--problem", "pointer-chasing", "--l", "ten"], "l must be whole numbers"),
         (["--problem", "pointer-chasing", "--l", "0"], "l must be at least 1"),
         (["--problem", "pointer-jumping", "--h", "1"], "h must be at least 2"),

@@ -46,7 +46,7 @@ def test_how_often_intervals_held_is_a_number_of_releases(held, words, folder, m
 
     monkeypatch.setattr("shuffledp.release.simulate.simulate", simulated)
     shown = command("simulate", "people.csv", "--column", "page", *GUARANTEE, cwd=folder).stdout
-    assert f"All intervals at once held the truth {words}" in shown
+    assert f"All intervals contained the truth {words}" in shown
     assert "an error of at most 15 people, with probability at least 0.93" in shown
     assert "2^" not in shown
 

@@ -11,7 +11,7 @@ from shuffledp.collect.crypto.keys import KeyPair, write_key
 from shuffledp.collect.task import AnswerRange, AnswersElsewhere, read_task
 from shuffledp.collect.task.report import Cost
 from shuffledp.errors import ParameterError
-from shuffledp.explain.task import in_words
+from shuffledp.explain.task import details
 from tests.cli.commands import GUARANTEE, command
 from tests.collect.tasks import small_task
 
@@ -36,47 +36,48 @@ def test_a_task_is_made_shown_and_checked(folder):
     assert made.returncode == 0, made.stderr
     wrote, note = made.stderr.splitlines()
     assert wrote == "wrote t.json"
-    assert "its keys are for this task alone" in note
+    assert note == "note: use the keys for this task only, and destroy them when it is over"
     task = read_task(folder / "t.json")
     assert (task.question, task.users, task.honest_users, task.admission) == ("Which theme?", 300, 250, "tokens")
     assert task.answers.values == ["dark", "light", "system"]
     assert task.shufflers[0].key == KEYS[0].public
     assert task.closes - task.opens == timedelta(days=30)
     shown = command("task", "show", "t.json", cwd=folder)
-    assert shown.returncode == 0
-    assert [line for line in shown.stdout.splitlines() if not line.startswith("Cost")] == [
-        line for line in made.stdout.splitlines() if not line.startswith("Cost")
-    ]
+    assert (shown.returncode, shown.stdout) == (0, made.stdout)
+    explained = command("task", "show", "t.json", "--explain", cwd=folder).stdout
     checked = command("task", "check", "t.json", "--pin", task.name, "--at-most", "1,1e-6", cwd=folder)
     assert checked.returncode == 0
-    assert checked.stdout.startswith("Kept: at epsilon 1 delta is at most 1e-06, computed as an upper bound;")
+    assert checked.stdout.startswith(
+        "Kept: at epsilon 1, delta is at most 1e-06 (an upper bound); the task claims 1e-06."
+    )
     assert task.name in checked.stdout
     for words in (
-        f"{task.most_messages} messages and {task.longest_report:,} bytes from everybody, whatever they answer; about",
-        "how many messages it holds (the same number from everybody); the report",
+        f"{task.most_messages} messages and {task.longest_report:,} bytes for every answer; about",
+        "the number of messages (the same for everyone)",
     ):
-        assert words in made.stdout
+        assert words in explained
 
 
 def test_what_people_are_told(folder):
     two = ["--shuffler", f"http://127.0.0.1:1={KEYS[0].public}", "--shuffler", f"https://two.example={KEYS[1].public}",
            "--analyzer", f"http://127.0.0.1:3={KEYS[2].public}"]  # fmt: skip
-    said = new(folder, "--honest-users", "250", servers=two).stdout
+    said = new(folder, "--honest-users", "250", "--explain", servers=two).stdout
     for words in (
         "Which theme?",
-        "How many people answer each of dark, light, system; other answers together as (other), no answer as (none).",
-        "groups of exactly 300 people",
-        "(1, 1e-06)-differential privacy for every single person",
-        "at most 2.72 times",
-        "at least one of the 2 shufflers http://127.0.0.1:1 and https://two.example mixes",
-        "does not work together with the analyzer http://127.0.0.1:3",
-        "(at least 250 of each 300) follow the protocol",
-        "A shuffler that drops everybody's messages but one person's, and makes up the rest, defeats",
-        "Anybody may send a report",
-        "within layers for the shufflers",
+        "The number of people per answer: dark, light, system. Other answers are counted together as (other), and no "
+        "answer as (none).",
+        "batches of exactly 300 people",
+        "strong protection (epsilon 1, delta 1e-06)",
+        "up to 2.72 times more likely",
+        "unless all 3 servers (http://127.0.0.1:1, https://two.example, http://127.0.0.1:3) cheat together",
+        "the server of a survey page can change that page",
+        "follow the protocol: at least 250 of 300.",
+        "a shuffler can replace the messages of everyone but you",
+        "Anyone can send a report",
+        "inside one more layer for each shuffler",
         "in steps of 1 hour",
         "messages on average, at most",
-        "how many messages it holds (a random number that is as likely for any answer); the report",
+        "the number of messages (random, with the same distribution for every answer)",
         "(open now)",
     ):
         assert words in said
@@ -84,9 +85,11 @@ def test_what_people_are_told(folder):
         assert ours not in said
 
 
-@pytest.mark.parametrize(("admission", "words"), [("secret", "knows the task's secret"), ("tokens", "spent once")])
+@pytest.mark.parametrize(
+    ("admission", "words"), [("secret", "know the secret of the task"), ("tokens", "a one-time token")]
+)
 def test_what_follows_from_the_admission_is_said(folder, admission, words):
-    assert words in new(folder, "--admission", admission).stdout
+    assert words in new(folder, "--admission", admission, "--explain").stdout
 
 
 def test_a_task_in_json(folder):
@@ -111,20 +114,20 @@ def test_a_task_of_little_use_is_said_to_be_one(folder):
     few = json.loads(new(folder, "--force", "--json", "--users", "50", "--protocol", "sparse").stdout)["warnings"]
     assert few[0].endswith("of 50 people says little: more people are needed")
     (usual,) = json.loads(new(folder, "--force", "--json").stdout)["warnings"]
-    assert usual.startswith("all servers of this task are at one host, 127.0.0.1")
+    assert usual.startswith("all servers of this task are on one host, 127.0.0.1")
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "said"), [(0.4, "1 millisecond,"), (1.3, "1 millisecond,"), (2.0, "2 milliseconds,")]
+    ("milliseconds", "said"), [(0.4, "1 millisecond"), (1.3, "1 millisecond"), (2.0, "2 milliseconds")]
 )
 def test_what_a_report_costs(milliseconds, said):
     cost = Cost(messages=1.1, most_messages=8, bytes=134.09, most_bytes=464, milliseconds=milliseconds)
-    words = in_words(small_task().task, cost=cost)["Cost for each person"]
-    assert f"about 134 bytes on average, at most 464; about {said} measured" in words
+    words = details(small_task().task, cost=cost)["Cost of a report"]
+    assert f"about 134 bytes on average, at most 464; about {said} on this machine" in words
 
 
 def test_numbers_from_one_to_the_other_both_included(folder):
-    assert "each whole number from 1 to 5;" in new(folder, answers=("--range", "1:5")).stdout
+    assert "whole numbers from 1 to 5" in new(folder, answers=("--range", "1:5")).stdout
     assert read_task(folder / "t.json").answers == AnswerRange(1, 6)
 
 
@@ -151,22 +154,22 @@ def test_keys_are_given_by_their_files_too(folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
-        (["--range", "1:5"], 2, "either --domain with a file, or --range"),
-        (["--honest-users", "301"], 2, "--honest-users=301 cannot exceed users=300"),
-        (["--admission", "everybody"], 2, "--admission must be one of anybody, secret, tokens; got 'everybody'"),
+        (["--range", "1:5"], 2, "give the possible answers with either --domain or --range"),
+        (["--honest-users", "301"], 2, "honest_users=301 cannot exceed users=300"),
+        (["--admission", "everybody"], 2, "admission must be one of anybody, secret, tokens; got 'everybody'"),
         (["--protocol", "blanket"], 2, "protocol must be one of hist,"),
-        (["--opens", "soon"], 2, "--opens must be a time such as"),
+        (["--opens", "soon"], 2, "opens must be a time such as"),
         (["--opens", "2027-01-01", "--closes", "2026-01-01"], 2, "a task must open before it closes"),
         (["--closes", "2020-01-01"], 2, "a task must open before it closes"),
         (["--question", " "], 2, "the question must have 1 to 1,000 characters"),
-        (["--time-precision", "1m"], 2, "--time-precision must be a length of time such as 30d"),
+        (["--time-precision", "1m"], 2, "time_precision must be a length of time such as 30d"),
         (["--domain-at", "nowhere"], 2, "the address of the list of answers must be such as https://host:port"),
-        (["--shuffler", "http://127.0.0.1:1"], 2, "--shuffler needs an address and a public key"),
-        (["--shuffler", "http://127.0.0.1:1=none.key"], 2, "a public key has 64 hexadecimal digits, or is in a file"),
+        (["--shuffler", "http://127.0.0.1:1"], 2, "shuffler must be an address and a public key"),
+        (["--shuffler", "http://127.0.0.1:1=none.key"], 2, "a public key must be 64 hexadecimal digits or a"),
         (["--shuffler", f"http://127.0.0.1:9={KEYS[2].public}"], 2, "two servers of the task have the same key"),
-        (["--shuffler", f"http://127.0.0.1:9={'0' * 64}"], 2, "the key of --shuffler is no public key"),
-        (["--shuffler", f"ftp://127.0.0.1={KEYS[1].public}"], 2, "the address of --shuffler must be such as"),
-        (["--epsilon", "0"], 2, "--epsilon must be above 0"),
+        (["--shuffler", f"http://127.0.0.1:9={'0' * 64}"], 2, "the key of shuffler is no public key"),
+        (["--shuffler", f"ftp://127.0.0.1={KEYS[1].public}"], 2, "the address of shuffler must be such as"),
+        (["--epsilon", "0"], 2, "epsilon must be above 0"),
         (["--users", "5", "--protocol", "hist"], 2, "users=5 is too few"),
     ],
 )  # fmt: skip
@@ -183,7 +186,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(folder, arguments, code, r
 def test_ranges_that_are_none(folder, text):
     result = new(folder, answers=("--range", text))
     assert result.returncode == 2
-    assert "--range must be two whole numbers such as 1:5" in result.stderr
+    assert "range must be two whole numbers such as 1:5" in result.stderr
 
 
 def test_a_task_is_not_overwritten_unless_told(folder):
@@ -209,7 +212,7 @@ def test_exit_codes_of_a_check(folder):
     assert command("task", "check", good, "--at-most", "0.5,1e-6").returncode == 4
     pinned = command("task", "check", good, "--pin", "0" * 64)
     assert pinned.returncode == 3
-    assert f"is not the task that was pinned: its id is {name}" in pinned.stderr
+    assert f"is not the pinned task: its id is {name}" in pinned.stderr
     assert command("task", "check", folder / "none.json").returncode == 3
     assert command("task", "check", changed(folder, users="many")).returncode == 3
     assert command("task", "check", good, "--at-most", "0.5").returncode == 2
@@ -239,7 +242,7 @@ def test_a_broken_promise_is_shown_as_one(folder):
     path = changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})
     shown = command("task", "show", path)
     assert shown.returncode == 4
-    assert "Guarantee: NOT KEPT: the task claims delta=1e-06 at epsilon=0.1, but its parameters give" in shown.stdout
+    assert "NOT KEPT: the task claims delta=1e-06 at epsilon=0.1, but its parameters give" in shown.stdout
     assert (shown.stdout + shown.stderr).count("the task claims delta") == 1
     answer = command("task", "show", path, "--json")
     assert answer.returncode == 4

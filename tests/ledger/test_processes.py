@@ -101,7 +101,7 @@ def test_nobody_is_let_in_between_the_check_and_the_entry(path, monkeypatch):
     other.start()
     try:
         assert checked.wait(60)
-        with pytest.raises(DataError, match=r"in use by another process for 0\.05 seconds: nothing was spent"):
+        with pytest.raises(DataError, match=r"locked by another process for 0\.05 seconds: nothing was spent"):
             Ledger(path, patience=0.05).spend(HISTOGRAM, what="second")
         assert second == []  # it was not even let in to check
         assert Ledger(path, patience=0.05).entries == ()  # what is not entered yet is not seen, and reading goes on

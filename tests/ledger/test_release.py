@@ -21,7 +21,7 @@ from shuffledp.release.release import Release
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 VALUES = ["a"] * 600 + ["b"] * 300
-SPENT = "entry 1 of the ledger of people of the test was made before and counts as spent"
+SPENT = "entry 1 of the ledger of people of the test counts as spent"
 
 
 @pytest.fixture
@@ -37,11 +37,8 @@ def test_a_release_is_entered_and_says_so(ledger, tmp_path, messages):
     assert entry.published
     assert (entry.people, entry.epsilon, entry.delta, entry.what) == (900, 1.0, 1e-6, release.column)
     assert entry.curve == release.protocol.privacy
-    assert (
-        "It is entry 1 of the ledger of people of the test: all its releases together have epsilon "
-        in release.notes[-1]
-    )
-    assert "and one more release at delta 1e-06, a tenth of the limit's, fits with epsilon up to" in release.notes[-1]
+    assert "Entry 1 of the ledger of people of the test: all releases together have epsilon " in release.notes[-1]
+    assert "Left: one more release of any kind up to epsilon" in release.notes[-1]
     assert "ledger" not in release.asked
     assert str(tmp_path) not in release.to_json()
     assert Release.from_json(release.to_json()).notes == tuple(note_sentences(release))
@@ -95,7 +92,7 @@ def test_a_ledger_that_cannot_be_used_is_noticed_before_anything_is_read(tmp_pat
         raise AssertionError("was read")
         yield
 
-    with pytest.raises(DataError, match=r"`shuffledp ledger .*none\.ledger --limit 3,1e-5` makes one"):
+    with pytest.raises(DataError, match=r"there is no ledger .*none\.ledger"):
         private_histogram(values(), **GUARANTEE, ledger=tmp_path / "none.ledger")
 
 
@@ -105,7 +102,7 @@ def test_a_release_is_not_lost_where_its_entry_cannot_be_marked(ledger, monkeypa
 
     monkeypatch.setattr(Ledger, "finish", fails)
     release = private_histogram(VALUES, **GUARANTEE, ledger=ledger)
-    assert release.notes[-1] == "It is entry 1 of the ledger of people of the test, which could not be read afterwards."
+    assert release.notes[-1] == "Entry 1 of the ledger of people of the test, which could not be read afterwards."
     assert not ledger.entries[0].published
 
 

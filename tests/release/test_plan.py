@@ -3,8 +3,10 @@
 import pytest
 
 from shuffledp import DummyHistogram, Histogram, ParameterError, SparseHistogram, plan
+from shuffledp.explain.plan import reasons, recommendation
 from shuffledp.protocols import CATALOGUE, LaplaceHistogram, StabilityHistogram
 from shuffledp.release.plan import epsilon_needed, most_bins, users_needed
+from shuffledp.release.plan_rows import Problem, Reason
 
 ADVISED = [name for name, entry in CATALOGUE.items() if entry.advised]
 ASKED = {"users": 10**5, "bins": 10**4, "epsilon": 1.0, "delta": 1e-6}
@@ -35,8 +37,9 @@ def test_honest_users_make_more_noise():
 
 def test_impossible_protocols_say_what_they_need():
     answer = plan(**{**ASKED, "users": 100, "bins": 20})
-    assert answer.row("hist").problem == "needs at least 148 honest people"
-    assert answer.row("sparse").problem == ""
+    hist = answer.row("hist")
+    assert (hist.problem, hist.needed_users) == (Problem.TOO_FEW_USERS, 148)
+    assert not answer.row("sparse").problem
     assert answer.recommended.startswith("sparse")
 
 
@@ -54,7 +57,8 @@ def test_honest_users_count_everywhere():
 
 
 def test_a_useless_result_is_called_so():
-    assert "says little" in plan(users=60, bins=10, epsilon=1, delta=1e-6).reason
+    (line,) = recommendation(plan(users=60, bins=10, epsilon=1, delta=1e-6))
+    assert line.endswith("This error says little: more people are needed.")
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])
@@ -67,10 +71,10 @@ def test_advice():
     assert dense.recommended == min(dense.rows, key=lambda r: (r.simultaneous, r.messages)).name
     empty = plan(users=10**5, bins=3 * 10**5, epsilon=1, delta=1e-6)
     assert empty.recommended == "sparse"
-    assert "never show a value that nobody holds" in empty.reason
+    assert empty.reason is Reason.FEWEST_MESSAGES_NO_FALSE_POSITIVES
     huge = plan(users=10**5, bins=2**64, epsilon=1, delta=1e-6)
     assert huge.recommended is None
-    assert "more than 1,000 messages" in huge.reason
+    assert huge.reason is Reason.TOO_MANY_MESSAGES
 
 
 @pytest.mark.slow
@@ -152,7 +156,7 @@ def test_rows_for_several_values_are_what_the_protocols_say():
     assert answer.values_per_person == 3
     for row in answer.rows:
         assert bool(row.problem) == (row.name not in ADVISED)  # earlier ones count one value
-        assert not row.problem or "exactly one value of each person" in row.problem
+        assert not row.problem or "exactly one value of each person" in row.detail
 
 
 @pytest.mark.slow
@@ -190,7 +194,7 @@ def test_what_a_curator_would_give_stands_beside():
 def test_without_a_list_what_shows_every_value_is_not_possible(earlier):
     answer = plan(users=10**5, bins=None, epsilon=1, delta=1e-6, earlier=earlier)
     for row in (*answer.rows, *answer.curator):
-        assert ("needs a list" in row.problem) == row.false_positive_bins
+        assert (row.problem is Problem.NEEDS_LIST) == row.false_positive_bins
     assert not answer.listed
     assert (answer.recommended, answer.recommended_for_curator) == (None, "stability")
     assert not answer.row(answer.recommended_for_held_data).false_positive_bins
@@ -213,11 +217,11 @@ def test_the_private_coin_is_recommended_where_messages_matter():
     few = plan(**crowd, bins=10**6, practical_messages=20)  # all others send more
     assert few.recommended == "private-coin"
     assert few.recommended_for_held_data != "private-coin"
-    assert "however many values are possible" in few.reason
+    assert few.reason is Reason.FEW_MESSAGES
     assert few.protocols["private-coin"].messages_per_user.expected <= 20
     many = plan(users=10**5, bins=10**6, epsilon=1, delta=1e-6)  # dummy would send 428
     assert many.recommended == "private-coin"
-    assert "held by nobody" in many.reason
+    assert "most of the 1,000,000 possible values are held by nobody" in reasons(many)["reason"]
     assert plan(**crowd, bins=1000).recommended == "dummy"  # which sends hardly more than a person's value
     assert "private-coin" not in {row.name for row in plan(**crowd, bins=1000).rows}
     several = plan(**crowd, bins=10**6, practical_messages=20, values_per_person=2)  # it counts one value only

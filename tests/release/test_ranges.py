@@ -7,10 +7,12 @@ import pytest
 
 from shuffledp import Domain, Edges, Periods, Ranges, Release, private_histogram, simulate
 from shuffledp.errors import ParameterError
+from shuffledp.explain.plan import range_recommendation
 from shuffledp.explain.release import paragraphs
 from shuffledp.formatting import at_most
 from shuffledp.protocols import Target
-from shuffledp.release.choose import Reason, curator_range_error
+from shuffledp.release.choose import curator_range_error
+from shuffledp.release.plan_rows import Reason
 from shuffledp.release.ranges import (
     CURATED,
     FEWER,
@@ -18,11 +20,11 @@ from shuffledp.release.ranges import (
     RANGES,
     SUMS,
     RangeRow,
+    advise_ranges,
     checked_shares,
     choose_ranges,
     in_units,
     plan_ranges,
-    range_advice,
 )
 from shuffledp.release.simulate import simulate_ranges
 from tests.explain.cases import CASES
@@ -37,7 +39,7 @@ def test_ranges_are_chosen_for_a_list_only():
     assert chosen.reason is Reason.AS_ASKED
     assert chosen.entry is RANGES
     assert chosen.protocol == Ranges.for_target(TARGET)
-    with pytest.raises(ParameterError, match="domain in order"):
+    with pytest.raises(ParameterError, match="ordered domain"):
         choose_ranges(TARGET, listed=False)
 
 
@@ -71,8 +73,8 @@ def test_simulations_find_what_is_predicted():
     errors = found.error_quantiles()
     assert errors["smallest"] < errors["median"] < errors["95 %"] <= 1.1 * found.predicted_error
     assert errors["95 %"] >= 0.7 * found.predicted_error
-    assert found.headline().startswith("200 simulated releases: Ranges (ours), 5,000 people")
-    assert any("NOT PRIVATE" in text for text in found.sentences())
+    assert str(found).startswith("200 simulated releases: Ranges (ours), 5,000 people")
+    assert "NOT PRIVATE" in str(found)
     again = simulate_ranges(protocol, COUNTS, trials=3, rng=np.random.default_rng(1))
     assert again.largest_errors == found.largest_errors[:3]
 
@@ -85,7 +87,7 @@ def test_a_plan_compares_trees_with_sums_and_a_curator():
     assert (flat.levels, curated.messages) == (1, None)
     assert tree.messages > 1
     few = plan_ranges(Target(users=10, bins=30, epsilon=1, delta=1e-6))
-    assert few[0].problem.startswith("needs at least ")
+    assert few[0].needed_users > 10
     assert few[2].error is not None
 
 
@@ -111,37 +113,42 @@ def planned(error, messages, **more):
     return RangeRow(title=more.pop("title", OURS), error=error, messages=messages, levels=3, branching=4, **more)
 
 
+def advised(rows, *, held=False, **more):
+    return range_recommendation(advise_ranges(rows, held=held, **more), rows, held=held)
+
+
 SUMS_ROW = planned(861.0, 1.2, title=SUMS)
 CURATED_ROW = planned(100.5, None, title=CURATED, trust="curator")
 
 
 def test_a_plan_recommends_the_smallest_error_of_those_with_few_enough_messages():
     rows = [planned(110.2, 7.2), planned(121.5, 4.7, title=FEWER), SUMS_ROW, CURATED_ROW]
-    first, curator = range_advice(rows)
-    assert first.startswith(f"Recommended: {OURS}. The number of people up to any value is off by at most 111 people")
-    assert "instead of 861 with sums over a histogram, with 7.2 messages per person." in first
-    assert "--trust curator has an error of at most 101 people instead of 111." in curator
-    assert range_advice(rows, most=5)[0].startswith(f"Recommended: {FEWER}. ")
-    assert range_advice(rows, most=2)[0].startswith(f"Recommended: {SUMS}. ")
-    none, curator = range_advice(rows, most=1)
-    assert "each way sends more than 1 message per person (at least 1.2)" in none
+    assert advised(rows) == [
+        "Recommended: Ranges (ours). The number of people up to any value has an error of at most 111 people, instead "
+        "of 861 with sums over a histogram, with 7.2 messages per person.",
+        "A trusted curator has an error of at most 101 people instead of 111.",
+    ]
+    assert advise_ranges(rows, most=5).best.title == FEWER
+    assert advise_ranges(rows, most=2).best.title == SUMS
+    nothing = advise_ranges(rows, most=1)
+    assert (nothing.best, nothing.reason) == (None, Reason.TOO_MANY_MESSAGES)
+    none, curator = advised(rows, most=1)
+    assert "Each way sends more than 1 message per person (at least 1.2)" in none
     assert "instead of 111" in curator
-    held = range_advice(rows, most=1, held=True)[0]  # nobody sends messages
-    assert held.startswith(f"Recommended where you hold the data, as run --ranges does: {OURS}. ")
-    assert "messages" not in held
+    held = advise_ranges(rows, most=1, held=True)  # nobody sends messages
+    assert (held.best.title, held.reason) == (OURS, Reason.SMALLEST_ERROR)
+    assert "messages" not in advised(rows, most=1, held=True)[0]
 
 
 def test_a_plan_of_ranges_does_not_praise_a_curator_who_is_no_better():
     for error in (110.1, 110.9, 130.0):
         rows = [planned(110.2, 7.2), SUMS_ROW, replace(CURATED_ROW, error=error)]
-        assert range_advice(rows)[1] == (
-            "Where you are trusted with the data, run --trust curator has no smaller error here."
-        )
+        assert advised(rows)[1] == "A trusted curator has no smaller error here."
 
 
 def test_a_plan_of_ranges_for_too_few_people_leaves_a_curator():
-    few = [RangeRow(title=title, problem="needs at least 148 people") for title in (OURS, SUMS)]
-    none, curator = range_advice([*few, CURATED_ROW])
+    few = [RangeRow(title=title, needed_users=148) for title in (OURS, SUMS)]
+    none, curator = advised([*few, CURATED_ROW])
     assert "Recommended: none" in none
     assert f"{OURS} needs at least 148 people" in none
     assert "at most 101 people" in curator
@@ -287,7 +294,7 @@ def test_what_ranges_have_no_use_for_is_refused_before_anything_is_read(more):
         private_histogram("no-such-file.csv", **asked)
     with pytest.raises(ParameterError, match="leave out"):
         simulate("no-such-file.csv", trials=1, seed=1, **asked)
-    with pytest.raises(ParameterError, match="domain in order"):
+    with pytest.raises(ParameterError, match="ordered domain"):
         private_histogram(["a", "b"] * 500, quantiles=[0.5], **GUARANTEE)
 
 
@@ -295,7 +302,9 @@ def test_ranges_of_data_are_simulated():
     found = simulate(AGES, domain=Edges("0:100:10"), ranges=True, trials=20, seed=3, **GUARANTEE)
     assert found.people == 6000
     assert found.covered >= 0.7
-    assert "Largest error of the distribution function of one release, in people: smallest" in str(found)
+    assert "Quantiles of the largest error of the distribution function of one release, in people: smallest" in str(
+        found
+    )
     assert (
         found.largest_errors
         == simulate(AGES, domain=Edges("0:100:10"), ranges=True, trials=20, seed=3, **GUARANTEE).largest_errors

@@ -11,8 +11,9 @@ import pytest
 from shuffledp import ParameterError, Release, private_histogram
 from shuffledp.explain.release import curator_tip, paragraphs
 from shuffledp.protocols import CATALOGUE, LaplaceHistogram, StabilityHistogram, Target
-from shuffledp.release.choose import Reason, choose, curator_error
+from shuffledp.release.choose import choose, curator_error
 from shuffledp.release.plan import plan
+from shuffledp.release.plan_rows import Reason
 from shuffledp.release.simulate import simulate
 from shuffledp.release.spec import PrivacySpec
 

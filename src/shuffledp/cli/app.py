@@ -1,20 +1,19 @@
-"""The commands, and the exit codes of what goes wrong in them."""
+"""The list of commands, their help, and the exit codes of errors."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import batch, collect, data, keys, plan, protocols, research, servers, task
+from shuffledp.cli import batch, collect, data, plan, research, servers, tasks
 from shuffledp.cli import ledger as budget
-from shuffledp.cli.help import NAME, Command, Group, without_type
+from shuffledp.cli.options import CommandGroup, with_names
 from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError, UnreachableError
 
 COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
@@ -23,18 +22,18 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "simulate": (data.simulate, data.SIMULATE_EXAMPLE),
     "demo": (data.demo, data.DEMO_EXAMPLE),
     "plan": (plan.plan, plan.EXAMPLE),
-    "protocols": (protocols.protocols, protocols.PROTOCOLS_EXAMPLE),
-    "amplify": (protocols.amplify, protocols.AMPLIFY_EXAMPLE),
+    "protocols": (research.protocols, research.PROTOCOLS_EXAMPLE),
+    "amplify": (research.amplify, research.AMPLIFY_EXAMPLE),
     "compare": (research.compare, research.COMPARE_EXAMPLE),
     "separate": (research.separate, research.SEPARATE_EXAMPLE),
     "verify": (research.verify, research.VERIFY_EXAMPLE),
 }
 """Each command with an example, in the order in which help shows them."""
 
-COLLECTION: dict[str, tuple[Callable[..., Any], str] | ModuleType] = {
+COLLECTION: dict[str, tuple[Callable[..., Any], str] | CommandGroup] = {
     "up": (collect.up, collect.UP_EXAMPLE),
-    "task": task,
-    "keys": keys,
+    "task": tasks.TASK,
+    "keys": tasks.KEYS,
     "send": (collect.send, collect.SEND_EXAMPLE),
     "crowd": (collect.crowd, collect.CROWD_EXAMPLE),
     "shuffler": (servers.shuffler, servers.SHUFFLER_EXAMPLE),
@@ -42,17 +41,17 @@ COLLECTION: dict[str, tuple[Callable[..., Any], str] | ModuleType] = {
     "mix": (batch.mix, batch.MIX_EXAMPLE),
     "count": (batch.count, batch.COUNT_EXAMPLE),
 }
-"""Commands of a collection; a module stands for a group of commands."""
+"""The commands of a collection, with their examples."""
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 _COLLECTING = frozenset(
     ("cryptography", "httptools", "httpx", "msgspec", "prometheus_client", "psycopg", "starlette", "uvicorn", "uvloop")
 )
-"""Libraries that only the commands of a collection need."""
+"""Libraries of the extra `collect`."""
 
 _BROKEN_PIPE = 128 + 13
-"""What a shell reports for a program that the signal SIGPIPE ended, as it ends most others."""
+"""What a shell reports for a program that SIGPIPE ended."""
 
 _CODES: dict[type[ShuffledpError], int] = {
     MissingExtraError: 1,
@@ -61,34 +60,73 @@ _CODES: dict[type[ShuffledpError], int] = {
     UnreachableError: 5,
     ShuffledpError: 2,
 }
-"""The exit code of the first kind that an error is of."""
+"""Exit codes; the first class that matches an error counts."""
 
 
-class Commands(TyperGroup):
-    """One line on stderr and an exit code for everything that is the caller's to mend."""
+_NAME = "shuffledp.command"
+"""Where the context of a call keeps the full name of its command."""
+
+
+class Command(TyperCommand):
+    """A command whose help lists protocols, which are looked up only for --help."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Fill in the names of protocols and write the help."""
+        for option in self.params:
+            if text := getattr(option, "help", None):
+                option.help = with_names(text)  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
     def get_help_option(self, ctx: Any) -> Any:
-        """The option --help."""
-        return without_type(super().get_help_option(ctx))
+        """Return the option --help."""
+        return _without_type(super().get_help_option(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command and record its full name, such as `task new`, for errors."""
+        names, at = list[str](), ctx
+        while at.parent is not None:
+            names.insert(0, at.info_name)
+            at = at.parent
+        ctx.meta[_NAME] = " ".join(names)
+        return super().invoke(ctx)
+
+
+class Group(TyperGroup):
+    """Commands with a first name in common, such as `task new` and `task show`."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option --help."""
+        return _without_type(super().get_help_option(ctx))
+
+
+def _without_type(flag: Any) -> Any:
+    """Hide the type of a flag in the help."""
+    if flag is not None:
+        flag.metavar = ""
+    return flag
+
+
+class Commands(Group):
+    """All commands. An error of the package is one line on stderr and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In our order; typer would put groups last."""
+        """Return the names in our order; typer would put groups last."""
         return [*COMMANDS, *COLLECTION]
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs a command."""
+        """Run a command."""
         try:
             result = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
             return result
-        except BrokenPipeError:  # whoever read stdout has seen enough
-            _forget_stdout()
+        except BrokenPipeError:
+            _discard_stdout()
             raise typer.Exit(_BROKEN_PIPE) from None
         except OSError as error:
             said = f"shuffledp {_name(ctx)}: cannot write to stdout: {error.strerror}"
             print(said, *_notes(error), sep="; ", file=sys.stderr)
-            _forget_stdout()
+            _discard_stdout()
             raise typer.Exit(3) from None
         except KeyboardInterrupt as error:
             print("interrupted", *_notes(error), sep=": ", file=sys.stderr)
@@ -104,8 +142,8 @@ class Commands(TyperGroup):
 
 
 def _name(ctx: Any) -> str:
-    """Of the command that was called."""
-    return str(ctx.meta.get(NAME, ctx.invoked_subcommand))
+    """Return the full name of the command that was called."""
+    return str(ctx.meta.get(_NAME, ctx.invoked_subcommand))
 
 
 def _code(error: ShuffledpError) -> int:
@@ -113,7 +151,7 @@ def _code(error: ShuffledpError) -> int:
 
 
 def _notes(error: BaseException) -> list[str]:
-    """What was noted of an error on its way, such as that a ledger counts the release all the same."""
+    """Return the notes of an error, such as that a ledger counts the release as spent."""
     return getattr(error, "__notes__", [])
 
 
@@ -126,16 +164,16 @@ app = typer.Typer(
 )
 
 
-def _add(name: str, command: tuple[Callable[..., Any], str] | ModuleType, *, panel: str) -> None:
-    """Add a command, or a group of the commands that a module lists."""
-    if isinstance(command, tuple):
+def _add(name: str, command: tuple[Callable[..., Any], str] | CommandGroup, *, panel: str) -> None:
+    """Add a command or a group of commands."""
+    if isinstance(command, CommandGroup):
+        group = typer.Typer(cls=Group, help=command.help, no_args_is_help=True, context_settings=_HELP)
+        for each, (function, example) in command.commands.items():
+            group.command(each, cls=Command, epilog=_example(example))(function)
+        app.add_typer(group, name=name, rich_help_panel=panel)
+    else:
         function, example = command
         app.command(name, cls=Command, epilog=_example(example), rich_help_panel=panel)(function)
-        return
-    group = typer.Typer(cls=Group, help=command.__doc__, no_args_is_help=True, context_settings=_HELP)
-    for each, (function, example) in command.COMMANDS.items():
-        group.command(each, cls=Command, epilog=_example(example))(function)
-    app.add_typer(group, name=name, rich_help_panel=panel)
 
 
 def _example(text: str) -> str:
@@ -145,7 +183,7 @@ def _example(text: str) -> str:
 for name, command in COMMANDS.items():
     _add(name, command, panel="Commands")
 for name, either in COLLECTION.items():
-    _add(name, either, panel="Collections: nobody holds the data")
+    _add(name, either, panel="Collections: no server sees an answer")
 
 
 def _print_version(asked: bool) -> None:
@@ -166,6 +204,6 @@ def options(
     """Private histograms in the shuffled model of differential privacy."""
 
 
-def _forget_stdout() -> None:
-    """What is still to be written goes nowhere, so that leaving does not fail as well."""
+def _discard_stdout() -> None:
+    """Discard what is still to be written, so that the exit does not fail as well."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

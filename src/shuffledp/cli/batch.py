@@ -1,7 +1,4 @@
-"""`shuffledp mix`: the shuffler's step over files, in this process or on Spark.
-
-`shuffledp count`: the analyzer's step over files, in this process or on Spark.
-"""
+"""Collections in files, in this process or on Spark: `shuffledp mix` (shuffler) and `shuffledp count` (analyzer)."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ shuffledp mix reports --task theme.task.json \
 """.strip()
 
 TOO_FEW_REPORTS = 5
-"""The exit code that says: nothing is wrong, come again later."""
+"""The exit code for: try again later."""
 
 TaskFile = Annotated[Path, option("FILE", "The task.")]
-KeyFile = Annotated[Path, option("FILE", "The private key of whoever runs this; it says which hop it is.")]
-EngineName = Annotated[str | None, option("local|spark", "local unless given.", panel=PLACE)]
+KeyFile = Annotated[Path, option("FILE", "The private key; it determines the position in the chain.")]
+EngineName = Annotated[str | None, option("local|spark", "Default: local.", panel=PLACE)]
 Master = Annotated[
     str | None, option("ADDRESS", "Where Spark runs, such as local[4] or spark://host:7077.", panel=PLACE)
 ]
@@ -42,25 +39,24 @@ def mix(
     out: Annotated[Path, option("FOLDER", "A new folder for the batches.")],
     before: Annotated[
         list[Path] | None,
-        option("FOLDER", "--out of an earlier run: nobody is mixed twice, and what was left is taken up."),
+        option("FOLDER", "Output of an earlier run: skip its reports, and use those it left over."),
     ] = None,
     force: given.Force = False,
     json: given.Json = False,
     engine: EngineName = None,
     master: Master = None,
 ) -> None:
-    """Mix files of reports to batches: a shuffler without a server.
+    """Mix files of reports into batches: a shuffler without a server.
 
-    FILE is a Parquet file of reports, a folder of them or a pattern.
-    A later shuffler of the chain gives the batches of the one before.
-    Batches have exactly as many reports as the task says, chosen by lot.
-    Only the folder of --out is for the next hop. Reports that are too
-    few for one more batch, and which ones are in one, stay with you in
-    the folder FOLDER.kept beside it.
+    FILE is a Parquet file of reports, a folder or a pattern; for a later
+    shuffler of the chain, the batches of the previous one. Batches have
+    exactly the number of reports of the task, sampled at random. Give only
+    the folder of --out to the next server. Reports left over, and which
+    ones are in a batch, stay in the folder FOLDER.kept beside it.
 
-    Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
-    3 data that cannot be read or written, 5 too few reports for a
-    batch, so that nothing was handed on, 130 interrupted.
+    Exit codes: 0 done, 1 a library is missing, 2 wrong parameter, 3 data
+    cannot be read or written, 5 too few reports for a batch, 130
+    interrupted.
     """
     from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.collect.batch_files.mix import TooFewReportsError, mix_files
@@ -85,7 +81,7 @@ def mix(
         print_note(f"shuffledp mix: {error}")
         raise typer.Exit(TOO_FEW_REPORTS) from None
     if mixed.reports is not None and asked.admission != "anybody":
-        print_note("note: this task admits not everybody; whoever wrote the files must have checked who may report")
+        print_note("note: this task restricts admission: check admission before writing reports to files")
     if json:
         print_json({"task": asked.name, **mixed.to_plain()})
     else:
@@ -138,7 +134,7 @@ def count(
     ],
     ledger: Annotated[
         Path | None,
-        option("FILE", "Enter the task in this ledger, made by `shuffledp ledger`, which keeps a limit."),
+        option("FILE", "Enter the task in this ledger of `shuffledp ledger`."),
     ] = None,
     force: given.Force = False,
     json: given.Json = False,
@@ -147,18 +143,17 @@ def count(
     engine: EngineName = None,
     master: Master = None,
 ) -> None:
-    """Count batches and publish a histogram: an analyzer without a server.
+    """Count batches and release a histogram: an analyzer without a server.
 
-    FILE is a batch, a folder of batches or a pattern. All batches give
-    one release; one that is given twice counts once, and one in which
-    noise is missing is left out.
+    FILE is a batch, a folder of batches or a pattern. All batches give one
+    release. Duplicates are counted once, and batches with incomplete noise
+    are skipped.
 
-    Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
-    3 data that cannot be read or written or released, 130 interrupted,
-    141 broken pipe.
+    Exit codes: 0 done, 1 a library is missing, 2 wrong parameter, 3 data
+    cannot be read, written or released, 130 interrupted, 141 broken pipe.
     """
     from shuffledp.atomic_file import refuse_same
-    from shuffledp.cli.options import keep_existing, refuse_repeated
+    from shuffledp.cli.options import check_ledger, keep_existing, refuse_repeated
     from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.cli.release_output import publish
     from shuffledp.collect.batch_files.count import count_files
@@ -169,6 +164,7 @@ def count(
     from shuffledp.validation import whole
 
     whole("top", top)
+    check_ledger(ledger)
     inputs = [*find_tables(files), task, key, *([] if ledger is None else [ledger])]
     for path in out:
         check_writable(path)
@@ -186,14 +182,12 @@ def count(
             progress=progress,
         )
     if found.copies:
-        print_note(f"{counted(found.copies, 'file')} of a batch that is there already: counted once")
+        print_note(f"skipped {counted(found.copies, 'duplicate')} of batches")
     if found.refused_batches:
-        print_note(
-            f"left out: {counted(len(found.refused_batches), 'batch', things='batches')}, since noise is missing"
-        )
+        print_note(f"skipped {counted(len(found.refused_batches), 'batch', things='batches')} with incomplete noise")
     try:
         publish(found.release, out=out, top=top, as_json=json, explain=explain)
     except BaseException as error:
         if ledger is not None:
-            error.add_note("the task was entered in the ledger before and counts as spent, once for all its releases")
+            error.add_note("the task is entered in the ledger and counts as spent, once for all its releases")
         raise

@@ -1,9 +1,4 @@
-"""`shuffledp send`: one person's answer to a task, randomized and sealed on their machine and sent once.
-
-`shuffledp crowd`: many simulated people answer a task, to try a collection or to load it.
-
-`shuffledp up`: a whole collection on one machine, with simulated people.
-"""
+"""Collect answers: `send` one answer, `crowd` for simulated people, `up` for a whole collection on one machine."""
 
 from __future__ import annotations
 
@@ -16,9 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.help import failures_in_json, options_named, tasks_from_options
-from shuffledp.cli.options import PLACE, flag, option, parse_pair, shortened, whole_number
-from shuffledp.cli.output import new_table, print_json, print_note, print_sentence, print_title, print_whole
+from shuffledp.cli.options import PLACE, flag, option, parse_pair, shortened, tasks_from_options, whole_number
+from shuffledp.cli.output import (
+    failures_in_json,
+    new_table,
+    print_json,
+    print_note,
+    print_sentence,
+    print_title,
+    print_whole,
+)
 from shuffledp.errors import ParameterError
 from shuffledp.formatting import counted
 from shuffledp.jsonable import plain
@@ -32,55 +34,50 @@ SEND_EXAMPLE = "shuffledp send --task theme.task.json --value dark"
 
 
 def send(
-    task: Annotated[Path, option("FILE", "The task: what is asked, with which noise, and who collects it.")],
+    task: Annotated[Path, option("FILE", "The task.")],
     value: Annotated[
         str | None,
-        option("ANSWER", "Your answer; - reads it from standard input, where no list of processes shows it."),
+        option("ANSWER", "Your answer; - reads it from standard input, hidden from process lists."),
     ] = None,
-    none: Annotated[bool, flag("--none", "You have no answer, which is counted as such.")] = False,
+    none: Annotated[bool, flag("--none", "Send no answer, which is counted as (none).")] = False,
     at_most: Annotated[
         str | None,
-        option("EPSILON,DELTA", "The privacy loss that you allow, 10,0.01 unless given; a task with more is refused."),
+        option("EPSILON,DELTA", "The largest privacy loss to accept; default: 10,0.01."),
     ] = None,
-    pin: Annotated[str | None, option("ID", "The id of the task that you were told of; another is refused.")] = None,
-    admission: Annotated[
-        Path | None, option("FILE", "The secret, or the one-time token, of a task that asks for one.")
-    ] = None,
+    pin: Annotated[str | None, option("ID", "The expected task id; another task is refused.")] = None,
+    admission: Annotated[Path | None, option("FILE", "The secret or one-time token, if the task requires one.")] = None,
     journal: Annotated[
-        Path | None, option("FOLDER", "Where your reports are noted, so that you answer once; a folder of yours alone.")
+        Path | None, option("FOLDER", "A private folder that records your reports, so that you answer once.")
     ] = None,
     json: given.Json = False,
 ) -> None:
-    """Answer a task: randomized and sealed on this machine, sent once.
+    """Answer a task. The answer is randomized and encrypted on this machine.
 
-    What the task promises is computed from its parameters first,
-    and a task that gives less than it says is refused.
-    A report that could not be sent is kept: the same command sends
-    the same bytes again, whatever the answer then. An answer that the
-    task does not list is counted as (other).
+    The guarantee of the task is verified first, and a false one is refused.
+    A report that could not be sent is stored, and the same command sends the
+    same bytes again, whatever the answer is then. An answer that the task
+    does not list is counted as (other).
 
-    Exit codes: 0 sent, also if it was before; 2 a wrong option;
-    3 refused, for good or until something is put right (another token),
-    or a file cannot be used: the task, which may not be the pinned one,
-    the journal, the admission; 4 the task promises too little;
-    5 the server cannot be reached, or asks to try again later.
+    Exit codes: 0 sent, now or before; 2 wrong option; 3 refused, or a file
+    cannot be used (task, journal, admission); 4 less privacy than claimed or
+    accepted; 5 the server cannot be reached, or asks to try again later.
     """
     from shuffledp.collect import Client
     from shuffledp.collect.crypto.keys import read_word
-    from shuffledp.explain.task import what_it_means
+    from shuffledp.explain.task import protection
 
     with failures_in_json(json, state="failed"):
         answer = _answer(value, none=none)
         client = Client(
             task,
-            at_most=None if at_most is None else parse_pair("--at-most", at_most),
+            at_most=None if at_most is None else parse_pair("at_most", at_most),
             pin=pin,
             journal=journal,
             admission=None if admission is None else read_word(admission),
         )
         if client.journal.read(client.task) is None and client.counts_as_other(answer):
-            print_note("Your answer is not in the list of the task, letter by letter, and counts as (other).")
-        print_note(f"What the task promises, as computed here: {what_it_means(client.promise)}.")
+            print_note("Your answer is not exactly in the list of the task, and counts as (other).")
+        print_note(f"Guarantee, verified here: {protection(client.promise)}")
         receipt = client.send(answer)
     if json:
         print_json({"task": client.task.name, **plain(receipt)})
@@ -90,9 +87,9 @@ def send(
 
 def _answer(value: str | None, *, none: bool) -> str | None:
     if none and value is not None:
-        raise ParameterError("both --value and --none were given: give your answer with --value, or --none")
+        raise ParameterError("give either --value or --none, not both")
     if not none and value is None:
-        raise ParameterError("give your answer with --value, or --none if you have none")
+        raise ParameterError("give your answer with --value, or --none")
     if value != "-":
         return value
     return sys.stdin.readline().removesuffix("\n").removesuffix("\r")
@@ -100,15 +97,15 @@ def _answer(value: str | None, *, none: bool) -> str | None:
 
 def _show_receipt(client: Client, receipt: Receipt) -> None:
     if receipt.state == "already sent":
-        print_sentence("You have answered this task before: nothing was sent, and this answer was not used.")
+        print_sentence("You have already answered this task. Nothing was sent, and this answer was not used.")
         return
-    whose = "The report that you made before" if receipt.made_before else "Your report"
-    print_sentence(f"{whose} was taken: {receipt.bytes:,} bytes, in {receipt.milliseconds:,.0f} ms.")
+    whose = "Your earlier report" if receipt.made_before else "Your report"
+    print_sentence(f"{whose} was accepted: {receipt.bytes:,} bytes, in {receipt.milliseconds:,.0f} ms.")
     if receipt.made_before:
-        print_sentence("The answer that you gave now was not used: a second draw would tell more about you.")
+        print_sentence("The answer that you gave now was not used: a second randomized answer would weaken privacy.")
     promise = client.promise
     print_sentence(
-        f"It is protected with epsilon {promise.epsilon:g} and delta {promise.delta:g}, as computed here from the task."
+        f"Guarantee: epsilon {promise.epsilon:g}, delta {promise.delta:g}, verified from the parameters of the task."
     )
 
 
@@ -117,23 +114,23 @@ _LOAD = "Load"
 
 
 def crowd(
-    task: Annotated[Path, option("FILE", "The task that they answer.")],
+    task: Annotated[Path, option("FILE", "The task.")],
     data: Annotated[list[str], option("FILE", "Simulated answers: a file, a folder or a pattern; may be repeated.")],
-    column: Annotated[str, option("COLUMN", "The column with the answers; a row is a person.")],
+    column: Annotated[str, option("COLUMN", "The column with the answers; each row is one person.")],
     people: Annotated[
         int | None,
         option(
             "NUMBER",
-            "How many people; rows are left out at random, or used again. All rows unless given.",
+            "Number of people, sampled from the rows; default: all rows.",
             parser=whole_number,
         ),
     ] = None,
     admission: Annotated[
-        Path | None, option("FILE", "The secret of the task, or a one-time token for each person, one in a line.")
+        Path | None, option("FILE", "The secret of the task, or one-time tokens, one per line.")
     ] = None,
-    rate: Annotated[float | None, option("NUMBER", "At most so many reports in a second.", panel=_LOAD)] = None,
+    rate: Annotated[float | None, option("NUMBER", "The most reports per second.", panel=_LOAD)] = None,
     connections: Annotated[
-        int, option("NUMBER", "How many people send at the same time.", panel=_LOAD, parser=whole_number)
+        int, option("NUMBER", "Number of people who send at the same time.", panel=_LOAD, parser=whole_number)
     ] = 64,
     processes: Annotated[
         int | None,
@@ -145,22 +142,21 @@ def crowd(
         ),
     ] = None,
     patience: Annotated[
-        float, option("SECONDS", "For how long somebody who cannot send tries again.", panel=_LOAD)
+        float, option("SECONDS", "How long to retry a report that cannot be sent.", panel=_LOAD)
     ] = 60.0,
     delimiter: given.Delimiter = None,
     encoding: given.Encoding = None,
     format: given.Format = None,
     json: given.Json = False,
 ) -> None:
-    """NOT PRIVATE: many simulated people answer a task.
+    """NOT PRIVATE: simulated people answer a task.
 
-    Whoever runs this holds everybody's answers: it is for trying a
-    collection and for loading its servers, with data that nobody minds.
-    Reports are made as by `shuffledp send`, without a journal; who
-    cannot send tries again with the same bytes.
+    This is for tests and load tests with data that is not sensitive: it has
+    every answer in one place. Reports are the same as those of
+    `shuffledp send`, without a journal, and are retried with the same bytes.
 
-    Exit codes: 0 everybody's report was taken; 3 some were refused;
-    5 some could not be sent.
+    Exit codes: 0 all reports were accepted; 3 some were refused; 5 some
+    could not be sent.
     """
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.collect import read_task, send_crowd
@@ -172,7 +168,7 @@ def crowd(
     asked = read_task(task)
     shown = None if admission is None else read_secret(admission).split()
     files = find_files(data, delimiter=delimiter, encoding=encoding, format=format)
-    with ProgressBar() as progress, options_named("people", "rate", "connections", "processes", "patience"):
+    with ProgressBar() as progress:
         result = send_crowd(
             asked,
             simulated_answers(files, column=column, people=people, progress=progress),
@@ -212,61 +208,56 @@ def _show_crowd(result: CrowdResult) -> None:
     for reason, number in result.refused.items():
         table.add_row(f"refused: {reason}", f"{number:,}")
     table.add_row("could not be sent", f"{result.unreachable:,}")
-    table.add_row("tried again", f"{result.tried_again:,}")
+    table.add_row("retried", f"{result.tried_again:,}")
     table.add_row("seconds", f"{result.seconds:,.1f}")
     table.add_row("acknowledged per second", f"{result.reports_per_second:,.0f}")
-    table.add_row("ms of a person's machine for a report", f"{result.milliseconds_per_report:,.2f}")
-    table.add_row("bytes of a report", f"{result.bytes_per_report:,.0f}")
+    table.add_row("ms per report, on the client", f"{result.milliseconds_per_report:,.2f}")
+    table.add_row("bytes per report", f"{result.bytes_per_report:,.0f}")
     print_whole(table)
 
 
 UP_EXAMPLE = "shuffledp up --people 2000 --once"
-_ASKED = "What is asked, and of whom"
+_ASKED = "Question and people"
 
 
 def up(
-    people: Annotated[
-        int, option("NUMBER", "How many simulated people report; 0 for none but visitors.", parser=whole_number)
-    ] = 2_000,
+    people: Annotated[int, option("NUMBER", "Number of simulated people; 0 for none.", parser=whole_number)] = 2_000,
     users: Annotated[
-        int | None, option("NUMBER", "How many reports make a batch; all people unless given.", parser=whole_number)
+        int | None, option("NUMBER", "Reports per batch; default: all people.", parser=whole_number)
     ] = None,
-    once: Annotated[bool, flag("--once", "End after the release instead of waiting for Ctrl-C.")] = False,
-    question: Annotated[str | None, option("WORDS", "A question of your own; needs --answers.", panel=_ASKED)] = None,
-    answers: Annotated[
-        str | None, option("LIST", "Its answers, with commas: tea,coffee,neither.", panel=_ASKED)
-    ] = None,
+    once: Annotated[bool, flag("--once", "Stop after the release instead of waiting for Ctrl-C.")] = False,
+    question: Annotated[str | None, option("WORDS", "Your own question; needs --answers.", panel=_ASKED)] = None,
+    answers: Annotated[str | None, option("LIST", "Its answers: tea,coffee,neither.", panel=_ASKED)] = None,
     pace: Annotated[
         str | None,
         option(
             "NUMBER",
-            "Simulated people per second after the release; a batch in a minute or two unless given, 0 for none.",
+            "Simulated people per second after the release; default: a batch in a minute or two.",
             panel=_ASKED,
         ),
     ] = None,
     shufflers: Annotated[
-        int, option("NUMBER", "How many shufflers mix, one after another.", panel=PLACE, parser=whole_number)
+        int, option("NUMBER", "Number of shufflers in the chain.", panel=PLACE, parser=whole_number)
     ] = 1,
     port: Annotated[
-        int | None, option("NUMBER", "The analyzer's port; a free one unless given.", panel=PLACE, parser=whole_number)
+        int | None, option("NUMBER", "Port of the analyzer; default: a free one.", panel=PLACE, parser=whole_number)
     ] = None,
     folder: Annotated[
         Path | None,
         option(
             "FOLDER",
-            "An empty folder for keys, stores and logs, which stay; a temporary one unless given.",
+            "An empty folder to keep keys, stores and logs; default: a temporary one.",
             panel=PLACE,
         ),
     ] = None,
     json: given.Json = False,
 ) -> None:
-    """A whole collection on one machine: shuffler, analyzer and simulated people.
+    """Run a whole collection on one machine: shufflers, analyzer and simulated people.
 
-    Makes keys and a task, starts the servers on 127.0.0.1,
-    lets people report, and shows what is published.
-    Then it says where you can answer in a browser yourself, and
-    where to look on, while more simulated people come.
-    Ctrl-C ends all of it and leaves nothing behind.
+    Creates keys and a task, starts the servers on 127.0.0.1, sends reports of
+    simulated people, and prints the release. The servers then stay up, so that
+    you can answer in a browser and watch the results. Ctrl-C stops everything
+    and removes temporary files.
     """
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.collect.simulation.one_machine import OneMachine
@@ -274,9 +265,9 @@ def up(
 
     per_second = None if pace is None else _per_second(pace)
     if once and not people:
-        raise ParameterError("--once ends after the release, and without simulated people (--people 0) there is none")
+        raise ParameterError("--once needs simulated people: leave out --once, or set --people above 0")
     if once and pace is not None:
-        raise ParameterError("--pace is of people who come after the release, where --once ends: leave out one of them")
+        raise ParameterError("--pace applies after the release, where --once stops: leave out one of them")
     with tasks_from_options():
         machine = OneMachine(
             people=people,
@@ -286,7 +277,7 @@ def up(
             shufflers=shufflers,
             port=port,
             folder=folder,
-            takes_long=lambda: print_note("ending"),
+            takes_long=lambda: print_note("stopping"),
         )
     with machine:
         print_note(f"results will be at {machine.results}")
@@ -314,33 +305,30 @@ def up(
 
 
 def _per_second(text: str) -> float:
-    """A number of people; its range is checked where it is used."""
+    """Parse a number of people; its range is checked by the library."""
     try:
         return float(text)
     except ValueError:
-        raise ParameterError(f"--pace must be a number of people per second, got {shortened(text)}") from None
+        raise ParameterError(f"pace must be a number of people per second, got {shortened(text)}") from None
 
 
 def _invite(machine: OneMachine, outcome: Outcome | None) -> None:
-    """How anybody else can answer and look on, while there are servers."""
+    """Print the addresses, then how to answer and how to stop."""
     waiting = 0 if outcome is None else outcome.waiting
-    more, another = ("more answer", "another") if outcome else ("answer", "a")
-    missing = counted(machine.users - waiting, more)
-    print_note(f"the servers are still running; {missing} would make {another} batch. To answer from another terminal:")
-    print_note(f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}")
-    print_note(f"To answer in a browser:  {machine.page}")
-    print_note(f"Results as they come:    {machine.results}")
-    print_note(f"What goes on behind it:  {machine.operator}")
-    print_note(f"for which you sign in with the token in {quoted(machine.operator_token.resolve())}")
+    print_note(f"Answer in a browser:  {machine.page}")
+    print_note(f"Results:              {machine.results}")
+    print_note(f"Operator's console:   {machine.operator} (token: {quoted(machine.operator_token.resolve())})")
+    command = f"shuffledp send --task {quoted(machine.task_file.resolve())} --value {quoted(machine.an_answer)}"
+    print_note(f"Answer in a terminal: {command}")
+    coming = f", and about {machine.pace:.2g} simulated people arrive per second" if machine.pace else ""
+    needed = counted(machine.users - waiting, "more report")
+    print_note(f"The next batch needs {needed}{coming}. Ctrl-C stops everything.")
     for warning in machine.warnings:
-        print_note(f"Warning: {warning}")
-    if machine.pace:
-        print_note(f"Simulated people keep coming, about {machine.pace:.2g} a second")
-    print_note("Ctrl-C ends all of it")
+        print_note(f"Warning: {warning}.")
 
 
 def quoted(word: object) -> str:
-    """As a shell takes it for one word."""
+    """Quote a word for a shell."""
     return shlex.quote(str(word))
 
 
@@ -351,22 +339,15 @@ def _show_machine(machine: OneMachine, outcome: Outcome, *, as_json: bool) -> No
         print_json(_plain(machine, outcome))
         return
     publish(outcome.release, out=[], top=15, as_json=False)
+    reported = counted(outcome.people_in_release, "person", things="people")
+    batches = counted(outcome.batches, "batch", things="batches")
+    waiting = f" {outcome.waiting:,} wait for the next batch of {machine.users:,}." if outcome.waiting else ""
     print_sentence("")
     print_sentence(
-        f"{outcome.acknowledged:,} of {outcome.people:,} simulated people reported. This release counts "
-        f"{outcome.people_in_release:,} of them, in {counted(outcome.batches, 'batch', things='batches')}, "
-        f"{outcome.seconds:.1f} seconds after the first report.{_who_waits(machine, outcome)}"
+        f"{outcome.acknowledged:,} of {outcome.people:,} simulated people reported; the release counts {reported} in "
+        f"{batches}, {outcome.seconds:.1f} seconds after the first report.{waiting}"
     )
-    print_sentence(
-        "Their answers were made up here and are deleted; the servers never held them, only sealed messages with noise."
-    )
-
-
-def _who_waits(machine: OneMachine, outcome: Outcome) -> str:
-    if not outcome.waiting:
-        return ""
-    wait = "waits" if outcome.waiting == 1 else "wait"
-    return f" {outcome.waiting:,} {wait} until there are {machine.users:,} for one more batch."
+    print_sentence("The simulated answers are deleted. The servers only saw encrypted messages with noise.")
 
 
 def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:

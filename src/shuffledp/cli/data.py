@@ -94,7 +94,7 @@ def run(
     """
     from shuffledp.atomic_file import refuse_same
     from shuffledp.cli.domains import read_possible_values
-    from shuffledp.cli.options import keep_existing, refuse_repeated
+    from shuffledp.cli.options import check_ledger, keep_existing, refuse_repeated
     from shuffledp.cli.progress import ProgressBar, quiet_start
     from shuffledp.cli.release_output import parse_shares, publish
     from shuffledp.data import find_files
@@ -103,6 +103,7 @@ def run(
     from shuffledp.validation import whole
 
     whole("top", top)
+    check_ledger(ledger)
     shares = None if quantiles is None else parse_shares(quantiles)
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     if data.passed_over:
@@ -251,15 +252,17 @@ def _stored(result: Simulation | RangeSimulation) -> dict[str, Any]:
 
 def _show(result: Simulation | RangeSimulation, *, explain: bool) -> None:
     """Print the distribution of the largest error over all values, or of the distribution function."""
-    print_title(result.headline())
+    from shuffledp.explain.plan import simulation_errors, simulation_headline, simulation_sentences
+
+    print_title(simulation_headline(result))
     table = new_table()
     errors = result.error_quantiles()
     for name in errors:
         table.add_column(name, justify="right")
     table.add_row(*(f"{error:,.1f}" for error in errors.values()))
     print_whole(table)
-    print_indented(f"the largest error {result.over} of one release, in people: how it is distributed")
-    for text in result.sentences():
+    print_indented(f"quantiles of {simulation_errors(result)}")
+    for text in simulation_sentences(result):
         print_sentence(text)
     if explain:
         print_paragraphs(SIMULATED)

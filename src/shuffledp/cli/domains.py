@@ -1,9 +1,6 @@
-"""The public list of possible values, from a file.
+"""The possible values of each column, from --domain, --edges, --by, --from and --to.
 
-What is possible in each column, from the options --domain, --edges, --by, --from and --to.
-
-With one column, an option has a value alone; with several, COLUMN=VALUE says which one is meant. A column is described
-in one way.
+With one column, an option has just a value; with several, COLUMN=VALUE names the column.
 """
 
 from __future__ import annotations
@@ -23,9 +20,9 @@ from shuffledp.histogram.periods import Periods
 
 
 def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: str | None) -> list[Any]:
-    """The labels in a file: a table with a column of that name, or any other file with one label per line.
+    """Read labels from a table with a column of that name, or from a text file with one label per line.
 
-    Values that come from the data are no public list, so the data files themselves are refused.
+    The data files themselves are refused, because their values are not public.
     """
     refuse_same(path, data_files, "a domain must be publicly known, it")
     if any(suffix.lower() in FORMATS for suffix in path.suffixes):
@@ -41,12 +38,12 @@ def read_domain(path: Path, column: str, *, data_files: list[Path], delimiter: s
             raise DataError(f"cannot read the domain {path}: {reason}") from None
         labels = list(_different(path, lines))
     if not labels:
-        raise DataError(f"the domain {path} lists no value")
+        raise DataError(f"the domain {path} is empty")
     return labels
 
 
 def _different(path: Path, lines: list[str]) -> Iterator[str]:
-    """The labels of lines that are not blank; the list is public, so that one that comes twice may be shown."""
+    """Yield the labels of lines that are not blank, and refuse duplicates; the list is public, so errors show them."""
     first: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         label = line.removesuffix("\r")
@@ -69,9 +66,9 @@ def read_possible_values(
     outputs: Sequence[Path],
     delimiter: str | None,
 ) -> Any:
-    """What is possible, as `private_histogram` takes it: of one column, or by name; None where anything is.
+    """Return the possible values as `private_histogram` takes them: of one column, or by column; None for any value.
 
-    A list must be in a file of its own, and no output may overwrite it.
+    No output may overwrite the file of a list.
     """
 
     def read_list(path: Path, column: str) -> Sequence[Any]:
@@ -84,8 +81,8 @@ def read_possible_values(
         return None
     if open_columns := [column for column in columns if column not in found]:
         raise ParameterError(
-            f"of several columns all or none have possible values: say with --domain, --edges or --by what "
-            f"{' and '.join(open_columns)} can be"
+            "all of several columns need possible values, or none: give --domain, --edges or --by for "
+            f"{' and '.join(open_columns)}"
         )
     return found if len(columns) > 1 else found[columns[0]]
 
@@ -100,10 +97,7 @@ def possible_values(
     stop: Sequence[str] = (),
     read_list: Callable[[Path, str], Sequence[Any]],
 ) -> dict[str, Any]:
-    """What is said about each column: a list of labels (which `read_list` reads from a file), Edges or Periods.
-
-    A column of which nothing is said is not among them.
-    """
+    """Return the given possible values by column: a list of labels (read by `read_list`), Edges or Periods."""
     lists, intervals, lengths, starts, stops = (
         _by_column(option, given, columns)
         for option, given in (
@@ -115,7 +109,7 @@ def possible_values(
         ways = {"--domain": lists, "--edges": intervals, "--by": lengths}
         said = [option for option, given in ways.items() if column in given]
         if len(said) > 1:
-            raise ParameterError(f"{' and '.join(said)} describe column {column!r} twice: leave out all but one")
+            raise ParameterError(f"{' and '.join(said)} are both given for column {column!r}: leave out all but one")
         if column in lists:
             found[column] = read_list(Path(lists[column]), column)
         elif column in intervals:
@@ -123,7 +117,7 @@ def possible_values(
         elif column in lengths:
             found[column] = _periods(column, lengths[column], starts, stops)
         if column not in lengths and (column in starts or column in stops):
-            raise ParameterError("--from and --to say which dates are counted --by hour, day, week, month or year")
+            raise ParameterError("--from and --to need --by: hour, day, week, month or year")
     return found
 
 
@@ -131,20 +125,20 @@ def _periods(column: str, by: str, starts: Mapping[str, str], stops: Mapping[str
     absent = [option for option, given in (("--from", starts), ("--to", stops)) if column not in given]
     if absent:
         raise ParameterError(
-            f"--by {by} needs {' and '.join(absent)}: which dates are possible must be known without the data, such as "
-            "--from 2026-01-01 --to 2027-01-01"
+            f"--by {by} needs {' and '.join(absent)}, such as --from 2026-01-01 --to 2027-01-01: the possible dates "
+            "must not depend on the data"
         )
     return Periods(by, start=starts[column], stop=stops[column])
 
 
 def _by_column(option: str, given: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-    """The value of an option for each column; the longest name counts where one begins like another."""
+    """Return the value of an option by column; the longest matching column name counts."""
     found: dict[str, str] = {}
     for text in given:
         named = max((column for column in columns if text.startswith(f"{column}=")), key=len, default=None)
         if named is None and len(columns) > 1:
             raise ParameterError(
-                f"{option} must say which column it is for, such as {option} {columns[0]}={text}: there are "
+                f"{option} must name its column, such as {option} {columns[0]}={text}; the columns are "
                 f"{', '.join(columns)}"
             )
         column, value = (columns[0], text) if named is None else (named, text.removeprefix(f"{named}="))

@@ -1,4 +1,4 @@
-"""`shuffledp ledger`: a budget of privacy, what was spent of it and what is left."""
+"""`shuffledp ledger`: create a privacy budget, show what is spent and what is left."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shuffledp.cli import options as given
-from shuffledp.cli.options import flag, option, parse_pair
+from shuffledp.cli.options import check_ledger, flag, option, parse_pair
 from shuffledp.cli.output import (
     new_table,
     note_written,
     print_indented,
     print_json,
+    print_paragraphs,
     print_sentence,
     print_title,
     print_whole,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted, readable, share_at_most, shown
+from shuffledp.formatting import readable, share_at_most, shown
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
@@ -33,31 +34,36 @@ def ledger(
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, hidden=True)],
     limit: Annotated[
         str | None,
-        option("EPSILON,DELTA", "What all releases together may reach; makes the file, which keeps it.", panel=_NEW),
+        option(
+            "EPSILON,DELTA",
+            "Limit of all releases together; creates the file, and cannot be changed.",
+            panel=_NEW,
+        ),
     ] = None,
     population: Annotated[
-        str | None, option("WORDS", "Whose data it is; the name of the file unless given.", panel=_NEW)
+        str | None, option("WORDS", "The people whose data is released; default: the name of the file.", panel=_NEW)
     ] = None,
     by_results: Annotated[
         bool,
         flag(
             "--by-results",
-            "The limit holds even if how much to spend is decided after seeing results; a fifth less fits.",
+            "The limit holds even if epsilons are chosen after seeing results; about a fifth less fits.",
             panel=_NEW,
         ),
     ] = False,
     spent_elsewhere: Annotated[
-        str | None, option("EPSILON,DELTA", "Enter a release that another program makes.", panel=_SPENT)
+        str | None, option("EPSILON,DELTA", "Enter a release of another program.", panel=_SPENT)
     ] = None,
-    what: Annotated[str | None, option("WORDS", "What that release is.", panel=_SPENT)] = None,
+    what: Annotated[str | None, option("WORDS", "A description of that release.", panel=_SPENT)] = None,
     figure: given.Figure = None,
     force: given.Force = False,
+    explain: given.Explain = False,
     json: given.Json = False,
 ) -> None:
-    """A budget of privacy: its limit, what was spent of it, and what is left.
+    """Create or show a privacy budget: its limit, what is spent, and what is left.
 
-    FILE is a ledger, in which `shuffledp run --ledger FILE` enters every release before its noise is drawn.
-    With --limit it is made. One ledger is for one population: the people whose data is released.
+    FILE is a ledger; --limit creates it. `shuffledp run --ledger FILE` enters every release before its noise is
+    sampled. Use one ledger per population: the people whose data is released.
     """
     from shuffledp.accounting.closed_form_curves import check_guarantee
     from shuffledp.atomic_file import refuse_same
@@ -70,23 +76,24 @@ def ledger(
         refuse_same(figure, [file], "a figure")
         keep_existing([figure], force=force)
     if (spent_elsewhere is None) != (what is None):
-        raise ParameterError("--spent-elsewhere and --what belong together: how much, and for what")
+        raise ParameterError("--spent-elsewhere and --what must be given together")
     spent = None if spent_elsewhere is None else parse_pair("--spent-elsewhere", spent_elsewhere)
-    if spent is not None:  # before a file is made
-        check_guarantee(*spent, name="{} of --spent-elsewhere")
+    if spent is not None:  # before a file is created
+        check_guarantee(*spent)
     if limit is not None:
         epsilon, delta = parse_pair("--limit", limit)
         if file.exists():
             raise ParameterError(
-                f"{file} exists already, and the limit of a ledger cannot be changed: leave out --limit to see it, or "
-                "give another name for a ledger of other people"
+                f"{file} already exists, and its limit cannot be changed: leave out --limit to show it, or use another "
+                "name for a new ledger"
             )
         population = file.stem if population is None else population
         opened = Ledger.create(file, epsilon=epsilon, delta=delta, population=population, by_results=by_results)
         note_written(file)
     else:
         if population is not None or by_results:
-            raise ParameterError("--population and --by-results are said once, when a ledger is made with --limit")
+            raise ParameterError("--population and --by-results need --limit: they are set when a ledger is created")
+        check_ledger(file)
         opened = Ledger(file)
     if spent is not None and what is not None:
         opened.spend_elsewhere(epsilon=spent[0], delta=spent[1], what=what)
@@ -94,7 +101,7 @@ def ledger(
     if json:
         print_json(_as_json(standing))
     else:
-        _show(standing)
+        _show(standing, explain=explain)
     if figure is not None:
         draw_budget(standing, figure)
         note_written(figure)
@@ -128,18 +135,20 @@ def _as_json(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _show(standing: Standing) -> None:
-    budget = standing.budget
-    print_title(
-        f"{shown(budget.population, width=80)}: all releases together at most epsilon {budget.epsilon:g}, "
-        f"delta {budget.delta:g}"
-    )
-    if not standing.entries:
-        print_sentence("Nothing was released yet.")
-    else:
-        _history(standing)
-    for line in _total(standing):
+def _show(standing: Standing, *, explain: bool) -> None:
+    """Print the total and what is left, then the history."""
+    from shuffledp.explain.ledger import details, summary
+
+    first, *others = summary(standing)
+    print_title(first)
+    for line in others:
         print_sentence(line)
+    if standing.entries:
+        _history(standing)
+    if explain:
+        print_paragraphs(details(standing))
+    else:
+        print_sentence("Details: --explain")
 
 
 def _history(standing: Standing) -> None:
@@ -162,25 +171,4 @@ def _history(standing: Standing) -> None:
         )
     print_whole(table)
     if not all(entry.published for entry in standing.entries):
-        print_indented("published no: it was stopped before a result was there, and counts all the same")
-
-
-def _total(standing: Standing) -> list[str]:
-    """What all releases come to beside the limit, the naive figure, and what is left."""
-    budget, lines = standing.budget, []
-    if standing.entries:
-        number = counted(len(standing.entries), "release")
-        lines += [
-            f"Together {number}: epsilon {share_at_most(standing.epsilon, digits=3)} at the limit's delta, delta "
-            f"{share_at_most(standing.delta, digits=3)} at the limit's epsilon. The sum of the epsilons would be "
-            f"{share_at_most(standing.sum_of_epsilons, digits=3)}, of the deltas "
-            f"{share_at_most(standing.sum_of_deltas, digits=3)}."
-        ]
-    if budget.by_results:
-        lines += [
-            f"Whatever was decided after seeing results: delta at most {share_at_most(standing.reached, digits=3)} at "
-            "the limit's epsilon, which is what counts here."
-        ]
-    if standing.over:
-        lines += ["More is spent than the limit allows."]
-    return [*lines, f"Left: {standing.left_in_words}."]
+        print_indented("published no: the release was stopped, and counts as spent")

@@ -1,6 +1,6 @@
-"""What commands print: results on stdout, as tables and sentences or as JSON; notes on stderr.
+"""Print results on stdout, as tables, sentences or JSON, and notes on stderr.
 
-Tables fit the terminal, or COLUMNS where that is set. A pipe or a file has no edge: nothing is left out there.
+Tables fit the terminal, or COLUMNS if it is set. Nothing is left out in a pipe or a file.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, ShuffledpError, TaskError, UnreachableError
 from shuffledp.jsonable import to_json
 
 _READABLE_WIDTH = 100
@@ -30,47 +32,47 @@ C = TypeVar("C")
 
 
 class Screen(Console):
-    """Standard output. A reader who goes away is told as by print: rich alone would exit with a code of its own."""
+    """Standard output. A broken pipe raises as in print; rich alone would exit with its own code."""
 
     def on_broken_pipe(self) -> None:
-        """Called where rich catches the error."""
+        """Raise the error that rich caught."""
         raise BrokenPipeError
 
 
 def has_edge() -> bool:
-    """Whether lines have a width that they should not exceed."""
+    """Return whether the width of lines is limited."""
     return Screen().is_terminal or "COLUMNS" in os.environ
 
 
 def width() -> float:
-    """Columns that a table may have."""
+    """Return the width of the terminal; infinite for a pipe."""
     return Screen().width if has_edge() else math.inf
 
 
 def new_table(**more: Any) -> Table:
-    """An empty table with a line under its head."""
+    """Return an empty table with a line under its head."""
     return Table(box=SIMPLE_HEAD, **more)
 
 
 def natural_width(table: Table) -> int:
-    """Columns that a table takes where there is no edge."""
+    """Return the width of a table without wrapping."""
     console = Screen(width=_UNLIMITED)
     return Measurement.get(console, console.options, table).maximum
 
 
 def least_width(table: Table) -> int:
-    """Columns that a table takes with every cell wrapped that may be."""
+    """Return the width of a table with all cells wrapped."""
     console = Screen(width=_UNLIMITED)
     return Measurement.get(console, console.options, table).minimum
 
 
 def print_table(table: Table) -> None:
-    """A table, whose cells are wrapped where it would be too wide."""
+    """Print a table; cells wrap if it is too wide."""
     Screen().print(table)
 
 
 def print_whole(table: Table) -> None:
-    """A table that may be as wide as it likes where there is no edge."""
+    """Print a table, without wrapping in a pipe."""
     console = Screen()
     if not has_edge():
         console.width = max(console.width, natural_width(table))
@@ -78,7 +80,7 @@ def print_whole(table: Table) -> None:
 
 
 def print_in_parts(make: Callable[[Sequence[C]], Table], columns: Sequence[C]) -> None:
-    """A table with many columns: below each other, as many at a time as fit."""
+    """Print a table with many columns in parts that fit."""
     at_once = next(
         (
             number
@@ -96,12 +98,12 @@ def _parts(columns: Sequence[C], number: int) -> list[Sequence[C]]:
 
 
 def print_title(text: str) -> None:
-    """A line above a table."""
+    """Print a bold line."""
     print_sentence(Text(text, style="bold"))
 
 
 def print_sentence(text: str | Text) -> None:
-    """A sentence, wrapped between words on a terminal."""
+    """Print a sentence, wrapped between words on a terminal."""
     console = Screen()
     if has_edge():
         console.width = min(console.width, _READABLE_WIDTH)
@@ -109,14 +111,30 @@ def print_sentence(text: str | Text) -> None:
 
 
 def print_paragraphs(parts: Mapping[str, str]) -> None:
-    """Paragraphs by title, with an empty line before each."""
+    """Print paragraphs by title, with an empty line before each."""
     for title, body in parts.items():
         print_sentence("")
         print_sentence(Text.assemble((f"{title}: ", "bold"), body))
 
 
+def print_facts(facts: Mapping[str, str]) -> None:
+    """Print facts by title, with the texts aligned."""
+    room = max(map(len, facts)) + 2
+    for title, text in facts.items():
+        if has_edge():
+            console = Screen()
+            console.width = min(console.width, _READABLE_WIDTH)
+            grid = Table.grid()
+            grid.add_column(width=room, no_wrap=True)
+            grid.add_column(overflow="fold")
+            grid.add_row(Text(f"{title}:", style="bold"), Text(text))
+            console.print(grid, highlight=False)
+        else:
+            print_sentence(f"{title + ':':<{room}}{text}")
+
+
 def print_indented(text: str) -> None:
-    """A sentence below a table, where its first column is."""
+    """Print a sentence below a table, aligned with its first column."""
     if has_edge():
         console = Screen()
         console.width = min(console.width, _READABLE_WIDTH)
@@ -126,15 +144,38 @@ def print_indented(text: str) -> None:
 
 
 def print_json(result: Any) -> None:
-    """A result for machines."""
+    """Print a result as JSON."""
     print(to_json(result))
 
 
 def print_note(text: str) -> None:
-    """A line on stderr."""
+    """Print a line on stderr."""
     print(text, file=sys.stderr)
 
 
 def note_written(path: Path) -> None:
-    """Says that a file was written."""
+    """Note on stderr that a file was written."""
     print_note(f"wrote {path}")
+
+
+_REASONS: dict[type[ShuffledpError], str] = {
+    BrokenPromiseError: "broken-promise",
+    TaskError: "wrong-task",
+    UnreachableError: "unreachable",
+    DataError: "wrong-data",
+    ParameterError: "wrong-parameter",
+}
+"""Reason codes for JSON; the first class that matches an error counts. A refusal has a reason of its own."""
+
+
+@contextmanager
+def failures_in_json(asked: bool, **fields: Any) -> Iterator[None]:
+    """Print an error as JSON, with these fields, if JSON was `asked` for; stderr and exit code stay the same."""
+    try:
+        yield
+    except ShuffledpError as error:
+        if asked:
+            kind = next((reason for known, reason in _REASONS.items() if isinstance(error, known)), "error")
+            detail = "; ".join([str(error), *getattr(error, "__notes__", [])])
+            print_json({**fields, "reason": str(getattr(error, "reason", None) or kind), "detail": detail})
+        raise

@@ -1,9 +1,9 @@
-"""`shuffledp plan`: what each protocol would give."""
+"""`shuffledp plan`: the error and cost of each protocol, without data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +16,12 @@ from shuffledp.cli.output import (
     print_indented,
     print_json,
     print_note,
+    print_paragraphs,
     print_sentence,
     print_title,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import at_most, counted, magnitude, people_at_most, sentence, share_at_most
+from shuffledp.formatting import at_most, counted, magnitude, share_at_most
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
@@ -35,39 +36,39 @@ _ANYTHING = "any"
 
 
 def plan(
-    users: Annotated[int, option("NUMBER", "How many people take part: 1000000, 1e6 or 2^20.", parser=whole_number)],
+    users: Annotated[int, option("NUMBER", "Number of people: 1000000, 1e6 or 2^20.", parser=whole_number)],
     bins: Annotated[
-        str, option("NUMBER|any", "How many values are possible: 100000, 1e6, 2^64; any, as run without a domain.")
+        str, option("NUMBER|any", "Number of possible values: 100000, 1e6, 2^64; any, as in run without a domain.")
     ],
     epsilon: given.Epsilon,
     delta: given.Delta,
     beta: given.Beta = 0.05,
     honest_users: Annotated[
-        int | None, option("NUMBER", "How many surely follow the protocol; all unless given.", parser=whole_number)
+        int | None, option("NUMBER", "Number of people who follow the protocol; default: all.", parser=whole_number)
     ] = None,
     target_error: Annotated[
-        float | None, option("NUMBER", "An error over all values, in people: what would it take?")
+        float | None, option("NUMBER", "Print the epsilon and the people needed for this largest error, in people.")
     ] = None,
-    values_per_person: Annotated[
-        int, option("NUMBER", "How many different values a person holds at most.", parser=whole_number)
-    ] = 1,
+    values_per_person: Annotated[int, option("NUMBER", "The most values per person.", parser=whole_number)] = 1,
     held: Annotated[
-        bool, flag("--held", "You hold the data, so that nobody sends messages: with what a curator would give.")
+        bool, flag("--held", "Plan for local data: nobody sends messages. Shows the central model too.")
     ] = False,
     max_messages: Annotated[
-        float | None, option("NUMBER", "Messages that a person may send on average; 1000 unless given.")
+        float | None, option("NUMBER", "The most messages per person on average; default: 1000.")
     ] = None,
     ranges: given.Ranges = False,
     figure: given.Figure = None,
-    earlier: Annotated[bool, flag("--earlier", "Earlier protocols of the shuffled model too; slower.")] = False,
+    earlier: Annotated[bool, flag("--earlier", "Add earlier protocols of the shuffled model; slower.")] = False,
+    explain: given.Explain = False,
     json: given.Json = False,
 ) -> None:
-    """Error, messages and feasibility of every protocol, before anybody is asked."""
+    """Predict error and messages of every protocol, without data."""
     from shuffledp.cli.progress import ProgressBar
+    from shuffledp.explain.plan import problem, reasons, warnings
     from shuffledp.explain.plots import check_figure, draw_trade_off
     from shuffledp.release.compare import trade_off
     from shuffledp.release.plan import plan as planned
-    from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, counted_messages
+    from shuffledp.release.plan_rows import PRACTICAL_MESSAGES
     from shuffledp.validation import values_each
 
     if ranges:
@@ -79,8 +80,7 @@ def plan(
         }
         if unused := [name for name, is_given in useless.items() if is_given]:
             raise ParameterError(
-                "--ranges plans ranges of one value of each person, by a protocol of their own: leave out "
-                f"{' and '.join(unused)}"
+                f"--ranges counts one value per person with a protocol of its own: leave out {' and '.join(unused)}"
             )
         _check_messages(max_messages, own=1, held=held)
         _plan_ranges(
@@ -98,7 +98,7 @@ def plan(
     if figure is not None:
         check_figure(figure)
     if target_error is not None and not 0 < target_error < users:
-        raise ParameterError(f"--target-error must lie between 0 and {users:,} people, got {target_error:g}")
+        raise ParameterError(f"target_error must be above 0 and below {users:,} people, got {target_error:g}")
     _check_messages(max_messages, own=values_each(values_per_person), held=held)
     with ProgressBar() as progress:
         answer = planned(
@@ -116,57 +116,63 @@ def plan(
         needs = [] if target_error is None else _needs(answer, target_error, progress)
         budget = {} if max_messages is None else _most_bins(answer, max_messages)
         drawn = None if figure is None else trade_off(answer, progress=progress)
-    for text in answer.warnings:
+    cautions = list(warnings(users=answer.users, delta=answer.delta))
+    for text in cautions:
         print_note(f"warning: {text}")
     if json:
-        curator = {"curator": plain(answer.curator), "reason_for_curator": answer.reason_for_curator}
-        print_json({**plain(answer), **curator, "target_error": needs, "most_bins": budget})
+        rows = {
+            name: [{**plain(row), "problem": problem(row)} for row in found]
+            for name, found in (("rows", answer.rows), ("curator", answer.curator))
+        }
+        wishes = {"target_error": needs, "most_bins": budget}
+        print_json({**plain(answer), **rows, **reasons(answer), "warnings": cautions, **wishes})
     else:
-        _show(answer, needs, held=held)
-        for title, most in budget.items():
-            allowed = counted_messages(max_messages or 0)
-            fits = f"at most {counted(most, 'possible value')} for" if most else "not possible with"
-            print_sentence(f"{title}: {fits} {allowed}.")
+        _show(answer, held=held)
+        for line in (*_needed(needs), *_fitting(budget, max_messages)):
+            print_sentence(line)
+        _close(answer, held=held, explain=explain)
     if figure is not None and drawn is not None:
         draw_trade_off(drawn, figure)
         note_written(figure)
 
 
 def _check_messages(max_messages: float | None, *, own: int, held: bool) -> None:
-    """Refuses a number of messages that nobody can keep to, or that nobody sends."""
+    """Refuse a limit on messages that is too small, or that does not apply to local data."""
     if max_messages is not None and not own <= max_messages < math.inf:
-        what = "the message for the value" if own == 1 else "a message for each value"
-        raise ParameterError(f"--max-messages must be a number from {own}, {what}; got {max_messages:g}")
+        what = "the message for the value" if own == 1 else "one message per value"
+        raise ParameterError(f"max_messages must be at least {own}, {what}, got {max_messages:g}")
     if max_messages is not None and held:
-        raise ParameterError("--max-messages is for people who send messages: leave out --held, where nobody does")
+        raise ParameterError("--max-messages does not apply to local data: leave out --held or --max-messages")
 
 
 def _plan_ranges(*, bins: str, beta: float, most: float, held: bool, json: bool, **asked: Any) -> None:
-    """The errors of the distribution function instead of those of single values."""
+    """Plan the distribution function instead of single values."""
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.cli.release_output import show_range_plan
+    from shuffledp.explain.plan import range_problem, range_recommendation, warnings
     from shuffledp.protocols.target import Target
-    from shuffledp.release.plan_rows import warnings
-    from shuffledp.release.ranges import plan_ranges, range_advice
+    from shuffledp.release.ranges import advise_ranges, plan_ranges
 
     if bins == _ANYTHING:
-        raise ParameterError("--ranges needs the number of possible values, which are in order: give --bins")
+        raise ParameterError("--ranges needs the number of possible values: give --bins a number")
     target = Target(bins=parse_whole(bins, name="bins"), **asked)
     with ProgressBar() as progress:
         rows = plan_ranges(target, beta=beta, most=math.inf if held else most, progress=progress)
-    advice, amiss = range_advice(rows, most=most, held=held), list(warnings(users=target.users, delta=target.delta))
-    for text in amiss:
+    advice = range_recommendation(advise_ranges(rows, most=most, held=held), rows, held=held)
+    cautions = list(warnings(users=target.users, delta=target.delta))
+    for text in cautions:
         print_note(f"warning: {text}")
     if json:
-        print_json({**plain(target), "beta": beta, "ranges": plain(rows), "advice": advice, "warnings": amiss})
-    else:
-        show_range_plan(rows, users=target.users, beta=beta, held=held)
-        for line in advice:
-            print_sentence(line)
+        ranges = [{**plain(row), "problem": range_problem(row)} for row in rows]
+        print_json({**plain(target), "beta": beta, "ranges": ranges, "advice": advice, "warnings": cautions})
+        return
+    for line in advice:
+        print_sentence(line)
+    show_range_plan(rows, users=target.users, beta=beta, held=held)
 
 
 def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, Any]]:
-    """For each protocol: the epsilon and the number of people that a simultaneous error of `target` people needs."""
+    """Return, for each protocol, the epsilon and the number of people that an error of `target` people needs."""
     from shuffledp.release.plan import epsilon_needed, users_needed
 
     same: dict[str, Any] = {
@@ -178,7 +184,7 @@ def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, An
     honest_share = answer.honest_users / answer.users
     found, rows = [], _answerable(answer)
     for done, row in enumerate(rows):
-        progress("asking backwards", done / len(rows))
+        progress("inverting", done / len(rows))
         questions: dict[str, Callable[[str], float]] = {
             "epsilon": partial(
                 epsilon_needed, error=target, users=answer.users, honest_users=answer.honest_users, **same
@@ -198,7 +204,7 @@ def _needs(answer: Plan, target: float, progress: Progress) -> list[dict[str, An
 
 
 def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
-    """For each protocol that is possible: the most bins for a number of messages per person; 0 if not even one."""
+    """Return, for each possible protocol, the most bins for a number of messages per person; 0 if none fits."""
     from shuffledp.release.plan import most_bins
 
     found = {}
@@ -220,7 +226,7 @@ def _most_bins(answer: Plan, messages: float) -> dict[str, int]:
 
 
 def _answerable(answer: Plan) -> list[PlanRow]:
-    """Questions backwards are for the protocols that can be recommended and used."""
+    """Return the rows of protocols that can be recommended."""
     from shuffledp.protocols.catalogue import CATALOGUE
 
     return [
@@ -228,46 +234,59 @@ def _answerable(answer: Plan) -> list[PlanRow]:
     ]
 
 
-def _show(answer: Plan, needs: list[dict[str, Any]], *, held: bool) -> None:
-    people = counted(answer.users, "person", things="people")
-    if answer.values_per_person > 1:
-        people += f" with up to {answer.values_per_person} values each"
-    possible = counted(answer.bins, "possible value") if answer.listed else "any value"
-    print_title(f"{people}, {possible}, epsilon {answer.epsilon:g}, delta {answer.delta:g}")
-    rows = (*answer.rows, *answer.curator) if held else answer.rows
-    print_in_parts(partial(_table, answer, held=held), rows)
-    print_indented(
-        "largest error: over all possible values, in people; error of one: of a single value; each is exceeded with "
-        f"probability at most {share_at_most(answer.beta, digits=3)}"
-    )
-    print_indented("surely shown: a value that this number of people hold stands out")
-    print_indented("nobody's values: whether values that nobody holds are shown, with noise")
-    if held:
-        print_indented("trust: a shuffler mixes what people send; a curator is given what they hold")
-    elif _sendable(answer):
-        print_indented("messages, bytes: of one person")
-    for row in rows:
-        if row.problem:
-            print_sentence(f"{row.title} {row.problem}.")
-    if unresolved := [row.name for row in rows if not row.problem and _unresolved(row, answer)]:
-        print_sentence(
-            f"{' and '.join(unresolved)}: an error over so many possible values has chances too small to compute."
-        )
-    for line in _advice(answer, held=held):
+def _show(answer: Plan, *, held: bool) -> None:
+    """Print the question, the recommendation and the table."""
+    from shuffledp.explain.plan import headline, recommendation
+
+    print_title(headline(answer))
+    for line in recommendation(answer, held=held):
         print_sentence(line)
+    print_in_parts(partial(_table, answer, held=held), (*answer.rows, *answer.curator) if held else answer.rows)
+    beta = share_at_most(answer.beta, digits=3)
+    print_indented(f"errors in people, each exceeded with probability at most {beta}")
+
+
+def _needed(needs: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what each protocol needs for the error of --target-error."""
     for need in needs:
         epsilon = (
-            "no epsilon up to 10 is enough"
+            "no epsilon up to 10 suffices"
             if need["epsilon"] is None
             else f"needs epsilon {share_at_most(need['epsilon'], digits=3)}"
         )
         users = need["users_for_this_share"]
         others = "" if users is None else f", or {users:,} people for the same share"
-        print_sentence(f"{need['title']}: {'met' if need['met'] else epsilon + others}.")
+        yield f"{need['title']}: {'met' if need['met'] else epsilon + others}."
+
+
+def _fitting(budget: dict[str, int], max_messages: float | None) -> Iterator[str]:
+    """Yield the number of values that fits each protocol with --max-messages."""
+    from shuffledp.explain.plan import messages
+
+    for title, most in budget.items():
+        fits = f"at most {counted(most, 'possible value')} for" if most else "not possible with"
+        yield f"{title}: {fits} {messages(max_messages or 0)}."
+
+
+def _close(answer: Plan, *, held: bool, explain: bool) -> None:
+    """Print the paragraphs of --explain, or the tips."""
+    from shuffledp.explain.plan import details
+
+    if answer.curator_error is not None:
+        errors = [at_most(error) for error in (answer.curator_error, answer.held_error) if math.isfinite(error)]
+        smaller = " instead of ".join(errors)
+        print_sentence(
+            "Tip: if you are trusted with the raw data, `run --trust curator` gives the same guarantee with a smaller "
+            f"error ({smaller} people)."
+        )
+    if explain:
+        print_paragraphs(details(answer, held=held))
+    else:
+        print_sentence("Details: --explain")
 
 
 def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
-    """A column for each protocol."""
+    """Return a table with a column for each protocol."""
     table = new_table(padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     best = [answer.recommended_for_held_data, answer.recommended_for_curator if held else answer.recommended]
@@ -282,54 +301,17 @@ def _table(answer: Plan, rows: Sequence[PlanRow], *, held: bool) -> Table:
 
 
 def _sendable(answer: Plan) -> bool:
-    """Whether there is a protocol whose messages can be counted."""
+    """Return whether the messages of any protocol are finite."""
     return any(math.isfinite(row.messages) for row in answer.rows if not row.problem)
 
 
 def _cell(title: str, cell: Callable[[PlanRow], str], row: PlanRow, answer: Plan) -> str:
+    from shuffledp.explain.plan import unresolved
+
     if row.problem and title not in _ALWAYS:
         return "-"
-    return "unknown" if title in _OVER_ALL and _unresolved(row, answer) else cell(row)
+    return "unknown" if title in _OVER_ALL and unresolved(row, answer) else cell(row)
 
-
-def _unresolved(row: PlanRow, answer: Plan) -> bool:
-    """Whether the tails of the noise are below what floats resolve: the bound is then that nothing is farther off."""
-    return answer.bins.bit_length() > _RESOLVED_BITS and row.simultaneous > answer.users / 2
-
-
-def _advice(answer: Plan, *, held: bool) -> list[str]:
-    """One recommendation, or two where it matters whether messages are sent; and what a curator would give."""
-    sent, drawn = answer.recommended or "none", answer.recommended_for_held_data or "none"
-    for_held = f"Recommended where you hold the data, as run does: {drawn}. {sentence(answer.reason_for_held_data)}."
-    if held:
-        return [for_held, *_curator(answer)]
-    if sent == drawn:
-        return [f"Recommended: {sent}. {sentence(answer.reason)}.", *_curator(answer)]
-    return [
-        f"Recommended where people send messages: {sent}. {sentence(answer.reason)}.",
-        f"{for_held} No messages are sent then.",
-        *_curator(answer),
-    ]
-
-
-def _curator(answer: Plan) -> list[str]:
-    """What whoever is trusted with the data can publish."""
-    from shuffledp.release.choose import is_smaller
-
-    if answer.recommended_for_curator is None:
-        return []
-    trusted, drawn = answer.row(answer.recommended_for_curator), answer.recommended_for_held_data
-    otherwise = answer.row(drawn).simultaneous if drawn else math.inf
-    if drawn and not is_smaller(trusted.simultaneous, otherwise):
-        return ["Where you are trusted with the data, run --trust curator has no smaller error here."]
-    instead = f" instead of {at_most(otherwise)}" if drawn else ""
-    return [
-        f"Where you hold the data and are trusted with it: {trusted.name}, as run --trust curator does. Its error is "
-        f"at most {people_at_most(trusted.simultaneous)}{instead}."
-    ]
-
-
-_RESOLVED_BITS = 64  # with fewer values an error near the number of people is what it says
 
 _TRUST = {"shuffled": "shuffler", "central": "curator", "local": "nobody"}
 
@@ -339,26 +321,26 @@ _MEASURES: dict[str, Callable[[PlanRow], str]] = {
     "  share": lambda row: share_at_most(row.simultaneous_share),
     "error of one": lambda row: _bound(row.per_bin),
     "  its share": lambda row: share_at_most(row.per_bin_share),
-    "surely shown": lambda row: _bound(row.detection_limit),
+    "detection limit": lambda row: _bound(row.detection_limit),
     "messages": lambda row: _messages(row.messages),
     "  at most": lambda row: magnitude(row.most_messages),
     "bytes": lambda row: _messages(row.bytes_per_person),
     "fewest people": lambda row: "-" if row.fewest_users is None else f"{row.fewest_users:,}",
-    "nobody's values": lambda row: "shown" if row.false_positive_bins else "never",
+    "false positives": lambda row: "yes" if row.false_positive_bins else "no",
 }
-_PER_PERSON = ("messages", "  at most", "bytes")  # no use where nobody could ever send them
-_OVER_ALL = ("largest error", "  share", "surely shown")
-_WHO = ("trust",)  # the same for all that people send
-_ALWAYS = ("trust", "fewest people", "nobody's values")  # known also of a protocol that is not possible
+_PER_PERSON = ("messages", "  at most", "bytes")  # omitted if no protocol can be used by sending messages
+_OVER_ALL = ("largest error", "  share", "detection limit")
+_WHO = ("trust",)  # the same for all protocols with messages
+_ALWAYS = ("trust", "fewest people", "false positives")  # also known for a protocol that is not possible
 
 
 def _bound(number: float) -> str:
-    """An upper bound, or a number of people that is enough."""
+    """Format an upper bound on an error, or a number of people."""
     if math.isinf(number):
         return "unknown"
     return share_at_most(number, digits=3) if number < 100 else at_most(number)
 
 
 def _messages(number: float) -> str:
-    """An expected number is finite, but may be too large for a float."""
+    """Format an expected number, which may be too large for a float."""
     return magnitude(number, infinite="over 1e+308")

@@ -1,7 +1,4 @@
-"""A progress bar on stderr: only on a terminal, only for what takes longer than a moment.
-
-Spark without what its Java machine writes to stderr.
-"""
+"""A progress bar on stderr, on a terminal and after one second only; and silence for the start of Spark."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ _MOMENT = 1.0
 
 
 def _terminal() -> TextIO | None:
-    """A copy of stderr, which stays the terminal whatever becomes of the original; None if it is no terminal."""
+    """Return a copy of stderr, which stays open if the original is redirected; None if it is not a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         return None
     return os.fdopen(os.dup(sys.stderr.fileno()), "w")
 
 
 class ProgressBar:
-    """Told what is being done and which share of it is done, it shows one bar for each."""
+    """Shows one bar per kind of work; call it with a name and the share that is done."""
 
     def __init__(self) -> None:
         self._file = _terminal()
@@ -35,17 +32,17 @@ class ProgressBar:
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._lock = threading.Lock()
-        self._timer = threading.Timer(_MOMENT, self._begin)  # also work that tells nothing for long gets its bar
+        self._timer = threading.Timer(_MOMENT, self._begin)  # work that reports no progress gets a bar too
         self._timer.daemon = True
 
     def __call__(self, what: str, share: float) -> None:
-        """Moves the bar of what is being done."""
+        """Move the bar of this kind of work."""
         with self._lock:
             self._shares[what] = share
             self._draw()
 
     def _begin(self) -> None:
-        """The moment is over: what was told meanwhile is shown."""
+        """Show the bars after the first second."""
         with self._lock:
             if self._file is None or self._file.closed:
                 return
@@ -65,10 +62,10 @@ class ProgressBar:
             return
         for what, share in self._shares.items():
             if what not in self._tasks:
-                if share == 1.0:  # it was done before bars were shown
+                if share == 1.0:  # done before the bars were shown
                     continue
                 self._tasks[what] = self._bars.add_task(what, total=1.0)
-            # a bar that only moves to and fro while nothing is known about the share
+            # an indeterminate bar while the share is 0
             self._bars.update(self._tasks[what], completed=share, total=1.0 if share else None)
 
     def __enter__(self) -> Self:
@@ -89,7 +86,7 @@ class ProgressBar:
 
 @contextmanager
 def quiet_start() -> Iterator[None]:
-    """Keeps the Java machine, which writes to stderr as long as it lives, from showing start-up notes or data."""
+    """Silence stderr while the Java virtual machine starts, which would keep writing notes and data to it."""
     sys.stderr.flush()
     ours = os.dup(2)
     try:

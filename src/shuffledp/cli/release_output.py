@@ -109,6 +109,8 @@ def show_quantiles(estimate: OrderedEstimate) -> None:
 
 def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: bool = False) -> None:
     """Print a table of the ways to count ranges; without messages if the data is `held` by one party."""
+    from shuffledp.explain.plan import range_problem
+
     everybody = counted(users, "person", things="people")
     print_title(f"Error of the distribution function of {everybody}, with {confidence(beta)} confidence")
     table = new_table()
@@ -118,7 +120,7 @@ def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: 
         table.add_column(name, justify="right")
     for row in rows:
         if row.error is None:
-            table.add_row(row.title, row.problem, *[""] * (len(names) - 1))
+            table.add_row(row.title, range_problem(row), *[""] * (len(names) - 1))
             continue
         cells = [at_most(row.error), percent_at_most(row.error, users), str(row.levels), str(row.branching)]
         messages = "-" if row.messages is None else f"{row.messages:,.1f}"

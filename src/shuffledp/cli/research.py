@@ -1,13 +1,7 @@
-"""`shuffledp compare`: every protocol of the comparison table, measured side by side.
-
-`shuffledp separate`: how many people each model needs for the same problem.
-
-`shuffledp verify`: the paper's statements and one privacy check per protocol, as a table.
-"""
+"""Research commands: protocols, amplify, compare, separate and verify."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,7 +25,7 @@ from shuffledp.cli.output import (
     width,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted
+from shuffledp.formatting import counted, share_at_least
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,20 +36,133 @@ if TYPE_CHECKING:
     from shuffledp.release.compare import Measurement
 
 
+PROTOCOLS_EXAMPLE = "shuffledp protocols --model shuffled"
+_USED_BY = {"shuffled": "run and plan", "local": "compare", "central": "run --trust curator, and compare"}
+
+
+def protocols(
+    model: Annotated[str | None, option("NAME", "shuffled, local or central; default: all.")] = None,
+    json: given.Json = False,
+) -> None:
+    """List every protocol by name."""
+    from shuffledp.explain.research import MODELS
+    from shuffledp.protocols.catalogue import CATALOGUE
+    from shuffledp.validation import one_of
+
+    chosen = list(MODELS) if model is None else [one_of("model", model, MODELS)]
+    entries = {name: entry for name, entry in CATALOGUE.items() if entry.model in chosen}
+    if json:
+        print_json(
+            [
+                {
+                    "name": name,
+                    "title": entry.title,
+                    "summary": entry.summary,
+                    "model": entry.model,
+                    "estimator": entry.estimator,
+                    "advised": entry.advised,
+                }
+                for name, entry in entries.items()
+            ]
+        )
+        return
+    for kind in chosen:
+        table = new_table()
+        table.add_column("name", no_wrap=True)
+        table.add_column("description")
+        known = [(name, entry) for name, entry in entries.items() if entry.model == kind]
+        for name, entry in sorted(known, key=lambda item: not item[1].advised):
+            table.add_row(name, f"{entry.title}: {entry.summary}" if entry.summary else entry.title,
+                          style="bold" if entry.advised else None)  # fmt: skip
+        print_title(f"{MODELS[kind]} For {_USED_BY[kind]}.")
+        print_whole(table)
+    advised = [name for name, entry in entries.items() if entry.advised]
+    if advised:
+        print_sentence(f"Default of run: the best of {', '.join(advised)}.")
+
+
+AMPLIFY_EXAMPLE = "shuffledp amplify --epsilon0 2 --users 100000 --delta 1e-6"
+_TARGETS = (0.1, 0.5, 1.0)  # epsilons for which the largest local epsilon is computed
+
+
+def amplify(
+    epsilon0: Annotated[float, option("NUMBER", "Privacy loss of every single message.")],
+    users: Annotated[int, option("NUMBER", "Number of people, who send one message each.", parser=whole_number)],
+    delta: given.Delta,
+    json: given.Json = False,
+) -> None:
+    """Compute the privacy of a shuffled local randomizer by every known bound."""
+    from shuffledp.accounting.amplification import (
+        MOST_LOCAL_EPSILON,
+        Amplification,
+        blanket_epsilon,
+        closed_form_epsilon,
+        largest_local_epsilon,
+        unavoidable_epsilon,
+    )
+    from shuffledp.cli.progress import ProgressBar
+    from shuffledp.validation import target_delta
+
+    if not 0 < epsilon0 <= MOST_LOCAL_EPSILON:
+        raise ParameterError(f"epsilon0 must be above 0 and at most {MOST_LOCAL_EPSILON:g}, got {epsilon0:g}")
+    shuffled, delta = Amplification(local_epsilon=epsilon0, users=users), target_delta(delta)
+    question: dict[str, Any] = {"local_epsilon": shuffled.local_epsilon, "users": shuffled.users, "delta": delta}
+    with ProgressBar() as progress:
+        progress("computing", 0.0)
+        bounds = {
+            "closed form": closed_form_epsilon(**question),
+            "privacy blanket": blanket_epsilon(**question),
+            "tight": shuffled.epsilon(delta),
+            "lower bound": unavoidable_epsilon(**question),
+        }
+        backwards = {}
+        for done, target in enumerate(_TARGETS, start=1):
+            progress("computing", done / (len(_TARGETS) + 1))
+            backwards[f"{target:g}"] = largest_local_epsilon(epsilon=target, delta=delta, users=shuffled.users)
+    if json:
+        print_json({**question, "epsilon": bounds, "largest_local_epsilon": backwards})
+    else:
+        _show_amplification(bounds, backwards, **question)
+
+
+def _show_amplification(
+    bounds: dict[str, float | None],
+    backwards: dict[str, float],
+    *,
+    local_epsilon: float,
+    users: int,
+    delta: float,
+) -> None:
+    from shuffledp.explain.research import AMPLIFICATION, amplified_epsilon
+
+    people = counted(users, "person", things="people")
+    print_title(f"{people}, each message {local_epsilon:g}-private, shuffled: epsilon at delta {delta:g}")
+    table = new_table()
+    table.add_column("")
+    table.add_column("epsilon", justify="right", no_wrap=True)
+    table.add_column("source")
+    for name, epsilon in bounds.items():
+        table.add_row(
+            name, amplified_epsilon(name, epsilon), AMPLIFICATION[name], style="bold" if name == "tight" else None
+        )
+    print_whole(table)
+    for target, local in backwards.items():
+        most = share_at_least(local, digits=3)
+        print_sentence(f"The largest local epsilon that shuffles down to {target} is {most}.")
+
+
 COMPARE_EXAMPLE = "shuffledp compare --users 20000 --bins 1000 --epsilon 1 --delta 1e-6"
-_MADE_UP = ("zipf", "uniform", "adversarial")
+_SYNTHETIC = ("zipf", "uniform", "adversarial")
 
 
 def compare(
-    bins: Annotated[str, option("NUMBERS", "How many values are possible; several with commas: 100,1000,1e6,2^64.")],
+    bins: Annotated[str, option("NUMBERS", "Numbers of possible values: 100,1000,1e6,2^64.")],
     epsilon: given.Epsilon,
     delta: given.Delta,
-    users: Annotated[str | None, option("NUMBERS", "How many people take part; several with commas.")] = None,
-    trials: Annotated[
-        int, option("NUMBER", "How many releases of each protocol to measure.", parser=whole_number)
-    ] = 20,
+    users: Annotated[str | None, option("NUMBERS", "Numbers of people: 20000,1e6.")] = None,
+    trials: Annotated[int, option("NUMBER", "Number of releases to measure per protocol.", parser=whole_number)] = 20,
     data: Annotated[str, option("NAME|FILE", "zipf, uniform, adversarial, or a file (with --column).")] = "zipf",
-    column: Annotated[str | None, option("COLUMN", "The column of the file whose values are counted.")] = None,
+    column: Annotated[str | None, option("COLUMN", "The column of the file to count.")] = None,
     delimiter: given.Delimiter = None,
     encoding: given.Encoding = None,
     format: given.Format = None,
@@ -65,20 +172,18 @@ def compare(
     seed: given.Seed = 0,
     beta: given.Beta = 0.05,
     figure: given.Figure = None,
-    markdown: Annotated[
-        Path | None, option("FILE", "Write the tables to a file, for a document.", panel=RESULT)
-    ] = None,
+    markdown: Annotated[Path | None, option("FILE", "Write the tables to a file.", panel=RESULT)] = None,
     json: given.Json = False,
 ) -> None:
-    """NOT PRIVATE: the measured error and cost of every protocol, on equal terms.
+    """NOT PRIVATE: measure error and cost of every protocol.
 
-    The protocols of the local, the shuffled and the central model are run on the
-    same people and values, for the same guarantee of the whole release.
+    Protocols of the local, the shuffled and the central model run on the
+    same people and values, with the same guarantee.
     """
     from shuffledp.atomic_file import check_folder, write_whole
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.explain.plots import check_figure, draw_comparison
-    from shuffledp.explain.tables import markdown_page
+    from shuffledp.explain.research import markdown_page
     from shuffledp.release.compare import compare as measured
 
     for path, check in ((figure, check_figure), (markdown, check_folder)):
@@ -87,14 +192,14 @@ def compare(
     people = [] if users is None else parse_wholes(users, name="users")
     question: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "beta": beta, "trials": trials}
     with ProgressBar() as progress:
-        if data in _MADE_UP:
+        if data in _SYNTHETIC:
             if not people:
-                raise ParameterError("--users must say how many people there are, such as 20000 or 1e6")
+                raise ParameterError("users must be given for synthetic data, such as 20000 or 1e6")
             chosen: str | Tally = data
         else:
             chosen = _counted(data, column, delimiter=delimiter, encoding=encoding, format=format)
             if people not in ([], [chosen.total]):
-                raise ParameterError(f"the file has {chosen.total:,} people: leave --users out")
+                raise ParameterError(f"users must be left out with a file, which has {chosen.total:,} people")
             people = [chosen.total]
         results = measured(
             users=people,
@@ -118,12 +223,12 @@ def compare(
 
 
 def _counted(name: str, column: str | None, **how: str | None) -> Tally:
-    """The true counts of a column of a file."""
+    """Return the true counts of a column of a file."""
     from shuffledp.data import Source
     from shuffledp.data.people import People
 
     if column is None:
-        raise ParameterError(f"--data must be {', '.join(_MADE_UP)}, or the name of a file together with --column")
+        raise ParameterError(f"data must be {', '.join(_SYNTHETIC)}, or a file together with column, got {name!r}")
     with People(Source.of(name, column=column, **how)) as people:
         people.number(count=True)
         return people.numbered()
@@ -132,8 +237,8 @@ def _counted(name: str, column: str | None, **how: str | None) -> Tally:
 def _show_comparison(
     results: list[Measurement], *, epsilon: float, delta: float, beta: float, trials: int, data: str
 ) -> None:
-    """One table for every number of people and bins."""
-    from shuffledp.explain.tables import CELLS, by_case, legend
+    """Print one table for every number of people and bins."""
+    from shuffledp.explain.research import CELLS, by_case, legend
 
     for (users, bins), rows in by_case(results).items():
         people, values = counted(users, "person", things="people"), counted(bins, "possible value")
@@ -154,8 +259,8 @@ def _show_comparison(
 
 
 def _left_out(rows: list[Measurement]) -> tuple[str, ...]:
-    """The least important columns, until the others fit."""
-    from shuffledp.explain.tables import CELLS
+    """Return the least important columns, which do not fit."""
+    from shuffledp.explain.research import CELLS
 
     for number in range(len(_DISPENSABLE)):
         kept = [name for name in CELLS if name not in _DISPENSABLE[:number]]
@@ -165,7 +270,7 @@ def _left_out(rows: list[Measurement]) -> tuple[str, ...]:
 
 
 def _comparison_table(rows: list[Measurement], columns: Sequence[str]) -> Table:
-    from shuffledp.explain.tables import CELLS
+    from shuffledp.explain.research import CELLS
 
     table = new_table()
     for name in columns:
@@ -195,20 +300,18 @@ def separate(
         option("NUMBERS", "Numbers of levels (pointer-jumping) or of items (support): 2,4,8.", name="--h"),
     ] = None,
     branching: Annotated[
-        str | None, option("NUMBER", "Children of a node (pointer-jumping); h^4 unless given.", name="--s")
+        str | None, option("NUMBER", "Children of a node (pointer-jumping); default: h^4.", name="--s")
     ] = None,
-    bins: Annotated[str | None, option("NUMBER", "How many values are possible (support); 1024 unless given.")] = None,
+    bins: Annotated[str | None, option("NUMBER", "Number of possible values (support); default: 1024.")] = None,
     alpha: Annotated[str | None, option("NUMBERS", "Errors of the mean (bernoulli): 0.1,0.03,0.01.")] = None,
-    local: Annotated[
-        bool, flag("--local/--no-local", "Simulate the local baseline, which takes nearly all the time.")
-    ] = True,
+    local: Annotated[bool, flag("--local/--no-local", "Simulate the local baseline, which is slow.")] = True,
     seed: given.Seed = 0,
     figure: given.Figure = None,
     json: given.Json = False,
 ) -> None:
-    """How many people the local, the shuffled and the central model need for the same problem.
+    """Compute the number of people that each model needs for the same problem.
 
-    This is the paper's Table 2, measured.
+    This reproduces Table 2 of the paper.
     """
     from shuffledp.cli.progress import ProgressBar
     from shuffledp.explain.plots import check_figure, draw_separation
@@ -232,7 +335,7 @@ def separate(
 
 
 def _show_separation(result: Separation) -> None:
-    from shuffledp.explain.tables import notes
+    from shuffledp.explain.research import notes
 
     print_title(f"{result.problem}, epsilon {result.epsilon:g}, delta {result.delta:g}: people needed")
     print_in_parts(partial(_separation_table, result), range(len(result.sizes)))
@@ -241,8 +344,8 @@ def _show_separation(result: Separation) -> None:
 
 
 def _separation_table(result: Separation, chosen: Sequence[int]) -> Table:
-    """A column for each of the chosen sizes."""
-    from shuffledp.explain.tables import label, people
+    """Return a table with a column for each of the chosen sizes."""
+    from shuffledp.explain.research import label, people
 
     table = new_table()
     table.add_column("", no_wrap=True)
@@ -258,12 +361,12 @@ def _separation_table(result: Separation, chosen: Sequence[int]) -> Table:
 
 
 def _sizes(problem: str, options: dict[str, str | None]) -> dict[str, Any]:
-    """The sizes and options that were given, each of which must belong to the problem."""
+    """Return the given sizes and options, each of which must belong to the problem."""
     given_options = {name: text for name, text in options.items() if text is not None}
     known = _OPTIONS[problem]
     for name in given_options:
         if name not in known:
-            raise ParameterError(f"--{name} does not belong to {problem}, which takes --{' and --'.join(known)}")
+            raise ParameterError(f"{name} does not apply to {problem}, which takes {' and '.join(known)}")
     return {known[name][0]: known[name][1](name, text) for name, text in given_options.items()}
 
 
@@ -275,7 +378,7 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise ParameterError(f"{name} must be numbers such as 0.1,0.03; got {text!r}") from None
+        raise ParameterError(f"{name} must be numbers such as 0.1,0.03, got {text!r}") from None
 
 
 def _one_number(name: str, text: str) -> int:
@@ -287,7 +390,7 @@ def _one_number(name: str, text: str) -> int:
 def _people_needed(name: str, part: str, needed: str, text: str) -> int:
     number = read_whole(part)
     if number is None:
-        raise ParameterError(f"{name} must be {needed}; got {shortened(text)}")
+        raise ParameterError(f"{name} must be {needed}, got {shortened(text)}")
     return number
 
 
@@ -301,12 +404,12 @@ _OPTIONS: dict[str, dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "support": {"h": ("sizes", _whole_numbers), "bins": ("bins", _bins)},
     "bernoulli": {"alpha": ("sizes", _numbers)},
 }
-"""What each problem takes: the parameter of the library behind an option, and how its text is read."""
+"""The options of each problem: the parameter of the library, and how its text is parsed."""
 
 
 VERIFY_EXAMPLE = "shuffledp verify --protocol hist"
 FALSE_STATEMENT = 4
-"""The exit code where a statement fails."""
+"""The exit code if a statement fails."""
 
 
 def verify(
@@ -326,36 +429,23 @@ def verify(
     Exit codes: 0 every statement holds, 2 a wrong parameter, 4 a statement fails.
     """
     from shuffledp.cli.progress import ProgressBar
+    from shuffledp.explain.research import statement_fields
     from shuffledp.paper.protocol_checks import check
 
     with ProgressBar() as progress:
         statements = list(check(protocol, progress=progress))
     holds = all(statement.holds for statement in statements)
     if json:
-        print_json({"holds": holds, "statements": [_as_json(statement) for statement in statements]})
+        print_json({"holds": holds, "statements": [statement_fields(statement) for statement in statements]})
     else:
         _show_checks(statements)
     if not holds:
         raise typer.Exit(FALSE_STATEMENT)
 
 
-def _as_json(statement: Statement) -> dict[str, Any]:
-    """Infinite numbers are the word, and an upper limit is not called exact."""
-    exact, slack = ("exact_below", "slack_above") if statement.is_limit else ("exact", "slack")
-    fields = {
-        "protocol": statement.group,
-        "statement": statement.source,
-        "claim": _claim(statement),
-        "claimed": statement.claimed,
-        "basis": statement.basis.value,
-        exact: statement.computed,
-        slack: statement.slack,
-        "holds": statement.holds,
-    }
-    return {name: "infinite" if value == math.inf else value for name, value in fields.items()}
-
-
 def _show_checks(statements: Sequence[Statement]) -> None:
+    from shuffledp.explain.research import statement_cells
+
     table = new_table(padding=(0, 1, 0, 0))
     table.add_column("statement")
     for heading in ("claimed", "computed", "slack"):
@@ -363,59 +453,6 @@ def _show_checks(statements: Sequence[Statement]) -> None:
     table.add_column("basis", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for statement in statements:
-        table.add_row(*_cells(statement), style=None if statement.holds else "bold red")
+        table.add_row(*statement_cells(statement), style=None if statement.holds else "bold red")
     print_table(table)
     print_sentence(f"{sum(statement.holds for statement in statements)} of {len(statements)} statements hold.")
-
-
-def _cells(statement: Statement) -> tuple[str, ...]:
-    from shuffledp.paper.statements import UNRESOLVED
-
-    computed = max(statement.computed, UNRESOLVED) if statement.is_limit else statement.computed
-    below, above = ("<=", ">=") if statement.is_limit else ("", "")
-    return (
-        f"{statement.source}: {_claim(statement)}",
-        _number(statement.claimed),
-        below + _number(computed),
-        "" if statement.slack is None else f"{above}{_number(statement.claimed / computed)}",
-        statement.basis.value,
-        "holds" if statement.holds else "FAILS",
-    )
-
-
-def _claim(statement: Statement) -> str:
-    """What the numbers of a statement mean."""
-    from shuffledp.paper.statements import Quantity
-
-    if statement.problem:
-        return f"not checked ({statement.problem})"
-    parameters = statement.parameters
-    if statement.quantity is Quantity.EPSILON and statement.claimed == math.inf:
-        words = "epsilon without and with shuffling"
-    else:
-        words = {
-            Quantity.DELTA: "delta",
-            Quantity.EPSILON: "epsilon of one message",
-            Quantity.ERROR: "error in people",
-            Quantity.MESSAGES: "messages per person",
-            Quantity.FALSE_POSITIVE: "chance of a nonzero count of nobody",
-            Quantity.SUCCESS: "chance of success",
-            Quantity.DISTANCE: "distance of outputs",
-        }[statement.quantity]
-    if "epsilon" in parameters:
-        words += f" at epsilon {parameters['epsilon']:.3g}"
-    if "beta" in parameters:
-        words += f", confidence {1 - parameters['beta']:g}"
-    if parameters.get("honest", parameters.get("users")) != parameters.get("users"):
-        words += f", {parameters['honest']:,} of {parameters['users']:,} honest"
-    elif parameters.get("users", 1) > 1:
-        words += f", n = {parameters['users']:,}"
-    if "bins" in parameters:
-        words += f", d = {parameters['bins']:,}"
-    return words
-
-
-def _number(value: float) -> str:
-    if math.isinf(value):
-        return "infinite"
-    return f"{value:,.0f}" if 1000 <= value < 1e7 else f"{value:.3g}"

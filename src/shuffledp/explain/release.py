@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from shuffledp.explain.bars import notebook as notebook_bars
 from shuffledp.explain.bars import text_bars
+from shuffledp.explain.ledger import spent_note
+from shuffledp.explain.plan import warning_sentence
+from shuffledp.explain.plan import why as reason_phrase
 from shuffledp.explain.protocols import about, within
 from shuffledp.formatting import (
     at_most,
@@ -23,7 +26,8 @@ from shuffledp.histogram.estimate import MOST_BARS, Estimate, values_among
 from shuffledp.histogram.facts import Trusted
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
-from shuffledp.release.choose import Reason
+from shuffledp.ledger import Spent
+from shuffledp.release.plan_rows import Caution
 from shuffledp.release.records import CuratorError, Evaluation, Note, NoteKind
 
 if TYPE_CHECKING:
@@ -31,13 +35,6 @@ if TYPE_CHECKING:
 
 _MOST_BITS = 64
 """Bits of the largest number of possible values that is worth printing."""
-
-_REASONS: Mapping[Reason, str] = {
-    Reason.AS_ASKED: "as requested",
-    Reason.SMALLEST_ERROR: "the smallest error",
-    Reason.SMALLEST_ERROR_NO_FALSE_POSITIVES: "the smallest error among protocols without false positives",
-    Reason.FEWEST_MESSAGES_NO_FALSE_POSITIVES: "the fewest messages among protocols without false positives",
-}
 
 _NOTES: Mapping[NoteKind, str] = {
     NoteKind.CURATOR: "The curator added the noise to the true counts; there were no messages and no shuffler.",
@@ -101,12 +98,19 @@ def estimate_paragraphs(estimate: Estimate) -> dict[str, str]:
 
 def note_sentences(release: Release) -> list[str]:
     """How people and values were counted, in sentences."""
-    return [note if isinstance(note, str) else _note(note) for note in release.notes]
+    return [_note_sentence(note) for note in release.notes]
 
 
 def warning_sentences(release: Release) -> list[str]:
     """The warnings about a release, without a capital letter or a full stop."""
-    return list(release.warnings)
+    guarantee, users = release.estimate.guarantee, release.estimate.people
+    delta = 0.0 if guarantee is None else guarantee.delta
+    return [
+        warning_sentence(warning, users=users, delta=delta, error=release.error)
+        if isinstance(warning, Caution)
+        else warning
+        for warning in release.warnings
+    ]
 
 
 def cautions(release: Release) -> Iterator[str]:
@@ -222,10 +226,17 @@ def _protocol(release: Release) -> str:
     return f"Protocol: {release.title}." if note is None else _note(note)
 
 
+def _note_sentence(note: Note | Spent | str) -> str:
+    """A note in sentences; a stored one is text already."""
+    if isinstance(note, Note):
+        return _note(note)
+    return spent_note(note) if isinstance(note, Spent) else note
+
+
 def _note(note: Note) -> str:
     facts: dict[str, Any] = dict(note.facts)
     if note.kind is NoteKind.PROTOCOL:
-        why = _REASONS[facts["reason"]] + (", of those that fit" if facts["limited"] else "")
+        why = reason_phrase(facts["reason"]) + (", of those that fit" if facts["limited"] else "")
         return f"Protocol: {facts['title']}, {why}."
     if note.kind is NoteKind.CONDITION:
         facts["absent"] = Absent(most=0)

@@ -1,8 +1,7 @@
-"""A task in words, for the people who are asked: what is asked and counted, what is promised, and whom they trust."""
+"""A task as text for the people who answer it: guarantee, servers, accuracy and warnings."""
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -11,6 +10,8 @@ from shuffledp.collect.task.guarantee import Promise
 from shuffledp.collect.task.schema import NONE, OTHER, AnswerRange, AnswersElsewhere
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Place, Task
 from shuffledp.errors import BrokenPromiseError
+from shuffledp.explain.plan import warnings
+from shuffledp.explain.privacy import Protection, verdict
 from shuffledp.formatting import (
     counted,
     magnitude,
@@ -22,56 +23,75 @@ from shuffledp.formatting import (
     shown,
     sure_percent,
 )
-from shuffledp.release.plan_rows import warnings
 
 if TYPE_CHECKING:
     from shuffledp.collect.task.report import Cost
 
 _LISTED = 12
-"""More answers than this are not read in a sentence."""
+"""The most answers that are listed in a sentence."""
 
 _ADMITTED = {
     "anybody": (
-        "Anybody may send a report, as often as they like under different ids. Whoever wants to find out about one "
-        "person can therefore fill a group with reports of their own and be left with that person's messages; that "
-        "enough of a group are really other people ({honest}) rests on nobody doing so."
+        "Anyone can send a report, and can send several under different ids. An attacker could fill a batch with their "
+        "own reports, so that yours is the only real one. The guarantee needs enough real people in each batch: "
+        "{honest}."
     ),
     "secret": (
-        "Only whoever knows the task's secret may send a report, and may do so more than once. That enough of a group "
-        "are really other people ({honest}) rests on all who know the secret sending only their own report."
+        "Only people who know the secret of the task can send reports, and they can send several. The guarantee needs "
+        "enough real people in each batch: {honest}. So everyone who knows the secret must send only their own report."
     ),
     "tokens": (
-        "Every report needs a token that can be spent once; tokens are handed out by whoever runs the first shuffler, "
-        "and are not kept beside reports. Whoever hands them out decides who the people of a group are, and so must be "
-        "trusted that enough of them are real ({honest})."
+        "Every report needs a one-time token. The operator of the first shuffler issues the tokens, and the server "
+        "does not store them with the reports. The operator decides who is in a batch, and must be trusted that it has "
+        "enough real people: {honest}."
     ),
 }
 
 
-def in_words(task: Task, *, cost: Cost | None = None, now: datetime | None = None) -> dict[str, str]:
-    """Paragraphs by title; `cost` is what a report costs here."""
+def question(task: Task) -> str:
+    """Return the question in one printable line."""
+    return shown(task.question, width=LONGEST_QUESTION)
+
+
+def summary(task: Task, *, now: datetime | None = None) -> dict[str, str]:
+    """Return answers, guarantee, accuracy, servers and times by title, in about one line each."""
+    error = task.protocol.error(BETA).simultaneous
+    return {
+        "Answers": _answers(task),
+        "Guarantee": guarantee(task),
+        "Accuracy": f"counts of {readable(task.users)} people each, within ±{people_at_most(error)} "
+        f"({sure_percent(BETA)}% confidence)",
+        "Shufflers" if len(task.shufflers) > 1 else "Shuffler": ", ".join(_host(place) for place in task.shufflers),
+        "Analyzer": _host(task.analyzer),
+        "Open": _times(task, now or datetime.now(UTC)),
+        "Task id": task.name,
+    }
+
+
+def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None) -> dict[str, str]:
+    """Return paragraphs by title; `cost` is the measured cost of a report."""
     parts = {
-        "Question": shown(task.question, width=LONGEST_QUESTION),
+        "Question": question(task),
         "What is counted": _counted(task),
-        "Guarantee": guarantee_in_words(task),
+        "Guarantee": f"{guarantee(task)} {_NOT_HIDDEN}",
         "Who must be trusted": _trust(task),
         "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
         "What leaves the device": _leaves(task),
-        "How sure": _accuracy(task),
-        **({"Warning": ". Also, ".join(said) + "."} if (said := warnings_of(task)) else {}),
-        "How long": _times(task, now or datetime.now(UTC)),
+        "Accuracy": _accuracy(task),
+        **({"Warning": " ".join(f"{text}." for text in found)} if (found := warnings_of(task)) else {}),
+        "Open": f"{_times(task, now or datetime.now(UTC))}.",
     }
     if cost is not None:
-        parts["Cost for each person"] = _cost(cost)
-    parts["Id of the task"] = (
-        f"{task.name}. It stands for the whole task: question, answers, noise, servers and keys. Compare it with what "
-        "others were given."
+        parts["Cost of a report"] = _cost(cost)
+    parts["Task id"] = (
+        f"{task.name}. It identifies the whole task: question, answers, noise, servers and keys. Compare it with the "
+        "id that others received."
     )
     return parts
 
 
 def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
-    """The same for machines."""
+    """Return the facts about a task for JSON."""
     promise, broken = promise_of(task)
     return {
         "task": task.name,
@@ -95,26 +115,27 @@ def about(task: Task, *, cost: Cost | None = None) -> dict[str, Any]:
 
 
 def warnings_of(task: Task) -> list[str]:
-    """What is amiss with a task: servers in one hand, a delta that promises little, an error that hides everything."""
+    """Return the warnings about a task: a large delta, a large error, all servers on one host."""
     error = task.protocol.error(BETA).simultaneous
-    return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *_in_one_hand(task)]
+    return [*warnings(users=task.users, delta=task.guarantee.delta, error=error), *_one_host(task)]
 
 
-def _in_one_hand(task: Task) -> list[str]:
+def _one_host(task: Task) -> list[str]:
     hosts = {urlsplit(place.address).hostname for place in (*task.shufflers, task.analyzer)}
     if len(hosts) > 1:
         return []
     return [
-        f"all servers of this task are at one host, {shown(str(hosts.pop()), width=80)}: whoever runs it has all keys "
-        "and could read everybody's answers, which is good for a try only"
+        f"all servers of this task are on one host, {shown(str(hosts.pop()), width=80)}: its operator has all keys and "
+        "could read every answer; use this for tests only"
     ]
 
 
 def guarantee_about(task: Task, promise: Promise | None, broken: str | None = None) -> dict[str, Any]:
-    """What a task claims and what is true of it, for machines; `promise` is None where it is broken."""
+    """Return the claimed and the computed guarantee for JSON; `promise` is None if the claim is false."""
     return {
         "epsilon": task.guarantee.epsilon,
         "delta": task.guarantee.delta,
+        "protection": verdict(task.guarantee.epsilon, task.guarantee.delta),
         "kept": promise is not None,
         "reached_delta": promise and promise.reached,
         "exact": promise and promise.exact,
@@ -123,71 +144,75 @@ def guarantee_about(task: Task, promise: Promise | None, broken: str | None = No
 
 
 def promise_of(task: Task) -> tuple[Promise | None, str | None]:
-    """The promise as it is computed, or why it is not kept."""
+    """Compute the guarantee of a task; the second part says why the claim is false."""
     try:
         return task.check(), None
     except BrokenPromiseError as error:
         return None, str(error)
 
 
-def guarantee_in_words(task: Task) -> str:
-    """What is promised and what that means; or that it is not kept."""
-    promised, (promise, broken) = task.guarantee, promise_of(task)
-    if promise is None:
-        return f"NOT KEPT: {broken}."
+_NOT_HIDDEN = "It does not hide who took part, nor what is true of many people together."
+
+
+def guarantee(task: Task) -> str:
+    """Return the guarantee with its strength, computed from the parameters of the task; or that it is not kept."""
+    promise, broken = promise_of(task)
+    return f"NOT KEPT: {broken}." if promise is None else protection(promise)
+
+
+def protection(promise: Promise) -> str:
+    """Return what a guarantee means for one person, and how strong it is."""
+    factor, chance, strength = Protection.of(promise.epsilon, promise.delta)
+    exception = "" if not promise.delta else f", except with a probability of {chance}"
     return (
-        f"{promised} for every single person, computed just now from the task's numbers (delta is at most "
-        f"{share_at_most(promise.reached, digits=3)}). In words: {what_it_means(promise)}. Not hidden: that somebody "
-        "took part, and what is true of many people together."
+        f"{strength} protection (epsilon {promise.epsilon:g}, delta {promise.delta:g}). Your answer makes any "
+        f"published result up to {factor} times more likely than another answer would{exception}."
     )
 
 
-def what_it_means(promise: Promise) -> str:
-    """An epsilon and a delta in words that are true whatever they are."""
-    factor = share_at_most(math.exp(promise.epsilon), digits=3)
+def checked(promise: Promise) -> str:
+    """Return the result of a check that succeeded, in a sentence."""
+    how = "computed exactly" if promise.exact else "an upper bound"
     return (
-        "whatever somebody answers, the chance of anything that could be published is at most "
-        f"{factor} times what it would be had they answered anything else, plus at most {share_at_most(promise.delta)}"
+        f"Kept: at epsilon {promise.epsilon:g}, delta is at most {share_at_most(promise.reached, digits=3)} ({how}); "
+        f"the task claims {promise.delta:g}."
     )
+
+
+def _answers(task: Task) -> str:
+    answers = task.answers
+    if isinstance(answers, AnswerRange):
+        return f"whole numbers from {answers.start:,} to {answers.stop - 1:,}"
+    if isinstance(answers, AnswersElsewhere):
+        return f"{readable(answers.size)} answers, listed at {answers.address} (SHA-256 {answers.sha256})"
+    if answers.size <= _LISTED:
+        return ", ".join(shown(value) for value in answers.values)
+    first = ", ".join(shown(value) for value in answers.values[: _LISTED // 2])
+    return f"{readable(answers.size)} answers ({first}, ...)"
 
 
 def _counted(task: Task) -> str:
-    answers = task.answers
-    if isinstance(answers, AnswerRange):
-        listed = f"each whole number from {answers.start:,} to {answers.stop - 1:,}"
-    elif isinstance(answers, AnswersElsewhere):
-        listed = f"each of the {readable(answers.size)} answers listed at {answers.address} (SHA-256 {answers.sha256})"
-    elif answers.size <= _LISTED:
-        listed = f"each of {', '.join(shown(value) for value in answers.values)}"
-    else:
-        first = ", ".join(shown(value) for value in answers.values[: _LISTED // 2])
-        listed = f"each of the {readable(answers.size)} answers in the task ({first} and so on)"
     return (
-        f"How many people answer {listed}; other answers together as {OTHER}, no answer as {NONE}. Counts are made for "
-        f"groups of exactly {readable(task.users)} people (batches); what is sent by people who fill no group is "
-        "deleted unread."
+        f"The number of people per answer: {_answers(task)}. Other answers are counted together as {OTHER}, and no "
+        f"answer as {NONE}. Counts are published for batches of exactly {readable(task.users)} people. Reports that "
+        "fill no batch are deleted unread."
     )
 
 
 def _honest(task: Task) -> str:
     if task.honest_users == task.users:
-        return f"all {readable(task.users)} of each group"
-    return f"at least {readable(task.honest_users)} of each {readable(task.users)}"
+        return f"all {readable(task.users)}"
+    return f"at least {readable(task.honest_users)} of {readable(task.users)}"
 
 
 def _trust(task: Task) -> str:
-    number = len(task.shufflers)
-    mixing = (
-        f"the shuffler {_host(task.shufflers[0])}"
-        if number == 1
-        else f"at least one of the {number} shufflers {' and '.join(_host(place) for place in task.shufflers)}"
-    )
+    servers = [*task.shufflers, task.analyzer]
+    all_servers = "both servers" if len(servers) == 2 else f"all {len(servers)} servers"
     return (
-        f"That {mixing} mixes and does not work together with the analyzer {_host(task.analyzer)}; and that other "
-        f"people ({_honest(task)}) follow the protocol, since the noise is theirs. A shuffler that drops everybody's "
-        "messages but one person's, and makes up the rest, defeats this protection, as it does in every system that "
-        "mixes messages. Nobody needs to be trusted with an answer: none "
-        "leaves the device readable for the shufflers, nor with a sender for the analyzer."
+        f"Your answer stays private unless {all_servers} ({', '.join(_host(place) for place in servers)}) cheat "
+        "together. There are two exceptions: the server of a survey page can change that page, and a shuffler can "
+        "replace the messages of everyone but you. The noise comes from the other people in your batch, who must "
+        f"follow the protocol: {_honest(task)}."
     )
 
 
@@ -196,32 +221,31 @@ def _host(place: Place) -> str:
 
 
 def _leaves(task: Task) -> str:
-    layers = ", within layers for the shufflers" if len(task.shufflers) > 1 else ""
-    number = "the same number from everybody" if task.padded else "a random number that is as likely for any answer"
+    layers = ", inside one more layer for each shuffler" if len(task.shufflers) > 1 else ""
+    number = "the same for everyone" if task.padded else "random, with the same distribution for every answer"
     return (
-        f"Randomized messages, each encrypted so that only the analyzer can read it{layers}. The first shuffler sees a "
-        f"network address, when a report comes, and how many messages it holds ({number}); the report itself says the "
-        f"time only in steps of {duration(task.time_precision)}. The analyzer sees the messages of a whole group in "
-        "random order. An answer is randomized once: sending again sends the same bytes."
+        f"Randomized messages, each encrypted for the analyzer{layers}. The first shuffler sees your network address, "
+        f"the time of arrival and the number of messages ({number}). The report states its time only in steps of "
+        f"{duration(task.time_precision)}. The analyzer sees the messages of a whole batch in random order. Your "
+        "answer is randomized once: sending again sends the same bytes."
     )
 
 
 def _accuracy(task: Task) -> str:
     error = task.protocol.error(BETA).simultaneous
     return (
-        f"With a chance of at least {sure_percent(BETA)} % no published count of a group is off by more than "
-        f"{people_at_most(error)} ({percent_at_most(error, task.users)} of its people)."
+        f"With {sure_percent(BETA)}% confidence, all published counts of a batch are within ±{people_at_most(error)} "
+        f"({percent_at_most(error, task.users)} of the batch)."
     )
 
 
 def _times(task: Task, now: datetime) -> str:
-    opens, closes = moment(task.opens), moment(task.closes)
     state = "not open yet" if now < task.opens else "open now" if now < task.closes else "closed"
-    return f"From {opens} to {closes} ({state})."
+    return f"{moment(task.opens)} to {moment(task.closes)} ({state})"
 
 
 def duration(seconds: int) -> str:
-    """A length of time in its largest whole unit."""
+    """Return a length of time in its largest whole unit."""
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds % length == 0:
             return counted(seconds // length, unit)
@@ -229,10 +253,9 @@ def duration(seconds: int) -> str:
 
 
 def _cost(cost: Cost) -> str:
-    measured = f"about {counted(max(1, round(cost.milliseconds)), 'millisecond')}, measured on this machine"
+    measured = f"about {counted(max(1, round(cost.milliseconds)), 'millisecond')} on this machine"
     if cost.messages == cost.most_messages:
-        sent = f"{cost.most_messages:,} messages and {cost.most_bytes:,} bytes from everybody"
-        return f"{sent}, whatever they answer; {measured}."
+        return f"{cost.most_messages:,} messages and {cost.most_bytes:,} bytes for every answer; {measured}."
     return (
         f"{magnitude(cost.messages)} messages on average, at most {cost.most_messages:,}; about "
         f"{round(cost.bytes):,} bytes on average, at most {cost.most_bytes:,}; {measured}."

@@ -1,9 +1,9 @@
-"""A file that knows a population and its limit, and every release that was made of its data."""
+"""A file with a population, its privacy limit, and every release of its data."""
 
 from __future__ import annotations
 
 from shuffledp.ledger.budget import Standing
 from shuffledp.ledger.entry import LedgerEntry
-from shuffledp.ledger.ledger import Ledger, Spending
+from shuffledp.ledger.ledger import Ledger, Spending, Spent
 
-__all__ = ["Ledger", "LedgerEntry", "Spending", "Standing"]
+__all__ = ["Ledger", "LedgerEntry", "Spending", "Spent", "Standing"]

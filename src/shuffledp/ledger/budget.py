@@ -1,8 +1,7 @@
-"""The limit of all releases of one population's data together, and when one more is within it.
+"""The privacy budget of a population: its limit, whether a release fits, and what is left.
 
-The largest epsilon of one more release that still fits a budget.
-
-Where a ledger stands: its limit, its history, what all releases come to, and what is left.
+`Budget` is the limit, `largest_that_fits` the largest epsilon of one more release, and `Standing` the state of a
+ledger.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from shuffledp.validation import LEAST_EPSILON, target_delta, target_epsilon
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(ShortRepr):
-    """Whose data it is, `population`, and that all releases together are (`epsilon`, `delta`)-private.
+    """The limit of a population: all releases of its data together are (`epsilon`, `delta`)-private.
 
-    With `by_results` that also holds if how much a release spends is decided after seeing earlier ones, at the price of
-    fewer releases; without it only what is asked may depend on them (docs/proofs/exact-privacy.md).
+    With `by_results`, the limit also holds if the epsilon of a release is chosen after seeing earlier results, and
+    fewer releases fit. Without it, only the question may depend on earlier results (docs/proofs/exact-privacy.md).
     """
 
     population: str
@@ -37,7 +36,7 @@ class Budget(ShortRepr):
 
     def __post_init__(self) -> None:
         if not isinstance(self.population, str) or not self.population.strip():
-            raise ParameterError("population must say in a few words whose data it is, such as 'customers of 2026'")
+            raise ParameterError("population must name whose data it is, such as 'customers of 2026', got no text")
         object.__setattr__(self, "epsilon", target_epsilon(self.epsilon))
         object.__setattr__(self, "delta", target_delta(self.delta))
 
@@ -46,59 +45,58 @@ class Budget(ShortRepr):
         return MomentBound(epsilon=self.epsilon, delta=self.delta)
 
     def reached(self, total: Composition) -> float:
-        """The delta that counts against the limit: that of all releases together at its epsilon."""
+        """Return the delta of all releases together at the limit's epsilon, which counts against the limit."""
         return self._moments.reached(total) if self.by_results else total.delta(self.epsilon)
 
     def allows(self, total: Composition) -> bool:
-        """Whether these releases together are within the limit."""
+        """Return whether these releases together are within the limit."""
         return self.reached(total) <= self.delta
 
     def roughly_reached(self, total: Composition, curve: Curve) -> float:
-        """About what one more release would reach, without composing all the others anew."""
+        """Approximate `reached` with one more release, without composing all the others again."""
         if self.by_results or not total.parts:
             return self.reached(composed([total, curve]))
         return composed([curve]).pair.delta_with(total.pair, self.epsilon)
 
 
 Make = Callable[[float], Curve]
-"""From an epsilon to the curve of the release that would be made with it."""
+"""From an epsilon to the privacy curve of a release with it."""
 
 _DIGITS = 3
 _TOLERANCE = 1e-3
-"""Of an epsilon that is printed with three digits."""
+"""Relative precision of an epsilon that is printed with three digits."""
 
 _LESS = 0.99
 _TRIES = 5
-"""How often a little less is tried where the rough total was too small: it is off by a few parts in a thousand."""
+"""How often a slightly smaller epsilon is tried if the approximate total was too small (by a few per mille)."""
 
 _MANY_PEOPLE = 10**6
-"""Noise that is a sum over so many hardly depends on how many they are."""
+"""Summed over this number of people, the noise hardly depends on the number any more."""
 
 
-def smallest_looked_for(budget: Budget) -> float:
-    """A hundredth of the limit: with less nobody would release anything, and it takes long to calibrate."""
+def smallest_epsilon(budget: Budget) -> float:
+    """Return the smallest epsilon that is searched, a hundredth of the limit: less is useless and slow to calibrate."""
     return max(LEAST_EPSILON, budget.epsilon / 100)
 
 
 def largest_that_fits(budget: Budget, total: Composition, make: Make) -> float | None:
-    """The largest epsilon, rounded down to three digits, with which one more release fits; None if none does.
+    """Return the largest epsilon, rounded down to three digits, with which one more release fits; None if none does.
 
-    It is at most the limit's own. More epsilon is less noise of the kind that `make` makes, so beyond some epsilon none
-    fits. Where people are too few for a small epsilon, that does not fit either.
+    It is at most the epsilon of the limit. A small epsilon may not fit either, if it needs more people than there are.
     """
 
     @cache
     def excess(epsilon: float) -> float:
         try:
             return log_excess(budget.roughly_reached(total, make(epsilon)), budget.delta)
-        except ParameterError:  # people are too few for so small an epsilon: look among larger ones
+        except ParameterError:  # too few people for this epsilon: search among larger ones
             return -1.0
 
     found = last_safe_from(
         excess,
         budget.epsilon,
         stride=budget.epsilon / 4,
-        least=smallest_looked_for(budget),
+        least=smallest_epsilon(budget),
         most=budget.epsilon,
         tolerance=_TOLERANCE * budget.epsilon,
     )
@@ -110,7 +108,7 @@ def largest_that_fits(budget: Budget, total: Composition, make: Make) -> float |
 
 
 def largest_histogram(budget: Budget, total: Composition, *, delta: float) -> float | None:
-    """The same for the paper's histogram of one value each, with many people."""
+    """Return the largest epsilon for the paper's histogram with one value per person and many people."""
     return largest_that_fits(
         budget,
         total,
@@ -119,7 +117,7 @@ def largest_histogram(budget: Budget, total: Composition, *, delta: float) -> fl
 
 
 def largest_guarantee(budget: Budget, total: Composition, *, delta: float) -> float | None:
-    """The same for a release of which nothing but its guarantee is known: the worst of all that have it."""
+    """Return the largest epsilon for a release of which only the guarantee is known, assuming the worst curve."""
     return largest_that_fits(budget, total, lambda epsilon: StatedCurve(stated_epsilon=epsilon, stated_delta=delta))
 
 
@@ -131,21 +129,21 @@ def _fits(budget: Budget, total: Composition, make: Make, epsilon: float) -> boo
 
 
 _USUAL_SHARE = 10
-"""What is left is told for a release with a tenth of the limit's delta: `left_in_words` says so."""
+"""What is left is computed for a release with a tenth of the limit's delta."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing(ShortRepr):
-    """All entries together against the limit.
+    """The state of a ledger: all entries together against the limit.
 
-    `epsilon` is theirs at the limit's delta, `delta` theirs at the limit's epsilon; `reached` is the delta that counts
-    against the limit, which is larger where amounts may be chosen by results. `sum_of_epsilons` and `sum_of_deltas`, of
-    what was promised for each, is what one would have to say without composing curves.
-
-    At `left_delta` one more release fits up to `left_epsilon` if nothing but its guarantee is known, and up to
-    `left_epsilon_of_hist` if it is the paper's histogram of one value each; None where no epsilon does. The first is
-    the worst that a guarantee allows, so that it holds for every kind of release; but where amounts may be chosen by
-    results, each kind has bounds of its own, and it does not.
+    epsilon               of all entries, at the limit's delta
+    delta                 of all entries, at the limit's epsilon
+    reached               the delta that counts against the limit; larger than `delta` with `by_results`
+    sum_of_epsilons       of the stated guarantees, as basic composition would add them; `sum_of_deltas` likewise
+    left_delta            the delta for which the next two are computed
+    left_epsilon          one more release of any kind fits up to this epsilon; None if none does. With `by_results` it
+                          is for a release of which only the guarantee is known
+    left_epsilon_of_hist  the same for the paper's histogram with one value per person
     """
 
     budget: Budget
@@ -162,25 +160,12 @@ class Standing(ShortRepr):
 
     @property
     def over(self) -> bool:
-        """Whether more is spent than the limit allows, which only what was spent elsewhere can bring about."""
+        """Whether more is spent than the limit allows; only releases made elsewhere can cause that."""
         return self.reached > self.budget.delta
-
-    @property
-    def left_in_words(self) -> str:
-        """What still fits, for which kind of release, as the end of a sentence."""
-        any_kind, hist = self.left_epsilon, self.left_epsilon_of_hist
-        if any_kind is None and hist is None:
-            return "nothing more fits"
-        known = "as a stated guarantee" if self.budget.by_results else "whatever its kind"
-        least = f"no epsilon from {smallest_looked_for(self.budget):g} on"
-        fits = [f"{least if any_kind is None else f'epsilon up to {any_kind:g}'} {known}"]
-        if hist is not None and hist != any_kind:
-            fits += [f"epsilon up to {hist:g} with protocol hist and one value per person"]
-        return f"one more release at delta {self.left_delta:g}, a tenth of the limit's, fits with {', and '.join(fits)}"
 
 
 def stand(budget: Budget, entries: Sequence[LedgerEntry]) -> Standing:
-    """Where a budget stands after these entries."""
+    """Return the state of a budget after these entries."""
     total, left_delta = composed([entry.curve for entry in entries]), float(f"{budget.delta / _USUAL_SHARE:.6g}")
     return Standing(
         budget=budget,

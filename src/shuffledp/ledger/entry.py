@@ -1,4 +1,4 @@
-"""One line of a ledger: what was released, and the curve that it spent."""
+"""One entry of a ledger: a release and its privacy curve."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from shuffledp.protocols.protocol import HistogramProtocol
 
 ELSEWHERE = "spent elsewhere"
 _LONGEST = 200
-"""Characters of a description: it is a title, and stands in a table."""
+"""Characters of a description, which is shown in a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry(ShortRepr):
-    """A release, with the exact parameters of its protocol, or a guarantee that was given elsewhere.
+    """A release with the exact parameters of its protocol, or a guarantee that was spent elsewhere.
 
-    `what` says what was asked, such as the name of a column. `epsilon` and `delta` are what was promised; what counts
-    is `curve`, made anew from the `parameters`, which are None for what was spent elsewhere. `people` took part,
-    `version` is that of the package. `published` is for information: a release counts whether or not it came out.
+    what            what was released, such as the name of a column
+    epsilon, delta  the stated guarantee; the `curve`, computed from `parameters`, is what counts
+    people          the number of people in the release
+    version         of the package that wrote the entry
+    published       whether the result came out; the entry counts either way
+    parameters      of the protocol, as JSON; None for a guarantee that was spent elsewhere
     """
 
     number: int
@@ -43,38 +46,38 @@ class LedgerEntry(ShortRepr):
 
     @property
     def curve(self) -> Curve:
-        """What was spent, from the parameters and not from the figures."""
+        """The privacy curve, computed from the parameters."""
         if self.parameters is None:
             return StatedCurve(stated_epsilon=self.epsilon, stated_delta=self.delta)
         return self.made().privacy
 
     def made(self) -> HistogramProtocol:
-        """The protocol of the release."""
+        """Return the protocol of the release."""
         try:
             return remade(self.parameters or "")
         except DataError as reason:
             raise DataError(
-                f"entry {self.number} of the ledger cannot be accounted for, so nothing can be spent: {reason}; it was "
-                f"made by version {self.version[:20]} of shuffledp"
+                f"entry {self.number} of the ledger has no readable parameters, so nothing can be spent: {reason}; "
+                f"version {self.version[:20]} of shuffledp wrote it"
             ) from None
 
 
 def described(what: Any) -> str:
-    """A description that fits a table: text of one line."""
+    """Return a description as one printable line."""
     if not isinstance(what, str) or not what.strip():
-        raise ParameterError(f"what must say in a few words what is released, got {type(what).__name__} without text")
+        raise ParameterError(f"what must describe the release, got {type(what).__name__} without text")
     line = " ".join("".join(mark if mark.isprintable() else " " for mark in what).split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def promised(protocol: HistogramProtocol) -> tuple[float, float]:
-    """The epsilon and the delta that a protocol was made for."""
+    """Return the epsilon and the delta that a protocol was calibrated for."""
     promise = promised_or_usual(protocol)
     return promise.epsilon, promise.delta
 
 
 def parameters_of(protocol: HistogramProtocol) -> str:
-    """A protocol as text from which exactly it can be made again; refused if that is not so."""
+    """Return a protocol as JSON from which it can be restored exactly; raise if it cannot."""
     text = json.dumps(to_record(protocol), allow_nan=False, sort_keys=True)
     try:
         same = remade(text).privacy == protocol.privacy
@@ -82,7 +85,7 @@ def parameters_of(protocol: HistogramProtocol) -> str:
         same = False
     if not same:
         raise ParameterError(
-            f"{type(protocol).__name__} cannot be entered with its parameters, only protocols of the catalogue can: "
+            f"protocol must be one of the catalogue to be entered with its parameters, got {type(protocol).__name__}: "
             "enter its guarantee with spend_elsewhere before you release anything"
         )
     return text
@@ -90,9 +93,9 @@ def parameters_of(protocol: HistogramProtocol) -> str:
 
 @lru_cache(maxsize=512)
 def remade(parameters: str) -> HistogramProtocol:
-    """The protocol of some parameters."""
+    """Return the protocol with these parameters."""
     try:
         record = json.loads(parameters)
     except ValueError:
-        raise DataError("its parameters are damaged") from None
+        raise DataError("its parameters are not JSON") from None
     return from_record(record)

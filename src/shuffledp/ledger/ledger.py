@@ -1,12 +1,13 @@
-"""A budget that is kept: every release of a population's data is entered before its noise is drawn.
+"""A ledger enforces a privacy budget: every release is entered before its noise is sampled.
 
-One release against a ledger, or against none: what a job does before its noise is drawn, and after.
+`Ledger` is the file; `Spending` enters one release and records whether it was published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -15,9 +16,9 @@ from shuffledp.accounting.closed_form_curves import StatedCurve, check_guarantee
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import REPLACE_ONE, Curve, privacy_figure
 from shuffledp.errors import BudgetError, DataError, ParameterError
-from shuffledp.formatting import share_at_most
+from shuffledp.formatting import ShortRepr, share_at_most
 from shuffledp.ledger import store
-from shuffledp.ledger.budget import Budget, Make, Standing, largest_that_fits, smallest_looked_for, stand
+from shuffledp.ledger.budget import Budget, Make, Standing, largest_that_fits, smallest_epsilon, stand
 from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, promised, remade
 from shuffledp.protocols.catalogue import Entry
 from shuffledp.protocols.protocol import HistogramProtocol
@@ -25,15 +26,15 @@ from shuffledp.protocols.target import Target
 from shuffledp.validation import positive, whole
 
 _PATIENCE = 60.0
-"""Seconds to wait for another process that is entering a release, which takes about one."""
+"""Seconds to wait for another process that is entering a release, which takes about one second."""
 
 
 class Ledger:
-    """A file that knows a population, its limit and all releases of its data.
+    """A file with a population, its limit and all releases of its data.
 
-    A release that would bring all of them together over the limit is refused; what counts is the exact composition of
-    their curves, not a sum of epsilons. Whatever has been entered stays, whether or not a result was seen. Processes
-    that use the same file wait for each other, for up to `patience` seconds.
+    A release is refused if all releases together would exceed the limit. The total is the exact composition of their
+    privacy curves, not a sum of epsilons. Entries are permanent, whether or not a result was published. Processes that
+    use the same file wait for each other, for up to `patience` seconds.
     """
 
     def __init__(self, path: str | Path, *, patience: float = _PATIENCE) -> None:
@@ -44,9 +45,9 @@ class Ledger:
     def create(
         cls, path: str | Path, *, epsilon: float, delta: float, population: str, by_results: bool = False
     ) -> Ledger:
-        """Makes the file of a new ledger, whose limit (epsilon, delta) cannot be changed any more.
+        """Create the file of a new ledger. Its limit (epsilon, delta) cannot be changed later.
 
-        With `by_results` the limit also holds if how much a release spends is decided after seeing earlier ones.
+        With `by_results`, the limit also holds if the epsilon of a release is chosen after seeing earlier results.
         """
         budget = Budget(population=population, epsilon=epsilon, delta=delta, by_results=by_results)
         store.create(_as_path(path), replace(budget, population=described(population)))
@@ -54,7 +55,7 @@ class Ledger:
 
     @classmethod
     def of(cls, ledger: Ledger | str | Path) -> Ledger:
-        """A ledger itself, or the one in a file."""
+        """Return a ledger as it is, or open the one in a file."""
         return ledger if isinstance(ledger, Ledger) else cls(ledger)
 
     def __repr__(self) -> str:
@@ -62,7 +63,7 @@ class Ledger:
 
     @property
     def population(self) -> str:
-        """Whose data it is."""
+        """The people whose data is released."""
         return self._budget.population
 
     @property
@@ -72,7 +73,7 @@ class Ledger:
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """Everything that was spent, in order."""
+        """All entries, in order."""
         return tuple(store.read(self._path, patience=self._patience)[1])
 
     @property
@@ -82,21 +83,21 @@ class Ledger:
 
     @property
     def standing(self) -> Standing:
-        """All that `shuffledp ledger` shows."""
+        """All entries together against the limit, and what is left."""
         return stand(self._budget, self.entries)
 
     def spend(self, protocol: HistogramProtocol, *, what: str, entry: Entry | None = None, once: bool = False) -> int:
-        """Enters a release of this protocol, before its noise is drawn; its number.
+        """Enter a release of this protocol before its noise is sampled, and return its number.
 
-        Refused if all entries and this one together would be over the limit: the error says what would fit, of the
-        same kind for the same people, as the `entry` of the catalogue makes it if it is given. With `once`, an entry of
-        the same words and the same curve is this one, which was entered before: `what` must name it beyond doubt.
+        Raises BudgetError if all entries together would exceed the limit; the error names an epsilon that would fit for
+        the same people and the same protocol, or the same catalogue `entry` if it is given. With `once`, the call is
+        idempotent: an entry with the same `what` and the same curve is returned instead of entering it again.
         """
         parameters, (epsilon, delta) = parameters_of(protocol), promised(protocol)
         curve, what = _curve_of(protocol), described(what)
         with store.changing(self._path, patience=self._patience) as change:
             if change.budget != self._budget:
-                raise DataError(f"the ledger {self._path} is another file than when it was opened: open it anew")
+                raise DataError(f"the ledger {self._path} was replaced after it was opened: open it again")
             if once and (known := _entered(change.entries, what, curve)) is not None:
                 return known
             before = _composed(change.entries)
@@ -112,9 +113,9 @@ class Ledger:
         raise self._refusal(before, curve, partial(_same_curve, protocol, entry), delta=delta)
 
     def check_fits(self, protocols: Mapping[str, HistogramProtocol], *, entries: Mapping[str, Entry]) -> None:
-        """Refuses, as `spend` would with `once`, releases that do not fit beside each other, and enters nothing.
+        """Raise BudgetError, as `spend(once=True)` would, if these releases do not fit together. Enter nothing.
 
-        Each is under the words of its entry; those that are entered already fit.
+        The keys are the `what` of each entry; releases that are already entered fit.
         """
         known = self.entries
         before = _composed(known)
@@ -129,9 +130,9 @@ class Ledger:
             before = together
 
     def spend_elsewhere(self, *, epsilon: float, delta: float, what: str) -> int:
-        """Enters what another program has released or is about to: it counts as the worst release of this guarantee.
+        """Enter a release of another program; it counts as the worst release with this guarantee.
 
-        That it was spent is a fact, so it is entered even if it is over the limit; nothing fits then any more.
+        It is entered even if it exceeds the limit, because it was spent; nothing fits afterwards.
         """
         check_guarantee(epsilon, delta)
         curve = StatedCurve(stated_epsilon=epsilon, stated_delta=delta)
@@ -147,39 +148,39 @@ class Ledger:
             )
 
     def finish(self, number: int) -> None:
-        """Marks an entry as published; for information only, it counts either way."""
+        """Mark an entry as published; it counts either way."""
         with store.changing(self._path, patience=self._patience) as change:
             if not change.publish(whole("number", number)):
-                raise ParameterError(f"there is no entry {number} in this ledger")
+                raise ParameterError(f"number must be that of an entry of this ledger, got {number}")
 
     def _refusal(self, before: Composition, curve: Curve, make: Make, *, delta: float) -> BudgetError:
-        """Why a release does not fit, what is left, and what would fit."""
+        """Return the error for a release that does not fit, with the epsilon that would."""
         limit, fits = self._budget, largest_that_fits(self._budget, before, make)
         reached = share_at_most(limit.reached(composed([before, curve])))
         spent = share_at_most(limit.reached(before)) if before.parts else "nothing"
         at = f"at delta {privacy_figure(delta)}"
-        none = f"No epsilon from {smallest_looked_for(limit):g} on fits any more {at}"
+        none = f"No epsilon of at least {smallest_epsilon(limit):g} fits {at}"
         would = none if fits is None else f"The same release fits with epsilon={fits:g} {at}"
         return BudgetError(
-            f"this release is over the limit of the ledger of {limit.population}, epsilon {limit.epsilon:g} with delta "
-            f"{limit.delta:g}: delta would be {reached} there, and {spent} of it is spent; nothing was released. "
+            f"this release exceeds the limit of the ledger of {limit.population}, epsilon {limit.epsilon:g} with delta "
+            f"{limit.delta:g}: the total delta would be {reached}, and {spent} of it is spent; nothing was released. "
             f"{would}",
             fits=fits,
         )
 
 
 def _curve_of(protocol: HistogramProtocol) -> Curve:
-    """The curve that is added up, from the parameters that are kept."""
+    """Return the privacy curve, computed from the parameters that are stored."""
     curve = remade(parameters_of(protocol)).privacy
     if curve.neighbours != REPLACE_ONE:
         raise ParameterError(
-            f"a ledger is for {REPLACE_ONE}, and this protocol protects {curve.neighbours}: the two do not add up"
+            f"protocol must protect {REPLACE_ONE} to be entered in a ledger, got one that protects {curve.neighbours}"
         )
     return curve
 
 
 def _entered(entries: Iterable[LedgerEntry], what: str, curve: Curve) -> int | None:
-    """The number of an entry of the same words and the same curve."""
+    """Return the number of an entry with the same description and curve; None if there is none."""
     same = (entry.number for entry in entries if entry.what == what and entry.curve == curve)
     return next(same, None)
 
@@ -189,12 +190,12 @@ def _composed(entries: Any) -> Composition:
 
 
 def _same_curve(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> Curve:
-    """The curve of a protocol of the same kind with another epsilon."""
+    """Return the curve of the same protocol with another epsilon."""
     return _same_kind(protocol, entry, epsilon).privacy
 
 
 def _same_kind(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> HistogramProtocol:
-    """A protocol of the same kind for the same people, with another epsilon."""
+    """Return the same protocol for the same people with another epsilon."""
     _, delta = promised(protocol)
     target = Target(
         users=protocol.users,
@@ -210,14 +211,24 @@ def _same_kind(protocol: HistogramProtocol, entry: Entry | None, epsilon: float)
 
 def _as_path(path: Any) -> Path:
     if not isinstance(path, str | Path) or not str(path):
-        raise ParameterError(f"a ledger is the name of a file, or a Ledger, got {type(path).__name__}")
+        raise ParameterError(f"ledger must be the name of a file or a Ledger, got {type(path).__name__}")
     return Path(path)
 
 
-class Spending:
-    """A ledger is opened at once, so that one that cannot be used is noticed before anything is read.
+@dataclass(frozen=True, kw_only=True)
+class Spent(ShortRepr):
+    """The entry of a published release, and the state of its ledger; None if the ledger could not be read."""
 
-    Whatever stops a release within its `with` after it was entered carries a note that it counts all the same.
+    population: str
+    number: int
+    standing: Standing | None
+
+
+class Spending:
+    """Enters one release in a ledger, or in none.
+
+    The ledger is opened at once, so that an unusable one fails before any data is read. An exception in the `with`
+    block after the release was entered carries a note that it counts as spent.
     """
 
     def __init__(self, ledger: Ledger | str | Path | None) -> None:
@@ -229,35 +240,25 @@ class Spending:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and self._ledger is not None and self._number:
-            error.add_note(
-                f"entry {self._number} of the ledger of {self._ledger.population} was made before and counts as spent"
-            )
+            error.add_note(f"entry {self._number} of the ledger of {self._ledger.population} counts as spent")
 
     def entering(self, protocol: HistogramProtocol, *, what: str, entry: Entry) -> Callable[[], None]:
-        """What is to be called as the last thing before noise is drawn; without a ledger it does nothing."""
+        """Return the function to call immediately before noise is sampled; without a ledger it does nothing."""
         return partial(self._enter, protocol, what, entry)
 
     def _enter(self, protocol: HistogramProtocol, what: str, entry: Entry) -> None:
         if self._ledger is not None:
             self._number = self._ledger.spend(protocol, what=what, entry=entry)
 
-    def notes(self) -> Iterator[str]:
-        """Marks the release as published, and says where the budget stands: for those who read the release.
+    def finish(self) -> Spent | None:
+        """Mark the release as published and return its entry; None without a ledger.
 
-        Never fails, since the release is there and cannot be made again.
+        Never fails, because the release exists and cannot be repeated.
         """
         if self._ledger is None:
-            return
-        budget, entry = self._ledger.budget, f"It is entry {self._number} of the ledger of {self._ledger.population}"
-        try:
-            with self:
-                self._ledger.finish(self._number)
-                standing = self._ledger.standing
-        except DataError:
-            yield f"{entry}, which could not be read afterwards."
-            return
-        used = share_at_most(standing.epsilon, digits=3)
-        yield (
-            f"{entry}: all its releases together have epsilon {used} of {budget.epsilon:g} at delta {budget.delta:g}, "
-            f"and {standing.left_in_words}."
-        )
+            return None
+        standing = None
+        with suppress(DataError), self:
+            self._ledger.finish(self._number)
+            standing = self._ledger.standing
+        return Spent(population=self._ledger.population, number=self._number, standing=standing)

@@ -1,8 +1,8 @@
-"""The file of a ledger: SQLite, so that a line is there whole or not at all and two processes wait for each other.
+"""The file of a ledger: SQLite, for atomic entries and for locks between processes.
 
-Every connection lives for one transaction. The file is never opened in another way, since closing it would take away
-the locks of SQLite within the same process. Changes are on the disk when a transaction ends (synchronous=EXTRA with a
-rollback journal: also the folder's entry of the journal), so that not even a power cut makes a ledger forget.
+Every connection lives for one transaction. The file is never opened in another way, because closing it would release
+the locks of SQLite in the same process. Changes are on the disk when a transaction ends, even after a power failure
+(synchronous=EXTRA with a rollback journal, which also syncs the folder).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from shuffledp.ledger.budget import Budget
 from shuffledp.ledger.entry import LedgerEntry
 
 SCHEMA = 1
-"""Of the file; one that this code cannot read has a larger number."""
+"""Version of the file format; this code cannot read larger ones."""
 
 _APPLICATION = 0x53444C47
-"""The letters SDLG in the head of the file: SQLite's place for whose file it is."""
+"""SQLite's application id of the file, the letters SDLG."""
 
 _TABLES = f"""
 PRAGMA application_id = {_APPLICATION};
@@ -64,17 +64,17 @@ CREATE TRIGGER entries_are_new BEFORE INSERT ON entries
     BEGIN SELECT RAISE(ABORT, 'what is spent is spent'); END;
 """
 
-HOW_TO_MAKE = "shuffledp ledger {path} --limit 3,1e-5"
-
 
 def create(path: Path, budget: Budget) -> None:
-    """Makes the file, whole or not at all, readable by its owner only; one that exists is left alone."""
+    """Create the file atomically, readable by its owner only; an existing file is never overwritten."""
     if path.exists():
-        raise DataError(f"{path} exists already: a ledger keeps its limit, so give another name to make a new one")
+        raise DataError(
+            f"{path} already exists, and the limit of a ledger cannot be changed: use another name for a new ledger"
+        )
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # with mode 0600
     except OSError as error:
-        raise DataError(f"cannot make {path}: {error.strerror}") from None
+        raise DataError(f"cannot create {path}: {error.strerror}") from None
     os.close(handle)
     try:
         with closing(sqlite3.connect(name, isolation_level=None)) as connection:
@@ -83,26 +83,26 @@ def create(path: Path, budget: Budget) -> None:
                 "INSERT INTO budget VALUES (1, ?, ?, ?, ?, ?, ?)",
                 (budget.population, budget.epsilon, budget.delta, budget.by_results, _today(), __version__),
             )
-        os.link(name, path)  # unlike a renamed file, never in the place of another
+        os.link(name, path)  # unlike a rename, a link never replaces a file
     except FileExistsError:
-        raise DataError(f"{path} was made by somebody else just now: it is left as it is") from None
+        raise DataError(f"{path} was created by another process at the same time") from None
     except (OSError, sqlite3.Error) as error:
-        raise DataError(f"cannot make {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise DataError(f"cannot create {path}: {getattr(error, 'strerror', None) or error}") from None
     finally:
         Path(name).unlink(missing_ok=True)
 
 
 def read(path: Path, *, patience: float) -> tuple[Budget, list[LedgerEntry]]:
-    """The budget and all entries, in their order."""
+    """Return the budget and all entries, in order."""
     with _connected(path, patience=patience) as connection:
         return _budget(connection, path), _entries(connection, path)
 
 
 @contextmanager
 def changing(path: Path, *, patience: float) -> Iterator[Change]:
-    """One transaction that nobody else can change the file during; undone unless it ends well."""
+    """Open an exclusive transaction, which is rolled back if the block raises."""
     with _connected(path, patience=patience) as connection:
-        # immediate: who reads the entries in order to add one must not read the same as somebody else
+        # immediate: two processes that add an entry must not read the same state
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield Change(connection, path)
@@ -114,19 +114,19 @@ def changing(path: Path, *, patience: float) -> Iterator[Change]:
 
 
 class Change:
-    """What a transaction may do: read all, add a line, mark one as published."""
+    """A transaction: read everything, add an entry, mark an entry as published."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection, self._path = connection, path
 
     @property
     def budget(self) -> Budget:
-        """The limit, as it stands in the file that is changed."""
+        """The limit in the file."""
         return _budget(self._connection, self._path)
 
     @property
     def entries(self) -> list[LedgerEntry]:
-        """All entries so far."""
+        """All entries in the file."""
         return _entries(self._connection, self._path)
 
     def add(
@@ -140,22 +140,22 @@ class Change:
         parameters: str | None,
         published: bool = False,
     ) -> int:
-        """Adds a line; its number."""
+        """Add an entry and return its number."""
         (number,) = self._connection.execute("SELECT COUNT(*) + 1 FROM entries").fetchone()
         values = (number, _today(), what, protocol, epsilon, delta, people, __version__, published, parameters)
         self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         return int(number)
 
     def publish(self, number: int) -> bool:
-        """Marks an entry as published; whether there is one."""
+        """Mark an entry as published and return whether it exists."""
         return self._connection.execute("UPDATE entries SET published = 1 WHERE number = ?", (number,)).rowcount == 1
 
 
 @contextmanager
 def _connected(path: Path, *, patience: float) -> Iterator[sqlite3.Connection]:
-    """A connection to a file that is a ledger; every failure of SQLite as an error that says what to do."""
+    """Connect to a ledger, and raise errors of SQLite as DataError."""
     if not path.exists():
-        raise DataError(f"there is no ledger {path}: `{HOW_TO_MAKE.format(path=path)}` makes one")
+        raise DataError(f"there is no ledger {path}: create it with Ledger.create")
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a ledger")
     address = f"file:{quote(str(path.absolute()))}?mode=rw"
@@ -169,41 +169,36 @@ def _connected(path: Path, *, patience: float) -> Iterator[sqlite3.Connection]:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuses files that are something else, that a newer version has written, or that are damaged."""
+    """Refuse files that are not ledgers, that a newer version has written, or that are damaged."""
     (application,), (schema,) = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
     )
     if application != _APPLICATION:
-        raise DataError(
-            f"{path} is not a ledger, but another kind of file: `{HOW_TO_MAKE.format(path='NAME')}` makes one"
-        )
+        raise DataError(f"{path} is not a ledger")
     if schema > SCHEMA:
         raise DataError(
-            f"{path} was made by a newer version of shuffledp (format {schema}; this one knows {SCHEMA}): update it"
+            f"{path} was written by a newer version of shuffledp (format {schema}; this version reads {SCHEMA}): "
+            "update shuffledp"
         )
     if schema < 1 or connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
         raise DataError(_DAMAGED.format(path=path))
 
 
-_DAMAGED = (
-    "{path} is damaged: what was spent is not known, so nothing can be; go back to a copy that holds all releases"
-)
+_DAMAGED = "{path} is damaged, so what was spent is unknown and nothing can be released: restore a complete backup"
 
 
 def _explained(error: sqlite3.Error, path: Path, *, patience: float) -> DataError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the reasons that SQLite adds in the higher bits
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return DataError(
-            f"{path} was in use by another process for {patience:g} seconds: nothing was spent; try again later"
+            f"{path} was locked by another process for {patience:g} seconds: nothing was spent; try again later"
         )
     if code == sqlite3.SQLITE_NOTADB:
-        return DataError(
-            f"{path} is not a ledger, but another kind of file: `{HOW_TO_MAKE.format(path='NAME')}` makes one"
-        )
+        return DataError(f"{path} is not a ledger")
     if code == sqlite3.SQLITE_CORRUPT:
         return DataError(_DAMAGED.format(path=path))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return DataError(f"cannot write {path}, or cannot make files beside it: a ledger needs both to be entered in")
+        return DataError(f"cannot write {path} or create files beside it: a ledger needs both")
     return DataError(f"the ledger {path} cannot be used: {error}")
 
 
@@ -214,12 +209,12 @@ def _budget(connection: sqlite3.Connection, path: Path) -> Budget:
     population, epsilon, delta, by_results = rows[0]
     try:
         return Budget(population=population, epsilon=epsilon, delta=delta, by_results=bool(by_results))
-    except ParameterError:  # no limit that `create` would have made
+    except ParameterError:  # not a limit that `create` writes
         raise DataError(_DAMAGED.format(path=path)) from None
 
 
 def _entries(connection: sqlite3.Connection, path: Path) -> list[LedgerEntry]:
-    """All entries, of which none may be missing."""
+    """Return all entries; none may be missing."""
     rows = connection.execute(
         "SELECT number, day, what, protocol, epsilon, delta, people, version, published, parameters FROM entries "
         "ORDER BY number"

@@ -6,9 +6,8 @@ The choice follows from public numbers alone, and so does the error that a trust
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from shuffledp.errors import ParameterError, TooFewUsersError
@@ -18,7 +17,7 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
-from shuffledp.release.plan_rows import Rows, recommend
+from shuffledp.release.plan_rows import PlanRow, Problem, Reason, Rows, recommend
 from shuffledp.validation import failure_probability, one_of
 
 if TYPE_CHECKING:
@@ -74,20 +73,11 @@ MODEL_OF: Mapping[TrustName, Model] = {"shuffler": "shuffled", "curator": "centr
 """The model of the protocols for each trusted party."""
 
 
-class Reason(StrEnum):
-    """Why a protocol was chosen."""
-
-    AS_ASKED = "as-asked"
-    SMALLEST_ERROR = "smallest-error"
-    SMALLEST_ERROR_NO_FALSE_POSITIVES = "smallest-error-no-false-positives"
-    FEWEST_MESSAGES_NO_FALSE_POSITIVES = "fewest-messages-no-false-positives"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Choice(ShortRepr):
     """A calibrated protocol of the catalogue, and why it was chosen.
 
-    `limited` says that a protocol or an estimator was requested, so that only some protocols were considered.
+    `limited` says whether a protocol or an estimator was requested, so that only some protocols were considered.
     """
 
     name: str
@@ -122,24 +112,35 @@ def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, pro
         if any_asked and possible:
             fewest = min(possible)
             nearest = possible[fewest]
-            raise TooFewUsersError(f"{nearest.title} {nearest.problem}, not {target.users:,}", minimum_users=fewest)
-        raise ParameterError(advice.reason)
+            raise TooFewUsersError(
+                f"users must be at least {nearest.needed_users or fewest:,} for {nearest.title}, got {target.users:,}",
+                minimum_users=fewest,
+            )
+        raise _nothing_fits(found.rows, target, most=asked.most_messages)
     return Choice(
         name=advice.name,
         entry=CATALOGUE[advice.name],
         protocol=found.protocols[advice.name],
-        reason=_reason(target, CATALOGUE[advice.name], free=math.isinf(asked.most_messages)),
+        reason=advice.reason,
         limited=any_asked,
     )
 
 
-def _reason(target: Target, entry: Entry, *, free: bool) -> Reason:
-    """The rule by which the planner chooses: with more values than people, protocols without false positives first."""
-    if target.bins <= target.users or entry.false_positives:
-        return Reason.SMALLEST_ERROR
-    if free:
-        return Reason.SMALLEST_ERROR_NO_FALSE_POSITIVES
-    return Reason.FEWEST_MESSAGES_NO_FALSE_POSITIVES
+def _nothing_fits(rows: Sequence[PlanRow], target: Target, *, most: float) -> ParameterError:
+    """Return the error for a release for which no protocol can be recommended."""
+    possible = [row for row in rows if not row.problem]
+    if possible:
+        fewest = min(row.messages for row in possible)
+        return ParameterError(
+            f"every protocol sends more than {most:,.4g} messages per person (at least {fewest:,.3g}): use more "
+            "people, fewer possible values or a larger epsilon"
+        )
+    needed = [row.needed_users for row in rows if row.problem is Problem.TOO_FEW_USERS and row.needed_users is not None]
+    least = f" (at least {min(needed):,})" if needed else ""
+    return ParameterError(
+        f"users={target.users:,} is too few for every protocol: use more honest people{least}, a larger epsilon or a "
+        "larger delta"
+    )
 
 
 def shuffled_may_be_better(target: Target) -> bool:

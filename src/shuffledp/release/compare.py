@@ -1,8 +1,7 @@
-"""Every protocol of the paper's comparison table, on the same people, values and total (epsilon, delta), measured.
+"""Measure every protocol on the same people, values and guarantee, and compute trade-offs.
 
-Nothing here is private: errors are differences from the truth, and all randomness is seeded.
-
-What there is to choose between: error against messages per person, and error against the number of bins.
+`compare` runs seeded trials and is not private: errors are differences from the truth. `trade_off` computes error
+against messages per person, and error against the number of bins.
 """
 
 from __future__ import annotations
@@ -31,18 +30,21 @@ from shuffledp.release.plan import Plan, plan
 from shuffledp.validation import failure_probability, head_count, target_delta, target_epsilon, whole
 
 _LISTED_BINS = 10**7
-"""Protocols that estimate every bin need a number for each."""
+"""The most bins for protocols that estimate every bin."""
 
 _MOST_WORK = 5.2e9
-"""Elementary steps of one trial: more take longer than a few seconds."""
+"""The most elementary steps of one trial, which takes a few seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement(ShortRepr):
-    """One protocol on one dataset: the largest error over all bins, in people, over some trials.
+    """One protocol on one dataset: the largest error over all bins, in people, over several trials.
 
-    `low` and `high` are a 95 % interval for the mean error; `bound` is what the error exceeds with probability at most
-    beta on any dataset. `seconds` is what one trial took. `problem` says why there is nothing.
+    mean            of the largest error; `low` and `high` are its 95 % interval
+    bound           exceeded with probability at most beta, for any data
+    messages, bits  per person
+    seconds         of one trial
+    problem         why the protocol was not measured; empty if it was
     """
 
     name: str
@@ -73,10 +75,10 @@ def compare(
     protocols: Iterable[str] | None = None,
     progress: Progress = quiet,
 ) -> list[Measurement]:
-    """A measurement for every protocol, number of people and number of bins.
+    """Return a measurement for every protocol, number of people and number of bins.
 
-    `data` is zipf, uniform, adversarial (one value with half of the people, all others of the size that truncation
-    hides), or a tally of true counts with bins numbered from 0.
+    `data` is zipf, uniform, adversarial (one value with half of the people, all others with a count that truncation
+    hides half of the time), or a tally of true counts with bins numbered from 0.
     """
     epsilon, delta, beta = target_epsilon(epsilon), target_delta(delta), failure_probability(beta)
     trials, seed = whole("trials", trials, minimum=2), whole("seed", seed, minimum=0)
@@ -87,9 +89,9 @@ def compare(
         target = Target(users=people, bins=possible, epsilon=epsilon, delta=delta)
         truth = data if isinstance(data, Tally) else true_histogram(data, target)
         if truth.total != people:
-            raise ParameterError(f"the data has {truth.total:,} people, not users={people:,}")
+            raise ParameterError(f"users must be the number of people in the data, {truth.total:,}, got {people:,}")
         if len(truth) > possible:
-            raise ParameterError(f"the data has {len(truth):,} different values, more than bins={possible:,}")
+            raise ParameterError(f"bins must be at least the {len(truth):,} values in the data, got {possible:,}")
         for done, (name, entry) in enumerate(entries.items()):
             progress("comparing", (at + done / len(entries)) / len(cases))
             results.append(_measure(name, entry, truth, target, beta=beta, trials=trials, seed=seed))
@@ -98,7 +100,7 @@ def compare(
 
 
 def true_histogram(kind: str, target: Target) -> Tally:
-    """The true counts of occupied bins of a made-up dataset."""
+    """Return the true counts of the occupied bins of a synthetic dataset."""
     users, bins = target.users, target.bins
     if kind == "uniform":
         occupied = min(users, bins)
@@ -112,11 +114,11 @@ def true_histogram(kind: str, target: Target) -> Tally:
         hidden = _hidden_size(target)
         groups = min(bins - 1, (users // 2) // hidden)
         return _occupied(np.append(users - groups * hidden, np.full(groups, hidden)))
-    raise ParameterError(f"data must be zipf, uniform, adversarial or the name of a file, got {kind!r}")
+    raise ParameterError(f"data must be zipf, uniform, adversarial or a tally, got {kind!r}")
 
 
 def _hidden_size(target: Target) -> int:
-    """The count that P^hist hides about half of the time."""
+    """Return the count that P^hist hides about half of the time."""
     try:
         mean = Histogram.for_target(target).noise.mean
     except ParameterError:  # too few people
@@ -163,13 +165,13 @@ def _measure(
 
 
 def _trial(protocol: HistogramProtocol, truth: Tally, rng: np.random.Generator) -> Estimate:
-    """One estimate; public coins are tossed anew, since errors are over them too."""
+    """Return one estimate with fresh public coins, because the error is over them too."""
     tossed = protocol.fresh(rng)
     return tossed.estimate(tossed.sample_tally(truth, rng=rng), reports=protocol.users)
 
 
 def _largest_error(estimate: Estimate, truth: Tally) -> float:
-    """Over all bins: those that are not reported count as 0, and those that are not listed in the truth are empty."""
+    """Return the largest error over all bins; a bin that is not reported counts as 0."""
     if len(estimate) == len(truth):
         return float(np.abs(estimate.counts - truth.counts).max())
     estimates = np.zeros(len(truth))
@@ -178,24 +180,24 @@ def _largest_error(estimate: Estimate, truth: Tally) -> float:
 
 
 def _t_quantile(freedom: int) -> float:
-    """The 97.5 % quantile of Student's law."""
+    """Return the 97.5 % quantile of Student's t distribution."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
 
 
 _CHOICES = ("hist", "hist-unbiased", "dummy", "sparse")
-_GROWING = ("hist", "hist-unbiased", "sparse")  # the error of dummy is that of hist-unbiased
+_GROWING = ("hist", "hist-unbiased", "sparse")  # dummy has the error of hist-unbiased
 _BUDGETS = (1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 2.5)
-"""Messages beyond a person's own, as multiples of the usual calibration's; densest where the error falls fast."""
+"""Extra messages as multiples of the default calibration's; densest where the error falls fast."""
 _BELOW = 0.95
-"""Budgets begin a little below the usual calibration, where the line of the picture does."""
+"""Budgets start slightly below the default calibration, where the line of the figure starts."""
 _BIN_POWERS = (3.32, 6.64, 10, 13.3, 16.6, 20, 28, 36, 44, 52, 60, 64)
-"""From ten bins, in steps of ten to a million, to 2^64."""
+"""Powers of 2: ten bins to a million in factors of ten, then to 2^64."""
 
 
 class Point(NamedTuple):
-    """Messages per person, and the simultaneous error in people."""
+    """Messages per person and simultaneous error in people."""
 
     messages: float
     error: float
@@ -203,11 +205,11 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TradeOff(ShortRepr):
-    """What each protocol gives for the numbers that were asked about, and for other numbers of bins.
+    """Error against messages, and error against the number of bins.
 
-    `choices` are the protocols that are possible, by name. `sparse_budgets` is what SparseHistogram gives for budgets
-    of messages, in their order. `errors` are the errors of the protocols whose error is finite throughout, for
-    2^`bin_powers` bins.
+    choices         the possible protocols of the plan, by name
+    sparse_budgets  SparseHistogram for several budgets of messages, in order
+    errors          for 2^`bin_powers` bins, of each protocol whose error is finite for all of them
     """
 
     asked: Plan
@@ -218,7 +220,7 @@ class TradeOff(ShortRepr):
 
 
 def trade_off(asked: Plan, *, progress: Progress = quiet) -> TradeOff:
-    """What there is to choose between, for the people and the guarantee of a plan."""
+    """Compute the trade-offs for the people and the guarantee of a plan."""
     rows = {name: asked.row(name) for name in _CHOICES}
     errors = _errors_by_bins(asked, progress)
     return TradeOff(
@@ -263,7 +265,7 @@ def _errors_by_bins(asked: Plan, progress: Progress) -> dict[str, tuple[float, .
                 beta=asked.beta,
                 honest_users=asked.honest_users,
                 values_per_person=asked.values_per_person,
-                practical_messages=math.inf,  # nothing is recommended here
+                practical_messages=math.inf,  # only the rows are used
             )
         )
     return {name: tuple(found.row(name).simultaneous for found in plans) for name in _GROWING}

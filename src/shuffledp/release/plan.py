@@ -1,6 +1,7 @@
-"""What to expect before anybody is asked: one row per protocol, and a recommendation for each who may be trusted.
+"""Predict error and cost before any data is collected.
 
-A plan asked backwards: how many people, which epsilon, how many possible values.
+`plan` returns one row per protocol and a recommendation for each trust model. The inverse questions are
+`users_needed`, `epsilon_needed` and `most_bins`.
 """
 
 from __future__ import annotations
@@ -18,29 +19,34 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
-from shuffledp.release.choose import shuffled_may_be_better
+from shuffledp.release.choose import is_smaller, shuffled_may_be_better
 from shuffledp.release.plan_rows import (
     FEWER,
     PRACTICAL_MESSAGES,
+    Caution,
     PlanRow,
+    Reason,
     Rows,
-    matters_how_many,
+    cautions,
+    consider_fewer,
     or_fewer,
     recommend,
-    warnings,
 )
 from shuffledp.validation import MOST_USERS, failure_probability, one_of, open_probability, positive, real
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(ShortRepr):
-    """The rows for one question, which of them to choose, and the calibrated protocols behind them.
+    """One row per protocol, the recommended ones, and the calibrated protocols.
 
-    `recommended` is for people who send messages, `recommended_for_held_data` for whoever holds the data already and
-    draws the counts, as `private_histogram` does: messages then cost nothing. `curator` are the rows of the central
-    model, for whoever holds the data and is trusted with it; `recommended_for_curator` is what
-    `private_histogram(..., trust="curator")` uses, for several values of a person possibly a shuffled protocol.
-    `listed` says whether there is a list of the possible values. `warnings` say what is amiss.
+    recommended                if people send messages
+    recommended_for_held_data  for local data, as `private_histogram` uses it: nothing is sent, so messages are free
+    recommended_for_curator    for a trusted curator, as `private_histogram(..., trust="curator")` uses it
+    reason, reason_for_...     why each of them was recommended
+    curator                    rows of the central model
+    listed                     whether there is a list of the possible values
+    practical_messages         the most messages per person of a recommended protocol
+    warnings                   what makes the question itself doubtful
     """
 
     users: int
@@ -51,20 +57,40 @@ class Plan(ShortRepr):
     delta: float
     beta: float
     honest_users: int
+    practical_messages: float
     rows: tuple[PlanRow, ...]
     recommended: str | None
-    reason: str
+    reason: Reason
     recommended_for_held_data: str | None
-    reason_for_held_data: str
+    reason_for_held_data: Reason
     curator: tuple[PlanRow, ...] = field(repr=False)
     recommended_for_curator: str | None
-    reason_for_curator: str = field(repr=False)
-    warnings: tuple[str, ...]
+    reason_for_curator: Reason = field(repr=False)
+    warnings: tuple[Caution, ...]
     protocols: Mapping[str, HistogramProtocol] = field(repr=False, compare=False)
 
     def row(self, name: str) -> PlanRow:
-        """The row of a protocol, by its short name."""
+        """Return the row of a protocol by its name."""
         return next(row for row in (*self.rows, *self.curator) if row.name == name)
+
+    @property
+    def held_error(self) -> float:
+        """The error of the protocol that is recommended for local data; infinite if there is none."""
+        name = self.recommended_for_held_data
+        return math.inf if name is None else self.row(name).simultaneous
+
+    @property
+    def curator_error(self) -> float | None:
+        """The error of a trusted curator; None if it is not smaller than `held_error`."""
+        name = self.recommended_for_curator
+        error = math.inf if name is None else self.row(name).simultaneous
+        return error if is_smaller(error, self.held_error) else None
+
+    def __str__(self) -> str:
+        """Return the recommendation in one or two lines."""
+        from shuffledp.explain.plan import recommendation
+
+        return "\n".join(recommendation(self))
 
 
 def plan(
@@ -80,10 +106,11 @@ def plan(
     earlier: bool = False,
     progress: Progress = quiet,
 ) -> Plan:
-    """Error, cost and feasibility of the histogram protocols for this many people and values, with `earlier` ones too.
+    """Return error, cost and feasibility of the histogram protocols for this number of people and values.
 
-    `bins` is how many values are possible; None if anything is and there is no list, as in a release without a domain.
-    Protocols with more than `practical_messages` per person are not recommended to people who send them.
+    `bins` is the number of possible values; None if any value is possible, as in a release without a domain. Protocols
+    that send more than `practical_messages` per person are not recommended where messages are sent. `earlier` adds the
+    earlier protocols of the shuffled model.
     """
     target = Target(
         users=users,
@@ -112,7 +139,7 @@ def plan_for(
     listed: bool = True,
     progress: Progress = quiet,
 ) -> Plan:
-    """The plan for a target."""
+    """Return the plan for a target."""
     beta, most = failure_probability(beta), positive("practical_messages", practical_messages)
     advised = [name for name, entry in CATALOGUE.items() if entry.advised]
     central = [name for name, entry in CATALOGUE.items() if entry.model == "central"]
@@ -121,9 +148,9 @@ def plan_for(
     offered, curator = ([found.row(name) for name in names] for names in (advised, central))
     rows, protocols = [*offered, *map(found.row, further)], dict(found.protocols)
     sent, held = (recommend(offered, target, most=limit) for limit in (most, math.inf))
-    if listed and math.isfinite(most) and matters_how_many(sent, offered):
+    if listed and math.isfinite(most) and consider_fewer(sent, offered):
         fewer = Rows.of([FEWER], target, beta=beta)
-        sent = or_fewer(sent, offered, fewer.row(FEWER), target, most=most)
+        sent = or_fewer(sent, offered, fewer.row(FEWER), most=most)
         if sent.name == FEWER and FEWER not in further:
             rows, protocols = [*rows, *fewer.rows], protocols | dict(fewer.protocols)
     trusted = recommend([*curator, *(offered if shuffled_may_be_better(target) else [])], target, most=math.inf)
@@ -136,6 +163,7 @@ def plan_for(
         delta=target.delta,
         beta=beta,
         honest_users=target.honest,
+        practical_messages=most,
         rows=tuple(rows),
         recommended=sent.name,
         reason=sent.reason,
@@ -144,19 +172,19 @@ def plan_for(
         curator=tuple(curator),
         recommended_for_curator=trusted.name,
         reason_for_curator=trusted.reason,
-        warnings=tuple(warnings(users=target.users, delta=target.delta)),
+        warnings=cautions(users=target.users, delta=target.delta),
         protocols=protocols,
     )
 
 
 _LEAST_EPSILON, _MOST_EPSILON = 0.01, 10.0
-"""Where an epsilon for an error is looked for: below, calibration is slow; above, it protects nobody."""
+"""The range that `epsilon_needed` searches: calibration is slow below it, and protection is negligible above it."""
 
 _EPSILON_STRIDE, _EPSILON_TOLERANCE = 0.5, 1e-2
-"""First step of that search and its precision, in the logarithm of epsilon."""
+"""First step and precision of the search, in the logarithm of epsilon."""
 
 _MANY_BINS = 10**6
-"""Bins with which the messages per bin are measured: they outweigh the message for the value."""
+"""Bins used to compute the messages per bin, so that they outweigh the message for the value."""
 
 
 def users_needed(
@@ -170,14 +198,14 @@ def users_needed(
     honest_share: float = 1.0,
     values_per_person: int = 1,
 ) -> int:
-    """How many people make the simultaneous error at most this share of them.
+    """Return the number of people for which the simultaneous error is at most this share of them.
 
-    Errors are whole numbers, so a few people less can happen to be enough too.
+    Errors are whole numbers, so a slightly smaller number may suffice as well.
     """
     entry, share = _advised(name), open_probability("share", share)
     honest_share = real("honest_share", honest_share)
     if not 0 < honest_share <= 1:
-        raise ParameterError(f"honest_share must lie in (0, 1], got {honest_share:g}")
+        raise ParameterError(f"honest_share must be above 0 and at most 1, got {honest_share:g}")
 
     def enough(users: int) -> bool:
         honest = max(1, int(honest_share * users))
@@ -208,7 +236,7 @@ def epsilon_needed(
     honest_users: int | None = None,
     values_per_person: int = 1,
 ) -> float:
-    """The smallest epsilon from 0.01 to 10 with at most this simultaneous error in people, to one per cent."""
+    """Return the smallest epsilon from 0.01 to 10, to one per cent, with at most this simultaneous error in people."""
     entry, allowed = _advised(name), real("error", error)
 
     def error_at(log_epsilon: float) -> float:
@@ -250,7 +278,7 @@ def most_bins(
     honest_users: int | None = None,
     values_per_person: int = 1,
 ) -> int:
-    """The most bins for which a person sends at most this number of messages on average."""
+    """Return the largest number of bins for which a person sends at most this number of messages on average."""
     entry, budget = _advised(name), real("messages", messages)
     target = Target(
         users=users,
@@ -269,13 +297,13 @@ def most_bins(
 
 
 def _advised(name: str) -> Entry:
-    """An entry that the planner speaks about."""
+    """Return the catalogue entry of a protocol that plans can recommend."""
     one_of("protocol", name, [known for known, entry in CATALOGUE.items() if entry.advised])
     return CATALOGUE[name]
 
 
 def _simultaneous(entry: Entry, target: Target, beta: float) -> float:
-    """The simultaneous error; infinite where there are too few people."""
+    """Return the simultaneous error; infinite if there are too few people."""
     try:
         protocol = entry.make(target)
     except ParameterError:

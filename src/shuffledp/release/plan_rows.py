@@ -1,29 +1,44 @@
-"""What one protocol gives for some people and values: a row of a plan.
+"""One row of a plan per protocol, and the choice between the rows.
 
-Which protocol to use, given the rows of a plan, and what is amiss with a question.
+`Rows.of` calibrates each protocol and records its error, detection limit and cost. `recommend` applies the rule that
+plans and releases share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import NamedTuple
 
-from shuffledp.accounting.curve import privacy_figure
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.formatting import at_most, counted, magnitude, percent_at_most, readable
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
 
 
+class Problem(StrEnum):
+    """Why a protocol cannot be used. `NONE` is the empty string, so a row without a problem tests false."""
+
+    NONE = ""
+    NEEDS_LIST = "needs-list"
+    TOO_FEW_USERS = "too-few-users"
+    NOT_POSSIBLE = "not-possible"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanRow:
-    """What one protocol gives. Errors are in people; `problem` says why a protocol is not possible.
+    """The error, detection limit and cost of one protocol, with errors in people.
 
-    `fewest_users` is None where nobody could use it.
+    name, title          of the catalogue entry
+    false_positive_bins  whether values that nobody holds are shown, with noise
+    fewest_users         the fewest people for which the protocol can be calibrated; None if no number suffices
+    per_bin              error of a single value; `per_bin_share` as a share of all people
+    simultaneous         largest error over all values; `simultaneous_share` as a share of all people
+    messages             expected number of messages per person; `most_messages` is the maximum
+    problem              why the protocol cannot be used; `needed_users` and `detail` belong to it
     """
 
     name: str
@@ -39,12 +54,14 @@ class PlanRow:
     messages: float = math.inf
     most_messages: float = math.inf
     bytes_per_person: float = math.inf
-    problem: str = ""
+    problem: Problem = Problem.NONE
+    needed_users: int | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in the order of their names, and the calibrated protocols of those that are possible."""
+    """Rows in the order in which they were requested, and the calibrated protocols of the possible ones."""
 
     rows: tuple[PlanRow, ...]
     protocols: Mapping[str, HistogramProtocol]
@@ -53,7 +70,7 @@ class Rows:
     def of(
         cls, names: Sequence[str], target: Target, *, beta: float, listed: bool = True, progress: Progress = quiet
     ) -> Rows:
-        """The rows of these names of the catalogue; `listed` says whether there is a list of the possible values."""
+        """Calibrate these catalogue entries; `listed` says whether there is a list of the possible values."""
         rows, protocols = list[PlanRow](), dict[str, HistogramProtocol]()
         for done, name in enumerate(names):
             progress("planning", done / len(names))
@@ -62,17 +79,17 @@ class Rows:
         return cls(tuple(rows), protocols)
 
     def row(self, name: str) -> PlanRow:
-        """The row of a protocol, by its short name."""
+        """Return the row of a protocol by its name."""
         return next(row for row in self.rows if row.name == name)
 
 
 def _row(
     name: str, entry: Entry, target: Target, beta: float, made: dict[str, HistogramProtocol], *, listed: bool
 ) -> PlanRow:
-    """The row of one protocol, which is kept among those that were made."""
+    """Calibrate one protocol, store it in `made`, and return its row."""
     row = PlanRow(name=name, title=entry.title, model=entry.model, false_positive_bins=entry.false_positives)
     if entry.false_positives and not listed:
-        return replace(row, problem="shows every possible value, and so needs a list of them")
+        return replace(row, problem=Problem.NEEDS_LIST)
     try:
         fewest = entry.kind.minimum_users(
             epsilon=target.epsilon, delta=target.delta, values_per_person=target.values_per_person
@@ -80,10 +97,9 @@ def _row(
         row = replace(row, fewest_users=fewest)
         protocol = made[name] = entry.make(target)
     except TooFewUsersError as too_few:
-        needed = counted(too_few.minimum_users, "honest person", things="honest people")
-        return replace(row, problem=f"needs at least {needed}")
+        return replace(row, problem=Problem.TOO_FEW_USERS, needed_users=too_few.minimum_users)
     except ParameterError as reason:
-        return replace(row, problem=f"is not possible: {reason}")
+        return replace(row, problem=Problem.NOT_POSSIBLE, detail=str(reason))
     error, messages = protocol.error(beta), protocol.messages_per_user
     return replace(
         row,
@@ -101,71 +117,83 @@ def _row(
 
 
 def detection_limit(error: float, *, false_positives: bool) -> int:
-    """The smallest count that stands out from empty bins, given the simultaneous error.
+    """Return the smallest count that is distinguishable from 0, given the simultaneous error.
 
-    A hidden bin is off by its whole count; where empty bins are noisy, both errors must be overcome.
+    The error of a hidden bin is its whole count. With false positives, an empty bin has an error of its own, so the
+    count must exceed both errors.
     """
     return math.floor(error * (2 if false_positives else 1)) + 1
 
 
 PRACTICAL_MESSAGES = 1000.0
-"""More messages per person than this are not recommended."""
+"""Protocols that send more messages per person are not recommended."""
 
-_USELESS_SHARE = 0.1
-"""An error of this share of all people says little."""
+USELESS_SHARE = 0.1
+"""An error above this share of all people makes the result nearly useless."""
 
 FEWER = "private-coin"
-"""The earlier protocol whose messages, 9 to 17 of them, do not grow with the number of values."""
+"""The earlier protocol whose number of messages (9 to 17) does not grow with the number of values."""
 
 FAR_MORE = 50.0
-"""From this number of messages on, it sends far fewer."""
+"""From this number of messages per person on, FEWER is considered as an alternative."""
 
 _HARDLY_LARGER = 1.25
-"""As a factor of the error."""
+"""The largest ratio of errors at which FEWER is still preferred."""
+
+
+class Reason(StrEnum):
+    """Why a protocol is recommended, or why none is."""
+
+    AS_ASKED = "as-asked"
+    SMALLEST_ERROR = "smallest-error"
+    SMALLEST_ERROR_NO_FALSE_POSITIVES = "smallest-error-no-false-positives"
+    FEWEST_MESSAGES_NO_FALSE_POSITIVES = "fewest-messages-no-false-positives"
+    SMALLEST_ERROR_MANY_FALSE_POSITIVES = "smallest-error-many-false-positives"
+    FEW_MESSAGES = "few-messages"
+    TOO_FEW_USERS = "too-few-users"
+    TOO_MANY_MESSAGES = "too-many-messages"
 
 
 class Advice(NamedTuple):
-    """Which protocol to use, None if there is none, and why."""
+    """The recommended protocol, None if there is none, and the reason.
+
+    `most` is the limit on messages per person, infinite where no messages are sent.
+    """
 
     name: str | None
-    reason: str
+    reason: Reason
+    most: float
 
 
 def recommend(rows: Sequence[PlanRow], target: Target, *, most: float) -> Advice:
-    """The smallest error with at most that many messages per person, if these are sent at all.
+    """Recommend the smallest error with at most `most` messages per person.
 
-    Where there are more values than people, most of them are held by nobody: only protocols that never show such a
-    value are taken. This is the one decision that plans and releases share.
+    If there are more possible values than people, most values are held by nobody. Then only protocols without false
+    positives are considered, unless there is no other. Plans and releases use this same rule.
     """
     possible = [row for row in rows if not row.problem]
     practical = [row for row in possible if row.messages <= most]
-    free = math.isinf(most)
     if not practical:
-        return Advice(None, _nothing_practical(rows, possible, most))
+        return Advice(None, Reason.TOO_MANY_MESSAGES if possible else Reason.TOO_FEW_USERS, most)
     if target.bins <= target.users:
         best = min(practical, key=lambda row: (round(row.simultaneous), row.messages))
-        limit = "" if free else f", of those with at most {counted_messages(most)} per person,"
-        noisy = "shows every value with noise" if best.false_positive_bins else "never shows a value that nobody holds"
-        return _worth_it(best, f"the protocol with the smallest error{limit} is {best.title}; it {noisy}")
-    quiet_ones = [row for row in practical if not row.false_positive_bins]
-    if not quiet_ones:
+        return Advice(best.name, Reason.SMALLEST_ERROR, most)
+    without = [row for row in practical if not row.false_positive_bins]
+    if not without:
         best = min(practical, key=lambda row: (row.simultaneous, row.messages))
-        return _worth_it(
-            best,
-            f"of those that can be used, the one with the smallest error is {best.title}, but most of the "
-            f"{readable(target.bins)} possible values are held by nobody and will look as if they were held",
-        )
-    best = min(quiet_ones, key=lambda row: row.simultaneous if free else row.messages)
-    return _worth_it(
-        best,
-        "more values are possible than there are people, and of the protocols that never show a value that nobody "
-        f"holds the one with the {'smallest error' if free else 'fewest messages'} is {best.title}",
-    )
+        return Advice(best.name, Reason.SMALLEST_ERROR_MANY_FALSE_POSITIVES, most)
+    if math.isinf(most):
+        best = min(without, key=lambda row: row.simultaneous)
+        return Advice(best.name, Reason.SMALLEST_ERROR_NO_FALSE_POSITIVES, most)
+    best = min(without, key=lambda row: row.messages)
+    return Advice(best.name, Reason.FEWEST_MESSAGES_NO_FALSE_POSITIVES, most)
 
 
-def matters_how_many(advice: Advice, rows: Sequence[PlanRow]) -> bool:
-    """Whether so many messages would be sent that a protocol with `FEWER` messages for any number of values may be
-    better: none is recommended, or one that sends far more and shows values that nobody holds anyway.
+def consider_fewer(advice: Advice, rows: Sequence[PlanRow]) -> bool:
+    """Return whether `FEWER` may be better than the advice.
+
+    That is so if no protocol is recommended because of its messages, or if the recommended one sends many messages and
+    has false positives anyway.
     """
     best = next((row for row in rows if row.name == advice.name), None)
     if best is None:
@@ -173,65 +201,26 @@ def matters_how_many(advice: Advice, rows: Sequence[PlanRow]) -> bool:
     return best.false_positive_bins and best.messages > FAR_MORE
 
 
-def or_fewer(advice: Advice, rows: Sequence[PlanRow], fewer: PlanRow, target: Target, *, most: float) -> Advice:
-    """The advice, or a protocol with far fewer messages, where these are few enough and its error is hardly larger."""
+def or_fewer(advice: Advice, rows: Sequence[PlanRow], fewer: PlanRow, *, most: float) -> Advice:
+    """Return the advice, or `fewer` if it sends at most half the messages at a similar error."""
     if fewer.problem or fewer.messages > most:
         return advice
     best = next((row for row in rows if row.name == advice.name), None)
     if best is None or (
         fewer.messages <= best.messages / 2 and fewer.simultaneous <= _HARDLY_LARGER * best.simultaneous
     ):
-        empty = (
-            f", but most of the {readable(target.bins)} possible values are held by nobody and will look as if they "
-            "were held"
-            if target.bins > target.users
-            else "; it shows every value with noise"
-        )
-        return _worth_it(
-            fewer,
-            f"{fewer.title} sends {counted_messages(fewer.messages)} per person, however many values are "
-            f"possible{empty}",
-        )
+        return Advice(fewer.name, Reason.FEW_MESSAGES, most)
     return advice
 
 
-def _worth_it(best: PlanRow, reason: str) -> Advice:
-    """Advice that says so where the result will be of little use."""
-    if best.simultaneous_share > _USELESS_SHARE:
-        share = percent_at_most(best.simultaneous_share, 1)
-        reason += f"; but an error of {share} of all people says little: more people are needed"
-    return Advice(best.name, reason)
+class Caution(StrEnum):
+    """What makes a plan, a task or a release questionable."""
+
+    LARGE_DELTA = "large-delta"
+    LARGE_ERROR = "large-error"
 
 
-def _nothing_practical(rows: Sequence[PlanRow], possible: Sequence[PlanRow], most: float) -> str:
-    """Why nothing is recommended, and what would help."""
-    if not possible:
-        return (
-            "no protocol is possible with so few honest people: more of them, a larger epsilon or a larger delta help; "
-            + "; ".join(f"{row.title} {row.problem}" for row in rows)
-        )
-    cheapest = min(possible, key=lambda row: row.messages)
-    fewest = "" if math.isinf(cheapest.messages) else f" ({cheapest.title} the fewest, {magnitude(cheapest.messages)})"
-    return (
-        f"every protocol sends more than {counted_messages(most)} per person{fewest}: more people, fewer possible "
-        "values or a larger epsilon help"
-    )
-
-
-def warnings(*, users: int, delta: float, error: float = 0.0) -> Iterator[str]:
-    """What is amiss with a question, or with a release whose error is known."""
-    if delta > 1 / users:
-        yield (
-            f"delta={privacy_figure(delta)} is larger than 1 / people: publishing the value of one person in "
-            f"{users:,} would satisfy it; choose it well below"
-        )
-    if error > _USELESS_SHARE * users:
-        yield (
-            f"an error of up to {at_most(error)} of {counted(users, 'person', things='people')} says little: more "
-            "people are needed"
-        )
-
-
-def counted_messages(number: float) -> str:
-    """A number of messages per person, which need not be whole."""
-    return f"{magnitude(number)} message{'' if number == 1 else 's'}"
+def cautions(*, users: int, delta: float, error: float = 0.0) -> tuple[Caution, ...]:
+    """Return the cautions for a question, or for a release whose error is known."""
+    found = {Caution.LARGE_DELTA: delta > 1 / users, Caution.LARGE_ERROR: error > USELESS_SHARE * users}
+    return tuple(caution for caution, applies in found.items() if applies)

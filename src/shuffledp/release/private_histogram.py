@@ -26,7 +26,7 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import choose, curator_error, curator_range_error
-from shuffledp.release.plan_rows import detection_limit, warnings
+from shuffledp.release.plan_rows import cautions, detection_limit
 from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
 from shuffledp.release.records import evaluate as evaluated
 from shuffledp.release.records import notes_on, question
@@ -161,6 +161,7 @@ def _release(
         estimate = estimate.consistent() if shown.consistent else estimate
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if shown.evaluate else None
     error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None
+    spent = spending.finish()
     false_positives = chosen.entry.false_positives
     return Release(
         estimate=estimate,
@@ -173,8 +174,8 @@ def _release(
         detection_limit=detection_limit(error, false_positives=True)
         if false_positives
         else estimate.simultaneous.unreported_high + 1,
-        notes=(*notes_on(people, chosen, messages=made), *spending.notes()),
-        warnings=tuple(warnings(users=users, delta=asked.delta, error=error)),
+        notes=(*notes_on(people, chosen, messages=made), *([] if spent is None else [spent])),
+        warnings=cautions(users=users, delta=asked.delta, error=error),
         curator_error=curated,
         evaluation=evaluation,
         asked={**options, **_asked_of_domain(people)},

@@ -1,6 +1,6 @@
-"""A release with ranges and quantiles: what it may ask, by which protocol, and in which units it answers.
+"""Releases with ranges and quantiles: parameter checks, the choice of protocol, units of the result, and plans.
 
-What ranges and quantiles would cost, and how good they would be, before anything is released.
+`plan_ranges` compares the ways to count ranges, and `advise_ranges` chooses between them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shuffledp.data.bins import OTHER, Possible
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.tree import Tree
-from shuffledp.formatting import ShortRepr, at_most, magnitude, people_at_most
+from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.edges import Edges
 from shuffledp.histogram.estimate import Estimate
@@ -28,8 +28,8 @@ from shuffledp.protocols.protocol import TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.target import Target
-from shuffledp.release.choose import Choice, is_smaller
-from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, counted_messages
+from shuffledp.release.choose import Choice
+from shuffledp.release.plan_rows import PRACTICAL_MESSAGES, Reason
 from shuffledp.validation import failure_probability, open_probability
 
 RANGES = Entry(
@@ -42,7 +42,7 @@ CURATED_RANGES = replace(RANGES, title="Ranges (ours), by a curator", model="cen
 
 
 def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
-    """The shares of quantiles that are asked for, between 0 and 1."""
+    """Return the requested shares of quantiles, each checked to lie between 0 and 1."""
     if isinstance(shares, str | bytes) or not isinstance(shares, Iterable):
         raise ParameterError(
             f"quantiles must be a list of shares, such as [0.5] for the median, got {type(shares).__name__}"
@@ -54,9 +54,9 @@ def checked_shares(shares: Iterable[float]) -> tuple[float, ...]:
 
 
 def check_alone(column: Any, *, protocol: str | None, estimator: str | None, values_per_person: int) -> None:
-    """Refuses several columns, and options that ranges have no use for, before anything is read."""
+    """Refuse several columns and parameters that do not apply to ranges, before anything is read."""
     if isinstance(column, list | tuple) and len(column) > 1:
-        raise ParameterError(f"ranges and quantiles are of one column, got {len(column)}: leave out the others")
+        raise ParameterError(f"column must be one column for ranges and quantiles, got {len(column)}: leave out others")
     useless = {
         "protocol": protocol is not None,
         "estimator": estimator is not None,
@@ -64,21 +64,18 @@ def check_alone(column: Any, *, protocol: str | None, estimator: str | None, val
     }
     if given := [name for name, is_given in useless.items() if is_given]:
         raise ParameterError(
-            "ranges and quantiles are of one value of each person, by a protocol of their own: leave out "
+            "ranges and quantiles count one value per person with a protocol of their own: leave out "
             f"{' and '.join(given)}"
         )
 
 
 def needs_order() -> ParameterError:
-    """The error that says what ranges need."""
-    return ParameterError(
-        "ranges and quantiles need a domain in order: edges of numbers (Edges, --edges 0:120:1), periods of time "
-        "(Periods, --by) or a list of values"
-    )
+    """Return the error for ranges without an ordered domain."""
+    return ParameterError("ranges and quantiles need an ordered domain: edges of numbers, periods of time, or a list")
 
 
 def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", progress: Progress = quiet) -> Choice:
-    """The protocol of a release with ranges; the possible values must be `listed`, in their order."""
+    """Choose the protocol of a release with ranges; the possible values must be `listed`, in order."""
     if not listed:
         raise needs_order()
     progress("calibrating", 0.0)
@@ -88,10 +85,9 @@ def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", prog
 
 
 def in_units(estimate: Estimate, possible: Possible, *, shares: Sequence[float] | None = None) -> Estimate:
-    """An ordered estimate in the units of what was said about possible values: edges, periods, or a list.
+    """Return an ordered estimate in the units of its domain: edges, periods, or a list.
 
-    Missing and other values, which stand behind all others, belong to no range. `shares` are those of the quantiles
-    that were asked for.
+    Missing and other values come last and belong to no range. `shares` are the requested quantiles.
     """
     if not isinstance(estimate, OrderedEstimate):
         return estimate
@@ -103,7 +99,7 @@ def in_units(estimate: Estimate, possible: Possible, *, shares: Sequence[float] 
 
 
 def _in_order(estimate: OrderedEstimate) -> int:
-    """How many labels are before those that have no place in the order."""
+    """Return the number of labels before those without a place in the order."""
     domain: Domain | None = estimate.domain
     ordered = estimate.ordered
     if domain is None:
@@ -116,10 +112,12 @@ def _in_order(estimate: OrderedEstimate) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RangeRow(ShortRepr):
-    """What one way to count ranges would give; `problem` says why it cannot, where it cannot.
+    """The error and cost of one way to count ranges.
 
-    `error` is what no number of people up to any value is off by, everywhere at once, with probability 1 - beta.
-    `messages` are those of one person; a curator, who is given the values, has none.
+    error         bound on the error of the number of people up to any value, for all values at once, with probability
+                  1 - beta; None if there are too few people
+    messages      expected number of messages per person; None for a curator, who is given the values
+    needed_users  the number of people that are needed, if there are too few
     """
 
     title: str
@@ -128,19 +126,19 @@ class RangeRow(ShortRepr):
     levels: int | None = None
     error: float | None = None
     messages: float | None = None
-    problem: str = ""
+    needed_users: int | None = None
 
 
 OURS, FEWER, SUMS, CURATED = RANGES.title, "Ranges, fewer messages", "sums over a histogram", "a curator's ranges"
-"""The ways to count ranges that are compared."""
+"""Titles of the compared ways to count ranges."""
 
 
 def plan_ranges(
     target: Target, *, beta: float = 0.05, most: float = PRACTICAL_MESSAGES, progress: Progress = quiet
 ) -> list[RangeRow]:
-    """The error of the distribution function: of a tree, of sums over a histogram, and of a curator's tree.
+    """Return the error of the distribution function for a tree, sums over a histogram, and a curator's tree.
 
-    Where the tree sends more than `most` messages per person, also of the best one that does not.
+    If the tree sends more than `most` messages per person, the best tree within the limit is added.
     """
     beta = failure_probability(beta)
     rows = []
@@ -149,7 +147,7 @@ def plan_ranges(
         try:
             made = _made(title, target)
         except TooFewUsersError as error:
-            rows.append(RangeRow(title=title, problem=f"needs at least {error.minimum_users:,} people"))
+            rows.append(RangeRow(title=title, needed_users=error.minimum_users))
             continue
         rows.append(_row(title, made, beta))
         if title == OURS and made.messages_per_user.expected > most and (lower := _lower(made, target, most)):
@@ -164,8 +162,9 @@ def _made(title: str, target: Target) -> Ranges:
 
 
 def _lower(ours: Ranges, target: Target, most: float) -> Ranges | None:
-    """The tree with the smallest error of those with at most `most` messages, at least one on each level; None if there
-    is none.
+    """Return the tree with the smallest error among those with at most `most` messages; None if there is none.
+
+    Each level needs at least one message.
     """
     made = []
     for levels in range(2, min(math.floor(most), ours.tree.levels) + 1):
@@ -188,49 +187,39 @@ def _row(title: str, made: Ranges, beta: float) -> RangeRow:
     )
 
 
-def range_advice(rows: Sequence[RangeRow], *, most: float = PRACTICAL_MESSAGES, held: bool = False) -> list[str]:
-    """A sentence that recommends one way, and one about a curator.
+class RangeAdvice(NamedTuple):
+    """The recommended way to count ranges, None if there is none, and the ways to compare it with.
 
-    Where people send messages, the smallest error with at most `most` of them; where somebody who holds the data draws
-    the counts, what `private_histogram(..., ranges=True)` does.
+    reason   why `best` is recommended, or why none is
+    most     the limit on messages per person
+    ours     the tree that `private_histogram(..., ranges=True)` uses, if it is possible
+    sums     sums over a histogram, if they are possible
+    curator  a curator's tree
     """
-    possible = [row for row in rows if row.trust == "shuffler" and row.error is not None]
-    usable = [row for row in possible if (row.title == OURS if held else _messages(row) <= most)]
+
+    best: RangeRow | None
+    reason: Reason
+    most: float
+    ours: RangeRow | None
+    sums: RangeRow | None
+    curator: RangeRow
+
+
+def advise_ranges(rows: Sequence[RangeRow], *, most: float = PRACTICAL_MESSAGES, held: bool = False) -> RangeAdvice:
+    """Recommend the way with the smallest error.
+
+    Where messages are sent, at most `most` of them per person are allowed. For `held`, that is local, data nothing is
+    sent, and the way is the one that `private_histogram(..., ranges=True)` uses.
+    """
+    possible = {row.title: row for row in rows if row.trust == "shuffler" and row.error is not None}
+    usable = [row for row in possible.values() if (row.title == OURS if held else _messages(row) <= most)]
+    best = min(usable, key=_error, default=None)  # the first of equal ones
+    if best is not None:
+        reason = Reason.SMALLEST_ERROR
+    else:
+        reason = Reason.TOO_MANY_MESSAGES if possible else Reason.TOO_FEW_USERS
     curator = next(row for row in rows if row.title == CURATED)
-    if not possible:
-        problems = "; ".join(f"{row.title} {row.problem}" for row in rows if row.problem)
-        return [
-            f"Recommended: none, since there are too few honest people: {problems}.",
-            f"Where you are trusted with the data, run --trust curator has an error of at most {_off(curator)}.",
-        ]
-    if not usable:
-        fewest = min(map(_messages, possible))
-        return [
-            f"Recommended where people send messages: none, since each way sends more than {counted_messages(most)} "
-            f"per person (at least {magnitude(fewest)}): more people, fewer possible values or a larger epsilon help.",
-            *_for_curator(curator, next((row for row in possible if row.title == OURS), possible[0])),
-        ]
-    best = min(usable, key=_error)  # of equal ones the first
-    sums = next((row for row in possible if row.title == SUMS), None)
-    better = sums is not None and is_smaller(_error(best), _error(sums))
-    instead = f" instead of {at_most(_error(sums))} with {SUMS}" if sums is not None and better else ""
-    where = " where you hold the data, as run --ranges does" if held else ""
-    sent = "" if held else f", with {counted_messages(_messages(best))} per person"
-    return [
-        f"Recommended{where}: {best.title}. The number of people up to any value is off by at most "
-        f"{_off(best)}{instead}{sent}.",
-        *_for_curator(curator, next((row for row in possible if row.title == OURS), best)),
-    ]
-
-
-def _for_curator(curator: RangeRow, ours: RangeRow) -> list[str]:
-    """What whoever is trusted with the data can publish, against what run --ranges does."""
-    if not is_smaller(_error(curator), _error(ours)):
-        return ["Where you are trusted with the data, run --trust curator has no smaller error here."]
-    return [
-        "Where you hold the data and are trusted with it: run --ranges --trust curator has an error of at most "
-        f"{_off(curator)} instead of {at_most(_error(ours))}."
-    ]
+    return RangeAdvice(best, reason, most, possible.get(OURS), possible.get(SUMS), curator)
 
 
 def _error(row: RangeRow) -> float:
@@ -239,7 +228,3 @@ def _error(row: RangeRow) -> float:
 
 def _messages(row: RangeRow) -> float:
     return math.inf if row.messages is None else row.messages
-
-
-def _off(row: RangeRow) -> str:
-    return people_at_most(_error(row))

@@ -14,9 +14,11 @@ from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
 from shuffledp.errors import MissingExtraError
 from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.estimate import MOST_BARS, Estimate
+from shuffledp.ledger import Spent
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import is_smaller
+from shuffledp.release.plan_rows import Caution
 from shuffledp.release.records import CuratorError, Evaluation, Note
 from shuffledp.release.serialize import from_text, to_text
 
@@ -60,7 +62,7 @@ class Release:
     number of messages that were made, None if their counts were sampled from the exact distribution. `error` is the
     simultaneous error bound in people, with confidence 1 - beta; `detection_limit` is the count from which a value is
     then shown, or stands out from values that nobody holds. `notes` record how people and values were counted; in a
-    stored release they are the sentences that were written, as `warnings` always are. `curator_error` is the error of
+    stored release they, and the `warnings`, are the sentences that were written. `curator_error` is the error of
     `trust="curator"` where that was not requested; with ranges, of the number of people up to any value. `evaluation`
     is not private. `made` is the day, `version` the version of this package, `asked` the options without the data.
     """
@@ -72,8 +74,8 @@ class Release:
     messages: int | None
     error: float
     detection_limit: int
-    notes: tuple[Note | str, ...]
-    warnings: tuple[str, ...]
+    notes: tuple[Note | Spent | str, ...]
+    warnings: tuple[Caution | str, ...]
     curator_error: float | None = None
     evaluation: Evaluation | None = None
     made: date = field(default_factory=lambda: datetime.now(UTC).date())

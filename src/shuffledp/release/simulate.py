@@ -1,15 +1,13 @@
-"""What all simulations say in the same words about many releases of the same data.
+"""Simulate many seeded releases of the same data and compare them with the truth. Nothing here is private.
 
-How good ranges and quantiles would be, over many seeded releases of the same data.
-
-How good releases of some data would be: many of them, seeded, compared with the truth. Nothing here is private.
+`simulate` covers single values and, with `ranges`, the distribution function.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +16,7 @@ from shuffledp.data.bins import PossibleValues
 from shuffledp.data.files import FormatName
 from shuffledp.data.people import People, places
 from shuffledp.data.source import Source
-from shuffledp.formatting import ShortRepr, at_most, counted, people_at_most, readable, surely
+from shuffledp.formatting import ShortRepr
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
@@ -30,48 +28,19 @@ from shuffledp.validation import failure_probability, whole
 
 _SHARES = {"smallest": 0.0, "median": 0.5, "90 %": 0.9, "95 %": 0.95, "99 %": 0.99, "largest": 1.0}
 
-NOT_PRIVATE = "NOT PRIVATE: this compares with the true counts."
-
-
-class Trials(Protocol):
-    """A simulation: of single values, or of the distribution function."""
-
-    @property
-    def over(self) -> str:
-        """What the largest error is the largest of."""
-
-    def error_quantiles(self) -> dict[str, float]:
-        """How the largest error is distributed."""
-
-    def headline(self) -> str:
-        """What was simulated, in a line."""
-
-    def sentences(self) -> list[str]:
-        """What was predicted, what was found, and that it is not private."""
-
 
 def error_quantiles(largest_errors: Sequence[float]) -> dict[str, float]:
-    """The usual quantiles of the largest error of each release, by name."""
+    """Return quantiles of the largest error of each release, by name."""
     found = np.quantile(largest_errors, list(_SHARES.values())).tolist()
     return dict(zip(_SHARES, found, strict=True))
 
 
-def headline(releases: int, *, title: str, people: int, epsilon: float, delta: float) -> str:
-    """What was simulated, in a line."""
-    simulated, all_people = counted(releases, "simulated release"), counted(people, "person", things="people")
-    return f"{simulated}: {title}, {all_people}, epsilon {epsilon:g}, delta {delta:g}"
-
-
-def in_words(trials: Trials) -> str:
-    """How good the releases were, in a few lines."""
-    errors = ", ".join(f"{name} {error:,.1f}" for name, error in trials.error_quantiles().items())
-    largest = f"Largest error {trials.over} of one release, in people: {errors}."
-    return "\n".join([trials.headline(), largest, *trials.sentences()])
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RangeSimulation(ShortRepr):
-    """Many releases of the same data: the largest errors of the distribution function. Not private."""
+    """The largest errors of the distribution function over many releases of the same data. Not private.
+
+    `held` counts the trials in which the band contained the truth everywhere.
+    """
 
     title: str
     people: int
@@ -84,36 +53,20 @@ class RangeSimulation(ShortRepr):
     largest_errors: tuple[float, ...]
     held: int
 
-    over: ClassVar[str] = "of the distribution function"
-
     @property
     def covered(self) -> float:
-        """In which share of the trials the band held the truth everywhere; at least 1 - beta is promised."""
+        """The share of trials in which the band contained the truth everywhere; guaranteed to be at least 1 - beta."""
         return self.held / len(self.largest_errors)
 
     def error_quantiles(self) -> dict[str, float]:
-        """How the largest error is distributed."""
+        """Return quantiles of the largest error, by name."""
         return error_quantiles(self.largest_errors)
 
     def __str__(self) -> str:
-        """How good the releases were, in a few lines."""
-        return in_words(self)
+        """Return the errors of the releases in a few lines."""
+        from shuffledp.explain.plan import simulation_text
 
-    def headline(self) -> str:
-        """What was simulated, in a line."""
-        trials = len(self.largest_errors)
-        return headline(trials, title=self.title, people=self.people, epsilon=self.epsilon, delta=self.delta)
-
-    def sentences(self) -> list[str]:
-        """What was predicted, what was found, and that it is not private."""
-        trials = len(self.largest_errors)
-        return [
-            f"Predicted: the number of people up to any value is off by at most {at_most(self.predicted_error)}, "
-            f"everywhere at once, with probability at least {surely(self.beta)}.",
-            f"The band held the truth everywhere in {self.held:,} of {counted(trials, 'release')}; at least "
-            f"{surely(self.beta)} of all are promised.",
-            NOT_PRIVATE,
-        ]
+        return simulation_text(self)
 
 
 def simulate_ranges(
@@ -125,7 +78,7 @@ def simulate_ranges(
     beta: float = 0.05,
     progress: Progress = quiet,
 ) -> RangeSimulation:
-    """The errors of many seeded releases, given the true counts of all values in their order."""
+    """Simulate many seeded releases, given the true counts of all values in order."""
     beta, trials, before = failure_probability(beta), whole("trials", trials), np.cumsum(counts)[:-1]
     errors, held = [], 0
     for trial in range(trials):
@@ -150,7 +103,7 @@ def simulate_ranges(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simulation(ShortRepr):
-    """Many releases of the same data, compared with the truth. Not private."""
+    """Many releases of the same data, each compared with the truth. Not private."""
 
     title: str
     people: int
@@ -161,48 +114,24 @@ class Simulation(ShortRepr):
     predicted_error: float
     trials: tuple[Evaluation, ...]
 
-    over: ClassVar[str] = "over all values"
-
     @property
     def covered(self) -> float:
-        """In which share of the trials all simultaneous intervals held the truth; at least 1 - beta is promised."""
+        """The share of trials in which all simultaneous intervals contained the truth; guaranteed at least 1 - beta."""
         return float(np.mean([trial.covered for trial in self.trials]))
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Quantiles of the largest error over all bins."""
+        """Return these quantiles of the largest error over all bins."""
         return [float(error) for error in np.quantile([trial.largest_error for trial in self.trials], shares)]
 
     def error_quantiles(self) -> dict[str, float]:
-        """The usual quantiles of the largest error over all values, by name."""
+        """Return quantiles of the largest error over all values, by name."""
         return error_quantiles([trial.largest_error for trial in self.trials])
 
     def __str__(self) -> str:
-        """How good the releases were, in a few lines."""
-        return in_words(self)
+        """Return the errors of the releases in a few lines."""
+        from shuffledp.explain.plan import simulation_text
 
-    def headline(self) -> str:
-        """What was simulated, in a line."""
-        trials = len(self.trials)
-        return headline(trials, title=self.title, people=self.people, epsilon=self.epsilon, delta=self.delta)
-
-    def sentences(self) -> list[str]:
-        """What was predicted, what was found, and that it is not private."""
-        trials = len(self.trials)
-        held, found = sum(trial.covered for trial in self.trials), sum(trial.found for trial in self.trials) / trials
-        possible = f"; {readable(self.bins)} are possible" if self.bins.bit_length() <= _MOST_BITS else ""
-        return [
-            f"Predicted: an error of at most {people_at_most(self.predicted_error)}, with probability at least "
-            f"{surely(self.beta)}.",
-            f"All intervals at once held the truth in {held:,} of {counted(trials, 'release')}; at least "
-            f"{surely(self.beta)} of all are promised.",
-            f"Of {counted(self.trials[0].occupied, 'value')} that people hold, {found:,.1f} were reported on "
-            f"average{possible}.",
-            NOT_PRIVATE,
-        ]
-
-
-_MOST_BITS = 64
-"""A larger number of possible values says nothing."""
+        return simulation_text(self)
 
 
 def simulate(
@@ -229,9 +158,9 @@ def simulate(
     format: FormatName | None = None,
     progress: Progress = quiet,
 ) -> Simulation | RangeSimulation:
-    """The errors of many seeded releases of the same data; the parameters are those of private_histogram.
+    """Simulate many seeded releases of the same data; the parameters are those of `private_histogram`.
 
-    With `ranges`, those of the distribution function.
+    With `ranges`, the errors are those of the distribution function.
     """
     # all parameters are checked before anything is read
     asked = PrivacySpec(epsilon=epsilon, delta=delta, trust=trust, protocol=protocol, estimator=estimator)

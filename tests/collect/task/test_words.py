@@ -1,7 +1,7 @@
-"""What people are told about a task besides its promise."""
+"""Warnings about a task whose servers are on one host."""
 
 from shuffledp.collect.web.survey import ask_page
-from shuffledp.explain.task import about, in_words, warnings_of
+from shuffledp.explain.task import about, details, warnings_of
 from tests.collect.tasks import small_task
 
 APART = ("https://one.example", "https://two.example:8443/x", "https://three.example")
@@ -12,13 +12,13 @@ def test_servers_in_one_hand_are_warned_of():
     """Ports and paths do not make two hosts of one."""
     apart, together = (small_task(shufflers=2, addresses=each).task for each in (APART, TOGETHER))
     assert warnings_of(apart) == []
-    assert "Warning" not in in_words(apart)
+    assert "Warning" not in details(apart)
     assert "Beware" not in ask_page(apart)
     (warning,) = warnings_of(together)
-    assert "one host, one.example: whoever runs it has all keys" in warning
-    assert warning in in_words(together)["Warning"]
+    assert "one host, one.example: its operator has all keys" in warning
+    assert warning in details(together)["Warning"]
     assert about(together)["warnings"] == [warning]
-    assert "Beware: all servers of this task are at one host" in ask_page(together)
+    assert "Beware: all servers of this task are on one host" in ask_page(together)
 
 
 def test_one_shuffler_elsewhere_is_enough():

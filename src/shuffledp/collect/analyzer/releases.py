@@ -24,11 +24,12 @@ from shuffledp.errors import DataError
 from shuffledp.explain.collected import Collected, collected_notes, collected_warnings
 from shuffledp.explain.files import ARROW, FORMATS, Format
 from shuffledp.explain.html import style_source
+from shuffledp.explain.plan import warnings
 from shuffledp.histogram.tally import Tally
 from shuffledp.ledger import Ledger
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.shuffled_histogram import chance_of_more
-from shuffledp.release.plan_rows import detection_limit, warnings
+from shuffledp.release.plan_rows import detection_limit
 from shuffledp.release.release import Release
 
 _MADE: dict[str, Format] = {

@@ -19,6 +19,7 @@ from shuffledp.collect.web.status import Fresh
 from shuffledp.errors import ShuffledpError
 from shuffledp.explain.history import MOST_RELEASES, MOST_VALUES, Past, history
 from shuffledp.explain.html import render
+from shuffledp.explain.ledger import left
 from shuffledp.explain.page import context
 from shuffledp.histogram.estimate import Intervals
 from shuffledp.ledger import Ledger, LedgerEntry, Standing
@@ -161,7 +162,11 @@ class Budget:
         found = self._fresh.latest(wait=_FIRST_WAIT)
         if found is None:
             return {"state": "loading"}
-        return {"state": "ready", "standing": found} if isinstance(found, Standing) else {"state": "unreadable"}
+        return (
+            {"state": "ready", "standing": found, "left": left(found)}
+            if isinstance(found, Standing)
+            else {"state": "unreadable"}
+        )
 
     def _look(self) -> Standing | str:
         try:

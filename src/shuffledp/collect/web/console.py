@@ -32,7 +32,7 @@ from shuffledp.collect.web.caches import Budget, Histories, rendered
 from shuffledp.collect.web.sessions import HOME, SigningIn
 from shuffledp.collect.web.status import OTHER, ShufflerHealth, ShufflerMonitor, new_client
 from shuffledp.errors import DataError
-from shuffledp.explain.task import in_words
+from shuffledp.explain.task import details
 from shuffledp.formatting import shown, sure_percent
 from shuffledp.ledger import Ledger
 
@@ -49,7 +49,7 @@ MOST_BATCHES = 200
 _WORDS_BYTES = 2**23
 """Size of the cache of paragraphs about tasks: a thousand tasks."""
 
-_TOLD = ("What is counted", "Guarantee", "Who must be trusted", "How sure", "Warning")
+_TOLD = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Warning")
 """The paragraphs about a task that stand by themselves; a release says the rest."""
 
 STORE_AWAY = "The analyzer's store does not answer: nothing can be counted or shown until it does."
@@ -195,7 +195,7 @@ class Console:
         return {title: said[title] for title in _TOLD if title in said}
 
     def _all_paragraphs(self, task: Task) -> Mapping[str, str]:
-        return self._told.get(task.name, lambda: in_words(task))
+        return self._told.get(task.name, lambda: details(task))
 
     # The operator's pages
 

@@ -22,7 +22,7 @@ from shuffledp.collect.task import AnswersElsewhere, Task
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.assets import NO_STORE, Assets, client_folder, page_response, policy, web_page
 from shuffledp.explain.privacy import Protection
-from shuffledp.explain.task import duration, in_words, promise_of
+from shuffledp.explain.task import details, duration, promise_of
 from shuffledp.formatting import share_at_most, shown
 
 _STATIC = Path(__file__).parent / "static" / "survey"
@@ -77,7 +77,7 @@ def ask_page(task: Task) -> str:
 
 
 def _context(task: Task) -> dict[str, Any]:
-    told, servers = in_words(task), len(task.shufflers) + 1
+    told, servers = details(task), len(task.shufflers) + 1
     return {
         "name": task.name,
         "question": shown(task.question, width=LONGEST_QUESTION),
@@ -99,7 +99,7 @@ def _context(task: Task) -> dict[str, Any]:
         "results": f"{task.analyzer.address.rstrip('/')}/tasks/{task.name}",
         "warning": told.get("Warning"),
         "who_may_answer": told["Who may answer"],
-        "accuracy": told["How sure"],
+        "accuracy": told["Accuracy"],
     }
 
 

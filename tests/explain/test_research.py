@@ -1,8 +1,11 @@
-"""How to read a separation, in words."""
+"""Research results as text: the notes are those of docs/reference."""
+
+from pathlib import Path
 
 import pytest
+from experiments import table2_figure
 
-from shuffledp.explain.tables import notes
+from shuffledp.explain.research import legend, markdown_section, notes
 from shuffledp.paper import separate
 from shuffledp.paper.separation import Approach, Cell, Separation
 
@@ -27,3 +30,19 @@ def test_notes_count_trials_only_if_there_were_some():
         result = Separation(problem="support", size_name="h", sizes=(2,), confidence=0.99, columns=(column,),
                             cells=((cell,),), **GUARANTEE)  # fmt: skip
         assert any("trials" in line for line in notes(result)) == said
+
+
+REFERENCE = Path(__file__).parent.parent.parent / "docs" / "reference"
+
+
+def test_the_notes_of_table_1_are_those_of_the_page():
+    text = "; ".join(legend(beta=0.05, trials=10, data="zipf"))
+    assert f"\n{text}.\n" in (REFERENCE / "table1.md").read_text()
+
+
+def test_the_sections_of_table_2_are_those_of_the_page():
+    page = (REFERENCE / "table2.md").read_text()
+    for result in table2_figure.kept()[: table2_figure.DRAWN]:
+        *_, text = markdown_section(result).splitlines()
+        for line in text.split(". "):  # the kept numbers do not have the numbers of trials
+            assert line in page or line.replace("All numbers", "All other numbers") in page
