@@ -1,1 +1,1 @@
-"""The analyzer: opens the messages of whole batches, counts them, and publishes what the ledger allows."""
+"""The analyzer: opens the messages of whole batches, counts them, and publishes releases within the ledger."""

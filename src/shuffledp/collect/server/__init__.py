@@ -1,1 +1,1 @@
-"""What shufflers and analyzers share as servers: being served, problems, limits, counters, logs, tokens, pulling."""
+"""Shared by both servers: serving, HTTP, tokens, logs and metrics, pulling batches, a cache."""

@@ -1,1 +1,1 @@
-"""A shuffler: takes reports (the first of the chain) or batches (later ones), mixes, and hands on whole batches."""
+"""A shuffler: ingests reports (the first of a chain) or pulls batches (later ones), mixes and forwards batches."""

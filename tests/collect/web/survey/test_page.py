@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from tests.collect.in_process import client_in_process
 from tests.collect.shuffler.running import settings_for
-from tests.collect.shuffler.test_starting import Folder
+from tests.collect.shuffler.test_settings import Folder
 from tests.collect.web.survey.asking import HOSTILE, asked_task
 
 from shuffledp.collect import web as package

@@ -27,7 +27,7 @@ def test_an_error_is_logged_without_its_message(capsys):
     except KeyError as error:
         log_error("unexpected error", error, reports=3)
     (line,) = lines(capsys)
-    assert line.pop("place").startswith("test_logs.py:")
+    assert line.pop("place").startswith("test_observability.py:")
     assert line == {"event": "unexpected error", "error": "KeyError", "reports": 3}
 
 
