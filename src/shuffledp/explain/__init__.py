@@ -1,1 +1,1 @@
-"""Pictures; no computation of their own."""
+"""Text, HTML and charts about results, releases, plans and tasks. Nothing is computed here."""

@@ -1,7 +1,7 @@
 """HTML from Jinja2 templates: one environment for the report, the survey page and the console.
 
-Every value is escaped unless it is markup that another template rendered. An undefined name in a
-template is an error. Python code prepares plain values and pictures; the markup and the style are in `templates/`.
+Every value is escaped unless it is markup that another template rendered. An undefined name in a template is an error.
+Python code prepares plain values and pictures; the markup and the style are in `templates/`.
 """
 
 from __future__ import annotations

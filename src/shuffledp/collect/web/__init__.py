@@ -1,1 +1,1 @@
-"""What the pages of both servers share: HTML and what is around it, how it may be shown, and the files it loads."""
+"""The web pages of a collection: the survey page of the first shuffler, and the console of the analyzer."""
