@@ -49,7 +49,7 @@ def test_a_task_is_made_shown_and_checked(folder):
     ]
     checked = command("task", "check", "t.json", "--pin", task.name, "--at-most", "1,1e-6", cwd=folder)
     assert checked.returncode == 0
-    assert checked.stdout.startswith("Kept: at epsilon 1 delta is at most 1e-06, computed as an upper bound;")
+    assert checked.stdout.startswith("Kept: at epsilon 1 delta is at most 1e-6, computed as an upper bound;")
     assert task.name in checked.stdout
     for words in (
         f"{task.most_messages} messages and {task.longest_report:,} bytes from everybody, whatever they answer; about",
@@ -66,7 +66,7 @@ def test_what_people_are_told(folder):
         "Which theme?",
         "How many people answer each of dark, light, system; other answers together as (other), no answer as (none).",
         "groups of exactly 300 people",
-        "(1, 1e-06)-differential privacy for every single person",
+        "(1, 1e-6)-differential privacy for every single person",
         "at most 2.72 times",
         "at least one of the 2 shufflers http://127.0.0.1:1 and https://two.example mixes",
         "does not work together with the analyzer http://127.0.0.1:3",
