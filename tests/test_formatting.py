@@ -28,9 +28,7 @@ def test_a_printed_share_is_an_upper_bound_and_close(bound: float, digits: int) 
     assert Fraction(repr(bound)) <= printed <= Fraction(bound) * (1 + Fraction(11, 10**digits))
 
 
-@pytest.mark.parametrize(
-    ("bound", "printed"), [(0.1, "0.1"), (0.30000000000000004, "0.31"), (1e-06, "1e-06"), (0, "0")]
-)
+@pytest.mark.parametrize(("bound", "printed"), [(0.1, "0.1"), (0.30000000000000004, "0.31"), (1e-6, "1e-6"), (0, "0")])
 def test_a_share_that_is_written_in_few_digits_stays(bound: float, printed: str) -> None:
     assert share_at_most(bound) == printed
 

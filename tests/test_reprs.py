@@ -26,7 +26,7 @@ def test_a_release_and_its_parts_print_in_a_line(release):
     for record in (release, release.estimate, release.protocol, release.estimate.simultaneous, release.privacy):
         assert "\n" not in repr(record)
         assert len(repr(record)) < LONGEST
-    assert repr(release).startswith("<Release of value: 2 values of 2,000 people, (1, 1e-06) private")
+    assert repr(release).startswith("<Release of value: 2 values of 2,000 people, (1, 1e-6) private")
     assert "NOT PRIVATE" in repr(release)
     assert "about 2^65536" in repr(release.protocol)
     assert "dark: 1,2" in repr(release.estimate) or "dark: 1,1" in repr(release.estimate)

@@ -47,7 +47,7 @@ def _rounded(bound: float, digits: int, direction: str) -> str:
         return f"{bound:g}"
     # a number that its digits write exactly, such as 0.1, is not rounded to the next one
     number = Context(prec=digits, rounding=direction).create_decimal(Decimal(repr(float(bound))))
-    return f"{float(number):.{digits}g}"
+    return short_exponent(f"{float(number):.{digits}g}")
 
 
 _REQUESTED_DIGITS = 9
@@ -60,7 +60,12 @@ _COMPUTED_DIGITS = 6
 def privacy_figure(figure: float) -> str:
     """Format an epsilon or a delta: unchanged if it was requested, rounded up if it was computed."""
     requested = f"{figure:.{_REQUESTED_DIGITS}g}"
-    return requested if float(requested) == figure else share_at_most(figure, digits=_COMPUTED_DIGITS)
+    return short_exponent(requested) if float(requested) == figure else share_at_most(figure, digits=_COMPUTED_DIGITS)
+
+
+def short_exponent(number: str) -> str:
+    """Drop the leading zero of an exponent: 1e-06 becomes 1e-6."""
+    return number.replace("e-0", "e-")
 
 
 def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:

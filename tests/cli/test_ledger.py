@@ -40,10 +40,10 @@ def test_a_ledger_is_made_filled_and_shown(folder):
     run(folder, "--epsilon", "1.5", "--delta", "1e-7")
     shown = budget(folder, "--spent-elsewhere", "0.25,1e-8", "--what", "a model", "--explain").stdout
     assert shown.startswith("customers of 2026: 3 releases spent epsilon ")
-    assert re.search(r"1 +\d{4}-\d\d-\d\d +theme +\w+Histogram +1 +1e-06 +1,000 +yes", shown)
-    assert re.search(r"2 +\d{4}-\d\d-\d\d +theme +\w*Histogram +1\.5 +1e-07 +1,000 +yes", shown)
-    assert re.search(r"3 +\d{4}-\d\d-\d\d +a model +spent elsewhere +0\.25 +1e-08 +yes", shown)
-    assert "The sum of the epsilons would be 2.75, of the deltas 1.11e-06." in shown
+    assert re.search(r"1 +\d{4}-\d\d-\d\d +theme +\w+Histogram +1 +1e-6 +1,000 +yes", shown)
+    assert re.search(r"2 +\d{4}-\d\d-\d\d +theme +\w*Histogram +1\.5 +1e-7 +1,000 +yes", shown)
+    assert re.search(r"3 +\d{4}-\d\d-\d\d +a model +spent elsewhere +0\.25 +1e-8 +yes", shown)
+    assert "The sum of the epsilons would be 2.75, of the deltas 1.11e-6." in shown
     assert shown.splitlines()[1].startswith("Left: one more release of any kind up to epsilon ")
 
 

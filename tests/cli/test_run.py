@@ -40,7 +40,7 @@ def test_terminal_output(folder):
         "█",
         "(missing)",
         "[red]",
-        "Guarantee: (1, 1e-06)-differential privacy per person.",
+        "Guarantee: (1, 1e-6)-differential privacy per person.",
         "95% confidence, all values at once: shown counts are within ±",
         "any value not shown has at most",
         "Protocol: ",
@@ -88,7 +88,7 @@ def test_files(folder, tmp_path):
     assert text.count('class="bar"') == len(rows)
     assert text.count("<svg") == text.count("</svg>") == len(rows) + 2  # a bar each, their scale, and the promise
     for needed in (
-        "(1, 1e-06)-differential privacy",
+        "(1, 1e-6)-differential privacy",
         "(missing)",
         "[red]",
         "Not protected",

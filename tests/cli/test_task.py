@@ -48,7 +48,7 @@ def test_a_task_is_made_shown_and_checked(folder):
     checked = command("task", "check", "t.json", "--pin", task.name, "--at-most", "1,1e-6", cwd=folder)
     assert checked.returncode == 0
     assert checked.stdout.startswith(
-        "Kept: at epsilon 1, delta is at most 1e-06 (an upper bound); the task claims 1e-06."
+        "Kept: at epsilon 1, delta is at most 1e-6 (an upper bound); the task claims 1e-6."
     )
     assert task.name in checked.stdout
     for words in (
@@ -67,7 +67,7 @@ def test_what_people_are_told(folder):
         "The number of people per answer: dark, light, system. Other answers are counted together as (other), and no "
         "answer as (none).",
         "batches of exactly 300 people",
-        "strong protection (epsilon 1, delta 1e-06)",
+        "strong protection (epsilon 1, delta 1e-6)",
         "up to 2.72 times more likely",
         "unless all 3 servers (http://127.0.0.1:1, https://two.example, http://127.0.0.1:3) cheat together",
         "the server of a survey page can change that page",

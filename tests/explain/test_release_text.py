@@ -92,7 +92,7 @@ def test_paragraphs_of_a_release(release):
 def test_a_protocol_before_a_release():
     assert describe(FACTS, people=2000, error=71.5, beta=0.05).split("\n\n") == [
         f"Guarantee: {FACTS.guarantee} (computed exactly). Replacing one person's value by any other value multiplies "
-        "the probability of any result by at most 2.72, plus at most 1e-06.",
+        "the probability of any result by at most 2.72, plus at most 1e-6.",
         "Trust: A shuffler and other people. The guarantee holds if a shuffler mixes all messages before anyone else "
         "sees them and does not reveal who sent which message, and if at least 1,800 of the 2,000 people follow the "
         "protocol, since they make the noise.",

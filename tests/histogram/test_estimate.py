@@ -55,7 +55,7 @@ def test_frequencies_are_the_papers_normalised_counts(estimate):
 def test_explanation_says_what_a_reader_needs(estimate):
     text = estimate.explain()
     for needed in (
-        "(1, 1e-06)-differential privacy",
+        "(1, 1e-6)-differential privacy",
         "computed exactly",
         "Replacing one person's value",
         "Not protected",
@@ -73,7 +73,7 @@ def test_explanation_of_other_protocols():
     bare = Histogram(users=5000, bins=4, missing_probability=0.25)
     assert "from the exact curve" in bare.describe()
     theorem = Histogram.published(users=5000, bins=4, epsilon=2, delta=2e-6)
-    assert "(2, 2e-06)-differential privacy (Theorem 3.2)" in theorem.describe()
+    assert "(2, 2e-6)-differential privacy (Theorem 3.2)" in theorem.describe()
 
 
 def test_json_and_csv(estimate):
@@ -179,7 +179,7 @@ def test_an_estimate_shows_itself(estimate):
 
 def test_a_promise_in_few_digits_is_rounded_up(estimate):
     promise = replace(estimate.guarantee, epsilon=1.23441, delta=1.23441e-7)
-    assert "(1.235, 1.235e-07) private" in repr(replace(estimate, guarantee=promise))
+    assert "(1.235, 1.235e-7) private" in repr(replace(estimate, guarantee=promise))
 
 
 def test_an_estimate_is_plotted(estimate):
@@ -269,7 +269,7 @@ def test_fewer_reports_than_the_guarantee_needs_are_told():
     ):
         assert estimate.guarantee.epsilon == pytest.approx(replace(protocol, honest_users=1500).privacy.epsilon(1e-6))
         assert estimate.guarantee.epsilon > 1.1
-        assert "fewer people reported than the promised (1, 1e-06) needs" in estimate.explain()
+        assert "fewer people reported than the promised (1, 1e-6) needs" in estimate.explain()
         assert "all 1,500 people" in estimate.explain()
         assert estimate[0] == pytest.approx(1000, abs=40)
     spare = Histogram.calibrate(users=2000, bins=3, epsilon=1, delta=1e-6, honest_users=1200)

@@ -145,7 +145,7 @@ def test_a_refusal_says_what_would_fit_and_that_fits(name, ledger):
     ) as refused:
         ledger.spend(entry.make(target), what="age", entry=entry)
     fits = refused.value.fits
-    assert f"The same release fits with epsilon={fits:g} at delta 1e-07" in str(refused.value)
+    assert f"The same release fits with epsilon={fits:g} at delta 1e-7" in str(refused.value)
     assert "nothing was released" in str(refused.value)
     assert len(ledger.entries) == FIT - 1
     with pytest.raises(BudgetError):
@@ -178,7 +178,7 @@ def test_what_is_left_fits_whatever_the_kind(ledger, many):
 
 def test_a_refusal_where_nothing_fits(ledger):
     ledger.spend_elsewhere(epsilon=2.9999, delta=9.9e-6, what="nearly all")
-    with pytest.raises(BudgetError, match=r"No epsilon of at least 0\.03 fits at delta 1e-06") as refused:
+    with pytest.raises(BudgetError, match=r"No epsilon of at least 0\.03 fits at delta 1e-6") as refused:
         ledger.spend(HISTOGRAM, what="theme")
     assert refused.value.fits is None
     assert isinstance(refused.value, ParameterError)

@@ -246,7 +246,7 @@ def test_a_tally_of_another_kind_is_refused(name):
     with pytest.raises(DataError):
         protocol.sample_tally(Tally(np.arange(COUNTS.size), np.ones((COUNTS.size, 2), dtype=np.int64)))
     if protocol.estimator.false_positives:
-        with pytest.raises(ParameterError, match="leave out part"):
+        with pytest.raises(ParameterError, match="part must be False"):
             protocol.sample_tally(COUNTS, part=True)
         with pytest.raises(DataError):
             protocol.estimate(Tally(np.array([COUNTS.size + 5]), np.array([3])))

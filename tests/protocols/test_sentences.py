@@ -129,8 +129,8 @@ def test_a_printed_guarantee_is_never_better_than_the_real_one(epsilon, delta):
 
 
 def test_what_was_asked_for_is_printed_as_asked():
-    assert str(Guarantee(epsilon=1.2345678, delta=1e-6, basis="")) == "(1.2345678, 1e-06)-differential privacy"
-    assert str(Guarantee(epsilon=1.1834721234567, delta=1e-6, basis="")) == "(1.18348, 1e-06)-differential privacy"
+    assert str(Guarantee(epsilon=1.2345678, delta=1e-6, basis="")) == "(1.2345678, 1e-6)-differential privacy"
+    assert str(Guarantee(epsilon=1.1834721234567, delta=1e-6, basis="")) == "(1.18348, 1e-6)-differential privacy"
 
 
 def test_a_weaker_guarantee_is_rounded_up():

@@ -292,7 +292,7 @@ def test_any_value_is_possible_without_a_domain(protocol):
 def test_a_release_shows_itself():
     release = private_histogram({"page": VALUES}, column="page", **GUARANTEE)
     title, _, head, first, *_ = str(release).splitlines()
-    assert title == "page: 3 values of 1,101 people, (1, 1e-06) private"
+    assert title == "page: 3 values of 1,101 people, (1, 1e-6) private"
     assert head.split() == ["page", "people", "interval"]
     assert first.split()[0] == "a"
     assert "NOT PRIVATE" not in str(release)

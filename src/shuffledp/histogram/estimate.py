@@ -213,13 +213,8 @@ class Estimate(Exports):
         return np.lexsort((-self.counts, np.array(absent, dtype=bool)))
 
     def _rows_at(self, order: NDArray[np.int64]) -> list[Row]:
-        return [Row(*row) for row in zip(
-            self.labels[order].tolist(),
-            self.counts[order].tolist(),
-            self.simultaneous.low[order].tolist(),
-            self.simultaneous.high[order].tolist(),
-            strict=True,
-        )]  # fmt: skip
+        columns = (self.labels, self.counts, self.simultaneous.low, self.simultaneous.high)
+        return [Row(*row) for row in zip(*(column[order].tolist() for column in columns), strict=True)]
 
     def consistent(self) -> Self:
         """Return the nearest possible counts: none negative, with a possible total, inside their intervals.

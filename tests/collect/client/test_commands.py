@@ -93,7 +93,7 @@ def test_the_promise_is_said_before_anything_is_sent(folder, shuffler):
     shuffler.script.append(problem(Reason.UNAVAILABLE, 503))
     result = sent(folder, "--value", "dark")
     assert result.exit_code == 5
-    assert "at most 2.72 times what it would be had they answered anything else, plus at most 1e-06" in result.stderr
+    assert "at most 2.72 times what it would be had they answered anything else, plus at most 1e-6" in result.stderr
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "factor"), [(12.0, 0.5, "1.63e+05"), (1.0, 0.9, "2.72")])
