@@ -222,7 +222,7 @@ def test_an_interrupt_of_counting_leaves_no_file(place, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(in_process, "Counting", interrupted)
+    monkeypatch.setattr(in_process, "BatchCounter", interrupted)
     assert run("count b --task task.json --key analyzer.key --out r.json").exit_code == 130
     assert not (place / "r.json").exists()
 
