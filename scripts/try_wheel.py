@@ -19,6 +19,9 @@ from pathlib import Path
 WHEEL = (
     "shuffledp/py.typed",
     "shuffledp/surnames/surnames-1990.txt.gz",
+    "shuffledp/explain/templates/report.html",
+    "shuffledp/explain/templates/style.css",
+    "shuffledp/collect/web/templates/survey/survey.html",
     "shuffledp/collect/web/client/src/index.js",
     "shuffledp/collect/web/client/vendor/hpke.js",
     "/licenses/LICENSE",

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from shuffledp.formatting import (
     at_most,
     counted,
-    in_paragraphs,
     magnitude,
-    paragraphs,
     people_at_most,
     percent_at_most,
     share_at_most,
@@ -54,7 +52,7 @@ def test_a_bound_without_an_end_has_words() -> None:
 
 @given(st.floats(min_value=0, max_value=1e12), st.integers(1, 10**12))
 def test_a_printed_percentage_is_an_upper_bound_and_close(part: float, whole: int) -> None:
-    printed = Fraction(percent_at_most(part, whole).removesuffix(" %")) / 100
+    printed = Fraction(percent_at_most(part, whole).removesuffix("%")) / 100
     assert (
         Fraction(repr(part)) / whole
         <= printed
@@ -83,12 +81,6 @@ def test_probabilities_are_written_in_few_digits(beta: float, printed: str) -> N
 )  # fmt: skip
 def test_huge_numbers_stay_short(number: float, words: str) -> None:
     assert magnitude(number) == words
-
-
-def test_paragraphs_come_apart_again() -> None:
-    parts = {"Guarantee": "(1, 1e-06): as asked.", "Not protected": "Who took part."}
-    assert paragraphs(in_paragraphs(parts)) == parts
-    assert "\n\n" in in_paragraphs(parts)
 
 
 def test_bounds_on_people_have_their_noun():

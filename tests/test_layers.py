@@ -39,7 +39,7 @@ LAYERS = (
 
 HEIGHTS = {name: -at for at, names in enumerate(LAYERS) for name in names}
 
-SHOWS_ITSELF = {"histogram", "release"}
+SHOWS_ITSELF = {"histogram", "protocols", "release"}
 """Records load what shows them, in `explain`, when they are asked for it: inside functions only."""
 
 

@@ -1,7 +1,7 @@
-"""Numbers and labels as a person reads them, and short reprs of records.
+"""Format numbers, labels and records for people: bounds are rounded so that they stay true, and reprs are one line.
 
-`ShortRepr` is the base of records whose repr must fit in one line: no array in full, and no whole number with thousands
-of digits, which Python refuses to print. A dataclass keeps a `__repr__` that its class already has.
+`ShortRepr` gives a record a repr without whole arrays and without integers of thousands of digits, which Python refuses
+to print. Every class that derives from it, dataclass or not, has a short repr too.
 """
 
 from __future__ import annotations
@@ -50,12 +50,25 @@ def _rounded(bound: float, digits: int, direction: str) -> str:
     return f"{float(number):.{digits}g}"
 
 
+_REQUESTED_DIGITS = 9
+"""A figure with at most this many digits was requested by a person and is printed unchanged."""
+
+_COMPUTED_DIGITS = 6
+"""Digits of a computed figure, which is rounded up so that the printed bound holds."""
+
+
+def privacy_figure(figure: float) -> str:
+    """Format an epsilon or a delta: unchanged if it was requested, rounded up if it was computed."""
+    requested = f"{figure:.{_REQUESTED_DIGITS}g}"
+    return requested if float(requested) == figure else share_at_most(figure, digits=_COMPUTED_DIGITS)
+
+
 def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:
     """An upper bound as a share of a whole, in per cent, rounded up to a number of digits."""
     if not math.isfinite(part):
         return "any share"
     up = Context(prec=digits, rounding=ROUND_CEILING)
-    return f"{_plain(up.divide(100 * Decimal(repr(float(part))), Decimal(repr(float(whole)))))} %"
+    return f"{_plain(up.divide(100 * Decimal(repr(float(part))), Decimal(repr(float(whole)))))}%"
 
 
 def surely(beta: float) -> str:
@@ -66,6 +79,11 @@ def surely(beta: float) -> str:
 def sure_percent(beta: float) -> str:
     """The same in per cent, without the sign."""
     return _plain(100 * (1 - _rounded_up(beta)))
+
+
+def confidence(beta: float) -> str:
+    """The confidence level 1 - beta in per cent, rounded down: 95%."""
+    return f"{sure_percent(beta)}%"
 
 
 def _rounded_up(beta: float) -> Decimal:
@@ -100,16 +118,6 @@ def counted(number: int, thing: str, *, things: str | None = None) -> str:
 def moment(time: datetime) -> str:
     """A time in UTC, to the minute, as people read it."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
-
-
-def in_paragraphs(parts: Mapping[str, str]) -> str:
-    """Paragraphs with a title each, as one text with an empty line between them."""
-    return "\n\n".join(f"{title}: {text}" for title, text in parts.items())
-
-
-def paragraphs(text: str) -> dict[str, str]:
-    """What `in_paragraphs` joined: each title and its text, in their order."""
-    return dict(part.split(": ", 1) for part in text.split("\n\n"))
 
 
 def sentence(text: str) -> str:

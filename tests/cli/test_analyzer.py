@@ -22,6 +22,6 @@ def test_the_token_for_batches_is_not_that_of_the_operator(tmp_path, which):
     operator = hash_of(read_word(tmp_path / which)).hex()
     result = command("analyzer", *given, "--token", "token", "--operator", operator, cwd=tmp_path)
     assert result.returncode == 2
-    assert ("--operator is the hash of the token in --token" in result.stderr) == (which == "token")
+    assert ("operator must be the hash of another token" in result.stderr) == (which == "token")
     assert ("over the limit" in result.stderr) == (which == "other")
     assert len(result.stderr.splitlines()) == 1

@@ -47,7 +47,7 @@ def test_files_that_are_passed_over_are_noted(tmp_path):
     (tmp_path / "people.csv").write_text(ROWS.replace(";", ","))
     result = command("run", tmp_path, "--column", "value", "--json", *GUARANTEE)
     assert result.returncode == 0
-    assert result.stderr == "passed over 1 file of no known format\n"
+    assert result.stderr == "skipped 1 file of unknown format\n"
 
 
 def test_a_label_that_a_domain_lists_twice_is_named_with_its_lines(tmp_path):

@@ -113,7 +113,7 @@ def test_an_output_that_cannot_be_written_is_said_to_count(folder, monkeypatch, 
     monkeypatch.setattr("shuffledp.cli.release_output.save", fails)
     stopped = command("run", "people.csv", "--column", "theme", *GUARANTEE, *given, "--out", "out.csv", cwd=folder)
     assert stopped.returncode == 3
-    assert ("; the release was entered in the ledger before and counts as spent" in stopped.stderr) is told
+    assert ("; the release was entered in the ledger and counts as spent" in stopped.stderr) is told
 
 
 def test_a_limit_cannot_be_changed(folder):

@@ -27,11 +27,11 @@ def test_quantiles_are_a_table(capsys):
     show_quantiles(replace(CASES["ages"]().estimate, shares=(0.25, 0.5)))
     shown = capsys.readouterr().out
     assert "have at most" in shown
-    assert "95 % interval" in shown
+    assert "95% interval" in shown
     assert "25 %" in shown
     assert " to below " in shown
-    assert "all intervals hold at once with probability 0.95" in shown
-    assert "% of all people)" in shown
+    assert "95% confidence, all intervals at once" in shown
+    assert "% of all)" in shown
     assert "who have a value" not in shown  # everybody has
 
 
@@ -42,10 +42,9 @@ def test_errors_are_shares_of_all_people_and_quantiles_of_those_with_a_value(peo
     done = invoked(*asked)
     assert done.exit_code == 0, done.output
     shown = " ".join(done.stdout.split())
-    assert "% of all people); shares of people are of those who have a value" in shown
-    assert "% of all)" not in shown.split("estimate")[0]
+    assert "% of all); shares are of the people who have a value" in shown
     page = " ".join(out.read_text().split())
-    assert "that this share of the people, of those who have a value, do not exceed" in page
+    assert "that this share of the people who have a value do not exceed" in page
     assert "% of all people).</figcaption>" in page
 
 
@@ -56,7 +55,7 @@ def test_a_plan_of_ranges_is_a_table(capsys):
     ]
     show_range_plan(rows, users=10**5, beta=0.05)
     shown = capsys.readouterr().out
-    assert "Error of the distribution function of 100,000 people, with probability 0.95" in shown
+    assert "Error of the distribution function of 100,000 people, with 95% confidence" in shown
     assert " 87 " in shown  # rounded up
     assert "needs at least 150 people" in shown
 

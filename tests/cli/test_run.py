@@ -35,21 +35,30 @@ def test_terminal_output(folder):
     assert result.returncode == 0
     assert result.stderr == ""
     for needed in (
-        "page of 3,000 people, (1, 1e-06)-differential privacy",
-        "95 % interval",
+        "page of 3,000 people: 4 values shown",
+        "95% interval",
         "█",
         "(missing)",
         "[red]",
-        "4 values shown",
-        "a value that is not shown is held by at most",
-        "an estimate that is shown is off by at most",
-        "chosen at random",
-        "exact law",
-        "Not protected",
+        "Guarantee: (1, 1e-06)-differential privacy per person.",
+        "95% confidence, all values at once: shown counts are within ±",
+        "any value not shown has at most",
+        "Protocol: ",
     ):
         assert needed in result.stdout
+    assert result.stdout.endswith("Details: --explain\n")
+    assert len(result.stdout.split("shaded above", 1)[1].strip().splitlines()) <= 6
+    assert "chosen at random" not in result.stdout
     assert "NOT PRIVATE" not in result.stdout
     assert max(map(len, result.stdout.splitlines()[1:10])) <= 80
+
+
+def test_explain_prints_the_paragraphs(folder):
+    result = command("run", "people.parquet", "--column", "page", *GUARANTEE, "--explain", cwd=folder)
+    for needed in ("per row (each row counts as one person)", "Each row counts as one person", "exact distribution"):
+        assert needed in result.stdout
+    assert "Not protected: " in result.stdout
+    assert "Details: --explain" not in result.stdout
 
 
 def test_json_and_evaluation(folder):
@@ -78,7 +87,13 @@ def test_files(folder, tmp_path):
     text = page.read_text()
     assert text.count('class="bar"') == len(rows)
     assert text.count("<svg") == text.count("</svg>") == len(rows) + 2  # a bar each, their scale, and the promise
-    for needed in ("(1, 1e-06)-differential privacy", "(missing)", "[red]", "Not protected", "surely seen"):
+    for needed in (
+        "(1, 1e-06)-differential privacy",
+        "(missing)",
+        "[red]",
+        "Not protected",
+        "people with the same value",
+    ):
         assert needed in text
     assert not re.search(r'(src|href)="?https?:|@import|<script|url\(http', text.replace("xlink:href", ""))
 
@@ -128,7 +143,7 @@ def test_a_domain_may_be_a_table(folder, tmp_path):
         (["nobody.parquet", "--column", "page", *GUARANTEE], 3, "there is no file nobody.parquet"),
         (["nobody*.parquet", "--column", "page", *GUARANTEE], 3, "no file with content matches"),
         (["empty.csv", "--column", "page", *GUARANTEE], 3, "empty.csv is empty"),
-        (["header only.csv", "--column", "page", *GUARANTEE], 3, "the data has no row"),
+        (["header only.csv", "--column", "page", *GUARANTEE], 3, "data must have at least one row, got none"),
         (["damaged.csv", "--column", "page", *GUARANTEE], 3, "cannot be read as csv"),
         (["people.parquet", "--column", "page", "--epsilon", "0", "--delta", "1e-6"], 2, "epsilon must be above 0"),
         (["people.parquet", "--column", "page", "--epsilon", "x", "--delta", "1e-6"], 2, "epsilon"),
@@ -324,7 +339,8 @@ def test_a_curator_is_asked_for_by_name(folder):
     assert json.loads(named.stdout)["protocol"] == "discrete Laplace [DMNS06]"
     shown = command(*asked[:-1], cwd=folder).stdout
     said = (
-        f"--trust curator has an error of at most {round(curated['error'])} people instead of {round(usual['error'])}"
+        "`--trust curator` gives the same guarantee with a smaller error "
+        f"({round(curated['error'])} instead of {round(usual['error'])} people)"
     )
     assert said in " ".join(shown.split())
 
@@ -332,7 +348,7 @@ def test_a_curator_is_asked_for_by_name(folder):
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        (["--messages", "--domain", "pages.txt"], "leave out one of --trust curator and --messages"),
+        (["--messages", "--domain", "pages.txt"], "messages must be False with trust='curator'"),
         (["--protocol", "hist"], "with trust=curator there are stability and laplace"),
         (["--trust", "nobody"], "trust must be one of shuffler, curator; got 'nobody'"),
     ],

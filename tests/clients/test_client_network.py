@@ -10,13 +10,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from shuffledp.collect import Client
-from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import CrossOrigin
 from shuffledp.collect.task.report import open_report
 from shuffledp.errors import DataError, RefusedError
 from tests.clients.pages import browser_at_pages, in_page
 from tests.clients.scripts import in_node, node_calling
 from tests.collect.client.servers import Recorder, breaking_server, problem, recording_server
+from tests.collect.in_process import served
 from tests.collect.tasks import small_task
 
 MODULE = "test/client_network.js"

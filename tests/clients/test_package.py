@@ -13,13 +13,13 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 import shuffledp
-from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import CrossOrigin
 from shuffledp.collect.task.report import open_report
 from tests.browser import running_browser
 from tests.clients.pages import pages
 from tests.clients.scripts import CLIENT, environment, program
 from tests.collect.client.servers import Recorder
+from tests.collect.in_process import served
 from tests.collect.tasks import small_task
 from tests.node import node_path
 

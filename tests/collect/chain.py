@@ -8,11 +8,11 @@ from shuffledp.collect.client.client import new_report
 from shuffledp.collect.crypto.batch import HEAD_BYTES
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.pull import Upstream
-from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.shuffler.settings import Served, Settings
 from shuffledp.collect.store import open_report_store
 from tests.collect.chaos import wait_until
+from tests.collect.in_process import served
 
 TOKEN = new_token()
 NEXT_HOP = {"authorization": f"Bearer {TOKEN}"}

@@ -1,8 +1,11 @@
-"""An application in this process, without a network."""
+"""An application in this process, without a network or in a thread."""
 
-from contextlib import asynccontextmanager
+import threading
+from contextlib import asynccontextmanager, contextmanager
 
 import httpx
+
+from shuffledp.collect.server.run import Server, address_of, config_of, listening
 
 
 @asynccontextmanager
@@ -14,3 +17,20 @@ async def client_in_process(app):
         httpx.AsyncClient(transport=transport, base_url="http://test") as client,
     ):
         yield client
+
+
+@contextmanager
+def served(app, *, port=0, certificate=None):
+    """The address of an application that a thread of this process serves."""
+    with listening("127.0.0.1", port) as listener:
+        started = threading.Event()
+        server = Server(config_of(app, certificate), started.set)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        try:
+            while not started.wait(0.05):
+                assert thread.is_alive(), "the server could not be started"
+            yield address_of(listener, "127.0.0.1", tls=certificate is not None)
+        finally:
+            server.should_exit = True
+            thread.join()

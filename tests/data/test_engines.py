@@ -251,7 +251,7 @@ def test_missing_files_and_mixed_formats(tmp_path):
     write_json(tmp_path / "b.jsonl")
     with pytest.raises(DataError, match="different formats"):
         find_files([tmp_path])
-    with pytest.raises(ParameterError, match="no file is given"):
+    with pytest.raises(ParameterError, match="data must be at least one file"):
         find_files([])
     with pytest.raises(DataError, match="Spark"):
         count(find_files(["hdfs://somewhere/people.parquet"]))

@@ -230,7 +230,7 @@ def test_a_label_that_no_value_of_a_declared_type_can_have_is_refused():
 
 
 def test_a_value_outside_a_domain_is_refused_with_a_way_out_and_without_showing_it():
-    with pytest.raises(DataError, match=r"other=True in Python, --other on the command line") as error:
+    with pytest.raises(DataError, match=r"count all others together with other") as error:
         published(["a", SECRET], domain=["a"])
     assert SECRET not in str(error.value)
 
@@ -256,7 +256,7 @@ def loud_frame():
         (FRAME, "none", "there is no column 'none': there are 0, who"),
         ([{SECRET: 1}], "v", "there is no column 'v': no row has it"),
         (pd.DataFrame([[1, 2]], columns=["v", "v"]), "v", "several columns"),
-        ({"v": 7}, "v", "make it a Counter"),
+        ({"v": 7}, "v", "use a Counter"),
         ({"a", "b"}, None, "only once"),
         (Counter({SECRET: 1.5}), None, "a whole number, at least 0"),
         (Counter({SECRET: -1}), None, "a whole number, at least 0"),

@@ -14,6 +14,7 @@ from contextlib import closing
 
 import duckdb
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
@@ -231,6 +232,23 @@ def test_python_drops_or_merges_such_lines():
     for line in (b"", b'"open,1'):
         text = lines_with(line, "csv", b"\n").replace(b"shut,7", b'shut",7').decode()
         assert len([row for row in csv.reader(io.StringIO(text)) if row]) - 1 < len(BEFORE) + 1 + len(AFTER)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b'value,user\na,1\n"b,2\nc,3\n"d",4\ne,5\n', ["a", 'b,2\nc,3\nd"', "e"]),  # the people of c and d are gone
+        (b"value,user\r\na,1\r\n\r\r\nb,2\r\n", ["a", None, None, "b"]),  # one line counts twice
+    ],
+)
+def test_pyarrow_merges_lines_or_adds_a_record(tmp_path, text, found):
+    """The same control for pyarrow.csv, which has no strict mode."""
+    parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
+    convert = pa.csv.ConvertOptions(column_types={"value": pa.string()}, strings_can_be_null=True)
+    table = pa.csv.read_csv(io.BytesIO(text), parse_options=parse, convert_options=convert)
+    assert table.column("value").to_pylist() == found
+    with pytest.raises(DataError, match="cannot be read as csv"):
+        read_text(tmp_path / "people.csv", text)
 
 
 # the grammar by itself ----------------------------------------------------------------------------------------------

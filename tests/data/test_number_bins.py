@@ -172,7 +172,7 @@ def test_truth_values_without_a_declared_type_are_no_numbers():
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.bool_(), pa.time64("us"), pa.binary()])
 def test_a_column_that_holds_no_numbers_is_refused_by_its_type(kind):
-    with pytest.raises(ParameterError, match=r"edges are for numbers, and the values of the column are .*--by"):
+    with pytest.raises(ParameterError, match=r"domain must not be Edges for a column of .*: use Periods"):
         NumberBins(Edges("0,1"), label_type=kind, missing=True)
     NumberBins(Edges("0,1"), label_type=Kind(kind, declared=False), missing=True)
 

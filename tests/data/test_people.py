@@ -38,6 +38,8 @@ def test_errors_of_libraries_are_not_passed_on(error):
 def test_values_are_not_their_own_people():
     """Their number would be that of the different values, which is published as it is."""
     with pytest.raises(ParameterError, match="same column"):
+        Source(data=TABLE, names=("value",), user="value")
+    with pytest.raises(ParameterError, match="same column"):
         Source.of(TABLE, column="value", user="value")
 
 

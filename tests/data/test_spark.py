@@ -154,14 +154,14 @@ def test_equal_numbers_and_what_is_no_number(spark, tmp_path):
 
 
 def test_a_table_in_memory_is_refused(spark):
-    with pytest.raises(ParameterError, match="takes files or a Spark DataFrame"):
+    with pytest.raises(ParameterError, match="data must be files or a Spark DataFrame"):
         engine(np.arange(3))
 
 
 @pytest.mark.parametrize("protocol", ["amplified", "private-coin"])
 def test_messages_that_are_not_numbers_are_refused(spark, protocol):
     frame = spark.createDataFrame([("a",), ("b",)] * 50, ["x"])
-    with pytest.raises(ParameterError, match="use the local engine"):
+    with pytest.raises(ParameterError, match="engine must be local for this protocol"):
         private_histogram(frame, column="x", domain=["a", "b"], epsilon=1, delta=1e-6, protocol=protocol, messages=True)
 
 
@@ -260,7 +260,7 @@ def test_a_column_is_counted_by_its_spelling_whatever_its_collation(spark):
 def test_encodings(spark, tmp_path):
     (tmp_path / "people.csv").write_bytes("value\nMünchen\n".encode("latin-1"))
     assert count(find_files([tmp_path], encoding="latin-1")) == {"München": 1}
-    with pytest.raises(DataError, match="a line is not UTF-8: say in which encoding"):
+    with pytest.raises(DataError, match="a line is not UTF-8: give its encoding"):
         count(find_files([tmp_path]))
     for encoding in ("utf-16", "gbk"):
         with pytest.raises(DataError, match="one byte per character"):

@@ -3,10 +3,10 @@
 from datetime import date
 
 from shuffledp.explain.history import Past, history
-from shuffledp.explain.look import LOOK
+from shuffledp.explain.html import style
 from tests.explain.cases import hostile
 
-OPENING = f'<!doctype html><html lang="en"><head><style>{LOOK}</style></head><body class="shuffledp">'
+OPENING = f'<!doctype html><html lang="en"><head><style>{style()}</style></head><body class="shuffledp">'
 
 TO_BE_DONE = f"""{OPENING}<a class="skip" href="#main">Skip</a>
 <header class="top"><a class="brand" href="#x">shuffledp</a><nav><ul><li><a href="#y">Tasks</a></li></ul></nav>

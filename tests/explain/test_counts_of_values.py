@@ -8,6 +8,7 @@ import pytest
 from shuffledp import private_histogram
 from shuffledp.cli.release_output import publish
 from shuffledp.explain.page import bars_title, headline, page
+from shuffledp.explain.release import estimate_paragraphs
 from shuffledp.histogram.labels import Absent
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
@@ -31,7 +32,7 @@ def test_everywhere_it_is_the_number_of_values(release, capsys):
     assert (estimate.values_shown, absent) == (31, len(estimate) - 31)
     assert absent > 0
     assert estimate.summary().startswith("31 values of 3,000 people")
-    assert estimate.story()["Result"].startswith("31 values shown, of 31 possible")
+    assert estimate_paragraphs(estimate)["Result"].startswith("31 values shown, of 31 possible")
     assert ("31", "values are shown") in headline(release)
     assert bars_title(release) == "The 25 most frequent of 31 values that are shown"
     text = page(release)
@@ -57,9 +58,9 @@ def test_people_without_a_value_alone_are_no_value_that_is_shown(capsys):
     assert len(release.estimate) == 1
     assert release.estimate.summary().startswith("0 values")
     assert bars_title(release) == "No value is frequent enough to be shown"
-    assert "No value is frequent enough to be reported." in str(release)
+    assert "No value is frequent enough to be shown." in str(release)
     publish(release, out=[], top=15, as_json=False)
-    assert "No value is frequent enough to be reported." in capsys.readouterr().out
+    assert "No value is frequent enough to be shown." in capsys.readouterr().out
 
 
 def test_two_numbers_that_are_equal_are_both_there(release):

@@ -4,9 +4,18 @@ import re
 
 import pytest
 
-from shuffledp.explain.heat_map import HEAT_STYLE
-from shuffledp.explain.look import LOOK
-from shuffledp.explain.svg import CHART_STYLE, DARK, LIGHT, PAPER
+from shuffledp.explain.html import style
+
+LOOK = str(style())
+
+
+def colours_after(text):
+    """The variables of the first block of colours after a text."""
+    block = re.search(r":root \{(.*?)\}", LOOK[LOOK.index(text) :], flags=re.DOTALL)[1]
+    return dict(re.findall(r"--([\w-]+): (#\w{6});", block))
+
+
+LIGHT, DARK, PAPER = map(colours_after, (":root {", "@media (prefers-color-scheme: dark)", "@media print"))
 
 LETTERS, MARKS = 4.5, 3.0
 """What WCAG 2.2 asks for at its level AA, in 1.4.3 and 1.4.11."""
@@ -58,7 +67,7 @@ def test_letters_and_marks_can_be_told_from_what_is_behind_them(colours):
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK, PAPER], ids=["light", "dark", "paper"])
 def test_numbers_of_a_heat_map_can_be_read_on_every_shade(colours):
-    shades = [int(share) / 100 for share in re.findall(r"shade-\d+ .*? (\d+)%, transparent", HEAT_STYLE)]
+    shades = [int(share) / 100 for share in re.findall(r"shade-\d+ .*? (\d+)%, transparent", LOOK)]
     assert len(shades) > 20
     assert shades == sorted(set(shades))
     for share in shades:
@@ -80,7 +89,7 @@ def test_no_fixed_colour_is_left_in_the_look():
 def test_nothing_is_loaded_and_nothing_can_end_the_style():
     assert not re.search(r"url\(|@import|@font-face|http|</|<!--|expression|javascript", LOOK, flags=re.IGNORECASE)
     assert LOOK.count("{") == LOOK.count("}")
-    assert CHART_STYLE in LOOK
+    assert "svg.chart text" in LOOK
 
 
 def test_it_has_what_every_page_needs():

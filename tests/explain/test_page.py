@@ -9,7 +9,9 @@ from collections import Counter
 import pytest
 
 from shuffledp import private_histogram
-from shuffledp.explain.page import bars_title, call, command, page, story_html
+from shuffledp.cli.release_output import command_of
+from shuffledp.explain.html import call_macro
+from shuffledp.explain.page import bars_title, call, page
 from shuffledp.explain.svg import all_values
 from tests.explain.cases import CASES, GUARANTEE
 from tests.oracles.html_pages import read_page
@@ -135,14 +137,16 @@ def test_titles_of_the_bars():
 def test_the_command_and_the_call_are_the_ones_that_were_asked_for():
     data = {"my column": ["a"] * 600 + ["b"] * 300}
     release = private_histogram(data, column="my column", **GUARANTEE, domain=["a", "b"], drop_missing=True, beta=0.1)
-    assert command(release) == (
+    assert command_of(release.asked) == (
         "shuffledp run FILE --epsilon 1 --delta 1e-06 --column 'my column' --drop-missing --beta 0.1 --domain FILE"
     )
     assert call(release) == (
         "private_histogram(data, epsilon=1.0, delta=1e-06, column='my column', drop_missing=True, beta=0.1, "
         "domain=[2 values])"
     )
-    assert command(private_histogram(["a"] * 500, **GUARANTEE)) == ""
+    assert command_of(release.asked) in read_page(page(release, command=command_of(release.asked))).texts
+    assert "On the command line" not in page(release)
+    assert command_of(private_histogram(["a"] * 500, **GUARANTEE).asked) is None
 
 
 def test_all_values_are_drawn_only_where_the_bars_leave_some_out():
@@ -153,8 +157,8 @@ def test_all_values_are_drawn_only_where_the_bars_leave_some_out():
 
 
 def test_the_story_is_told_in_paragraphs():
-    assert story_html({"Result": "2 < 3.", "How sure": "with a: colon."}) == (
-        "<p><b>Result:</b> 2 &lt; 3.</p>\n<p><b>How sure:</b> with a: colon.</p>"
+    assert call_macro("macros.html", "paragraphs", {"Result": "2 < 3.", "How sure": "with a: colon."}) == (
+        "<p><b>Result:</b> <bdi>2 &lt; 3.</bdi></p>\n<p><b>How sure:</b> <bdi>with a: colon.</bdi></p>\n"
     )
 
 
@@ -191,8 +195,8 @@ def test_possible_values_are_said_in_words_or_counted():
 
 def test_no_sentence_contradicts_that_no_messages_were_made():
     text = private_histogram(["yes"] * 2000, **GUARANTEE).explain()
-    assert "No messages were made" in text
-    assert not re.search(r"(?<!In this protocol )(each person|everyone) sends", text, flags=re.IGNORECASE)
+    assert "Simulated: noise was sampled from the exact distribution of the shuffled messages." in text
+    assert not re.search(r"(?<!In this protocol, )(each person|everyone) sends", text, flags=re.IGNORECASE)
 
 
 def test_a_warning_is_a_sentence():

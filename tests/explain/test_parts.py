@@ -1,25 +1,27 @@
 """The parts of which pages about a release are made: each stands alone, and none leaves out what must be said."""
 
+import sys
 from dataclasses import replace
 
 import pytest
+from jinja2 import UndefinedError
 
-from shuffledp.explain import page as parts
-from shuffledp.explain.page import page
+from shuffledp.errors import MissingExtraError
+from shuffledp.explain.html import environment, render
+from shuffledp.explain.page import PARTS, page, part
+from shuffledp.explain.release import evaluation_sentence
 from shuffledp.formatting import sentence
 from tests.explain.cases import CASES, HOSTILE, hostile
 from tests.oracles.html_pages import read_page
 
-PARTS = (parts.picture, parts.table, parts.cards, parts.promise, parts.cautions, parts.meaning, parts.counting)
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
-def test_each_is_whole_and_hostile_labels_stay_text_in_it(part):
+@pytest.mark.parametrize("name", PARTS)
+def test_each_is_whole_and_hostile_labels_stay_text_in_it(name):
     bad = hostile()
     bad = replace(bad, warnings=HOSTILE[:3], notes=HOSTILE[:3])
     for release in (bad, CASES["no value"](), CASES["pairs"](), CASES["two values"]()):
-        read = read_page(part(release))
+        read = read_page(part(name, release))
         assert {tag for tag, _ in read.seen}.isdisjoint({"script", "img", "style", "a", "form"})
         names = {name for _, attributes in read.seen for name in attributes}
         assert not [name for name in names if name == "style" or name.startswith("on")]
@@ -31,13 +33,35 @@ def test_a_page_has_every_warning_and_note_and_what_is_not_protected():
     for needed in ("Few <people>.", "Late.", "Each row is one <person>.", "Not protected:", "Guarantee:"):
         assert needed in texts
     assert "Not private: do not publish this page." in texts
-    assert sentence(release.evaluation.in_words()) in texts
+    assert sentence(evaluation_sentence(release.evaluation)) in texts
     assert "Not private" not in page(CASES["one value"]())
 
 
 def test_what_is_not_there_is_left_out():
     release = CASES["no value"]()
-    assert parts.table(release) == ""
+    assert part("table", release).strip() == ""
     without = replace(release, estimate=replace(release.estimate, guarantee=None))
-    assert parts.promise(without) == ""
-    assert parts.promise(release).startswith("<figure><h2>What is promised to each person</h2><svg")
+    assert part("guarantee", without).strip() == ""
+    assert "<h2>How well each person is protected</h2>\n<p><b>Strong protection.</b>" in part("guarantee", release)
+
+
+@pytest.fixture
+def without_jinja2(monkeypatch):
+    """As if the library were not installed."""
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    environment.cache_clear()
+    yield
+    environment.cache_clear()
+
+
+def test_without_jinja2_a_report_names_the_extra_and_a_notebook_shows_the_repr(without_jinja2):
+    release = CASES["one value"]()
+    with pytest.raises(MissingExtraError, match=r"pip install 'shuffledp\[html\]'"):
+        release.to_html()
+    assert release._repr_html_() is None
+    assert release.estimate._repr_html_() is None
+
+
+def test_a_name_that_nobody_sets_is_an_error():
+    with pytest.raises(UndefinedError):
+        render("parts/cautions.html")

@@ -7,7 +7,8 @@ import shlex
 import pytest
 
 from shuffledp import Edges, Periods, Release, private_histogram
-from shuffledp.explain.page import call, command
+from shuffledp.cli.release_output import command_of
+from shuffledp.explain.page import call
 from tests.cli.commands import command as run
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
@@ -59,11 +60,13 @@ def folder(tmp_path_factory):
 )
 def test_it_asks_for_the_same(options, words, program, folder):
     release = private_histogram(ROWS, **options, **GUARANTEE)
-    assert words in command(release)
+    assert words in command_of(release.asked)
     assert program in call(release)
     again = Release.from_json(release.to_json())
-    assert (command(again), call(again)) == (command(release), call(release))
-    arguments = shlex.split(command(release).replace("sex=FILE", "sex=sexes.txt").replace("run FILE", "run FILE.csv"))
+    assert (command_of(again.asked), call(again)) == (command_of(release.asked), call(release))
+    arguments = shlex.split(
+        command_of(release.asked).replace("sex=FILE", "sex=sexes.txt").replace("run FILE", "run FILE.csv")
+    )
     result = run(*arguments[1:], "--json", cwd=folder)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["asked"] == json.loads(release.to_json())["asked"]
@@ -72,9 +75,9 @@ def test_it_asks_for_the_same(options, words, program, folder):
 def test_a_list_is_only_counted_and_long_edges_are_named():
     one = private_histogram(ROWS, column="sex", domain=["f", "m"], drop_missing=True, **GUARANTEE)
     assert one.asked["domain"] == 2
-    assert command(one).endswith("--domain FILE")
+    assert command_of(one.asked).endswith("--domain FILE")
     many = Edges([number * number for number in range(1, 200)])
     long = private_histogram(ROWS, column="age", domain=many, **GUARANTEE)
     assert long.asked["domain"] == {"edges": str(many)}
-    assert command(long).endswith("--edges EDGES")
+    assert command_of(long.asked).endswith("--edges EDGES")
     assert call(long).endswith("domain=Edges('EDGES'))")

@@ -116,7 +116,7 @@ def test_its_use_is_stated():
     estimate = protocol.estimate(protocol.sample_tally(truth), reports=3000)
     assert not estimate.adjusted
     assert "adjusted" not in estimate.explain()
-    assert "adjusted to numbers that are possible" in estimate.consistent().explain()
+    assert "adjusted to possible numbers" in estimate.consistent().explain()
     assert estimate.consistent().to_dict()["adjusted"] is True
 
 

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shuffledp import DataError, Domain, Estimate, Histogram, ParameterError, Release, SparseHistogram
+from shuffledp.accounting.curve import Guarantee
 from shuffledp.formatting import shown
 from shuffledp.histogram.cross_table import columns_of, cross_table, margin
 from shuffledp.histogram.estimate import Intervals
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
 from shuffledp.histogram.labels import Absent
 
 COUNTRIES, AGES = ["DE", "FR", None], ["young", "old"]
@@ -36,7 +38,14 @@ def estimate_of(counts, low, high, *, symbols=None, people, unreported=0, domain
         beta=0.05,
         estimator="truncated",
         guarantee=None,
-        about=lambda **_: "Result: nothing",
+        about=lambda: ProtocolFacts(
+            guarantee=Guarantee(epsilon=1, delta=1e-6, basis="assumed"),
+            trusted=Trusted.CURATOR,
+            users=people,
+            honest_users=None,
+            false_positives=False,
+            noise=NoiseFacts(NoiseKind.OTHER),
+        ),
         domain=domain,
         padding_bins=padding_bins,
     )
@@ -135,7 +144,7 @@ def test_margins_of_real_releases_hold_and_are_no_wider_than_all_people():
 def test_what_has_no_margins():
     protocol = Histogram.calibrate(users=1000, bins=6, epsilon=1, delta=1e-6)
     flat = protocol.estimate(protocol.sample_tally([200, 200, 200, 200, 100, 100]))
-    with pytest.raises(DataError, match="labels of this one are no pairs"):
+    with pytest.raises(DataError, match="got one column"):
         margin(flat, 0)
     with pytest.raises(DataError, match="two columns"):
         cross_table(flat)

@@ -57,12 +57,12 @@ def test_explanation_says_what_a_reader_needs(estimate):
     for needed in (
         "(1, 1e-06)-differential privacy",
         "computed exactly",
-        "replacing one person's value",
+        "Replacing one person's value",
         "Not protected",
         "all 5,000 people follow the protocol",
         "shuffler",
-        "never reported",
-        "0.95",
+        "never shown",
+        "95% confidence",
     ):
         assert needed in text
 
@@ -170,7 +170,7 @@ def test_an_estimate_shows_itself(estimate):
     text = str(estimate)
     assert text.splitlines()[0].split() == ["value", "people", "interval"]
     assert text.splitlines()[1].startswith("often ")
-    assert text.endswith("All intervals hold at once with probability 0.95.")
+    assert text.endswith("95% confidence, all intervals at once.")
     page = read_page(estimate._repr_html_())
     assert {"often", "seldom"} <= set(page.texts)
     assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in page.seen}
@@ -253,7 +253,7 @@ def test_labels_without_a_domain_must_be_bins():
     estimate = protocol.estimate(protocol.sample_tally({0: 1000}))
     assert estimate[4] == 0
     for label in ("dark", 5, -1, None):
-        with pytest.raises(DataError, match="not a bin between 0 and 4"):
+        with pytest.raises(DataError, match="must be a bin between 0 and 4"):
             estimate[label]
     ones = BinarySum.calibrate(users=1000, epsilon=1, delta=1e-6)
     with pytest.raises(DataError, match="not in the domain"):
@@ -277,7 +277,7 @@ def test_fewer_reports_than_the_guarantee_needs_are_told():
 
 
 def test_without_any_privacy_the_explanation_says_so():
-    assert "no differential privacy" in Histogram(users=3, bins=4, missing_probability=0.25).describe()
+    assert "No differential privacy" in Histogram(users=3, bins=4, missing_probability=0.25).describe()
 
 
 @pytest.mark.parametrize("labels", [[1.5, 2.5], [date(2026, 1, 1), date(2026, 1, 2)]])

@@ -16,6 +16,7 @@ from shuffledp import (
     TooFewUsersError,
     private_histogram,
 )
+from shuffledp.explain.release import note_sentences
 from shuffledp.release.release import Release
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
@@ -43,7 +44,7 @@ def test_a_release_is_entered_and_says_so(ledger, tmp_path, messages):
     assert "and one more release at delta 1e-06, a tenth of the limit's, fits with epsilon up to" in release.notes[-1]
     assert "ledger" not in release.asked
     assert str(tmp_path) not in release.to_json()
-    assert Release.from_json(release.to_json()).notes == release.notes
+    assert Release.from_json(release.to_json()).notes == tuple(note_sentences(release))
 
 
 def test_the_entry_is_there_when_noise_is_drawn(ledger, monkeypatch):
@@ -150,7 +151,7 @@ def test_releases_until_nothing_fits(ledger):
 
 def test_without_a_ledger_nothing_is_said(tmp_path):
     release = private_histogram(VALUES, **GUARANTEE)
-    assert not any("ledger" in note for note in release.notes)
+    assert "ledger" not in " ".join(note_sentences(release))
     assert list(tmp_path.iterdir()) == []
 
 

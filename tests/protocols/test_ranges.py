@@ -240,7 +240,7 @@ def test_a_curator_has_no_messages():
         curated.tally([1])
     estimate = curated.release(np.zeros(500, dtype=int), rng=np.random.default_rng(1))
     assert estimate.quantile(0.5).label == 0
-    assert "The curator saw every value" in estimate.explain()
+    assert "The curator, who saw every value" in estimate.explain()
 
 
 def test_fewer_reports_are_noticed():
@@ -371,7 +371,7 @@ def test_a_distribution_never_falls_and_ends_with_everybody(ages):
     assert (distribution.low <= distribution.people).all()
     assert (distribution.people <= distribution.high).all()
     assert distribution.low[-1] == distribution.high[-1] == distribution.total == estimate.people
-    assert distribution.widest < 2 * estimate.about.func.__self__.range_error(0.05)
+    assert distribution.widest < 2 * estimate.about.__self__.range_error(0.05)
 
 
 def test_quantiles_are_in_units_of_the_edges(ages):
@@ -455,9 +455,7 @@ def test_the_distribution_is_exported(ages):
 def test_the_explanation_says_what_holds(ages):
     _, estimate = ages
     text = estimate.explain()
-    assert (
-        "Distribution: With probability at least 0.95 the number of people below every edge is off by at most" in text
-    )
+    assert "Distribution: 95% confidence, everywhere at once: the number of people below every edge is within ±" in text
     assert "The median is about" in text
     assert "one person's value by any other" in text
     assert "groups of neighbouring values" in text
@@ -472,7 +470,7 @@ def test_one_or_two_values_are_enough(leaves):
     estimate = protocol.estimate(protocol.sample_tally(counts, rng=np.random.default_rng(0)))
     assert estimate.quantile(0.5).value == 0
     assert estimate.range().count == pytest.approx(1000)
-    assert "Result" in estimate.story()
+    assert "Result" in estimate.explain()
 
 
 @pytest.mark.slow

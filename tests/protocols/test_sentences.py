@@ -1,4 +1,4 @@
-"""What protocols and estimates say: every printed bound holds, and a reader needs none of our words."""
+"""Texts about protocols and estimates: every printed bound holds, and there is no jargon."""
 
 import math
 import re
@@ -12,15 +12,19 @@ from hypothesis import strategies as st
 
 from shuffledp import BinarySum, Histogram, run
 from shuffledp.accounting.curve import Guarantee
-from shuffledp.formatting import paragraphs
 from shuffledp.protocols import CATALOGUE, Target
 from shuffledp.protocols.sums.blanket_sum import BlanketSum
 from shuffledp.protocols.sums.real_sum import RealSum
 
-TITLES = ["Guarantee", "Who must be trusted", "How sure", "Noise", "Not protected"]
+TITLES = ["Guarantee", "Trust", "Error bounds", "Noise", "Not protected"]
 OUR_WORDS = r"\bbins?\b|\blone\b|phantom|calibrat|safe side|2\^|tally|\bbeta\b|None|nan\b"
 COUNTS = np.array([400, 150, 50, 0])
 MADE = [name for name, entry in CATALOGUE.items() if not entry.published]
+
+
+def paragraphs(text):
+    """The paragraphs of a text by title."""
+    return dict(part.split(": ", 1) for part in text.split("\n\n"))
 
 
 def number(text):
@@ -46,12 +50,13 @@ def test_every_bound_that_a_protocol_prints_holds(name, beta):
     error, said = protocol.error(beta).simultaneous, paragraphs(protocol.describe(beta=beta))
     assert list(said) == TITLES
     chance, people, share = figures(
-        r"probability at least ([\d.]+) no estimate is off by more than ([\d,]+) people \(([\d.]+) % of all\)",
-        said["How sure"],
+        r"^([\d.]+)% confidence, all values at once, for any data: counts are within ±([\d,]+) people "
+        r"\(([\d.]+)% of all\)",
+        said["Error bounds"],
     )
     assert error <= people <= error + 1
     assert error / 600 <= share / 100 * (1 + 1e-12) <= error / 600 * 1.1 + 1e-9
-    assert 1 - 1.01 * beta <= chance <= 1 - beta + 1e-15
+    assert 1 - 1.01 * beta <= chance / 100 <= 1 - beta + 1e-15
     epsilon, delta = figures(r"^\(([\d.]+), ([\d.e-]+)\)-differential privacy", said["Guarantee"])
     assert (epsilon, delta) == (1.1, protocol.guarantee.delta)
     (factor,) = figures(r"by at most ([\d.]+)(?=,|\.$)", said["Guarantee"])
@@ -63,17 +68,17 @@ def test_every_bound_that_an_estimate_prints_holds(name):
     protocol = protocol_of(name)
     estimate = protocol.estimate(protocol.sample_tally(COUNTS, rng=np.random.default_rng(5)))
     said, bounds = paragraphs(estimate.explain()), estimate.simultaneous
-    assert list(said)[:2] == ["Result", "How sure"]
+    assert list(said)[:2] == ["Result", "Error bounds"]
     assert sorted(said) == sorted(["Result", *TITLES])
-    (off,) = figures(r"that is shown is off by at most ([\d,]+) people", said["How sure"])
+    (off,) = figures(r"shown counts are within ±([\d,]+) people", said["Error bounds"])
     farthest = np.maximum(estimate.counts - bounds.low, bounds.high - estimate.counts).max()
     assert farthest <= off <= farthest + 1
     if estimate.estimator == "truncated":
-        hidden = figures(r"a value that is not shown is held by at most ([\d,]+) pe", said["How sure"])
+        hidden = figures(r"any value not shown has at most ([\d,]+)", said["Error bounds"])
         assert hidden == (bounds.unreported_high,)
     else:
-        assert "also those that nobody holds" in said["How sure"]
-    assert "0.95" in said["How sure"]
+        assert "including values that nobody holds" in said["Error bounds"]
+    assert said["Error bounds"].startswith("95% confidence, all values at once: ")
 
 
 @pytest.mark.parametrize("drawn", [False, True])
@@ -82,7 +87,7 @@ def test_a_reader_needs_none_of_our_words(name, drawn):
     text = protocol_of(name).describe(drawn=drawn)
     assert not re.search(OUR_WORDS, text)
     assert max(map(len, paragraphs(text).values())) < 400
-    trusted = paragraphs(text)["Who must be trusted"]
+    trusted = paragraphs(text)["Trust"]
     model = CATALOGUE[name].model
     expected = {"central": "curator", "local": "Nobody", "shuffled": "holds the data" if drawn else "shuffler"}
     assert expected[model] in trusted
@@ -93,7 +98,7 @@ def test_sums_say_the_same(kind):
     protocol = kind.calibrate(users=1000, epsilon=1, delta=1e-6)
     said = paragraphs(protocol.describe())
     assert list(said) == TITLES
-    (people,) = figures(r"off by more than ([\d,]+) people", said["How sure"])
+    (people,) = figures(r"within ±([\d,]+) people", said["Error bounds"])
     assert protocol.error(0.05).simultaneous <= people <= protocol.error(0.05).simultaneous + 1
     explained = run(protocol, np.ones(1000, dtype=int)).explain()
     assert not re.search(OUR_WORDS, explained)
@@ -103,7 +108,7 @@ def test_sums_say_the_same(kind):
 def test_a_bound_as_printed_fails_as_rarely_as_it_says():
     """60,000 releases; a rate of 0.05 is called larger with probability 3e-7. To the nearest whole it was 0.0584."""
     protocol = Histogram.calibrate(users=500, bins=2, epsilon=2, delta=1e-6, truncated=False)
-    (printed,) = figures(r"off by more than ([\d,]+) people", protocol.describe())
+    (printed,) = figures(r"within ±([\d,]+) people", protocol.describe())
     trials, beta = 60_000, 0.05
     many = replace(protocol, bins=2 * trials)  # every bin has noise of its own, so pairs of them are releases
     truth = np.zeros(2 * trials, dtype=np.int64)

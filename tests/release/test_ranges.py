@@ -7,9 +7,10 @@ import pytest
 
 from shuffledp import Domain, Edges, Periods, Ranges, Release, private_histogram, simulate
 from shuffledp.errors import ParameterError
+from shuffledp.explain.release import paragraphs
 from shuffledp.formatting import at_most
 from shuffledp.protocols import Target
-from shuffledp.release.choose import curator_range_error
+from shuffledp.release.choose import Reason, curator_range_error
 from shuffledp.release.ranges import (
     CURATED,
     FEWER,
@@ -33,7 +34,7 @@ COUNTS = np.bincount(np.arange(5000) % 28, minlength=30)
 @pytest.mark.slow
 def test_ranges_are_chosen_for_a_list_only():
     chosen = choose_ranges(TARGET, listed=True)
-    assert chosen.asked
+    assert chosen.reason is Reason.AS_ASKED
     assert chosen.entry is RANGES
     assert chosen.protocol == Ranges.for_target(TARGET)
     with pytest.raises(ParameterError, match="domain in order"):
@@ -207,7 +208,7 @@ def test_a_release_has_quantiles_in_units_of_its_edges():
     assert release.title == "Ranges (ours)"
     assert release.privacy.delta(1.0) <= 1e-4
     assert "quantiles=[0.5, 0.9]" in release.to_html()
-    assert "--quantiles 0.5,0.9" in release.to_html()
+    assert "--quantiles" not in release.to_html()  # the command line adds its own words
     again = Release.from_json(release.to_json())
     assert again.estimate.quantile(0.5) == estimate.quantile(0.5)
     assert again.to_json() == release.to_json()
@@ -239,7 +240,7 @@ def test_shares_may_be_any_numbers():
 def test_what_is_possible_in_one_column_may_be_said_as_for_several(domain):
     release = private_histogram({"age": AGES}, column="age", domain=domain, ranges=True, **GUARANTEE)
     assert (release.estimate.bins, release.estimate.ordered) == (23, 22)
-    with pytest.raises(ParameterError, match="intervals and periods leave no value out"):
+    with pytest.raises(ParameterError, match="intervals and periods have a bin for every value"):
         private_histogram({"age": AGES}, column="age", domain=domain, other=True, ranges=True, **GUARANTEE)
 
 
@@ -307,18 +308,17 @@ def test_a_curator_counts_ranges_too():
     shuffled, curated = (private_histogram(AGES, **asked, trust=trust) for trust in ("shuffler", "curator"))
     assert curated.protocol.range_error(0.05) < shuffled.protocol.range_error(0.05)
     assert shuffled.curator_error == curated.protocol.range_error(0.05)
-    (line,) = (text for text in shuffled.story().values() if "--trust curator" in text)
-    instead = (
-        f"at most {at_most(shuffled.curator_error)} people instead of {at_most(shuffled.protocol.range_error(0.05))},"
-    )
-    assert f"gives the number of people up to any value with an error of {instead}" in line
+    off = shuffled.protocol.range_error(0.05)
+    assert shuffled.smaller_curator_error == (shuffled.curator_error, off, True)
+    instead = f"({at_most(shuffled.curator_error)} instead of {at_most(off)} people)"
+    assert f"a smaller error of the number of people up to any value {instead}" in paragraphs(shuffled)["Tip"]
     assert Release.from_json(shuffled.to_json()).explain() == shuffled.explain()
     assert curated.curator_error is None
-    assert "--trust curator" not in curated.explain()
+    assert curated.smaller_curator_error is None
     assert curated.title == "Ranges (ours), by a curator"
-    assert "The curator saw every value" in curated.explain()
-    assert "none: a curator is given the values" in curated.to_html()
-    assert "drawn from their exact law" in shuffled.to_html()
+    assert "The curator, who saw every value" in curated.explain()
+    assert "none: the curator is given the values" in curated.to_html()
+    assert "sampled from the exact distribution" in shuffled.to_html()
     assert Release.from_json(curated.to_json()).to_json() == curated.to_json()
 
 
@@ -342,6 +342,6 @@ def test_where_messages_are_made_or_nothing_is_gained_no_curator_is_mentioned():
     sent = private_histogram(AGES, messages=True, **asked)
     assert sent.curator_error is None
     release = private_histogram(AGES, **asked)
-    assert "--trust curator" in release.explain()
+    assert release.smaller_curator_error is not None
     same = replace(release, curator_error=release.protocol.range_error(0.05))
-    assert "--trust curator" not in same.explain()
+    assert same.smaller_curator_error is None

@@ -3,13 +3,15 @@
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from shuffledp import ParameterError, Release, private_histogram
+from shuffledp.explain.release import curator_tip, paragraphs
 from shuffledp.protocols import CATALOGUE, LaplaceHistogram, StabilityHistogram, Target
-from shuffledp.release.choose import choose, curator_error, curator_in_words
+from shuffledp.release.choose import Reason, choose, curator_error
 from shuffledp.release.plan import plan
 from shuffledp.release.simulate import simulate
 from shuffledp.release.spec import PrivacySpec
@@ -36,13 +38,13 @@ def test_with_a_list_the_smaller_error_is_taken(bins):
     errors = {name: CATALOGUE[name].make(target).error(0.05).simultaneous for name in ("stability", "laplace")}
     choice = chosen(bins=bins)
     assert choice.protocol.error(0.05).simultaneous == min(errors.values())
-    assert "smallest error" in choice.reason
+    assert choice.reason is Reason.SMALLEST_ERROR
 
 
 @pytest.mark.parametrize(("estimator", "name"), [("truncated", "stability"), ("unbiased", "laplace")])
 def test_a_reading_can_be_asked_for(estimator, name):
     assert chosen(estimator=estimator).name == name
-    assert chosen(protocol=name).reason == "as asked"
+    assert chosen(protocol=name).reason is Reason.AS_ASKED
 
 
 @pytest.mark.slow
@@ -81,12 +83,12 @@ def test_a_release_of_a_curator(domain, kind):
     assert release.estimate["apple"] == pytest.approx(900, abs=release.protocol.error(1e-6).simultaneous)
     assert (release.curator_error, release.messages) == (None, None)
     told = release.explain()
-    assert "The curator saw every value and added the noise" in told
-    assert "there are no messages and no shuffler" in told
+    assert "The curator, who saw every value and added the noise" in told
+    assert "there were no messages and no shuffler" in told
     assert "shuffled messages" not in told
-    assert "--trust curator" not in told
+    assert "Tip" not in paragraphs(release)
     assert release.asked["trust"] == "curator"
-    assert "none: a curator is given the values" in release.to_html()
+    assert "none: the curator is given the values" in release.to_html()
 
 
 @pytest.mark.parametrize("domain", [None, FRUIT])
@@ -108,15 +110,16 @@ def test_the_default_says_what_a_curator_would_give(domain):
     release = private_histogram(PEOPLE, **GUARANTEE, domain=domain)
     curated = private_histogram(PEOPLE, **GUARANTEE, domain=domain, trust="curator")
     assert release.curator_error == curated.error < release.error
-    (line,) = (text for text in release.story().values() if "--trust curator" in text)
-    assert f"at most {math.ceil(curated.error)} people instead of {math.ceil(release.error)}," in line
+    assert release.smaller_curator_error == (curated.error, release.error, False)
+    tip = paragraphs(release)["Tip"]
+    assert f"({math.ceil(curated.error)} instead of {math.ceil(release.error)} people)" in tip
     assert json.loads(release.to_json())["curator_error"] == curated.error
 
 
 def test_where_messages_are_made_nothing_is_said():
     release = private_histogram(PEOPLE, **GUARANTEE, domain=FRUIT, messages=True)
     assert release.curator_error is None
-    assert "--trust curator" not in release.explain()
+    assert release.smaller_curator_error is None
 
 
 @pytest.mark.slow
@@ -129,13 +132,14 @@ def test_what_a_curator_would_give_does_not_depend_on_the_data():
 
 
 def test_a_curator_who_gains_nothing_is_not_mentioned():
-    assert curator_in_words(None, error=50) == {}
-    assert curator_in_words(50.0, error=50.0) == {}
-    assert curator_in_words(60.0, error=50.0) == {}
-    assert curator_in_words(49.5, error=50.0) == {}  # both are 50 as printed
-    assert curator_in_words(math.inf, error=math.inf) == {}
-    (line,) = curator_in_words(48.2, error=50.3).values()
-    assert "at most 49 people instead of 51" in line
+    release = private_histogram(PEOPLE, **GUARANTEE)
+    for curator, error in ((None, 50), (50.0, 50.0), (60.0, 50.0), (49.5, 50.0), (math.inf, math.inf)):
+        assert replace(release, curator_error=curator, error=error).smaller_curator_error is None
+    smaller = replace(release, curator_error=48.2, error=50.3).smaller_curator_error
+    assert curator_tip(smaller, option="`--trust curator`") == (
+        "if you are trusted with the raw data, `--trust curator` gives the same guarantee with a smaller error "
+        "(49 instead of 51 people)."
+    )
 
 
 def test_the_estimator_that_is_asked_for_is_compared():
@@ -149,7 +153,7 @@ def test_the_estimator_that_is_asked_for_is_compared():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"trust": "curator", "messages": True, "domain": FRUIT}, "leave out one of --trust curator and --messages"),
+        ({"trust": "curator", "messages": True, "domain": FRUIT}, "messages must be False with trust='curator'"),
         ({"trust": "everybody"}, "trust must be one of shuffler, curator"),
         ({"trust": None}, "trust must be one of"),
     ],
@@ -173,7 +177,7 @@ def test_releases_of_a_curator_are_simulated():
 def test_a_plan_says_what_a_curator_will_use(bins):
     answer = plan(users=10**5, bins=bins, **GUARANTEE)
     choice = chosen(bins=answer.bins, listed=answer.listed)
-    assert (choice.name, choice.reason) == (answer.recommended_for_curator, answer.reason_for_curator)
+    assert choice.name == answer.recommended_for_curator
     assert answer.row(choice.name).simultaneous == choice.protocol.error(0.05).simultaneous
     assert {row.model for row in answer.curator} == {"central"}
 

@@ -14,15 +14,9 @@ import numpy as np
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import MissingExtraError, ParameterError
-from shuffledp.formatting import share_at_most
+from shuffledp.formatting import privacy_figure as privacy_figure
 from shuffledp.noise import IntegerDistribution
 from shuffledp.validation import real, whole
-
-_ASKED_DIGITS = 9
-"""A requested epsilon has fewer digits than this, so it is printed as it was requested."""
-
-_REACHED_DIGITS = 6
-"""A figure that was computed has more digits than anybody reads: it is rounded up, so that what is printed holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +29,6 @@ class Guarantee:
 
     def __str__(self) -> str:
         return f"({privacy_figure(self.epsilon)}, {privacy_figure(self.delta)})-differential privacy"
-
-
-def privacy_figure(figure: float) -> str:
-    """An epsilon or a delta: as it was asked for, or rounded up where it has too many digits to have been."""
-    asked = f"{figure:.{_ASKED_DIGITS}g}"
-    return asked if float(asked) == figure else share_at_most(figure, digits=_REACHED_DIGITS)
 
 
 REPLACE_ONE = "datasets of equal size in which what one person holds is replaced"

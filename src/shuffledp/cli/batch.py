@@ -142,6 +142,7 @@ def count(
     ] = None,
     force: given.Force = False,
     json: given.Json = False,
+    explain: given.Explain = False,
     top: given.Top = 15,
     engine: EngineName = None,
     master: Master = None,
@@ -154,7 +155,7 @@ def count(
 
     Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
     3 data that cannot be read or written or released, 130 interrupted,
-    141 whoever read the output went away.
+    141 broken pipe.
     """
     from shuffledp.atomic_file import refuse_same
     from shuffledp.cli.options import keep_existing, refuse_repeated
@@ -191,7 +192,7 @@ def count(
             f"left out: {counted(len(found.refused_batches), 'batch', things='batches')}, since noise is missing"
         )
     try:
-        publish(found.release, out=out, top=top, as_json=json)
+        publish(found.release, out=out, top=top, as_json=json, explain=explain)
     except BaseException as error:
         if ledger is not None:
             error.add_note("the task was entered in the ledger before and counts as spent, once for all its releases")

@@ -1,9 +1,4 @@
-"""`shuffledp run`: a private histogram of a column of some files, on the terminal and in files.
-
-`shuffledp simulate`: the errors of many seeded releases of the same files.
-
-`shuffledp demo`: which surnames are common, without anybody's name being known.
-"""
+"""The commands on local data: `run` makes a release, `simulate` many seeded ones, `demo` one of sampled surnames."""
 
 from __future__ import annotations
 
@@ -18,6 +13,7 @@ from shuffledp.cli.output import (
     print_indented,
     print_json,
     print_note,
+    print_paragraphs,
     print_sentence,
     print_title,
     print_whole,
@@ -47,6 +43,7 @@ def run(
     ] = None,
     force: given.Force = False,
     json: given.Json = False,
+    explain: given.Explain = False,
     user: given.User = None,
     values_per_person: given.ValuesPerPerson = 1,
     where: given.Where = None,
@@ -93,7 +90,7 @@ def run(
 
     Exit codes: 0 done, 1 a library is missing, 2 a wrong parameter,
     3 data that cannot be read or written, 130 interrupted,
-    141 whoever read the output went away.
+    141 broken pipe.
     """
     from shuffledp.atomic_file import refuse_same
     from shuffledp.cli.domains import read_possible_values
@@ -109,7 +106,7 @@ def run(
     shares = None if quantiles is None else parse_shares(quantiles)
     data = find_files(files, delimiter=delimiter, encoding=encoding, format=format)
     if data.passed_over:
-        print_note(f"passed over {counted(len(data.passed_over), 'file')} of no known format")
+        print_note(f"skipped {counted(len(data.passed_over), 'file')} of unknown format")
     inputs = [Path(path) for path in data.paths]
     for path in out or []:
         check_writable(path)
@@ -154,10 +151,10 @@ def run(
             progress=progress,
         )
     try:
-        publish(release, out=out or [], top=top, as_json=json)
+        publish(release, out=out or [], top=top, as_json=json, explain=explain)
     except BaseException as error:
         if ledger is not None:
-            error.add_note("the release was entered in the ledger before and counts as spent")
+            error.add_note("the release was entered in the ledger and counts as spent")
         raise
 
 
@@ -190,6 +187,7 @@ def simulate(
     encoding: given.Encoding = None,
     format: given.Format = None,
     json: given.Json = False,
+    explain: given.Explain = False,
 ) -> None:
     """NOT PRIVATE: the errors that releases of this data would have, over many seeded trials.
 
@@ -237,13 +235,22 @@ def simulate(
             progress=progress,
         )
     if json:
-        print_json({**plain(result), "covered": result.covered, "error_quantiles": result.error_quantiles()})
+        print_json({**_stored(result), "covered": result.covered, "error_quantiles": result.error_quantiles()})
     else:
-        _show(result)
+        _show(result, explain=explain)
 
 
-def _show(result: Simulation | RangeSimulation) -> None:
-    """How the largest error over all values, or of the distribution function, is distributed."""
+def _stored(result: Simulation | RangeSimulation) -> dict[str, Any]:
+    """A simulation as plain values, with the names that JSON has for them."""
+    from shuffledp.release.serialize import evaluation_dict
+    from shuffledp.release.simulate import Simulation
+
+    trials = {"trials": [evaluation_dict(trial) for trial in result.trials]} if isinstance(result, Simulation) else {}
+    return {**plain(result), **trials}
+
+
+def _show(result: Simulation | RangeSimulation, *, explain: bool) -> None:
+    """Print the distribution of the largest error over all values, or of the distribution function."""
     print_title(result.headline())
     table = new_table()
     errors = result.error_quantiles()
@@ -254,6 +261,24 @@ def _show(result: Simulation | RangeSimulation) -> None:
     print_indented(f"the largest error {result.over} of one release, in people: how it is distributed")
     for text in result.sentences():
         print_sentence(text)
+    if explain:
+        print_paragraphs(SIMULATED)
+    else:
+        print_sentence("Details: --explain")
+
+
+SIMULATED = {
+    "Simulation": (
+        "Every release uses the same data with new noise from the seed. The noise is sampled from its exact "
+        "distribution, so the errors have the distribution of real releases."
+    ),
+    "Table": (
+        "Quantiles, over all releases, of the largest error of one release. The predicted error holds for any data, so "
+        "the errors of this data are usually smaller."
+    ),
+    "Not private": "The result depends on the true counts without noise. Use it for data you own; do not publish it.",
+}
+"""The paragraphs of `simulate --explain`."""
 
 
 DEMO_EXAMPLE = "shuffledp demo --people 50000"
@@ -272,6 +297,7 @@ def demo(
     out: Annotated[Path, option("FILE", "Where to write the report.", panel=RESULT)] = Path("report.html"),
     force: given.Force = False,
     json: given.Json = False,
+    explain: given.Explain = False,
 ) -> None:
     """A private histogram of US surnames, through the whole path of run.
 
@@ -308,16 +334,16 @@ def demo(
         release = private_histogram(
             data, column="surname", epsilon=epsilon, delta=delta, evaluate=True, progress=progress
         )
-    publish(release, out=[out], top=top, as_json=json)
+    publish(release, out=[out], top=top, as_json=json, explain=explain)
     if not json:
         print_note(
-            f"the same on a file of your own: shuffledp run {data} --column surname --epsilon {epsilon:g} "
+            f"run it on your own file: shuffledp run {data} --column surname --epsilon {epsilon:g} "
             f"--delta {delta:g} --out release{out.suffix}"
         )
 
 
 def population(people: int) -> NDArray[Any]:
-    """The surnames of sampled people, in a random order. The people are always the same; the noise never is."""
+    """Sample the surnames of people, in a random order; the people are always the same."""
     import numpy as np
 
     from shuffledp.surnames import surnames

@@ -125,6 +125,7 @@ Ranges = Annotated[
 Top = Annotated[int, option("NUMBER", "How many of the largest values to show.", panel=RESULT, parser=whole_number)]
 Force = Annotated[bool, flag("--force", "Overwrite files that exist.", panel=RESULT)]
 Json = Annotated[bool, flag("--json", "Print the whole result as JSON.", panel=RESULT)]
+Explain = Annotated[bool, flag("--explain", "Print the full explanation of the result.", panel=RESULT)]
 Figure = Annotated[Path | None, option("FILE", "Draw the result: .svg, .png or .pdf.", panel=RESULT)]
 
 

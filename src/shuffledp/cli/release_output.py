@@ -1,13 +1,12 @@
-"""A histogram of two columns as a small table on the terminal.
+"""A release on the terminal: the largest values with bars, five lines, and more with --explain.
 
-Quantiles and plans of ranges on the terminal.
-
-A release on the terminal: the largest values with bars, and what the reader must know.
+Also tables of two columns, of quantiles and of plans for ranges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,10 @@ from shuffledp.explain.bars import Scale, interval, people
 from shuffledp.explain.distribution import quantile_rows
 from shuffledp.explain.files import save
 from shuffledp.explain.heat_map import can_be_mapped
-from shuffledp.formatting import at_most, counted, percent_at_most, shown, sure_percent, surely
+from shuffledp.explain.page import short_edges
+from shuffledp.explain.protocols import within
+from shuffledp.explain.release import curator_tip, evaluation_sentence, lines, paragraphs, warning_sentences
+from shuffledp.formatting import at_most, confidence, counted, percent_at_most, shown
 from shuffledp.histogram.cross_table import cross_table
 from shuffledp.histogram.estimate import Estimate, Row, values_among
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
@@ -41,33 +43,32 @@ from shuffledp.release.ranges import RangeRow, checked_shares
 from shuffledp.release.release import Release
 
 MOST_ROWS, MOST_COLUMNS = 15, 10
-"""Of a table that is small enough to be taken in; for a larger one there is the page."""
+"""The largest table of two columns on a terminal; a larger one is on the page."""
 
 
 def show_two_way(estimate: Estimate, *, column: str) -> None:
-    """Prints the table of a histogram of two columns, or where to find it if it has no room."""
+    """Print the table of a histogram of two columns, or where to find it if there is no room."""
     if not can_be_mapped(estimate):
         return
     table = two_way(estimate, column=column)
     if table is None:
-        print_sentence("Both columns at once are too large a table for a terminal: --out FILE.html writes a page.")
+        print_sentence("The table of both columns is too large for a terminal: --out FILE.html writes a page.")
     elif (needed := natural_width(table)) > width():
         print_sentence(
-            f"Both columns at once are a table that needs a terminal of {needed} columns; it is also in the page that "
-            "--out FILE.html writes."
+            f"The table of both columns needs a terminal of {needed} columns; --out FILE.html writes it to a page."
         )
     else:
         print_whole(table)
 
 
 def two_way(estimate: Estimate, *, column: str) -> Table | None:
-    """The table with sums of rows and columns; None where it would be too large."""
+    """The table with sums of rows and columns; None if it is too large."""
     table = cross_table(estimate, most_rows=MOST_ROWS + 1, most_columns=MOST_COLUMNS + 1)
     if len(table.rows) > MOST_ROWS or len(table.columns) > MOST_COLUMNS:
         return None
     caption = "totals are sums of estimates"
     if np.isnan(table.counts).any():
-        caption = "- was not shown; totals are sums of all estimates that were"
+        caption = "- is not shown; totals are sums of the estimates that are shown"
     found = Table(caption=caption, caption_justify="left")
     found.add_column(Text(shown(column, width=24)), overflow="fold")
     for name in (*table.columns, "total"):
@@ -81,7 +82,7 @@ def two_way(estimate: Estimate, *, column: str) -> Table | None:
 
 
 def parse_shares(text: str) -> tuple[float, ...]:
-    """The shares of quantiles from what is written: 0.25,0.5,0.75."""
+    """Parse the shares of quantiles: 0.25,0.5,0.75."""
     try:
         shares = [float(part) for part in text.split(",")]
     except ValueError:
@@ -90,26 +91,26 @@ def parse_shares(text: str) -> tuple[float, ...]:
 
 
 def show_quantiles(estimate: OrderedEstimate) -> None:
-    """A table of the quantiles that were asked for, with their intervals."""
+    """Print a table of the requested quantiles with their intervals."""
     table = new_table()
     table.add_column("share of people")
-    for name in ("have at most", f"{sure_percent(estimate.beta)} % interval"):
+    for name in ("have at most", f"{confidence(estimate.beta)} interval"):
         table.add_column(name, justify="right", overflow="fold")
     for share, value, bounds in quantile_rows(estimate):
         table.add_row(share, Text(value), Text(bounds))
     print_whole(table)
     off = estimate.distribution().widest
-    among = "; shares of people are of those who have a value" if estimate.some_without else ""
+    among = "; shares are of the people who have a value" if estimate.some_without else ""
     print_indented(
-        f"all intervals hold at once with probability {surely(estimate.beta)}; the number of people up to any value is "
-        f"off by at most {at_most(off)} ({percent_at_most(off, estimate.people)} of all people){among}"
+        f"{confidence(estimate.beta)} confidence, all intervals at once; the number of people up to any value is "
+        f"{within(off, estimate.people)}{among}"
     )
 
 
 def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: bool = False) -> None:
-    """A table of what ways to count ranges would give; without messages where nobody sends any."""
+    """Print a table of the ways to count ranges; without messages if the data is `held` by one party."""
     everybody = counted(users, "person", things="people")
-    print_title(f"Error of the distribution function of {everybody}, with probability {surely(beta)}")
+    print_title(f"Error of the distribution function of {everybody}, with {confidence(beta)} confidence")
     table = new_table()
     table.add_column("protocol")
     names = ["error in people", "of all people", "levels", "branching", *([] if held else ["messages per person"])]
@@ -123,7 +124,7 @@ def show_range_plan(rows: Sequence[RangeRow], *, users: int, beta: float, held: 
         messages = "-" if row.messages is None else f"{row.messages:,.1f}"
         table.add_row(row.title, *cells, *([] if held else [messages]))
     print_whole(table)
-    print_indented("the number of people up to any value is off by no more, everywhere at once")
+    print_indented("error: of the number of people up to any value, everywhere at once")
 
 
 _SMALLEST_SHOWN = 5  # enough to see where the release ends
@@ -132,23 +133,24 @@ _NARROWEST_BAR = 9  # shorter bars show nothing
 _MAGNIFIED = 10  # on a linear scale the smallest values would have no bars beside the largest
 
 
-def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool) -> None:
-    """Writes a release to files and shows it."""
-    written = [save(release, path) for path in out]  # first of all: whoever reads stdout may go away
-    for text in release.warnings:
+def publish(release: Release, *, out: Iterable[Path], top: int, as_json: bool, explain: bool | None = None) -> None:
+    """Write a release to files and print it, with all paragraphs if `explain`; None for commands without that flag."""
+    # before anything is printed, because the reader of stdout may close the pipe
+    written = [save(release, path, command=command_of(release.asked)) for path in out]
+    for text in warning_sentences(release):
         print_note(f"warning: {text}")
     if as_json:
         print(release.to_json())
     else:
-        _show(release, top=top)
+        _show(release, top=top, explain=explain)
     for path in written:
         note_written(path)
 
 
-def _show(release: Release, *, top: int) -> None:
+def _show(release: Release, *, top: int, explain: bool | None) -> None:
     estimate = release.estimate
     everybody = counted(estimate.people, "person", things="people")
-    print_title(f"{shown(release.column)} of {everybody}, {estimate.guarantee}")
+    print_title(f"{shown(release.column)} of {everybody}: {counted(estimate.values_shown, 'value')} shown")
     if isinstance(estimate, OrderedEstimate):
         show_quantiles(estimate)
     if len(estimate):
@@ -157,20 +159,34 @@ def _show(release: Release, *, top: int) -> None:
         room = int(min(_WIDEST_BAR, width() - without - _FRAME))
         print_whole(table.drawn(room if room >= _NARROWEST_BAR else 0))
     if not estimate.values_shown:
-        print_sentence("No value is frequent enough to be reported.")
-        if estimate.domain is not None and not estimate.domain.can_list:
-            print_sentence("Numbers and dates that hardly ever repeat are counted in intervals: see --edges and --by.")
+        print_sentence("No value is frequent enough to be shown.")
     show_two_way(estimate, column=release.column)
     if release.evaluation is not None:
         print_sentence(_comparison(release))
-    print_paragraphs(release.story())
+    for line in (*lines(release), *_tip(release)):
+        print_sentence(line)
+    if explain:
+        print_paragraphs({title: text for title, text in paragraphs(release).items() if title != "Tip"})
+    elif explain is not None:
+        print_sentence("Details: --explain")
+
+
+def _tip(release: Release) -> Iterator[str]:
+    """The entry in the ledger, which is the one sentence among the notes of a new release, or one tip."""
+    estimate = release.estimate
+    if "task" not in release.asked and (entered := [note for note in release.notes if isinstance(note, str)]):
+        yield from entered
+    elif not estimate.values_shown and estimate.domain is not None and not estimate.domain.can_list:
+        yield "Tip: count numbers and dates that hardly ever repeat in intervals, with `--edges` or `--by`."
+    elif (saving := release.smaller_curator_error) is not None:
+        yield f"Tip: {curator_tip(saving, option='`--trust curator`')}"
 
 
 _FRAME = 3  # what one more column takes beside its content
 
 
 class _Lines:
-    """The largest values and, where the release has a clear end, the smallest."""
+    """The table of the largest values and, if there are many, the smallest."""
 
     def __init__(self, release: Release, *, top: int) -> None:
         self._release, self._rows = release, release.estimate.top()
@@ -183,14 +199,14 @@ class _Lines:
         self._marks = ("█", "▒") if Screen().encoding.startswith("utf") else ("#", ".")
 
     def drawn(self, bar: int) -> Table:
-        """The table with bars of at most this length; none at all for 0."""
+        """The table with bars of at most this length; without bars for 0."""
         rows, release = self._rows, self._release
         caption = "bar: solid up to the lower end of the interval, shaded above"
         if self._scale.logarithmic:
-            caption += "; the scale is logarithmic: the same length more is the same factor"
+            caption += "; logarithmic scale"
         table = Table(caption=caption if bar else None, caption_justify="left")
         table.add_column(Text(shown(release.column)), overflow="fold")
-        sure = f"{sure_percent(release.estimate.beta)} % interval"
+        sure = f"{confidence(release.estimate.beta)} interval"
         for name in ("estimate", sure, *(["true"] if self._truth else [])):
             table.add_column(name, justify="right")
         if bar:
@@ -209,11 +225,11 @@ class _Lines:
 
     @property
     def _magnified(self) -> int:
-        """By how much the bars of the smallest values are longer than those of the largest."""
+        """The factor by which the bars of the smallest values are magnified."""
         return 1 if self._scale.logarithmic else _MAGNIFIED
 
     def _about_smallest(self, bar: int) -> str:
-        """What stands above the bars of the smallest values, if there is room."""
+        """The caption above the bars of the smallest values, if there is room."""
         longer = "" if self._magnified == 1 else f"bars x {self._magnified}"
         said = f"smallest {self._smallest}" + (f", {longer}" if longer else "")
         return said if len(said) <= bar else longer
@@ -226,19 +242,48 @@ class _Lines:
 
     def _bar(self, row: Row, length: int, factor: int) -> str:
         low, high = (round(length * self._scale.place(factor * end)) for end in (row.low, row.high))
-        low = min(low, max(high - 1, 0))  # an interval can be seen, also a short one at the end of the longest bar
+        low = min(low, max(high - 1, 0))  # a short interval at the end of the longest bar is visible too
         solid, shaded = self._marks
         return solid * low + shaded * max(high - low, 1)
 
 
 def _true_counts(release: Release) -> dict[Any, int]:
-    """The true count of each reported label, where the release was evaluated."""
+    """The true count of each reported label, if the release was evaluated."""
     if release.evaluation is None:
         return {}
     return dict(zip(release.estimate.labels.tolist(), release.evaluation.true_counts.tolist(), strict=True))
 
 
 def _comparison(release: Release) -> Text:
-    """How good the release is, where that was asked for."""
+    """The comparison with the true counts, if it was requested."""
     assert release.evaluation is not None
-    return Text.assemble(("NOT PRIVATE, do not publish:", "bold red"), f" {release.evaluation.in_words()}")
+    return Text.assemble(("NOT PRIVATE, do not publish:", "bold red"), f" {evaluation_sentence(release.evaluation)}")
+
+
+def command_of(asked: Mapping[str, Any]) -> str | None:
+    """Return the command that asks for the same release; None if no column of a file was asked for."""
+    if "column" not in asked:
+        return None
+    column = asked["column"]
+    columns = [str(name) for name in column] if isinstance(column, list) else [str(column)]
+    words = (word for name, value in asked.items() for word in _words(name, value, columns=columns))
+    return " ".join(["shuffledp", "run", "FILE", *words])
+
+
+def _words(name: str, value: Any, *, columns: list[str]) -> Iterator[str]:
+    """Yield an option, once for each column if it is about columns."""
+    if name == "column":
+        for column in columns:
+            yield from ("--column", shlex.quote(column))
+    elif name == "domain":
+        domains = value if isinstance(value, list) else [value] * len(columns)
+        for column, domain in zip(columns, domains, strict=True):
+            prefix = f"{column}=" if len(columns) > 1 else ""
+            for option, text in (domain if isinstance(domain, dict) else {"domain": "FILE"}).items():
+                yield from (f"--{option}", shlex.quote(f"{prefix}{short_edges(text) if option == 'edges' else text}"))
+    else:
+        yield f"--{name.replace('_', '-')}"
+        if name == "quantiles":
+            yield ",".join(f"{share:g}" for share in value)
+        elif value is not True:
+            yield shlex.quote(f"{value:.15g}" if isinstance(value, float) else str(value))

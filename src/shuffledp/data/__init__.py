@@ -1,7 +1,7 @@
-"""Where people's values are counted and their messages made: in this process, or on Apache Spark.
+"""Reading people's values and counting them: on this machine with DuckDB, or on Apache Spark.
 
-An engine holds one column, or several crossed, with one value or a set of values for each person, and offers a few
-verbs. The cheap part of the analyzer, `estimate`, always runs in the calling process.
+An engine holds one column, or several crossed, with one value or a set of values for each person. `estimate`, the
+cheap part of the analysis, always runs in the calling process.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import MessageProtocol
 
 Encode = Callable[[Any], NDArray[np.int64]]
-"""From an Arrow array of values to their bins."""
+"""Maps an Arrow array of values to their bins."""
 
 
 class Engine(Protocol):
     """One value, or a set of a few, for each person.
 
-    `encode` makes bins of values. Sets are then sets of bins, chosen when they are first asked for: two values of a
-    person in one bin count once, and who is in too many bins keeps some of the bins.
+    `encode` maps values to bins. Sets are then sets of bins, chosen at the first call: two values of a person in one
+    bin count once, and a person in too many bins keeps a random choice of them.
     """
 
     @property
     def label_type(self) -> Any:
-        """The Arrow type of the values; of several columns, that of structs."""
+        """The Arrow type of the values; a struct type for several columns."""
 
     def people(self) -> int:
-        """How many people there are."""
+        """Return the number of people."""
 
     def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
-        """The true histogram in batches: an Arrow array of different values, and how many people hold each.
+        """Return the true histogram in batches: an Arrow array of different values, and the number of people of each.
 
-        With `encode`, bins instead of values; one that occurs several times has the sum of its counts. The counting is
-        done, once, when this is called; `people` then costs nothing.
+        With `encode`, bins instead of values; the counts of a bin that occurs several times add up. The call itself
+        counts, once; `people` then costs nothing.
         """
 
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:
-        """How many people hold 0, 1, ... values, or bins; numbers that nobody holds may be left out."""
+        """Return how many people hold 0, 1, ... values, or bins; zeros may be left out."""
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
-        """Makes the messages of every person, shuffles and counts them; of sets, a row of bins is a person."""
+        """Make, shuffle and count the messages of all people; with sets, a row of bins is a person."""
 
     def close(self) -> None:
-        """Gives back what the engine holds: memory, temporary files, a Spark session that it started."""
+        """Free memory, temporary files and a Spark session that the engine started."""
 
 
 def open_engine(source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> Engine:

@@ -1,15 +1,11 @@
-"""One column in memory as an Arrow array that can be counted, and what its entries stand for.
+"""One column in memory as an Arrow array that can be counted, and the schemas and batches of Arrow and Parquet files.
 
-Data with a type of its own (Arrow, polars, numpy and pandas but for their objects) keeps that type. Data without one,
-such as a list, is taken value by value: its type is never inferred from all values together, where one of them would
-change how all others are named.
+Data with a type of its own (Arrow, polars, numpy and pandas except for their objects) keeps that type. Data without
+one, such as a list, is taken value by value: its type is never inferred from all values together, where one value would
+change the labels of all others.
 
-Arrow files, whole or as streams, as a stream of batches that is read piece by piece.
-
-The schemas of Parquet and Arrow files: every file must have the needed columns, of one type.
-
-A type may depend on what is in a file. Programs write whole numbers with a point as soon as one of them is missing, so
-a file of another type can be one person's doing, and would rename everybody's value.
+Every file must have the needed columns with one type. Programs write whole numbers with a point as soon as one of them
+is missing, so one person can change the type of a file, which would rename everybody's value.
 """
 
 from __future__ import annotations
@@ -30,23 +26,23 @@ from shuffledp.errors import DataError, MissingExtraError
 from shuffledp.histogram.labels import key, label
 
 _EQUAL_IN_EVERY_WAY = frozenset((str, int, bool, float, Decimal, date, datetime))
-"""Types whose equal values have equal labels, so that each value need be spelled only once."""
+"""Types whose equal values have equal labels, so that the key of each value is computed once."""
 
 _AT_ONCE = 1 << 20
 """Fixed-width texts that are Python objects at the same time."""
 
 _MAYBE_MISSING = (type(None), float)
-"""Types of what stands for a missing value among text."""
+"""Types of missing values among text."""
 
 _UNITS = ("D", "s", "ms", "us", "ns")
-"""Units of numpy's dates and times that Arrow has."""
+"""Units of numpy's dates and times that Arrow has, too."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Values as an Arrow array. `kind` says how entries are read, None if as what DuckDB makes of their type.
+    """Values as an Arrow array. `kind` says how entries are read; None means by the type that DuckDB gives them.
 
-    `declared` is that of the kind: the type was chosen by whoever made the data, and not found from the values.
+    `declared` says that the type is part of the data's schema and was not inferred from the values.
     """
 
     entries: Any
@@ -55,7 +51,7 @@ class Stored:
 
 
 def arrow() -> Any:
-    """The pyarrow package."""
+    """Return the pyarrow package."""
     try:
         import pyarrow
     except ImportError:
@@ -64,12 +60,12 @@ def arrow() -> Any:
 
 
 def library_of(data: Any) -> str:
-    """The name of the package that a value's type comes from."""
+    """Return the name of the package of a value's type."""
     return type(data).__module__.split(".")[0].lstrip("_")
 
 
 def store(values: Any) -> Stored:
-    """The values of a list, an iterator, an array or a series."""
+    """Store the values of a list, an iterator, an array or a series."""
     pa, library = arrow(), library_of(values)
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return store_arrow(values)
@@ -82,9 +78,9 @@ def store(values: Any) -> Stored:
     if hasattr(values, "__arrow_c_stream__"):
         return store_arrow(pa.chunked_array(values))
     if isinstance(values, AbstractSet | Mapping):
-        raise DataError("one value for each person is needed: a set or a dictionary holds each value only once")
+        raise DataError("data must have one value for each person, and a set or a dictionary has each value only once")
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise DataError(f"a table, an array of values or names of files are needed, got {type(values).__name__}")
+        raise DataError(f"data must be a table, an array of values or names of files, got {type(values).__name__}")
     return store_one_by_one(list(values))
 
 
@@ -92,13 +88,13 @@ def store(values: Any) -> Stored:
 
 
 def store_arrow(entries: Any) -> Stored:
-    """An Arrow array, with its type."""
+    """Store an Arrow array with its type."""
     kind, convert = converted(entries.type)
     return Stored(convert(entries), kind, declared=True)
 
 
 def converted(kind: Any) -> tuple[Kind | None, Callable[[Any], Any]]:
-    """How entries of an Arrow type are read, and what makes them countable for DuckDB; by the type alone."""
+    """Return how entries of an Arrow type are read, and what makes them countable for DuckDB; by the type alone."""
     pa = arrow()
     types = pa.types
     if types.is_dictionary(kind):
@@ -117,7 +113,7 @@ def converted(kind: Any) -> tuple[Kind | None, Callable[[Any], Any]]:
 
 
 def _store_polars(values: Any) -> Stored:
-    if str(values.dtype) in ("Object", "Int128", "UInt128"):  # kinds that Arrow has not
+    if str(values.dtype) in ("Object", "Int128", "UInt128"):  # kinds that Arrow lacks
         return Stored(_keys(values.to_list()), Kind(), declared=True)
     return store_arrow(values.to_arrow())
 
@@ -140,7 +136,7 @@ def _store_pandas(values: Any) -> Stored:
 
 
 def _maybe_inferred(found: Stored) -> Stored:
-    """Columns of numpy and pandas have a type that may come from people's values."""
+    """Mark a type as not declared: types of numpy and pandas columns may come from people's values."""
     return Stored(found.entries, found.kind and Kind(found.kind.type, declared=False))
 
 
@@ -153,7 +149,7 @@ def _taken(different: Stored, codes: NDArray[Any]) -> Stored:
 def _store_numpy(values: NDArray[Any]) -> Stored:
     pa = arrow()
     if values.ndim != 1:
-        raise DataError(f"one value per person in a flat array is needed, got {values.ndim} dimensions")
+        raise DataError(f"data must be a flat array with one value per person, got {values.ndim} dimensions")
     if isinstance(values, np.ma.MaskedArray):
         found = _store_numpy(values.data)
         import pyarrow.compute as compute
@@ -183,14 +179,14 @@ def _store_numpy(values: NDArray[Any]) -> Stored:
 
 
 def store_one_by_one(values: Any) -> Stored:
-    """Values of any kinds, in a list or an array of objects.
+    """Store values of any kinds, in a list or an array of objects.
 
-    Where all are of one kind that Arrow keeps as it is, it does, which is faster. Both ways give each value the same
-    label, so which one is taken makes no difference to what is published.
+    If all are of one kind that Arrow stores unchanged, Arrow stores them, which is faster. Both ways give each value
+    the same label, so the choice has no influence on the result.
     """
     pa = arrow()
     if type(next((value for value in values if type(value) not in _MAYBE_MISSING), None)) is str:
-        kind = pa.string()  # for which Arrow refuses whatever is not text, bytes or missing
+        kind = pa.string()  # Arrow then refuses values that are not text, bytes or missing
     else:
         kinds = set(map(type, values)) - {type(None)}
         fitting = (({int}, pa.int64()), ({bool}, pa.bool_()), ({int, float}, pa.float64()))
@@ -230,11 +226,11 @@ def _texts(values: list[str]) -> Any:
 
 
 _MAGIC = b"ARROW1"
-"""How a whole file begins; a stream does not."""
+"""The first bytes of a file; a stream has others."""
 
 
 def arrow_schema(path: str) -> Any:
-    """The schema of an Arrow file."""
+    """Return the schema of an Arrow file."""
     import pyarrow
 
     with pyarrow.OSFile(path) as file:
@@ -242,7 +238,7 @@ def arrow_schema(path: str) -> Any:
 
 
 def plain_type(kind: Any) -> Any:
-    """A type without how its values are laid out in memory, which says nothing about them."""
+    """Return a type without the memory layout of its values."""
     import pyarrow
 
     if pyarrow.types.is_dictionary(kind):
@@ -252,13 +248,13 @@ def plain_type(kind: Any) -> Any:
 
 
 class ArrowScan:
-    """Makes a stream of the needed columns, which every file has with the same plain types."""
+    """A stream of the needed columns, which every file has with the same plain types."""
 
     def __init__(self, files: Files, needed: Sequence[str]) -> None:
         self._files, self._needed = files, list(needed)
 
     def __call__(self) -> Any:
-        """A stream of Arrow batches."""
+        """Return a stream of Arrow batches from the beginning of the files."""
         import pyarrow
 
         first = arrow_schema(self._files.paths[0])
@@ -292,7 +288,7 @@ def _opened(file: Any, needed: Sequence[str] | None = None) -> Any:
 
 
 def check_schemas(files: Files, needed: Sequence[str]) -> None:
-    """Refuses files that lack a column, or have it with another type than the first file."""
+    """Refuse files that lack a column, or have it with another type than the first file."""
     first: dict[str, Any] = {}
     for path in files.paths:
         schema = _schema(path, files.format)
@@ -304,7 +300,7 @@ def check_schemas(files: Files, needed: Sequence[str]) -> None:
 
 
 def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str]) -> None:
-    """Refuses a file, named where there are several, that lacks a column or has it twice."""
+    """Refuse a file, named if there are several, that lacks a column or has it twice."""
     where = "" if path is None else f" in {named(path)}"
     for name in needed:
         if name not in names:
@@ -313,16 +309,8 @@ def check_columns(path: str | None, names: Sequence[str], needed: Sequence[str])
             raise DataError(f"there are several columns {name!r}{where}: rename all but one")
 
 
-def check_spelling(names: Iterable[str]) -> None:
-    """Refuse columns whose names differ only in capitals, which DuckDB takes for the same."""
-    seen: dict[str, str] = {}
-    for name in names:
-        if (other := seen.setdefault(name.lower(), name)) != name:
-            raise DataError(f"columns {other!r} and {name!r} differ only in capitals: rename one of them")
-
-
 def other_type(name: str, *, path: str, kind: Any, first_path: str, first: Any) -> DataError:
-    """The error for a column whose type differs between files."""
+    """Return the error for a column whose type differs between files."""
     return DataError(
         f"column {name!r} holds {kind} in {named(path)} and {first} in {named(first_path)}: write all files with one "
         "type"

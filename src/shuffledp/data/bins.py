@@ -1,13 +1,4 @@
-"""From the possible values of a column to the bins of its entries, for whole Arrow arrays at once.
-
-The bins of values in a listed domain, for whole Arrow arrays at once.
-
-The bins of pairs, or of longer rows, of values: one encoder for each column.
-
-The possible values that somebody lists, for one column or for several.
-
-From the possible values of a column, or of several, to what makes bins of them.
-"""
+"""From possible values to bins: a public list, intervals or periods for each column, and what maps entries to them."""
 
 from __future__ import annotations
 
@@ -32,14 +23,14 @@ from shuffledp.histogram.periods import Periods
 
 
 class Encoder(Protocol):
-    """What makes bins of an Arrow array: a list of values, intervals of numbers, periods, or all of them crossed."""
+    """Maps an Arrow array to bins: of a list of values, of intervals of numbers, of periods, or of several crossed."""
 
     @property
     def domain(self) -> Domain:
         """The labels of the bins."""
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
-        """The bin of every value."""
+        """Return the bin of every value."""
 
 
 OTHER = "(other)"
@@ -53,8 +44,8 @@ _LONGEST_NUMBER = 400
 class Codebook:
     """A listed domain for a column: its labels, then missing (unless dropped), then all other values (if wanted).
 
-    The extra bins are there whether or not anybody needs them, so that they say nothing about the data. Which bin a
-    value has depends on that value and on the list alone: the bin of its own label, else of a label that reads like it,
+    The extra bins exist whether or not a value needs them, so that they reveal nothing about the data. The bin of a
+    value depends on that value and on the list alone: the bin of its own label, else of a label that reads like it,
     such as the text "7" for the number 7.
     """
 
@@ -78,14 +69,14 @@ class Codebook:
         self._find = Finder(kind, chain(zip(listed, range(len(listed)), strict=True), alike))
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
-        """The bin of every value of an Arrow array."""
+        """Return the bin of every value of an Arrow array."""
         found = self._find(values)
         if self._rest is not None:
             found[found < 0] = self._rest
         elif found.size and found.min() < 0:
             raise DataError(
                 "a value is not in the domain (it is not shown, since it may be personal): list every possible value, "
-                "or count all others together (other=True in Python, --other on the command line)"
+                "or count all others together with other"
             )
         return found
 
@@ -95,13 +86,12 @@ def _labels(given: Iterable[Any]) -> list[Any]:
         return [label(one) for one in given]
     except DataError:
         raise ParameterError(
-            "a label of the domain is nested or has no text of its own: list text, numbers, truth values, dates or "
-            "times"
+            "domain must have labels of text, numbers, truth values, dates or times: one is nested or has no text"
         ) from None
 
 
 def _readings(one: Any) -> Iterator[Any]:
-    """The other labels that one of the domain stands for, where they have no bin of their own."""
+    """The other labels that a label of the domain stands for, where they have no bin of their own."""
     if one is None:
         return
     if isinstance(one, str):
@@ -122,7 +112,7 @@ def _readings(one: Any) -> Iterator[Any]:
 
 
 def _read(text: str) -> Iterator[Any]:
-    """What a text can be read as, but for itself."""
+    """The labels of other kinds that a text can be read as."""
     if text.lower() in ("true", "false"):
         yield text.lower() == "true"
     if len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text):
@@ -142,7 +132,7 @@ def _read(text: str) -> Iterator[Any]:
 class CrossBins:
     """Rows of several columns, as an Arrow array of structs whose fields are the columns in their order.
 
-    The bin of a row follows from those of its values, the last of which changes fastest; its label is their tuple.
+    The bins of its values give the bin of a row, and the last column changes fastest; its label is their tuple.
     """
 
     def __init__(self, encoders: Sequence[Encoder]) -> None:
@@ -152,7 +142,7 @@ class CrossBins:
         self.domain = Domain.product([encode.domain for encode in self._encoders])
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
-        """The bin of every row of an Arrow array of structs."""
+        """Return the bin of every row of an Arrow array of structs."""
         import pyarrow
 
         whole = values.combine_chunks() if isinstance(values, pyarrow.ChunkedArray) else values
@@ -163,16 +153,16 @@ class CrossBins:
 
 
 PossibleValues = Domain | Edges | Periods | Iterable[Any] | Mapping[Any, Any]
-"""What somebody may give as a domain."""
+"""The types of a `domain` parameter."""
 
 Possible = list[Any] | Edges | Periods
-"""Of one column: labels, intervals of numbers or periods of time."""
+"""The possible values of one column: labels, intervals of numbers or periods of time."""
 
 
 def possible_values(domain: Any, names: Sequence[str]) -> list[Possible] | None:
-    """What each column can hold; None where anything is possible.
+    """Return the possible values of each column; None where anything is possible.
 
-    Of several columns, `domain` is a list with an entry for each, in their order, or a dictionary by their names.
+    For several columns, `domain` is a list with an entry for each, in their order, or a dictionary by their names.
     """
     if domain is None or (isinstance(domain, Domain) and not domain.can_list):
         return None
@@ -197,7 +187,7 @@ def possible_values(domain: Any, names: Sequence[str]) -> list[Possible] | None:
 
 
 def _of_the_only_column(domain: Any, name: str) -> Any:
-    """What is said of it, also where that is said as for several: under its name, or as a list with one entry."""
+    """The domain of the only column, which may also be given under its name, or as a list with one entry."""
     if isinstance(domain, Mapping) and list(domain) == [name]:
         return domain[name]
     if isinstance(domain, list | tuple) and len(domain) == 1 and isinstance(domain[0], Domain | Edges | Periods):
@@ -206,7 +196,7 @@ def _of_the_only_column(domain: Any, name: str) -> Any:
 
 
 def _possible(domain: Any) -> Possible:
-    """The labels of a listed domain, or what stands for them."""
+    """The labels of a listed domain, or its intervals or periods."""
     if isinstance(domain, Edges | Periods):
         return domain
     if isinstance(domain, Domain) and domain.can_list:
@@ -229,14 +219,14 @@ def _possible(domain: Any) -> Possible:
 def encoder_of(
     possible: Sequence[Possible], kind: Kind | CrossKind, *, missing: bool, other: bool, refuses: bool = True
 ) -> Encoder:
-    """What makes bins of one column or of several; `other` is for those with a list.
+    """Return the encoder of one column or of several; `other` is for columns with a list.
 
-    Unless it `refuses` what has no bin, everything has one: what is outside a list is counted together, and what is no
-    number or date as missing.
+    Unless it `refuses` values without a bin, all values have one: those outside a list are counted together, and those
+    that are no number or date as missing.
     """
     listed = [not isinstance(part, Edges | Periods) for part in possible]
     if other and not any(listed):
-        raise ParameterError("other is for lists of values: intervals and periods leave no value out")
+        raise ParameterError("other must be left out: intervals and periods have a bin for every value")
     kinds = kind.kinds if isinstance(kind, CrossKind) else (kind,)
     encoders = [
         _encoder(part, one, missing=missing or not (refuses or is_list), other=(other or not refuses) and is_list)
@@ -246,7 +236,7 @@ def encoder_of(
 
 
 def _encoder(possible: Possible, kind: Kind, *, missing: bool, other: bool) -> Encoder:
-    """The bins of one column, from a list of labels, edges of numbers or periods of time."""
+    """The encoder of one column, from a list of labels, edges of numbers or periods of time."""
     if isinstance(possible, Edges):
         return NumberBins(possible, label_type=kind, missing=missing)
     if isinstance(possible, Periods):

@@ -1,9 +1,7 @@
-"""The rows of a table in DuckDB's SQL: what they say, whose they are and whether they count.
+"""Each person's contribution: the rows that count, and sets of at most a number of different values, chosen at random.
 
-What people hold who hold sets, as Arrow lists: at most a number of different values, chosen uniformly at random.
-
-A set is one of bins as soon as there are bins: two values in one bin, such as two ages of one interval or two values
-outside a list, are then one. Otherwise a person would count twice in that bin, and the promise would not hold.
+With bins, sets are sets of bins: two values in one bin, such as two ages of one interval or two values outside a list,
+count once. Otherwise a person would count twice in that bin, and the guarantee would not hold.
 """
 
 from __future__ import annotations
@@ -26,19 +24,19 @@ _UNSUPPORTED = re.compile(r"STRUCT|MAP|UNION|BLOB|BIT\b|INTERVAL|VARIANT|GEOMETR
 _AS_TEXT = re.compile(r"ENUM|UUID|U?HUGEINT|BIGNUM|JSON|TIME WITH TIME ZONE")
 
 LISTS = (
-    "column {name!r} holds lists: write one row for each of their values, choose one of text, numbers, truth values, "
-    "dates or times in each, and say whose row it is in another column (user)"
+    "column {name!r} holds lists: write one row for each of their values (text, numbers, truth values, dates or "
+    "times), with a column that identifies the person (user)"
 )
-"""What is wrong with a column of lists."""
+"""The reason to refuse a column of lists."""
 
 
 def select_rows(
     query: str, source: Source, *, fields: Sequence[str], user: str | None, types: Mapping[str, str]
 ) -> str:
-    """A query that gives the `value` of every row, and of which `person` it is if that is said.
+    """Return a query for the `value` of every row of another query, and its `person` if there is a column of users.
 
-    The source calls the values `fields`, in the order of the column's names. Rows without a value are left out if they
-    are to be. Of sets every row is there, and `kept` says whether it counts.
+    `fields` are the columns of the values in that query, in the order of the source's names. With `drop_missing`, rows
+    without a value are left out. With sets every row is there, and `kept` says whether it counts.
     """
     values = [_value(name, field, types[field]) for name, field in zip(source.names, fields, strict=True)]
     crossed = ", ".join(f"'{at}': {value}" for at, value in enumerate(values))
@@ -54,7 +52,7 @@ def select_rows(
 
 
 def _value(name: str, field: str, kind: str) -> str:
-    """The values of a column, equal where they are to be counted together."""
+    """The values of a column; values that are counted together are equal."""
     if kind.endswith("]"):
         raise DataError(LISTS.format(name=name))
     if _UNSUPPORTED.search(kind):
@@ -67,17 +65,17 @@ def _value(name: str, field: str, kind: str) -> str:
 
 
 def _number(value: str, kind: str) -> str:
-    """Where it is a float: 0.0 and -0.0 are one value, and what is no number is missing."""
+    """A value; for floats, -0.0 becomes 0.0 and NaN is missing."""
     return f"CASE WHEN NOT isnan({value}) THEN {value} + 0.0::{kind} END" if kind in ("FLOAT", "DOUBLE") else value
 
 
 def bounded(
     sizes: NDArray[np.int64], entries: Any, *, most: int, rng: np.random.Generator, encode: Encode | None = None
 ) -> Any:
-    """Lists of at most `most` of each person's different values; of bins, if there is what makes them.
+    """Return lists of at most `most` different values, or bins with `encode`, of each person.
 
-    The first `sizes[0]` entries, all different, are those of the first person, and so on. Every subset of the allowed
-    size is equally likely.
+    The first `sizes[0]` entries, all different, belong to the first person, and so on. Every subset of the allowed size
+    is equally likely.
     """
     import pyarrow
 
@@ -92,14 +90,14 @@ def bounded(
 
 
 def sizes_of(lists: Any) -> NDArray[np.int64]:
-    """How many entries each list of an Arrow array has."""
+    """Return the number of entries of each list of an Arrow array."""
     import pyarrow.compute as compute
 
     return np.asarray(compute.list_value_length(lists), dtype=np.int64)
 
 
 def in_rows(sizes: NDArray[np.int64], bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """People's bins as one row for each, as wide as the largest set, with NONE after the last."""
+    """Return a row of bins for each person, as wide as the largest set, filled up with NONE."""
     rows = np.full((sizes.size, max(1, int(sizes.max(initial=0)))), NONE, dtype=np.int64)
     rows[np.arange(rows.shape[1]) < sizes[:, np.newaxis]] = bins
     return rows
@@ -115,7 +113,7 @@ def _different(people: NDArray[np.int64], bins: NDArray[np.int64]) -> tuple[NDAr
 
 
 def _chosen(people: NDArray[np.int64], *, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The places that are kept: of a person with too many, those with the smallest random words."""
+    """The places that are kept: for a person with too many, those with the smallest random words."""
     sizes = np.bincount(people)
     crowded = np.flatnonzero(sizes[people] > most)
     order = crowded[np.lexsort((random_words(crowded.size, rng), people[crowded]))]

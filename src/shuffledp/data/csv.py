@@ -1,14 +1,13 @@
-r"""CSV and TSV by one fixed grammar, whatever the data: nothing about a file's format is learned from its rows.
+r"""CSV and TSV by one fixed grammar that learns nothing from the rows, and the reading of text in blocks of records.
 
 A record is one or more fields with delimiters between them and a line break, `\n` or `\r\n`, at its end. A field is
 plain text without quotes, delimiters or line breaks, or any text in double quotes, with quotes inside it doubled;
 spaces belong to it. All records have as many fields as the header. Everything else is refused.
 
-This grammar has a property that looser ones lack: a byte is inside quotes if the number of quotes before it is odd. So
-if a line is replaced by another with an odd number of quotes, the file ends inside quotes and is refused; if it is
-replaced by one with an even number, every other record is read as before.
-
-Text files in blocks of whole records: decompressed, in UTF-8, in bounded memory.
+A byte is inside quotes if the number of quotes before it is odd. So if a line is replaced by another with an odd number
+of quotes, the file ends inside quotes and is refused; if by one with an even number, every other record is read as
+before. Looser grammars lack this property. pyarrow.csv reads `"b,2` and the lines after it, up to the next quote, as
+one record, which removes the other people of these lines without an error.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _AFTER_QUOTE = "has text after a closing quote, or a quote before it is not clos
 
 
 class MalformedError(Exception):
-    """A line of a text does not follow its grammar: the number of line breaks before it, and what is wrong with it."""
+    """A line does not follow the grammar: the number of line breaks before it, and the reason."""
 
     def __init__(self, line_breaks: int, reason: str) -> None:
         super().__init__(reason)
@@ -40,9 +39,9 @@ class MalformedError(Exception):
 
 
 def parse_records(text: bytes, *, delimiter: bytes, fields: int, wanted: Sequence[int]) -> list[Any]:
-    """The wanted fields of all records of a text that ends with a line break, as Arrow arrays of text.
+    """Return the wanted fields of all records of a text that ends with a line break, as Arrow arrays of text.
 
-    A field without any text is missing (null); one of two quotes is empty text.
+    A field without any text is missing (null); a field of two quotes is empty text.
     """
     raw = np.frombuffer(text, dtype=np.uint8)
     ends, doubled = _separators(text, raw, delimiter)
@@ -62,14 +61,14 @@ def parse_records(text: bytes, *, delimiter: bytes, fields: int, wanted: Sequenc
 
 
 def parse_header(text: bytes, *, delimiter: bytes) -> list[str]:
-    """The names in a header, which is one record."""
+    """Return the names in a header, which is one record."""
     fields = _separators(text, np.frombuffer(text, dtype=np.uint8), delimiter)[0].size
     columns = parse_records(text, delimiter=delimiter, fields=fields, wanted=range(fields))
     return [column[0].as_py() or "" for column in columns]
 
 
 def text_array(data: NDArray[np.uint8], lengths: NDArray[np.int64], present: NDArray[np.bool_] | None) -> Any:
-    """An Arrow array of texts that stand one after the other; those not present are missing."""
+    """Return an Arrow array of consecutive texts; those not `present` are missing."""
     import pyarrow
 
     offsets = np.zeros(lengths.size + 1, dtype=np.int32)  # a block of text is far below 2^31 bytes
@@ -81,7 +80,7 @@ def text_array(data: NDArray[np.uint8], lengths: NDArray[np.int64], present: NDA
 
 
 def check_utf8(column: Any, text: bytes, starts: NDArray[np.int64]) -> Any:
-    """The same column, if all its texts are UTF-8."""
+    """Return the same column if all its texts are UTF-8, or refuse the first line that is not."""
     import pyarrow
 
     try:
@@ -97,7 +96,7 @@ def check_utf8(column: Any, text: bytes, starts: NDArray[np.int64]) -> Any:
 
 
 def _separators(text: bytes, raw: NDArray[np.uint8], delimiter: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where delimiters and line breaks outside quotes are, and where the second of two doubled quotes is."""
+    """The places of delimiters and line breaks outside quotes, and of the second of two doubled quotes."""
     special = (raw == delimiter[0]) | (raw == _NEWLINE)
     if QUOTE not in text and RETURN not in text:
         return np.flatnonzero(special), np.empty(0, dtype=np.int64)
@@ -117,7 +116,7 @@ def _separators(text: bytes, raw: NDArray[np.uint8], delimiter: bytes) -> tuple[
 def _check_quotes(
     text: bytes, raw: NDArray[np.uint8], quotes: NDArray[np.int64], delimiter: bytes
 ) -> NDArray[np.int64]:
-    """Where the second of two doubled quotes is.
+    """The places of the second of two doubled quotes.
 
     A doubled quote closes and opens again. So every quote that opens comes after a separator, the beginning or a quote,
     and every quote that closes comes before a separator, a carriage return or a quote.
@@ -140,7 +139,7 @@ def _check_quotes(
 
 
 def _check_records(text: bytes, raw: NDArray[np.uint8], ends: NDArray[np.int64], fields: int) -> None:
-    """Every record has as many fields as the header."""
+    """Refuse the first record that has not as many fields as the header."""
     breaks = raw[ends] == _NEWLINE
     whole = ends.size // fields * fields
     if whole == ends.size and breaks[fields - 1 :: fields].all() and np.count_nonzero(breaks) * fields == ends.size:
@@ -174,16 +173,16 @@ def _column(
 
 
 _AT_ONCE = 1 << 21
-"""Bytes read together: few enough to stay in a processor's cache while they are taken apart."""
+"""Bytes read at a time: few enough to stay in a processor's cache while they are parsed."""
 
 _LONGEST_RECORD = 1 << 24
-"""Bytes. A longer record is a file that is not what its name says, or a quote that is never closed."""
+"""Bytes. A longer record means that the file has another format, or a quote is never closed."""
 
 _UTF8_MARK = codecs.BOM_UTF8
 
 
 class Block(NamedTuple):
-    """Whole records, the number of line breaks before them in the file, and how much of the file is read, at most 1."""
+    """Whole records, the number of line breaks before them in the file, and the share of the file that is read."""
 
     text: bytes
     line_breaks: int
@@ -191,9 +190,9 @@ class Block(NamedTuple):
 
 
 def read_blocks(path: str, *, encoding: str, quotes: bool) -> Iterator[Block]:
-    """The records of a file, each with its line break at the end; with `quotes`, a record may hold line breaks in them.
+    """Read a text file, decompressed and as UTF-8, in blocks of whole records that end with a line break.
 
-    A byte-order mark at the beginning is no part of the text.
+    With `quotes`, line breaks inside quotes do not end a record. A byte-order mark is no part of the text.
     """
     kept, line_breaks, first = b"", 0, True
     for piece, done in _pieces(path, encoding):
@@ -215,7 +214,7 @@ def read_blocks(path: str, *, encoding: str, quotes: bool) -> Iterator[Block]:
 
 
 def first_record(text: bytes) -> bytes:
-    """The first record of separated text, which may hold line breaks in quotes."""
+    """Return the first record of separated text, which may have line breaks in quotes."""
     end = text.index(NEWLINE) + 1
     while text.count(QUOTE, 0, end) % 2 and end < len(text):
         end = text.index(NEWLINE, end) + 1
@@ -223,18 +222,16 @@ def first_record(text: bytes) -> bytes:
 
 
 def refusal(path: str, format: str, error: MalformedError, line_breaks: int = 0) -> DataError:
-    """What is wrong with a line of a file, after this number of line breaks before its block."""
+    """Return the error for a line of a file whose block comes after this number of line breaks."""
     more = ""
     if error.reason == NOT_UTF8:
-        more = (
-            ": say in which encoding the file is, such as --encoding latin-1 or --encoding utf-16 (encoding= in Python)"
-        )
+        more = ": give its encoding, such as latin-1 or utf-16"
     line = line_breaks + error.line_breaks + 1
     return DataError(f"{named(path)} cannot be read as {format}: line {line:,} {error.reason}{more}")
 
 
 def _last_end(text: bytes, *, quotes: bool) -> int:
-    """Where the last whole record ends. A line break after an odd number of quotes is inside a record."""
+    """The end of the last whole record. A line break after an odd number of quotes is inside a record."""
     end = text.rfind(NEWLINE)
     if quotes and QUOTE in text:
         before = _count(QUOTE, text[: end + 1])
@@ -247,7 +244,7 @@ def _last_end(text: bytes, *, quotes: bool) -> int:
 
 
 def _pieces(path: str, encoding: str) -> Iterator[tuple[bytes, float]]:
-    """The bytes of a file in UTF-8, beside the share of the file that is read."""
+    """The bytes of a file in UTF-8, with the share of the file that is read."""
     import pyarrow
 
     try:
@@ -272,5 +269,5 @@ def _compression(path: str) -> str | None:
 
 
 def _count(sign: bytes, text: bytes) -> int:
-    """How often a byte occurs; numpy counts frequent ones faster than bytes.count."""
+    """The number of times a byte occurs; numpy counts frequent bytes faster than bytes.count."""
     return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == sign[0]))

@@ -1,4 +1,4 @@
-"""The engine on one machine: DuckDB reads and counts, numpy makes the messages, on all cores, in bounded memory."""
+"""The local engine: DuckDB reads and counts, numpy makes the messages, on all cores, in bounded memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.data import Encode
-from shuffledp.data.arrow import ArrowScan, check_schemas, check_spelling
+from shuffledp.data.arrow import ArrowScan, check_schemas
 from shuffledp.data.contributions import bounded, in_rows, select_rows, sizes_of
 from shuffledp.data.files import Files, Scratch, is_remote, named
 from shuffledp.data.source import Source
@@ -32,32 +32,32 @@ from shuffledp.protocols.protocol import MessageProtocol
 from shuffledp.randomness import generator, random_words
 
 _INTERRUPTED = "Query interrupted"
-"""What DuckDB makes of a KeyboardInterrupt that comes while it runs a query in the main thread."""
+"""DuckDB's error after a KeyboardInterrupt during a query in the main thread."""
 
 _MEMORY = "2GB"
-"""What DuckDB may hold before it moves parts of a large count to temporary files."""
+"""Memory of DuckDB, beyond which it moves parts of a large count to temporary files."""
 
 _ROWS_AT_ONCE = 1 << 18
 """Rows of an Arrow batch: a few megabytes."""
 
 _MESSAGES_AT_ONCE = 1 << 23
-"""Messages made together on one core: 64 megabytes."""
+"""Messages made at a time on one core: 64 megabytes."""
 
 _SETS_AT_ONCE = 1 << 16
 """People of an Arrow batch of sets."""
 
 
 class Sets(NamedTuple):
-    """A query that gives what each person holds, as a list; of bins, if `encode` made them."""
+    """A query for the list of what each person holds: bins, if `encode` made them, or values."""
 
     query: str
     encode: Encode | None
 
 
 class InProcess:
-    """Counts a column with DuckDB; makes, shuffles and tallies messages batch by batch with numpy.
+    """Counts a source with DuckDB; makes, shuffles and tallies messages batch by batch with numpy.
 
-    A simulation passes `rng`, which then chooses a row of each person, or some of their values.
+    A simulation passes `rng`, which chooses a row, or some values, of each person.
     """
 
     def __init__(self, source: Source, *, progress: Progress = quiet, rng: np.random.Generator | None = None) -> None:
@@ -73,7 +73,7 @@ class InProcess:
             config={
                 "temp_directory": str(self._scratch.folder),
                 "memory_limit": _MEMORY,
-                # a simulation reads rows in order, so that its generator chooses the same ones again
+                # a simulation reads rows in order, so that the same seed chooses the same rows
                 "preserve_insertion_order": rng is not None,
                 **({} if rng is None else {"threads": 1}),
                 "autoinstall_known_extensions": False,
@@ -95,7 +95,7 @@ class InProcess:
             raise
 
     def people(self) -> int:
-        """How many people there are."""
+        """Return the number of people."""
         if self._source.in_sets:
             query = self._count_sets()
         elif self._counted:
@@ -107,7 +107,7 @@ class InProcess:
         return found or 0
 
     def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
-        """The true histogram in batches; counted once, kept by DuckDB."""
+        """Return the true histogram in batches; counted once and kept by DuckDB."""
         values, encoded = f"SELECT value FROM ({self._rows})", False
         if self._source.in_sets:
             sets = self._hold(encode)
@@ -121,7 +121,7 @@ class InProcess:
         return ((_bins(batch.column(0), None if encoded else encode), batch.column(1).to_numpy()) for batch in counted)
 
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:
-        """How many people hold how many values."""
+        """Return how many people hold 0, 1, ... values."""
         if not self._source.in_sets:
             return {1: self.people()}
         with self._clear_errors():
@@ -129,10 +129,9 @@ class InProcess:
             return dict(self._run(query, "counting people"))
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
-        """Makes the messages of a batch of people, shuffles and counts them, for all batches, on all cores.
+        """Make, shuffle and count messages, batch by batch, on all cores.
 
-        Batches differ in who is in them, but only the sum of their tallies is handed out, and that is the tally of all
-        messages in any order.
+        Only the sum of the tallies of all batches is returned, which is the tally of all messages in any order.
         """
         at_once = max(1, min(_ROWS_AT_ONCE, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected)))
         nobody = np.empty((0, 1) if self._source.in_sets else 0, dtype=np.int64)
@@ -147,7 +146,7 @@ class InProcess:
             waiting: deque[tuple[int, Future[Any]]] = deque()
             for bins in self._bins(encode, at_once):
                 waiting.append((len(bins), pool.submit(one_batch, bins)))
-                while len(waiting) > cores:  # so that messages of few batches are in memory
+                while len(waiting) > cores:  # keep the messages of only a few batches in memory
                     people, finished = waiting.popleft()
                     total, done = total + finished.result(), done + people
                     self._progress("sending messages", done / protocol.users)
@@ -159,13 +158,13 @@ class InProcess:
         return total
 
     def close(self) -> None:
-        """Forgets what was counted and removes temporary files."""
+        """Free memory and remove temporary files."""
         self._scan = self._scanned = None  # a connection of DuckDB that lent its data is free again
         self._connection.close()
         self._scratch.close()
 
     def _bins(self, encode: Encode, at_once: int) -> Iterator[NDArray[np.int64]]:
-        """Everybody's bin, or a row of theirs, in batches of at most this many people."""
+        """Everybody's bin, or row of bins, in batches of at most this number of people."""
         for bins in self._rows_of_bins(encode) if self._source.in_sets else self._one_bin_each(encode):
             for start in range(0, len(bins), at_once):
                 yield bins[start : start + at_once]
@@ -183,14 +182,14 @@ class InProcess:
             yield in_rows(sizes_of(lists), np.asarray(_bins(lists.flatten(), still), dtype=np.int64))
 
     def _count_sets(self) -> str:
-        """A query that counts people, whatever they hold."""
+        """A query for the number of people, with or without values."""
         if self._sets is not None:
             return f"SELECT count(*) FROM ({self._sets.query})"
         person = "*" if self._source.user is None else "DISTINCT person"
         return f"SELECT count({person}) FROM ({self._rows})"
 
     def _hold(self, encode: Encode | None) -> Sets:
-        """What each person holds, made once."""
+        """What each person holds, chosen once."""
         if self._source.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
             self._sets = Sets(f"SELECT CASE WHEN kept THEN [value] ELSE [] END AS held FROM ({self._rows})", None)
         elif self._sets is None or self._sets.encode is not encode:
@@ -226,7 +225,7 @@ class InProcess:
     # reading ------------------------------------------------------------------------------------------------------
 
     def _open(self) -> str:
-        """A query that gives one value for each person; of sets, all values, whose they are, and whether they count."""
+        """A query for one value of each person; with sets, for all values, their person, and whether they count."""
         query, source = self._table(), self._source
         types = {name: kind for name, kind, *_ in self._run(f"DESCRIBE {query}")}
         rows = select_rows(query, source, fields=self._fields, user=self._user, types=types)
@@ -257,17 +256,15 @@ class InProcess:
         self._connection.remove_function("random_word")
 
     def _table(self) -> str:
-        """A query that gives the needed columns, or the whole table."""
+        """A query for the needed columns, or the whole table."""
         data, needed = self._source.data, self._source.needed
         if not isinstance(data, Files):
             self._scan, self._fields, self._user = data.scan, data.fields, data.user
             return "SELECT * FROM scanned"
-        check_spelling(needed)
         if remote := next(filter(is_remote, data.paths), None):
-            called = ", where it is called s3a://" if remote.lower().startswith("s3://") else ""
+            scheme = " and the scheme s3a://" if remote.lower().startswith("s3://") else ""
             raise DataError(
-                f"{remote} is not on this machine: read it on Spark with --engine spark (engine='spark' in Python)"
-                f"{called}, or copy the files here first"
+                f"{remote} is not on this machine: read it on Spark with engine spark{scheme}, or copy the files first"
             )
         if data.format in ("parquet", "arrow"):
             check_schemas(data, needed)
@@ -282,7 +279,7 @@ class InProcess:
         return values_of_lines(needed) if data.format == "json" else "SELECT * FROM scanned"
 
     def _check_keys(self, files: Files) -> None:
-        """Refuses a file of which no line has the column; stops at the first line that has it."""
+        """Refuse a file without the column in any line; stop at the first line that has it."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
             for name in self._source.needed:
@@ -291,7 +288,7 @@ class InProcess:
                     raise DataError(f"there is no column {name!r} in any line of {named(path)}")
 
     def _refuse_wrong_line(self, files: Files) -> None:
-        """Refuses the first line of JSON files that is no object or has a nested value, if there is one."""
+        """Refuse the first line of JSON files that is no object or has a nested value, if there is one."""
         for path in files.paths:
             self._scan = TextScan(replace(files, paths=(path,)), [])
             for number, reason in self._run(wrong_line(self._source.needed)):
@@ -300,7 +297,7 @@ class InProcess:
     # running ------------------------------------------------------------------------------------------------------
 
     def _run(self, query: str, what: str = "") -> Any:
-        """The rows of a query. It runs beside this thread, which tells its progress and stops it on an interrupt."""
+        """The rows of a query, which runs in another thread; this one reports progress and handles interrupts."""
         outcome: list[Any] = []
         finished = threading.Event()  # a thread's own join() may return too early after an interrupt
 
@@ -329,7 +326,7 @@ class InProcess:
         return outcome[0]
 
     def _done(self) -> float:
-        """How much of the query is done, if that is known."""
+        """The share of the query that is done, if known."""
         return self._scan.done if isinstance(self._scan, TextScan) else self._connection.query_progress() / 100
 
     def _stream(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
@@ -339,13 +336,13 @@ class InProcess:
 
     @contextmanager
     def _reader(self, query: str, at_once: int = _ROWS_AT_ONCE) -> Iterator[Any]:
-        """A query's result on a connection of its own, so that other queries may run before it is read."""
+        """A query's result on its own connection, so that other queries can run before it is read."""
         with self._connection.cursor() as cursor:
             self._register(cursor)
             yield cursor.sql(query).to_arrow_reader(at_once)
 
     def _register(self, connection: Any) -> None:
-        """Makes the scanned source anew: a stream can be read only once, and some can be open only once."""
+        """Open the scanned source again: a stream can be read only once, and some can be open only once."""
         if self._scan is not None:
             if hasattr(self._scanned, "close"):
                 self._scanned.close()
@@ -354,7 +351,7 @@ class InProcess:
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
-        """The libraries' own messages can quote the data, so they are not passed on."""
+        """Replace the libraries' own messages, which can quote the data."""
         try:
             yield
         except RuntimeError as error:

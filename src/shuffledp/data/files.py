@@ -1,7 +1,4 @@
-"""Temporary folders for copies of people's data, which are gone when the program ends, however it is interrupted.
-
-Files on disk: which of them are meant, in which format, and how their text is written.
-"""
+"""Files on disk: which files a name stands for, their format and encoding; and private temporary folders."""
 
 from __future__ import annotations
 
@@ -24,9 +21,10 @@ PREFIX = "shuffledp-"
 
 
 class Scratch:
-    """A folder that is its owner's alone, removed by `close`, with this object, or at the end of the program.
+    """A temporary folder for copies of people's data, readable by its owner alone.
 
-    Its removal is arranged before it is made: an interrupt may come while the operating system makes it.
+    `close`, the end of this object or the end of the program removes it. The removal is arranged before the folder is
+    made, since an interrupt can come in between.
     """
 
     def __init__(self) -> None:
@@ -53,20 +51,20 @@ _KNOWN = "Parquet (.parquet), Arrow (.arrow), CSV (.csv), TSV (.tsv) or JSON lin
 _TEXT = ("csv", "tsv", "json")
 FormatName = Literal["csv", "tsv", "jsonl", "parquet", "arrow"]
 _NAMES: dict[str, str] = {"csv": "csv", "tsv": "tsv", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
-"""What a format is called by whoever gives one."""
+"""The names of formats as parameters, and as `Files` has them."""
 
 _ACROSS_LINES = ("iso2022", "hz", "unicode-escape", "punycode", "idna")
-"""How names of encodings begin in which a line can change how later ones are read, or swallow a line break."""
+"""Prefixes of encodings in which one line can change how later lines are read, or swallow a line break."""
 
 STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """Files of one format that are read as one table. CSV and TSV have a header line; JSON has an object per line.
+    """Files of one format, read as one table. CSV and TSV have a header line; JSON has an object per line.
 
-    `passed_over` are files of no known format in a folder with others. `spool` keeps a copy of standard input for as
-    long as this exists.
+    `passed_over` are the files of unknown format in a folder. `spool` keeps a copy of standard input for as long as
+    this record exists.
     """
 
     paths: tuple[str, ...]
@@ -89,9 +87,9 @@ def find_files(
     encoding: str | None = None,
     format: str | None = None,
 ) -> Files:
-    """The files that names, folders and patterns such as 'logs/*.csv.gz' stand for; - is standard input.
+    """Find files by names, folders and patterns such as 'logs/*.csv.gz'; - is standard input.
 
-    The format follows from the endings of the names unless it is given: csv, tsv, jsonl, parquet or arrow. Names with a
+    The endings of the names give the format unless `format` does: csv, tsv, jsonl, parquet or arrow. Names with a
     scheme such as hdfs:// are left to the engine.
     """
     if format is not None and format not in _NAMES:
@@ -102,7 +100,7 @@ def find_files(
         pattern = os.fspath(given)
         if pattern == STANDARD_INPUT:
             if spool is not None:
-                raise DataError("standard input is given twice: it can be read once")
+                raise DataError("standard input can be read only once, and it is given twice")
             format = format or "csv"
             spool = Spool()
             paths.append(spool.path)
@@ -112,7 +110,7 @@ def find_files(
             paths += found
             passed_over += skipped
     if not paths:
-        raise ParameterError("no file is given")
+        raise ParameterError("data must be at least one file, got none")
     _refuse_repeated(paths)
     formats = {_NAMES[format]} if format else {_format_of(path) for path in paths}
     if len(formats) > 1:
@@ -129,7 +127,7 @@ def find_files(
 
 
 def names_something(name: str) -> bool:
-    """Whether a name stands for a file, a folder, a pattern, standard input or something elsewhere."""
+    """Whether a name stands for a file, a folder, a pattern, standard input or a remote file."""
     found = Path(name).exists() or (has_magic(name) and bool(glob(name, recursive=True)))  # noqa: PTH207
     return found or name == STANDARD_INPUT or is_remote(name)
 
@@ -141,16 +139,16 @@ def is_remote(path: str) -> bool:
 
 def _checked_delimiter(delimiter: str | None) -> str | None:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii()):
-        raise ParameterError("delimiter must be one ASCII character such as ';'")
+        raise ParameterError(f"delimiter must be one ASCII character such as ';', got {delimiter!r}")
     return delimiter
 
 
 def _checked_encoding(encoding: str | None, format: str) -> str | None:
-    """The name of an encoding as Python spells it."""
+    """Return Python's name of an encoding of text files in which each line can be read by itself."""
     if encoding is None:
         return None
     if format not in _TEXT:
-        raise ParameterError(f"encoding is for text files: {format} files say themselves how their text is written")
+        raise ParameterError(f"encoding must be left out for {format} files, which declare how their text is encoded")
     try:
         found = codecs.lookup(encoding)
         "".encode(encoding)  # some codecs are not for text
@@ -160,7 +158,7 @@ def _checked_encoding(encoding: str | None, format: str) -> str | None:
         ) from None
     if found.name.startswith(_ACROSS_LINES):
         raise ParameterError(
-            f"encoding must read every line by itself, and in {found.name} one line can change how others are read: "
+            f"encoding must let every line be read by itself, got {found.name}, in which a line can change others: "
             "convert the files to UTF-8"
         )
     return "utf-8" if found.name == "utf-8-sig" else found.name
@@ -168,13 +166,13 @@ def _checked_encoding(encoding: str | None, format: str) -> str | None:
 
 _SPOOLED = "standard-input"
 _SIGNS = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
-"""How compressed files begin, and how their names end; no text in UTF-8 begins like that."""
+"""First bytes of compressed files, and the endings of their names; no UTF-8 text begins with them."""
 
 
 class Spool:
-    """A copy of standard input in a temporary file, since data is read more than once; it goes when this does.
+    """A copy of standard input in a temporary file, since data is read more than once; removed with this object.
 
-    Where it is compressed, the name of the copy ends as that of such a file does.
+    The name of a compressed copy has the ending of its compression.
     """
 
     def __init__(self) -> None:
@@ -190,13 +188,13 @@ class Spool:
 
 
 def named(path: str) -> str:
-    """A file as messages name it: standard input is not called like its copy."""
+    """The name of a file in messages, where a copy of standard input is called standard input."""
     copied = Path(path).parent.name.startswith(PREFIX) and Path(path).name.split(".")[0] == _SPOOLED
     return "standard input" if copied else path
 
 
 def _expand(pattern: str, format: str | None) -> tuple[list[str], list[str]]:
-    """The files that a pattern stands for, and those of a folder that are passed over."""
+    """The files that a pattern stands for, and the files of a folder that are passed over."""
     skipped: list[str] = []
     if is_remote(pattern):
         if pattern.lower().startswith(("http://", "https://", "ftp://")):
@@ -213,7 +211,7 @@ def _expand(pattern: str, format: str | None) -> tuple[list[str], list[str]]:
         found = [path for path in every if format or _known_format(path)]
         skipped = [path for path in every if path not in set(found)]
         if not found:
-            raise DataError(f"the folder {pattern} has no file of a known format: give {_KNOWN}")
+            raise DataError(f"the folder {pattern} has no file of a known format: {_KNOWN}")
     else:
         found = [pattern]
     for path in found:
@@ -222,7 +220,7 @@ def _expand(pattern: str, format: str | None) -> tuple[list[str], list[str]]:
 
 
 def _refuse_repeated(paths: list[str]) -> None:
-    """The same file under two names would count its people twice."""
+    """Refuse the same file under two names, which would count its people twice."""
     seen: dict[Any, str] = {}
     for path in paths:
         status = None if is_remote(path) else Path(path).stat()
@@ -249,10 +247,7 @@ def _check_readable(path: str) -> None:
 def _format_of(path: str) -> str:
     known = _known_format(path)
     if known is None:
-        raise DataError(
-            f"{path} is of no known format: give {_KNOWN}; or say which it is, such as --format csv (format= of "
-            "find_files in Python)"
-        )
+        raise DataError(f"{path} has no known format: use {_KNOWN}; or give format, such as csv")
     return known
 
 

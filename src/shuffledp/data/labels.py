@@ -1,6 +1,6 @@
-"""What the entries of a column stand for, once they are in an Arrow array: their labels, and where labels are found.
+"""From the entries of Arrow arrays to labels: how entries of a type are read, and where labels are found.
 
-What the rows of several columns stand for: tuples of labels, in Arrow arrays of structs.
+`Kind` is for one column; `CrossKind` for several, whose rows are structs and whose labels are tuples.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _MILLISECONDS_OF_A_DAY = 86_400_000
 class Kind:
     """How the entries of one column are read.
 
-    `type` is the Arrow type that the entries mean, None where each entry is the key of a label of any kind. Dates and
-    times may be kept as whole numbers: Arrow has years that Python and DuckDB have not. `declared` says that the type
-    was chosen by whoever made the data, and cannot come from people's values.
+    `type` is the Arrow type of the entries, None where each entry is the key of a label of any kind. Dates and times
+    may be stored as whole numbers, since Arrow has years that Python and DuckDB lack. `declared` says that the type is
+    part of the data's schema and cannot come from people's values.
     """
 
     type: Any = None
     declared: bool = True
 
     def labels(self, entries: Any) -> list[Any]:
-        """The label of every entry of an Arrow array, each from its entry alone."""
+        """Return the label of every entry of an Arrow array, each from its entry alone."""
         if self.type is None:
             return [None if text is None else from_key(text) for text in entries.to_pylist()]
         if self.is_direct:
@@ -125,7 +125,7 @@ class Kind:
 
 
 class Finder:
-    """Where the labels of entries are among known ones, each of which has a number; the first of equal ones counts."""
+    """Maps entries to the numbers of known labels; among equal labels the first counts."""
 
     def __init__(self, kind: Kind, known: Iterable[tuple[Any, int]]) -> None:
         import pyarrow
@@ -140,7 +140,7 @@ class Finder:
             self._listed = pyarrow.array(list(self._numbers), kind.type or pyarrow.string())
 
     def __call__(self, entries: Any) -> NDArray[np.int64]:
-        """The number of every entry's label; -1 where it is not known."""
+        """Return the number of every entry's label; -1 for unknown labels."""
         import pyarrow.compute as compute
 
         if self._listed is None:
@@ -157,7 +157,7 @@ def _key(known: Any) -> str | None:
 
 
 def as_ticks(entries: Any) -> Any:
-    """Dates and times of an Arrow array as the whole numbers that they are kept as."""
+    """Return dates and times of an Arrow array as the whole numbers that store them."""
     import pyarrow
 
     width = pyarrow.int32() if entries.type.bit_width == 32 else pyarrow.int64()
@@ -175,30 +175,30 @@ def _ticks(entries: Any) -> list[int | None]:
 
 @dataclass(frozen=True)
 class CrossKind:
-    """How entries of several columns are read, each by itself."""
+    """How the entries of several columns are read, each by itself."""
 
     kinds: tuple[Kind, ...]
 
     def labels(self, entries: Any) -> list[tuple[Any, ...]]:
-        """The tuple of labels of every struct of an Arrow array."""
+        """Return the tuple of labels of every struct of an Arrow array."""
         columns = (kind.labels(column) for kind, column in zip(self.kinds, entries.flatten(), strict=True))
         return list(zip(*columns, strict=True))
 
 
 class CrossFinder:
-    """Where the tuples of entries are among known ones, each of which has a number."""
+    """Maps structs to the numbers of known tuples of labels."""
 
     def __init__(self, kind: CrossKind, known: Iterable[tuple[tuple[Any, ...], int]]) -> None:
         self._kind, self._numbers = kind, {tuple(map(key, row)): at for row, at in known}
 
     def __call__(self, entries: Any) -> NDArray[np.int64]:
-        """The number of every entry's tuple; -1 where it is not known."""
+        """Return the number of every entry's tuple; -1 for unknown tuples."""
         found = (self._numbers.get(tuple(map(key, row)), -1) for row in self._kind.labels(entries))
         return np.fromiter(found, dtype=np.int64, count=len(entries))
 
 
 def finder(kind: Kind | CrossKind, known: Iterable[tuple[Any, int]]) -> Finder | CrossFinder:
-    """What finds entries of this kind among known labels."""
+    """Return what finds entries of this kind among known labels."""
     return CrossFinder(kind, known) if isinstance(kind, CrossKind) else Finder(kind, known)
 
 
@@ -222,11 +222,11 @@ def check_countable(label_type: Any, *, listed: bool, name: str | None = None) -
     if types.is_floating(kind.type) or (types.is_decimal(kind.type) and kind.type.scale > 0):
         raise ParameterError(
             f"domain must be given: {column} holds numbers with fractions ({kind.type}), which hardly ever repeat. "
-            "Count them in intervals, such as domain=Edges('0,18,30,65') or Edges('0:120:5'), or list the values"
+            "Count them in intervals (Edges) with edges such as 0,18,30,65 or 0:120:5, or list the possible values"
         )
     if types.is_timestamp(kind.type):
         raise ParameterError(
             f"domain must be given: {column} holds timestamps ({kind.type}), which hardly ever repeat. Count them by "
-            "hour, day, week, month or year, such as domain=Periods('month', start='2026-01-01', stop='2027-01-01'), "
-            "or list the possible values"
+            "hour, day, week, month or year (Periods), such as by month from 2026-01-01 to 2027-01-01, or list the "
+            "possible values"
         )

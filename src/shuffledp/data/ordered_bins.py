@@ -1,25 +1,21 @@
-"""How many of some increasing thresholds each whole number reaches, for whole arrays at once and exactly.
+"""Numbers in intervals between edges, and dates in periods: the bin of every entry of an Arrow array, compared exactly.
 
-The interval of every number of an Arrow array, compared exactly with the edges.
-
-| values | what they are compared as |
+| numbers | compared as |
 |---|---|
 | whole numbers of any width | exactly |
 | decimal numbers | exactly |
 | floats | the shortest decimal number that reads back as the same float: 0.3 reaches an edge at 0.3 |
-| text | the decimal number that it is, see `written_numbers`; what is no number is missing |
+| text | the decimal number it spells, see `read_number` in `histogram.edges`; any other text is missing |
 | infinite floats | below or above all edges |
-| missing values, NaN, and what is no number in data without a type | missing |
+| missing values, NaN, and values of other types in data without a type | missing |
 
-The period of every date or moment of an Arrow array.
-
-| values | what counts |
+| dates | compared as |
 |---|---|
 | dates | their day |
-| moments without a time zone | what they say |
-| moments with a time zone | what they are in UTC |
-| text | the date or moment that it is, see `written_moments`; what is none is missing |
-| missing values, and what is no date in data without a type | missing |
+| timestamps without a time zone | their own clock |
+| timestamps with a time zone | their time in UTC |
+| text | the date or time it spells, see `read_minute` in `histogram.periods`; any other text is missing |
+| missing values, and values of other types in data without a type | missing |
 """
 
 from __future__ import annotations
@@ -42,13 +38,13 @@ from shuffledp.histogram.labels import from_key, label
 from shuffledp.histogram.periods import AFTER_HOURS, AFTER_MINUTES, DATE, HOUR, ZONE, Periods, read_minute
 
 MISSING = -1
-"""In the place of the number of a value that is missing."""
+"""Stands for the interval of a missing value."""
 
 
 def reached(numbers: NDArray[Any], thresholds: Sequence[int]) -> NDArray[np.int64]:
-    """How many thresholds are at most each number of an integer array, whatever its width.
+    """Return how many thresholds each number of an integer array reaches, for integers of any width.
 
-    Thresholds that no number of that width can lie below or reach are not converted to it.
+    Thresholds outside that width are not converted to it.
     """
     width = np.iinfo(numbers.dtype)
     always = sum(threshold <= width.min for threshold in thresholds)
@@ -57,7 +53,7 @@ def reached(numbers: NDArray[Any], thresholds: Sequence[int]) -> NDArray[np.int6
 
 
 def filled(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """The numbers of an Arrow array, 0 where one is missing, and which are missing; None if none is."""
+    """Return the numbers of an Arrow array, 0 where one is missing, and which are missing; None if none is."""
     import pyarrow
     import pyarrow.compute as compute
 
@@ -69,14 +65,14 @@ def filled(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
 
 def with_missing(found: NDArray[np.int64], missing: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Numbers of intervals, with `MISSING` where there is no value."""
+    """Return numbers of intervals, with `MISSING` where there is no value."""
     if missing is not None:
         found[missing] = MISSING
     return found
 
 
 def with_their_bin(found: NDArray[np.int64], *, missing: int | None, refusal: str) -> NDArray[np.int64]:
-    """Numbers of intervals, with the bin of missing values in the place of `MISSING`; refused where there is none."""
+    """Return numbers of intervals, with the bin of missing values instead of `MISSING`; refuse them without one."""
     absent = found == MISSING
     if absent.any():
         if missing is None:
@@ -86,7 +82,7 @@ def with_their_bin(found: NDArray[np.int64], *, missing: int | None, refusal: st
 
 
 def one_array(values: Any) -> Any:
-    """An Arrow array in one piece, its entries themselves and not codes of them."""
+    """Return an Arrow array in one chunk, with its entries themselves instead of dictionary codes."""
     import pyarrow
 
     if isinstance(values, pyarrow.ChunkedArray):
@@ -97,24 +93,24 @@ def one_array(values: Any) -> Any:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type of Arrow is text."""
+    """Whether an Arrow type is text."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 _FEW = 4096
-"""Different texts that are read one by one; more are read together."""
+"""Up to this many different texts are read one by one; more are read together."""
 
 _EXACT = 2**53
-"""Whole numbers up to here are floats."""
+"""All whole numbers up to here are floats."""
 
 
 class NumberBins:
     """Numbers in the intervals between edges, and a bin for missing ones if `missing`.
 
-    `label_type` is the type of the column, or the Kind of its entries. Which bin a value has depends on that value
-    and on the edges alone.
+    `label_type` is the type of the column, or the Kind of its entries. The bin of a value depends on that value and on
+    the edges alone.
     """
 
     def __init__(self, edges: Edges, *, label_type: Any, missing: bool) -> None:
@@ -122,8 +118,8 @@ class NumberBins:
         self._edges, self._missing = edges, missing
         if self._kind.declared and not _can_hold_numbers(self._kind.type):
             raise ParameterError(
-                f"edges are for numbers, and the values of the column are {self._kind.type}: count dates and times by "
-                "hour, day, week, month or year (--by, Periods in Python), other values by a list (--domain)"
+                f"domain must not be Edges for a column of {self._kind.type}: use Periods for dates and times, and a "
+                "list for other values"
             )
         listed = edges.domain
         labels = listed.decode(np.arange(listed.size)).tolist()
@@ -131,13 +127,13 @@ class NumberBins:
         self._thresholds: dict[Any, Any] = {}
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
-        """The bin of every value of an Arrow array."""
+        """Return the bin of every value of an Arrow array."""
         return with_their_bin(
             self._intervals(one_array(values)),
             missing=len(self._edges.edges) + 1 if self._missing else None,
             refusal=(
                 "a value is missing or is no number (it is not shown, since it may be personal): correct the data, "
-                "or count such values as missing, without drop_missing (--drop-missing)"
+                "or count such values as missing, without drop_missing"
             ),
         )
 
@@ -157,7 +153,7 @@ class NumberBins:
             return self._of_decimals(values)
         if is_text(kind):
             return self._of_text(values)
-        return np.full(len(values), MISSING)  # found in data without a type, whose other values could be numbers
+        return np.full(len(values), MISSING)  # in data without a type, other values can be numbers
 
     def _units(self, places: int) -> list[int]:
         """The edges as whole numbers of units of 10^-places, rounded up."""
@@ -198,7 +194,7 @@ class NumberBins:
         return [-(-units // 10**-places) for units in self._units(0)]
 
     def _of_text(self, values: Any) -> NDArray[np.int64]:
-        """Texts, the same ones once: few one by one, many as floats, but for those too close to an edge for that."""
+        """Different texts: few are read one by one, many as floats, except for those too close to an edge."""
         import pyarrow
         import pyarrow.compute as compute
 
@@ -235,7 +231,7 @@ def _can_hold_numbers(kind: Any) -> bool:
 
 
 def _number_of_key(key: str) -> Decimal | int | None:
-    """The number whose label has this key, in data of any kinds; text is read as elsewhere."""
+    """The number of the label with this key, in data without a type."""
     known = from_key(key)
     if isinstance(known, str):
         return read_number(known)
@@ -255,7 +251,7 @@ def _smallest(edge: int | Decimal, width: Callable[[Any], Any]) -> Any:
 
 
 def _decimal(one: Any) -> Decimal:
-    """The decimal number that a float stands for, as its label."""
+    """The decimal number of a float, as its label spells it."""
     known = label(one)
     return Decimal(repr(known)) if isinstance(known, float) else Decimal(known)
 
@@ -263,7 +259,7 @@ def _decimal(one: Any) -> Decimal:
 _PER_MINUTE = {"s": 60, "ms": 60_000, "us": 60_000_000, "ns": 60_000_000_000}
 _MINUTES_OF_A_DAY = 24 * 60
 _FEW_DATES = 4096
-"""Different texts that are read one by one; more are shortened first, which leaves fewer."""
+"""Up to this many different texts are read one by one; more are shortened first, which leaves fewer."""
 
 _SHORTER = (
     # all periods begin with an hour: without a zone, or in UTC, what comes after the hour does not matter
@@ -271,14 +267,14 @@ _SHORTER = (
     # in other zones what comes after the minute does not
     (f"^ *({DATE}[ T]{HOUR}{AFTER_HOURS}){AFTER_MINUTES}({ZONE}) *$", r"\1\2"),
 )
-"""Shapes of texts, and what is kept of them."""
+"""Patterns of texts, and the part that is kept."""
 
 
 class DateBins:
-    """Dates and moments in periods, and a bin for missing ones if `missing`.
+    """Dates and timestamps in periods, and a bin for missing ones if `missing`.
 
-    `label_type` is the type of the column, or the Kind of its entries. Which bin a value has depends on that value
-    and on the periods alone.
+    `label_type` is the type of the column, or the Kind of its entries. The bin of a value depends on that value and on
+    the periods alone.
     """
 
     def __init__(self, periods: Periods, *, label_type: Any, missing: bool) -> None:
@@ -292,13 +288,13 @@ class DateBins:
         self.domain = Domain.of([*labels, None], in_order=True) if missing else listed
 
     def __call__(self, values: Any) -> NDArray[np.int64]:
-        """The bin of every value of an Arrow array."""
+        """Return the bin of every value of an Arrow array."""
         return with_their_bin(
             self._intervals(one_array(values)),
             missing=len(self._minutes) + 1 if self._missing else None,
             refusal=(
                 "a value is missing or is no date (it is not shown, since it may be personal): write dates as "
-                "2026-11-16, or count such values as missing, without drop_missing (--drop-missing)"
+                "2026-11-16, or count such values as missing, without drop_missing"
             ),
         )
 
@@ -317,10 +313,10 @@ class DateBins:
             return self._of_ticks(values, [day * per_day for day in days])
         if is_text(kind):
             return self._of_text(values)
-        return np.full(len(values), MISSING)  # found in data without a type, whose other values could be dates
+        return np.full(len(values), MISSING)  # in data without a type, other values can be dates
 
     def _of_ticks(self, values: Any, thresholds: list[int]) -> NDArray[np.int64]:
-        """Dates or moments, which may come as the whole numbers that they are kept as."""
+        """Dates or timestamps, which may be stored as whole numbers."""
         from pyarrow import types
 
         numbers, missing = filled(values if types.is_integer(values.type) else as_ticks(values))
@@ -346,21 +342,20 @@ class DateBins:
 
 
 def _check_type(kind: Any, periods: Periods) -> None:
-    """Refuses a column that holds neither dates nor text."""
+    """Refuse a column that holds neither dates nor text."""
     from pyarrow import types
 
     if kind is not None and types.is_date(kind) and periods.by == "hour":
-        raise ParameterError("by=hour needs times, and the values of the column are dates: count them by day")
+        raise ParameterError("by must be at least a day for a column of dates, got hour")
     if kind is None or types.is_timestamp(kind) or types.is_date(kind) or types.is_null(kind) or is_text(kind):
         return
     raise ParameterError(
-        f"{periods.by}s are for dates and times, and the values of the column are {kind}: give numbers edges (--edges, "
-        "Edges in Python), and other values a list (--domain)"
+        f"domain must not be Periods for a column of {kind}: use Edges for numbers, and a list for other values"
     )
 
 
 def _minute_of_key(key: str) -> int | None:
-    """The minute of the date whose label has this key, in data of any kinds; text is read as elsewhere."""
+    """The minute of the label with this key, in data without a type."""
     known = from_key(key)
     if isinstance(known, str):
         return read_minute(known)

@@ -1,9 +1,4 @@
-"""The universe of all values by name, where nobody lists the possible ones.
-
-From what somebody gives as data and column to a column of files, of a table in memory or of a Spark DataFrame.
-
-People's values as bins: of a listed domain, or of the universe of all values by name.
-"""
+"""People's values as counts of bins: of a listed domain, or of the universe of all values by name."""
 
 from __future__ import annotations
 
@@ -27,11 +22,11 @@ from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol
 
 LONGEST_VALUE = 8192
 EVERYTHING = 2 ** (8 * LONGEST_VALUE)
-"""How many values of up to LONGEST_VALUE bytes there are: the universe where no domain is given."""
+"""The number of values of up to LONGEST_VALUE bytes: the universe without a domain."""
 
 
 def names_of(kind: Kind | CrossKind, entries: Any) -> NDArray[Any]:
-    """The labels of some entries as symbols."""
+    """Return the labels of some entries as symbols."""
     named = as_symbols(kind.labels(entries))
     if named.dtype == object and any(map(_too_long, named)):
         raise DataError(f"a value is longer than {LONGEST_VALUE:,} bytes: shorten the values before they are counted")
@@ -39,7 +34,7 @@ def names_of(kind: Kind | CrossKind, entries: Any) -> NDArray[Any]:
 
 
 def _too_long(label: Any) -> bool:
-    """Whether a label is none of the values that EVERYTHING counts, or too long to be written."""
+    """Whether a label is not among the values that EVERYTHING counts, or too long to be written."""
     if isinstance(label, tuple):
         return any(map(_too_long, label))
     if isinstance(label, int):
@@ -48,7 +43,7 @@ def _too_long(label: Any) -> bool:
 
 
 def _nothing() -> None:
-    """What is done before noise is drawn unless something else is."""
+    """Do nothing before noise is sampled."""
 
 
 class People:
@@ -99,34 +94,34 @@ class People:
 
     @property
     def padding_bins(self) -> int:
-        """How many bins people fill up with who hold fewer values than they may: none where all hold exactly one."""
+        """The number of padding bins, for people with fewer values than allowed; 0 where all hold exactly one."""
         return self.source.values_per_person if self.source.in_sets else 0
 
     def number(self, *, count: bool) -> int:
-        """How many people there are; with `count`, from the true histogram, which is counted if it was not yet."""
+        """Return the number of people; with `count`, from the true histogram, which is counted first."""
         if count:
             self._engine.counts(self._encoder)
         people = self._engine.people()
         if not people:
             kept = " with a value" if self.source.drop_missing and not self.source.in_sets else ""
-            raise DataError(f"the data has no row{kept}: there is nobody to count")
+            raise DataError(f"data must have at least one row{kept}, got none")
         return people
 
     def send(self, protocol: HistogramProtocol, *, before: Callable[[], None] = _nothing) -> Tally:
-        """The tally of everybody's messages, really made and shuffled; `before` is called before the first is made."""
+        """Make and shuffle everybody's messages and return their tally; call `before` first."""
         assert self._encoder is not None
         if not isinstance(protocol, MessageProtocol):
-            raise ParameterError(f"{type(protocol).__name__} has no messages: a curator is given the values")
+            raise ParameterError(f"messages must be False for {type(protocol).__name__}: a curator is given the values")
         before()
         return self._engine.tally(protocol, self._encoder)
 
     def draw(self, protocol: HistogramProtocol, *, before: Callable[[], None] = _nothing) -> Tally:
-        """The tally of the shuffled messages, drawn from its exact law; `before` is called when all but that is done.
+        """Sample the tally of the shuffled messages from its exact distribution; call `before` just before that.
 
-        In the universe, batch by batch: only the values that are reported are ever named or kept.
+        In the universe this goes batch by batch, and only reported values are named or kept.
         """
         if not protocol.samples_exactly:
-            raise ParameterError("the counts of this protocol cannot be drawn: really make the messages (--messages)")
+            raise ParameterError("messages must be True for this protocol, whose counts cannot be sampled")
         if self._encoder is not None:
             counts = self._dense(self._encoder)
             before()
@@ -147,7 +142,7 @@ class People:
     def truth(
         self, labels: NDArray[Any], symbols: NDArray[Any]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """The true counts in batches, beside the places of their values among reported labels; -1 for the others.
+        """Return the true counts in batches, with the places of their values among reported labels; -1 for others.
 
         `symbols` are the numbers of the same labels in a listed domain.
         """
@@ -168,7 +163,7 @@ class People:
             yield np.array([absent.get(one, -1) for one in _absent_labels(self.padding_bins).tolist()]), self._absent()
 
     def numbered(self) -> Tally:
-        """The true counts of numbered bins; of the universe, those of occupied ones, whose names do not matter."""
+        """Return the true counts of numbered bins; in the universe, of occupied bins without their names."""
         if self._encoder is not None:
             dense = self._dense(self._encoder)
             return Tally(np.arange(dense.size), dense)
@@ -188,14 +183,14 @@ class People:
         return CrossKind(tuple(kinds)) if several else kinds[0]
 
     def _dense(self, encoder: Encoder) -> NDArray[np.int64]:
-        """The true count of every bin of the listed domain, and of fillers."""
+        """The true count of every bin of the listed domain, and of padding bins."""
         counts = np.zeros(self.domain.size, dtype=np.int64)
         for bins, people in self._engine.counts(encoder):
             np.add.at(counts, np.asarray(bins), people)
         return np.concatenate([counts, self._absent()])
 
     def _absent(self) -> NDArray[np.int64]:
-        """How many people hold each filler."""
+        """The number of people in each padding bin."""
         if not self.padding_bins:
             return np.empty(0, dtype=np.int64)
         holdings = self._engine.holdings(self._encoder)
@@ -203,7 +198,7 @@ class People:
 
 
 def _reported(protocol: HistogramProtocol, people: NDArray[np.int64]) -> Tally:
-    """What is reported of some bins of the universe with so many people each; its symbols are their places."""
+    """The reported part of some bins of the universe with these counts; its symbols are their places."""
     return protocol.estimator.statistic(protocol.sample_tally(Tally(np.arange(people.size), people), part=True))
 
 
@@ -212,7 +207,7 @@ def _absent_labels(padding_bins: int) -> NDArray[Any]:
 
 
 def places(symbols: NDArray[Any], bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where numbered bins are among increasing symbols; -1 for those that are not there."""
+    """Return the places of numbered bins among increasing symbols; -1 for absent ones."""
     if not symbols.size:
         return np.full(bins.size, -1)
     at = np.minimum(np.searchsorted(symbols, bins), symbols.size - 1)

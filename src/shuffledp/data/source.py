@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ class Source:
     own unless `drop_missing`. `domain` has the possible values, by default any; `other` counts all values outside a
     list together. `engine` is local or spark, `master` the address of Spark.
 
-    Each person counts with one value, that of one of their rows, chosen at random; rows that `drop_missing` leaves out
-    belong to no person. Where `values_per_person` is larger or there is a condition `where`, people hold *sets*: all
+    Each person counts with the value of one of their rows, chosen at random; rows that `drop_missing` leaves out belong
+    to no person. Where `values_per_person` is larger or there is a condition `where`, people hold *sets*: all
     different values of their rows that satisfy the condition, or a random choice of `values_per_person` of them. A set
     can be empty, and its person still counts: the number of people depends on `user` alone.
     """
@@ -84,7 +84,7 @@ class Source:
             raise ParameterError("user must be the name of a column")
         if repeated := next((name for name in self.names if self.names.count(name) > 1), None):
             raise ParameterError(f"column {repeated!r} is given twice: name each column of a cross table once")
-        if self.user in self.names:  # each value would be one person, and their number that of the different values
+        if self.user in self.names:  # the number of people would be the number of different values
             raise ParameterError("user and column must not be the same column: user identifies the person of a row")
         object.__setattr__(self, "values_per_person", values_each(self.values_per_person))
         if self.values_per_person > 1 and self.user is None:
@@ -101,6 +101,9 @@ class Source:
         if engine == "local" and (self.master is not None or is_spark(self.data)):
             raise ParameterError("engine must be spark for a Spark DataFrame or a master, got 'local'")
         object.__setattr__(self, "engine", engine)
+        if engine == "local":
+            compared = () if self.where is None else self.where.columns
+            _check_spelling(self.needed if isinstance(self.data, Files) else compared)
 
     @property
     def name(self) -> str:
@@ -122,6 +125,14 @@ class Source:
 def is_spark(data: Any) -> bool:
     """Whether data is a Spark DataFrame."""
     return type(data).__module__.startswith("pyspark.")
+
+
+def _check_spelling(names: Iterable[str]) -> None:
+    """Refuse columns whose names differ only in capitals, which DuckDB takes for the same."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.setdefault(name.lower(), name)) != name:
+            raise DataError(f"columns {other!r} and {name!r} differ only in capitals: rename one of them")
 
 
 def _opened(data: Any, column: Any, **how: str | None) -> Any:

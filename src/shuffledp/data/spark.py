@@ -1,11 +1,8 @@
-"""Starting Spark, or finding it running, and errors of it that do not quote the data.
-
-The engine on Apache Spark: DataFrames and mapInArrow only, so it also works through Spark Connect.
+"""The engine on Apache Spark: DataFrames and mapInArrow only, so that it also works through Spark Connect.
 
 The driver draws one secret for a run, and each task derives its own AES key from that secret and its partition. Spark
-may run a task twice, when an executor is lost or slow: the second try makes the same messages as the first, so noise is
-never drawn twice for the same data, whichever parts of either try Spark ends up using. Executors need shuffledp
-installed.
+may run a task twice, when an executor is lost or slow: both runs make the same messages, so noise is never sampled
+twice for the same data, whichever parts of either run Spark uses. Executors need shuffledp installed.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ from shuffledp.randomness import keyed, random_words
 
 
 def needs_spark() -> None:
-    """Says how to install what Spark needs, where it is missing."""
+    """Refuse to go on without the packages that Spark needs."""
     try:
         import pandas  # noqa: F401  (pyspark needs it for mapInArrow)
         import pyarrow  # noqa: F401
@@ -52,7 +49,7 @@ def needs_spark() -> None:
 
 
 def open_session(master: str | None, *, progress: Progress) -> tuple[Any, bool]:
-    """The session that runs, or a new one at `master`; and whether it was started here."""
+    """Return the running session, or a new one at `master`, and whether it was started here."""
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -72,7 +69,7 @@ def open_session(master: str | None, *, progress: Progress) -> tuple[Any, bool]:
     elif running is None:
         builder = builder.master(master or "local[*]")
     else:
-        raise ParameterError("a Spark session is already running: leave out the master, or stop that session")
+        raise ParameterError("master must be left out: a Spark session is already running")
     progress("starting Spark", 0.0)
     try:
         session = builder.getOrCreate()
@@ -84,19 +81,19 @@ def open_session(master: str | None, *, progress: Progress) -> tuple[Any, bool]:
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Spark's own messages can quote the data, so they are not passed on."""
+    """Replace Spark's own messages, which can quote the data."""
     from py4j.protocol import Py4JError
     from pyspark.errors import AnalysisException, PySparkException
 
     try:
         with warnings.catch_warnings():
-            # mapInArrow needs pandas to be there and does not use it
+            # mapInArrow imports pandas without using it
             warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
             yield
     except AnalysisException as error:
         raise DataError(f"Spark cannot read this data: {error.getCondition()}") from None
     except (PySparkException, Py4JError) as error:
-        if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # by our own code in an executor
+        if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # of our own code in an executor
             raise DataError(ours[1].strip()) from None
         raise DataError(
             "Spark failed: the data is damaged or of another format, or executors lack shuffledp or memory"
@@ -104,26 +101,26 @@ def clear_errors() -> Iterator[None]:
 
 
 def check_java() -> None:
-    """Refuses to start Spark where there is no Java."""
+    """Refuse to start Spark without Java."""
     home = os.environ.get("JAVA_HOME")
     if not (home and os.access(Path(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
         raise DataError(
-            "Spark needs Java 17 or 21, and there is none: install it, such as with apt-get install "
-            "openjdk-17-jre-headless, or set JAVA_HOME"
+            "Spark needs Java 17 or 21, which is missing: install it, such as the package openjdk-17-jre-headless, or "
+            "set JAVA_HOME"
         )
 
 
 _MESSAGES_AT_ONCE = 1 << 20
 _BUCKET = 1 << 22
-"""Messages in a bucket of the shuffle, about; one task holds a bucket as a whole."""
+"""The approximate number of messages in a bucket of the shuffle, which one task holds as a whole."""
 
 _FEWEST_BUCKETS = 1 << 4
 _CHOOSE, _SEND = 0, 1
-"""What a task draws for, so that no two kinds of tasks share a key."""
+"""The purpose of a task's randomness, so that no two kinds of tasks share a key."""
 
 
 class _Counted(NamedTuple):
-    """A table of values, or bins if `encode` made them, and people; and how many people hold how many values."""
+    """A table of values, or bins if `encode` made them, and people; and how many people hold 0, 1, ... values."""
 
     values: Any
     holdings: dict[int, int]
@@ -131,7 +128,7 @@ class _Counted(NamedTuple):
 
 
 class Spark:
-    """Counts a column on Spark; makes, shuffles and tallies messages in its executors."""
+    """Counts a source on Spark; makes, shuffles and tallies messages in its executors."""
 
     def __init__(self, source: Source, *, progress: Progress = quiet) -> None:
         self._source, self._progress, self._started = source, progress, False
@@ -157,7 +154,7 @@ class Spark:
             return self._values.select("value").limit(0).toArrow().schema.field(0).type
 
     def people(self) -> int:
-        """How many people there are."""
+        """Return the number of people."""
         if self._counted is not None:
             return sum(self._counted.holdings.values())
         with clear_errors():
@@ -166,7 +163,7 @@ class Spark:
             return int(self._values.count())
 
     def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
-        """The true histogram; it is counted once and must fit the driver."""
+        """Return the true histogram; it is counted once and must fit the driver."""
         counted = self._count(encode)
         still = encode if counted.encode is None else None
         return (
@@ -175,13 +172,13 @@ class Spark:
         )
 
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:
-        """How many people hold how many values."""
+        """Return how many people hold 0, 1, ... values."""
         return self._count(encode).holdings
 
     def tally(self, protocol: MessageProtocol, encode: Encode) -> Tally:
-        """Makes everybody's messages, deals them into random buckets, which are shuffled and counted."""
+        """Make everybody's messages, deal them into random buckets, and shuffle and count each bucket."""
         if not protocol.numbered_messages:
-            raise ParameterError("messages of this protocol are not numbers, which Spark needs: use the local engine")
+            raise ParameterError("engine must be local for this protocol, whose messages are not numbers")
         secret, total = self._secret, protocol.users * protocol.messages_per_user.expected
         buckets = min(MOST_BUCKETS, max(_FEWEST_BUCKETS, 1 << int(total / _BUCKET).bit_length()))
         at_once = max(1, int(_MESSAGES_AT_ONCE / protocol.messages_per_user.expected))
@@ -220,7 +217,7 @@ class Spark:
         return protocol.tally(Tally(result.column(0).to_numpy(), result.column(1).to_numpy()))
 
     def close(self) -> None:
-        """Stops the Spark session if this engine started it."""
+        """Stop the Spark session if this engine started it."""
         if self._started:
             self._session.stop()
 
@@ -232,7 +229,7 @@ class Spark:
         if not isinstance(files, Files):
             if not is_spark(files):
                 raise ParameterError(
-                    "the Spark engine takes files or a Spark DataFrame; use the local one for this data"
+                    "data must be files or a Spark DataFrame for the Spark engine: use the local engine for other data"
                 )
             return files
         if files.format == "arrow":
@@ -247,7 +244,7 @@ class Spark:
         return read_separated_text(self._session, files, self._source.needed)
 
     def _rows(self, table: Any) -> Any:
-        """[value, person: one row for each row]; of sets also whether it counts."""
+        """[value, person: one row for each row]; with sets also whether it counts."""
         from pyspark.sql import functions
 
         source = self._source
@@ -289,7 +286,7 @@ class Spark:
     # counting -----------------------------------------------------------------------------------------------------
 
     def _count(self, encode: Encode | None) -> _Counted:
-        """The true histogram and how many values people hold, from one run."""
+        """The true histogram and the sizes of sets, from one run."""
         if self._counted is None or (self._counted.encode is not encode and self._in_chosen_sets):
             self._progress("counting values", 0.0)
             with clear_errors():
@@ -303,7 +300,7 @@ class Spark:
         return self._counted
 
     def _count_sets(self, encode: Encode | None) -> _Counted:
-        """Both from one run, so that they are those of the same choice."""
+        """Both from one run, so that they belong to the same random choice."""
         import pyarrow.compute as compute
         from pyspark.sql import functions
 
@@ -328,7 +325,7 @@ class Spark:
         return self._source.in_sets and self._source.user is not None
 
     def _ordered(self, encode: Encode) -> Any:
-        """What everybody holds, in an order that is the same again if a task runs again."""
+        """What everybody holds, in an order that stays the same if a task runs again."""
         if not self._source.in_sets:
             return self._values.sortWithinPartitions("value")
         held = self._held(encode)
@@ -343,8 +340,8 @@ class Spark:
         if self._source.user is None:
             nothing = functions.array().cast(ArrayType(kind))
             return rows.select(functions.when(rows["kept"], functions.array("value")).otherwise(nothing).alias("held"))
-        # By a number of partitions that is said, since Spark would settle one from how many bytes it comes across. The
-        # same people are then in the same partition in every run, and, sorted, in the same order.
+        # With a fixed number of partitions, since Spark would choose one by the number of bytes. The same people are
+        # then in the same partition in every run, and, sorted, in the same order.
         partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
         together = rows.filter(rows["person"].isNotNull()).repartition(partitions, "person").groupBy("person")
         # in a struct, since collect_set passes over missing values; of many people it leaves some structs twice
@@ -388,7 +385,7 @@ def _batch(**columns: Any) -> Any:
 
 
 def _value(table: Any, name: str) -> Any:
-    """The values of a column, equal where they are to be counted together."""
+    """The values of a column; values that are counted together are equal."""
     kind = table.schema[name].dataType.typeName()
     if kind == "array":
         raise DataError(LISTS.format(name=name))
@@ -400,7 +397,7 @@ def _value(table: Any, name: str) -> Any:
 
 
 def _number(table: Any, name: str) -> Any:
-    """A column, of floats so that 0.0 and -0.0 are one value and what is no number is missing."""
+    """A column; for floats, -0.0 becomes 0.0 and NaN is missing."""
     from pyspark.sql import functions
 
     kind, value = table.schema[name].dataType.typeName(), _spelled(table, name)
@@ -410,10 +407,10 @@ def _number(table: Any, name: str) -> Any:
 
 
 def _spelled(table: Any, column: str) -> Any:
-    """A column whose texts are equal only if they are spelled alike.
+    """A column whose texts are equal only if all their bytes are.
 
     Under another collation, such as one that ignores case, Spark would count different texts together and publish the
-    spelling that it came across first.
+    spelling that it reads first.
     """
     from pyspark.sql import functions
 

@@ -1,4 +1,4 @@
-"""Files on Spark. Text is read line by line, and each line by itself, with the grammar of the engine in process.
+"""Files on Spark: text is read line by line, each line by itself, with the grammar of the local engine.
 
 Spark's own readers of CSV and JSON would take one person's open quote, blank line or odd object as a reason to read
 other lines differently, or not at all. A line that is a whole record cannot do that, and large files are read in parts.
@@ -28,7 +28,7 @@ _OPEN_QUOTE = "has a quote that is not closed in the same line; on Spark, text i
 
 
 def read_parquet(session: Any, files: Files, needed: Sequence[str]) -> Any:
-    """Parquet files, which all have the needed columns with the same types."""
+    """Read Parquet files, which must all have the needed columns with the same types."""
     if not any(map(is_remote, files.paths)):
         check_schemas(files, needed)
     else:
@@ -45,7 +45,7 @@ def read_parquet(session: Any, files: Files, needed: Sequence[str]) -> Any:
 
 
 def read_separated_text(session: Any, files: Files, needed: Sequence[str]) -> Any:
-    """CSV and TSV files: the needed columns as text."""
+    """Read the needed columns of CSV and TSV files as text."""
     _check_encoding(files)
     alike = defaultdict(list)  # files whose headers have the needed columns at the same places
     remote = any(map(is_remote, files.paths))
@@ -68,7 +68,7 @@ def read_separated_text(session: Any, files: Files, needed: Sequence[str]) -> An
 
 
 def read_json_lines(session: Any, files: Files, needed: Sequence[str]) -> Any:
-    """Files with a JSON object per line: the needed columns as text."""
+    """Read the needed columns of JSON lines as text."""
     _check_encoding(files)
     lines = _lines(session, _patterns(files), "_metadata.file_path AS file")
     keys = lines.mapInArrow(partial(_find_keys, files=files, names=list(needed)), "file string, key int").distinct()
@@ -86,23 +86,23 @@ def read_json_lines(session: Any, files: Files, needed: Sequence[str]) -> Any:
 
 
 def _reader(session: Any) -> Any:
-    """Reads the named files; names of folders such as day=1 are no columns, since their types would be guessed."""
+    """A reader of files; names of folders such as day=1 are no columns, since their types would be guessed."""
     return session.read.option("recursiveFileLookup", True)
 
 
 def _escaped(path: str) -> str:
-    """Spark would take marks such as * in a name for a pattern."""
+    """A path without patterns: Spark takes characters such as * in a name for one."""
     return re.sub(r"([][*?{}\\])", r"\\\1", path)
 
 
 def _listed(session: Any, files: Files) -> list[str]:
-    """The files that patterns on other file systems stand for; what is in them is not read."""
+    """The files that patterns on other file systems stand for; their content is not read."""
     found = _reader(session).format("binaryFile").load(_patterns(files)).select("path")
     return sorted(row.path for row in found.collect())
 
 
 def _patterns(files: Files) -> list[str]:
-    """What was given, as Spark understands it: on other file systems a name may be a pattern."""
+    """The paths for Spark: on other file systems a name may be a pattern."""
     return [path if is_remote(path) else _escaped(path) for path in files.paths]
 
 
@@ -124,7 +124,7 @@ def _mapped(lines: Any, parse: Callable[[Iterator[Any]], Iterator[Any]], needed:
 
 
 def _check_encoding(files: Files) -> None:
-    """Lines are cut before they are decoded, so that a byte must be a character, or the text UTF-8."""
+    """Refuse other encodings than UTF-8 and single bytes, since lines are split before they are decoded."""
     high = bytes(range(128, 256)).decode(files.encoding, "replace")
     if files.encoding != "utf-8" and (len(high) != len(range(128, 256)) or "\n".encode(files.encoding) != NEWLINE):
         raise DataError(
@@ -167,13 +167,13 @@ def _parse_csv(
         try:
             columns = parse_records(text, delimiter=files.delimiter.encode(), fields=fields, wanted=wanted)
         except MalformedError as error:
-            more = ": say in which encoding the file is, such as --encoding latin-1" * (error.reason == NOT_UTF8)
+            more = ": give its encoding, such as latin-1" * (error.reason == NOT_UTF8)
             _refuse(files, error.reason + more)
         yield pyarrow.RecordBatch.from_arrays(columns, names)
 
 
 def _headers(batch: Any, last: tuple[Any, Any]) -> tuple[NDArray[np.bool_], tuple[Any, Any]]:
-    """Which lines are the first of a file, after a batch that ended with this file and part."""
+    """Which lines are the first of their file; `last` is the file and part of the line before, and is returned anew."""
     file, start = batch.column(1).to_numpy(), batch.column(2).to_numpy()
     new = np.ones(file.size, dtype=np.bool_)
     new[1:] = (file[1:] != file[:-1]) | (start[1:] != start[:-1])
@@ -218,13 +218,13 @@ def _find_keys(batches: Iterator[Any], *, files: Files, names: list[str]) -> Ite
 
 
 def _objects(batch: Any, files: Files) -> Iterator[dict[str, Any]]:
-    """The objects of lines, with numbers spelled as they are; of a key that occurs twice, the first value."""
+    """The objects of lines, with the spelling of numbers; of a repeated key the first value."""
     for raw in batch.column(0).to_pylist():
         text = _decoded(files, [raw])
         try:
             found = _DECODER.decode(text.decode().removeprefix("\ufeff").strip(" \t\r\n"))
         except UnicodeDecodeError:
-            _refuse(files, f"{NOT_UTF8}: say in which encoding the file is, such as --encoding latin-1")
+            _refuse(files, f"{NOT_UTF8}: give its encoding, such as latin-1")
         except (ValueError, RecursionError):
             _refuse(files, NOT_AN_OBJECT)
         if not isinstance(found, dict):

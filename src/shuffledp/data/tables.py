@@ -1,9 +1,8 @@
-"""Columns in memory as a condition compares them.
+"""Tables and arrays in memory, as an Arrow source for DuckDB.
 
-Data whose type was declared is compared as what it is. In other data the type can come from people's values: one of
-them would make fractions of everybody's whole numbers, or text. There, each value is its own text, as in a CSV file.
-
-Tables and arrays in memory as something that DuckDB can scan.
+Only the needed columns are touched, and each value is read by itself. A condition compares columns with a declared type
+as what they are. In other data the type can come from people's values, where one person's value would turn everybody's
+whole numbers into fractions, or text: there, each value is compared as its own text, as in a CSV file.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.data.arrow import Stored, arrow, check_spelling, converted, library_of, store, store_one_by_one
+from shuffledp.data.arrow import Stored, arrow, converted, library_of, store, store_one_by_one
 from shuffledp.data.labels import Kind
 from shuffledp.errors import DataError, ParameterError, ShuffledpError
 from shuffledp.histogram.labels import key
 
 
 def comparable(column: Stored) -> Any:
-    """The entries of a column for a condition, each from its value alone."""
+    """Return the entries of a column for a condition, each from its value alone."""
     pa, entries, kind = arrow(), column.entries, column.kind
     if kind is None and (column.declared or pa.types.is_string(entries.type)):
         return entries
@@ -43,21 +42,21 @@ def _text(label: Any) -> str | None:
 
 
 Scan = Callable[[], Any]
-"""Makes an Arrow table, dataset or stream; called once for each time the data is read."""
+"""Returns an Arrow table, dataset or stream; called each time the data is read."""
 
 _ROWS_AT_ONCE = 1 << 18
-"""Rows that a table of counts is written out as at a time."""
+"""Rows of a Counter that are written out at a time."""
 
 _WIDER_THAN_64_BITS = ("HUGEINT", "UHUGEINT", "BIGNUM")
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Data in memory, of which the needed columns can be scanned.
+    """Data in memory whose needed columns can be scanned.
 
-    `names` are those of the columns with the values. In the scan they are called `fields`, and whose row it is `user`;
-    the columns of a condition have their own names there. `kinds` say how the values of each column are read, None if
-    as what DuckDB makes of them, and `declared` is for that case.
+    `names` are the columns with the values. In the scan they are called `fields`, and the column of users `user`; the
+    columns of a condition keep their names. `kinds` say how the values of each column are read; None means by the type
+    that DuckDB gives them, and then `declared` says whether that type is declared.
     """
 
     scan: Scan
@@ -71,10 +70,9 @@ class Memory:
 def read_memory(
     data: Any, *, column: Hashable | list[Any] | None, user: Hashable | None = None, compared: Sequence[str] = ()
 ) -> Memory:
-    """A table, rows, counts or a flat array of values; a table of one column needs no name of it.
+    """Open a table, rows, counts or a flat array of values; a table of one column needs no name of it.
 
-    `column` can be a list of several, `compared` are those of a condition. Only needed columns are touched, and how a
-    value is read does not depend on other values.
+    `column` can be a list of several; `compared` are the columns of a condition.
     """
     if isinstance(data, Iterator) and not hasattr(data, "schema"):
         data = list(data)
@@ -91,7 +89,7 @@ def _read_memory(data: Any, columns: list[Any], user: Hashable | None, compared:
     if table is None:
         for name, needs_it in (("user", user is not None), ("where", compared), ("a list of columns", columns[1:])):
             if needs_it:
-                raise ParameterError(f"{name} needs a table with named columns: this data has no columns")
+                raise ParameterError(f"{name} needs a table with named columns, got data without columns")
         name = _name_of(data) if not columns or columns[0] is None else str(columns[0])
         if isinstance(data, Counter):
             return _people_per_value(data, name)
@@ -101,9 +99,9 @@ def _read_memory(data: Any, columns: list[Any], user: Hashable | None, compared:
 
 @dataclass(frozen=True)
 class _Needed:
-    """The columns to read: names and fields of values, the field that says whose row it is, fields of a condition.
+    """The columns to read: names and fields of values, the field of users, and the fields of a condition.
 
-    `old` says what each field is called in the table.
+    `old` has the name of each field in the table.
     """
 
     names: tuple[str, ...]
@@ -115,7 +113,6 @@ class _Needed:
 
 def _needed(table: _Table, columns: list[Any], user: Hashable | None, compared: Sequence[str]) -> _Needed:
     old: dict[str, Any] = {name: table.find(name, "where") for name in compared}
-    check_spelling(compared)
     values = [table.find(column, "column") for column in columns]
     person = None if user is None else table.find(user, "user")
     if user is not None and any(_same(person, value) for value in values):
@@ -129,7 +126,7 @@ def _needed(table: _Table, columns: list[Any], user: Hashable | None, compared: 
 
 
 def _add(old: dict[str, Any], name: str, column: Any) -> str:
-    """Adds a column under a name that no other has, also for DuckDB, which takes no notice of capitals."""
+    """Add a column under a new name, which must be new without regard to case, as in DuckDB."""
     while name.lower() in (known.lower() for known in old):
         name += " (value)"
     old[name] = column
@@ -137,7 +134,7 @@ def _add(old: dict[str, Any], name: str, column: Any) -> str:
 
 
 def _name_of(values: Any) -> str:
-    """What a flat array is called: a series of pandas or polars may have a name."""
+    """The name of a flat array: a series of pandas or polars may have one."""
     name = getattr(values, "name", None)
     return name if isinstance(name, str) and name else "value"
 
@@ -147,16 +144,16 @@ def _name_of(values: Any) -> str:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table whose columns are taken one by one; `listed` says whether their names may be shown."""
+    """A table whose columns are taken one by one; `listed` says whether messages may show their names."""
 
     names: list[Any]
     take: Callable[[Any], Any]
     listed: bool = True
 
     def find(self, wanted: Hashable | None, what: str) -> Any:
-        """The name of a column as the table has it; text also finds a name that is not text, such as 0.
+        """Return the name of a column as the table has it; text also finds a name that is not text, such as 0.
 
-        Not among the keys of rows: one person's row could then decide which key is meant.
+        That is not so for the keys of rows, where one person's row could decide which key is meant.
         """
         if wanted is None:
             if len(self.names) != 1 or not self.listed:
@@ -176,23 +173,23 @@ class _Table:
         return found[0]
 
     def read(self, needed: _Needed) -> Memory:
-        """The needed columns, under the names of their fields."""
+        """Read the needed columns, under the names of their fields."""
         return _memory(needed, {name: store(self.take(old)) for name, old in needed.old.items()})
 
 
 @dataclass(frozen=True)
 class _Query(_Table):
-    """A query that may give its rows in another order each time it runs: `take` runs it once, for all columns."""
+    """A query whose rows can come in another order in each run: `take` runs it once, for all columns."""
 
     def read(self, needed: _Needed) -> Memory:
-        """The needed columns, under the names of their fields."""
+        """Read the needed columns, under the names of their fields."""
         table = self.take(list(dict.fromkeys(needed.old.values())))
         return _memory(needed, {name: store(table[old]) for name, old in needed.old.items()})
 
 
 @dataclass(frozen=True)
 class _Stream(_Table):
-    """A table that is read piece by piece: `take` makes a reader of some columns, `schema` has their Arrow types.
+    """A table that is read in batches: `take` iterates over batches of some columns, `schema` has their Arrow types.
 
     The entries of `keyed` columns are keys of labels already.
     """
@@ -201,7 +198,7 @@ class _Stream(_Table):
     keyed: frozenset[str] = frozenset()
 
     def read(self, needed: _Needed) -> Memory:
-        """The needed columns, under the names of their fields."""
+        """Read the needed columns, under the names of their fields."""
         pa, wanted = arrow(), list(dict.fromkeys(needed.old.values()))
         types = {old: self.schema.field(old).type for old in wanted}
         kinds = {old: Kind() if old in self.keyed else converted(kind)[0] for old, kind in types.items()}
@@ -212,7 +209,7 @@ class _Stream(_Table):
                 entries = converted(types[old])[1](columns[old])
                 if name in needed.compared:
                     entries = comparable(Stored(entries, kinds[old], declared=True))
-                found[name] = _nobody_is_nan(entries) if name == needed.user else entries
+                found[name] = _without_nan(entries) if name == needed.user else entries
             return pa.RecordBatch.from_pydict(found)
 
         schema = ready({old: pa.array([], kind) for old, kind in types.items()}).schema
@@ -226,7 +223,7 @@ class _Stream(_Table):
 
 
 def _table(data: Any) -> _Table | None:
-    """The data as a table; None if it is no table."""
+    """Return the data as a table; None if it is no table."""
     pa, library = arrow(), library_of(data)
     if library == "duckdb" and hasattr(data, "to_arrow_reader"):
         return _relation(data)
@@ -257,14 +254,14 @@ def _columns(data: Mapping[Any, Any]) -> _Table:
     """A dictionary from the name of a column to its values."""
     if any(isinstance(values, str | bytes) or not hasattr(values, "__iter__") for values in data.values()):
         raise DataError(
-            "a dictionary must have the values of a column under each name; if it says how many people hold each "
-            "value, make it a Counter"
+            "a dictionary must have the values of a column under each name; use a Counter for the number of people of "
+            "each value"
         )
     return _Table(list(data), data.__getitem__)
 
 
 def _relation(data: Any) -> _Stream:
-    """A relation of DuckDB; whole numbers too wide for Arrow are read as their keys."""
+    """A DuckDB relation; whole numbers too wide for Arrow are read as their keys."""
     wide = frozenset(n for n, kind in zip(data.columns, data.types, strict=True) if str(kind) in _WIDER_THAN_64_BITS)
 
     def needed(names: list[str]) -> Any:
@@ -286,7 +283,7 @@ def _memory(needed: _Needed, columns: dict[str, Stored]) -> Memory:
     pa = arrow()
     entries = {name: comparable(one) if name in needed.compared else one.entries for name, one in columns.items()}
     if needed.user is not None:
-        entries[needed.user] = _nobody_is_nan(entries[needed.user])
+        entries[needed.user] = _without_nan(entries[needed.user])
     if len(set(map(len, entries.values()))) > 1:
         raise DataError("the columns differ in length: one entry for each row is needed in all of them")
     table, values = pa.table(entries), [columns[name] for name in needed.fields]
@@ -294,8 +291,8 @@ def _memory(needed: _Needed, columns: dict[str, Stored]) -> Memory:
     return Memory(lambda: table, needed.names, needed.fields, needed.user, kinds, declared)
 
 
-def _nobody_is_nan(entries: Any) -> Any:
-    """Whose rows they are; what is no number names nobody."""
+def _without_nan(entries: Any) -> Any:
+    """The users, with NaN as a missing user."""
     pa = arrow()
     if not pa.types.is_floating(entries.type):
         return entries
@@ -305,10 +302,10 @@ def _nobody_is_nan(entries: Any) -> Any:
 
 
 def _people_per_value(counts: Counter[Any], name: str) -> Memory:
-    """A Counter says how many people hold each value; they are written out as rows, some at a time."""
+    """A Counter has the number of people of each value; they are written out as rows, in batches."""
     pa, people = arrow(), list(counts.values())
     if not all(isinstance(number, int | np.integer) and number >= 0 for number in people):
-        raise DataError("a Counter must say how many people hold each value: a whole number, at least 0, for each")
+        raise DataError("a Counter must have a number of people for each value: a whole number, at least 0")
     held = store_one_by_one(list(counts))
     ends = np.cumsum(np.array(people, dtype=np.int64))
     total = int(ends[-1]) if people else 0

@@ -1,10 +1,8 @@
-"""CSV, TSV and JSON lines as a stream of Arrow batches: taken apart on all cores, in the order of the files.
+"""CSV, TSV and JSON lines as a stream of Arrow batches, parsed on all cores, in the order of the files.
 
-Queries on lines of JSON, each an object by itself: what a value is called depends on its own line alone.
-
-The lines come from `TextScan`, as a table `scanned`. Text is counted without its quotes, truth values as JSON writes
-them, numbers as DuckDB does: 1.50 as 1.5, 1e3 as 1000.0, -0 as 0 (Spark keeps the spelling of the file). null or no
-such key is a missing value. Objects and arrays are refused.
+Each line of JSON is an object by itself, and the label of a value depends on its own line alone. Text is counted
+without its quotes, truth values as JSON writes them, numbers as DuckDB does: 1.50 as 1.5, 1e3 as 1000.0, -0 as 0 (Spark
+keeps the spelling of the file). null or a missing key is a missing value. Objects and arrays are refused.
 """
 
 from __future__ import annotations
@@ -34,18 +32,17 @@ from shuffledp.data.files import Files, named
 from shuffledp.data.where_sql import quoted_name, quoted_text
 from shuffledp.errors import DataError
 
-_OTHER_DELIMITERS = {";": "';'", "\t": r"$'\t'", "|": "'|'", ",": "','"}
-"""How they are written on a command line."""
+_OTHER_DELIMITERS = (";", "\t", "|", ",")
 
 LINE, NUMBER = "line", "number"
 """The columns of a scan of JSON lines."""
 
 
 class TextScan:
-    """Makes a stream of the needed columns of separated text, or of the lines of JSON and their numbers.
+    """A stream of the needed columns of separated text, or of the lines of JSON and their numbers.
 
-    Whatever is wrong in a file is kept in `failure`, since the reader of a stream cannot pass on an exception. `done`
-    is the share of the files that is read.
+    An error in a file is kept in `failure`, since DuckDB cannot pass on an exception of a stream. `done` is the share
+    of the files that is read.
     """
 
     def __init__(self, files: Files, needed: Sequence[str]) -> None:
@@ -55,7 +52,7 @@ class TextScan:
         self._fields = None if files.format == "json" else [header_fields(path, files, needed) for path in files.paths]
 
     def __call__(self) -> Any:
-        """A stream of Arrow batches."""
+        """Return a stream of Arrow batches from the beginning of the files."""
         import pyarrow
 
         schema = pyarrow.schema([(name, pyarrow.string()) for name in self._needed])
@@ -75,7 +72,7 @@ class TextScan:
             raise
 
     def _tasks(self) -> Iterator[Callable[[], list[Any]]]:
-        """For every block of every file, what takes it apart."""
+        """A task for every block of every file, which parses it."""
         files = self._files
         for at, path in enumerate(files.paths):
             try:
@@ -95,7 +92,7 @@ class TextScan:
 
 
 def header_fields(path: str, files: Files, needed: Sequence[str], header: bytes | None = None) -> tuple[int, list[int]]:
-    """How many fields the header of a file has, and which of them are the needed ones; `header` if it is at hand."""
+    """Return the number of fields in the header of a file, and the places of the needed ones."""
     try:
         if header is None:
             blocks = read_blocks(path, encoding=files.encoding, quotes=True)
@@ -114,12 +111,13 @@ def header_fields(path: str, files: Files, needed: Sequence[str], header: bytes 
 
 
 def _advice(names: list[str], header: bytes, delimiter: str) -> str:
-    """What may be wrong with the header. Its names are not shown: without a header they are a person's values."""
+    """A hint about the header. Its names are not shown: in a file without one they are a person's values."""
     if b"\0" in header:
-        return "its first line has zero bytes, as UTF-16 has: add --encoding utf-16-le (encoding= in Python)"
-    for sign, written in _OTHER_DELIMITERS.items():
+        return "its first line has zero bytes, as UTF-16 has: give encoding, such as utf-16-le"
+    for sign in _OTHER_DELIMITERS:
         if len(names) == 1 and sign != delimiter and sign.encode() in header:
-            return f"its first line has no {delimiter!r} but {sign!r}: add --delimiter {written} (delimiter= in Python)"
+            option = "format tsv" if sign == "\t" else f"delimiter {sign!r}"
+            return f"its first line has no {delimiter!r} but {sign!r}: give {option}"
     return "compare it with the first line of the file"
 
 
@@ -141,7 +139,7 @@ def _records(path: str, files: Files, block: Block, fields: int, wanted: list[in
 
 
 def _lines(path: str, format: str, block: Block) -> list[Any]:
-    """The lines of a block, with their line breaks, which are spaces in JSON; and their numbers in the file."""
+    """The lines of a block, with their line breaks, which are spaces in JSON, and their numbers in the file."""
     import pyarrow
 
     raw = np.frombuffer(block.text, dtype=np.uint8)
@@ -155,7 +153,7 @@ def _lines(path: str, format: str, block: Block) -> list[Any]:
 
 
 def _in_order(tasks: Iterator[Callable[[], list[Any]]]) -> Iterator[list[Any]]:
-    """The results of tasks that run on all cores, in their order; few are under way at a time."""
+    """The results of tasks that run on all cores, in their order; few are in flight at a time."""
     cores = os.cpu_count() or 1
     pool = ThreadPoolExecutor(cores)
     waiting: deque[Future[list[Any]]] = deque()
@@ -172,19 +170,19 @@ def _in_order(tasks: Iterator[Callable[[], list[Any]]]) -> Iterator[list[Any]]:
 
 _TRIMMED = f"ltrim({LINE}, ' ' || chr(9) || chr(10) || chr(13))"
 _IS_OBJECT = f"(starts_with({LINE}, '{{') OR starts_with({_TRIMMED}, '{{'))"
-"""Of a line that is JSON at all: an object begins with a brace, and nothing else does."""
+"""For a line that is valid JSON: only an object begins with a brace."""
 
 NOT_AN_OBJECT = "is not a JSON object: one object per line is needed"
-ARRAY = "begins a JSON array: one object per line is needed, such as jq -c '.[]' writes"
+ARRAY = "begins a JSON array: one object per line is needed, as jq -c '.[]' writes"
 
 
 def nested(column: str) -> str:
-    """What is wrong with a line whose value is an object or an array."""
+    """Return the reason to refuse a line whose value is an object or an array."""
     return f"has a nested value in column {column!r}: only text, numbers and truth values are counted"
 
 
 def values_of_lines(columns: Sequence[str]) -> str:
-    """A query that gives the columns as text, and fails at a line that cannot be read."""
+    """Return a query for the columns as text, which fails at a line that cannot be read."""
     texts = ", ".join(f"{LINE} ->> {_path(name)} AS text{at}" for at, name in enumerate(columns))
     values = ", ".join(
         f"CASE WHEN NOT {_IS_OBJECT} OR {_is_nested(f'text{at}', name)} THEN error('wrong line') ELSE text{at} END "
@@ -195,12 +193,12 @@ def values_of_lines(columns: Sequence[str]) -> str:
 
 
 def has_key(column: str) -> str:
-    """A query that gives a row if some line has the key."""
+    """Return a query with a row if a line has the key."""
     return f"SELECT 1 FROM scanned WHERE json_valid({LINE}) AND json_exists({LINE}, {_path(column)}) LIMIT 1"
 
 
 def wrong_line(columns: Sequence[str]) -> str:
-    """A query that gives the number of the first line that cannot be read and what is wrong with it."""
+    """Return a query for the number of the first line that cannot be read, and the reason."""
     wrong = f"NOT json_valid({LINE}) OR NOT {_IS_OBJECT}"
     array = f"starts_with({_TRIMMED}, '[')"
     reasons = [f"WHEN {array} THEN {quoted_text(ARRAY)}", f"WHEN {wrong} THEN {quoted_text(NOT_AN_OBJECT)}"]
@@ -216,6 +214,6 @@ def _path(name: str) -> str:
 
 
 def _is_nested(text: str, name: str) -> str:
-    """Whether the value with this text is an object or an array; only text that looks like one is looked at again."""
+    """Whether the value with this text is an object or an array; only text that looks like one is parsed again."""
     looks = f"(starts_with({text}, '{{') OR starts_with({text}, '['))"
     return f"coalesce({looks} AND json_type({LINE}, {_path(name)}) IN ('OBJECT', 'ARRAY'), false)"

@@ -1,17 +1,15 @@
-"""Names and texts in DuckDB's SQL.
+"""Comparisons as SQL that never fails and gives the same answer on DuckDB and on Spark; quoting of names and texts.
 
-Comparisons as SQL that never fails and gives the same answer on DuckDB and on Spark.
-
-Columns can have any type, so a value is taken as its text, and that is read as what it is compared with:
+Columns can have any type, so a value is taken as its text, and the text is read as the type of the literal:
 
 | literal | value |
 |---|---|
 | number | a number: a whole one of up to 38 digits is compared exactly, any other as a float |
-| 'text' | the text itself, byte by byte; of a number with fractions the shortest one, so that 1.0 is 1 in every type |
-| DATE | the day of a date or moment as `written_moments` reads it, in UTC where it has a zone |
+| 'text' | the text itself, byte by byte; fractions have their shortest text, so that 1.0 is 1 in every type |
+| DATE | the day of a date or timestamp as `histogram.periods` reads it, in UTC where it has a zone |
 | TRUE, FALSE | a truth value, or the text true or false in any case |
 
-Whatever cannot be read so is undecided (NULL), and so are missing values and NaN.
+Values that cannot be read like this are undecided (NULL), and so are missing values and NaN.
 """
 
 from __future__ import annotations
@@ -29,25 +27,25 @@ from shuffledp.histogram.periods import MOMENT
 
 
 def quoted_name(column: str) -> str:
-    """A column, whatever its name."""
+    """Return a column name in DuckDB's quotes."""
     return '"' + column.replace('"', '""') + '"'
 
 
 def quoted_text(value: str) -> str:
-    """A text, whatever is in it."""
+    """Return a text as a literal of DuckDB."""
     return "'" + value.replace("'", "''") + "'"
 
 
 Literal = Decimal | str | date | bool
 
 _DIGITS = 38
-"""Of the longest whole numbers that both engines know."""
+"""The most digits of whole numbers on both engines."""
 
 _WHOLE = f"[+-]?[0-9]{{1,{_DIGITS}}}"
 
 
 class Sql(ABC):
-    """What both engines say in the same way; each spells types, texts and patterns in its own."""
+    """Comparisons that both engines write alike; each has its own syntax of types, texts and patterns."""
 
     @abstractmethod
     def text(self, column: str) -> str:
@@ -55,15 +53,15 @@ class Sql(ABC):
 
     @abstractmethod
     def literal(self, text: str) -> str:
-        """A text, whatever is in it."""
+        """A text literal with any content."""
 
     @abstractmethod
     def matches(self, text: str, pattern: str) -> str:
-        """Whether the whole of a text has this form."""
+        """Whether a whole text matches a pattern."""
 
     @abstractmethod
     def part(self, text: str, pattern: str, group: int) -> str:
-        """What a group of a pattern matches in a text; empty if nothing."""
+        """The match of a group of a pattern in a text; empty if there is none."""
 
     @abstractmethod
     def trimmed(self, text: str) -> str:
@@ -79,10 +77,10 @@ class Sql(ABC):
 
     @abstractmethod
     def later(self, moment: str, minutes: str) -> str:
-        """A moment that a text says, some minutes later; NULL where it says none."""
+        """The timestamp of a text, some minutes later; NULL if it has none."""
 
     def ordered(self, column: str, sign: str, literal: Literal) -> str:
-        """Whether a value is below or above a literal."""
+        """Return whether a value is below or above a literal."""
         if isinstance(literal, str):
             return f"({self.text(column)} {sign} {self.literal(literal)})"
         if isinstance(literal, date):
@@ -91,7 +89,7 @@ class Sql(ABC):
         return self._number(column, _whole_order(sign, literal), f"{{}} {sign} {self.number(float(literal))}")
 
     def among(self, column: str, literals: Sequence[Any]) -> str:
-        """Whether a value is one of some literals, all of one kind."""
+        """Return whether a value is one of some literals, all of one type."""
         first = literals[0]
         if isinstance(first, str):
             return f"({self.text(column)} IN ({', '.join(map(self.literal, literals))}))"
@@ -108,7 +106,7 @@ class Sql(ABC):
         return self._number(column, exactly, f"{{}} IN ({floats})")
 
     def _number(self, column: str, whole: str, other: str) -> str:
-        """A comparison of numbers, of a whole one and of any other; {} stands for the value."""
+        """A comparison for whole numbers and one for all others; {} stands for the value."""
         text = self.text(column)
         trimmed = self.trimmed(text)
         return (
@@ -119,9 +117,9 @@ class Sql(ABC):
         )
 
     def _shortest(self, text: str, kind: str, is_float: str, is_decimal: str) -> str:
-        """The text of a value, of a number with fractions without zeros at its end.
+        """The text of a value, without zeros at the end of a fraction.
 
-        One missing value makes floats of a column of whole numbers in many tools, and one longer fraction makes all
+        In many tools one missing value turns a column of whole numbers into floats, and one longer fraction makes all
         decimals longer: that must not change how the values of others compare.
         """
         near, zeros = f"TRY_CAST({text} AS DOUBLE)", self.literal("[.]?0+$")
@@ -132,7 +130,7 @@ class Sql(ABC):
         )
 
     def _day(self, column: str) -> str:
-        """The day of a date or moment, in UTC where it has a zone; NULL for any other value."""
+        """The day of a date or timestamp, in UTC where it has a zone; NULL for any other value."""
         text = self.text(column)
         trimmed = self.trimmed(text)
         zone = "^.{16}[0-9:.]*([+-])([0-9]{2}):?([0-9]{2})?"
@@ -144,7 +142,7 @@ class Sql(ABC):
 
 
 def _whole_order(sign: str, literal: Decimal) -> str:
-    """The comparison of a whole number with any number, by the next whole one above."""
+    """Compare a whole number with any number by the next whole number above it."""
     if literal and literal.adjusted() >= _DIGITS:
         return "TRUE" if ("<" in sign) == (literal > 0) else "FALSE"
     above = scaled(literal, 0)
@@ -161,7 +159,7 @@ def _decimal(whole: int) -> str:
 
 @dataclass(frozen=True)
 class DuckDB(Sql):
-    """The SQL of DuckDB; `types` has its names of the types of columns."""
+    """The SQL of DuckDB; `types` has the types of columns as DuckDB names them."""
 
     types: Mapping[str, str]
 
@@ -169,7 +167,7 @@ class DuckDB(Sql):
         """A value as text; NULL where it is missing or NaN."""
         name = quoted_name(column)
         if zone := _ZONES.get(self.types.get(column, "")):
-            # moments that no calendar has are there, but DuckDB fails to write them, even where that is not needed
+            # DuckDB stores timestamps outside the calendar, but fails to write them, even where that is not needed
             known = f"{name} >= {zone[0]} '0001-01-01{zone[1]}' AND {name} < {zone[0]} '10000-01-01{zone[1]}'"
             written = f"CAST(CASE WHEN {known} THEN {name} END AS VARCHAR)"
             return f"coalesce({written}, CASE WHEN {name} IS NOT NULL THEN '' END)"
@@ -177,15 +175,15 @@ class DuckDB(Sql):
         return f"nullif({text}, CASE WHEN {self._is_float(name)} THEN 'nan' END)"
 
     def literal(self, text: str) -> str:
-        """A text, whatever is in it."""
+        """A text literal with any content."""
         return quoted_text(text)
 
     def matches(self, text: str, pattern: str) -> str:
-        """Whether the whole of a text has this form."""
+        """Whether a whole text matches a pattern."""
         return f"regexp_full_match({text}, '{pattern}')"
 
     def part(self, text: str, pattern: str, group: int) -> str:
-        """What a group of a pattern matches in a text; empty if nothing."""
+        """The match of a group of a pattern in a text; empty if there is none."""
         return f"regexp_extract({text}, '{pattern}', {group})"
 
     def trimmed(self, text: str) -> str:
@@ -201,7 +199,7 @@ class DuckDB(Sql):
         return f"({self._is_float(quoted_name(column))} AND {self.text(column)} IN ('inf', '-inf'))"
 
     def later(self, moment: str, minutes: str) -> str:
-        """A moment that a text says, some minutes later; NULL where it says none."""
+        """The timestamp of a text, some minutes later; NULL if it has none."""
         return f"(TRY_CAST({moment} AS TIMESTAMP) + to_minutes({minutes}))"
 
     def _is_float(self, name: str) -> str:
@@ -217,7 +215,7 @@ _ZONES = {
     "TIMESTAMP_MS": ("TIMESTAMP_MS", ""),
     "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", " 00:00:00+00"),
 }
-"""Types of moments, and how literals of each are written."""
+"""Types of timestamps, and the syntax of their literals."""
 
 
 @dataclass(frozen=True)
@@ -229,21 +227,21 @@ class Spark(Sql):
         name = self._name(column)
         written = self._shortest(f"CAST({name} AS STRING)", "STRING", self._is_float(name), self._is_decimal(name))
         plain = f"nullif({written}, CASE WHEN {self._is_float(name)} THEN 'NaN' END)"
-        # a moment with a zone would come in that of the session, without saying so
+        # the text of a timestamp with a zone would be in the zone of the session
         in_utc = f"get_json_object(to_json(named_struct('v', {name}), map('timeZone', 'UTC')), '$.v')"
         return f"collate(CASE WHEN typeof({name}) = 'timestamp' THEN {in_utc} ELSE {plain} END, 'UTF8_BINARY')"
 
     def literal(self, text: str) -> str:
-        """A text, whatever is in it."""
+        """A text literal with any content."""
         return f"CAST(X'{text.encode('utf-8', 'surrogatepass').hex()}' AS STRING)"
 
     def matches(self, text: str, pattern: str) -> str:
-        """Whether the whole of a text has this form."""
+        """Whether a whole text matches a pattern."""
         whole = rf"^(?:{pattern})\z"  # $ would also match before a line break at the end
         return f"({text} RLIKE {self.literal(whole)})"
 
     def part(self, text: str, pattern: str, group: int) -> str:
-        """What a group of a pattern matches in a text; empty if nothing."""
+        """The match of a group of a pattern in a text; empty if there is none."""
         return f"regexp_extract({text}, {self.literal(pattern)}, {group})"
 
     def trimmed(self, text: str) -> str:
@@ -259,7 +257,7 @@ class Spark(Sql):
         return f"({self._is_float(self._name(column))} AND {self.text(column)} IN ('Infinity', '-Infinity'))"
 
     def later(self, moment: str, minutes: str) -> str:
-        """A moment that a text says, some minutes later; NULL where it says none."""
+        """The timestamp of a text, some minutes later; NULL if it has none."""
         return f"timestampadd(MINUTE, {minutes}, TRY_CAST({moment} AS TIMESTAMP_NTZ))"
 
     def _name(self, column: str) -> str:

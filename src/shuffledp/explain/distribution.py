@@ -1,39 +1,41 @@
-"""Pictures of a distribution function with its band, for the report and for files, and the table of quantiles."""
+"""Pictures of a distribution function with its confidence band, for the report and for files, and quantiles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
-from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shuffledp.explain.html import render
 from shuffledp.explain.plots import check_figure, in_our_style, new_figure, save_figure
 from shuffledp.explain.svg import Axis, Chart
 from shuffledp.formatting import at_most, percent_at_most, shown, surely
 from shuffledp.histogram.distribution import Quantile, written
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 _MOST_POINTS = 300
-"""Of a line: it looks smooth, and a page stays small."""
+"""Points of a line: it looks smooth, and the page stays small."""
 
 _MOST_MARKS = 4
-"""Labels or dates along the axis, which are longer than numbers."""
+"""Marks of an axis whose marks are labels or dates, which are longer than numbers."""
 
 _LONGEST_MARK = 12
-"""Letters of a label along the axis."""
+"""Characters of a label along the axis."""
 
 _THIN = 0.01
-"""A band that is off by at most this share of the people is about as wide as the line."""
+"""Share of the people: a narrower band is about as wide as the line."""
 
 _LINE, _BAND = "#2f6db3", "#5b8dc9"
 
 
 class Points(NamedTuple):
-    """Where the distribution function is known: places along the axis, and shares of people with their bounds."""
+    """Places along the axis, and the share of people up to each with its bounds."""
 
     places: list[float]
     shares: list[float]
@@ -42,7 +44,7 @@ class Points(NamedTuple):
 
 
 def points_of(estimate: OrderedEstimate) -> Points:
-    """At the edges; or in steps at the labels, which are numbered from 1."""
+    """Return the points at the edges, or in steps at the labels, which are numbered from 1."""
     distribution = estimate.distribution()
     number = len(distribution) - (0 if distribution.edges is None else 1)
     at = np.unique(np.linspace(0, max(0, number - 1), min(_MOST_POINTS, max(1, number))).round().astype(np.int64))
@@ -58,7 +60,7 @@ def _place(edge: Any) -> float:
 
 
 def axis_marks(estimate: OrderedEstimate, points: Points) -> tuple[tuple[float, str], ...] | None:
-    """Marks that are dates or labels; None where round numbers do."""
+    """Return marks that are dates or labels; None if the axis has round numbers."""
     edges = estimate.edges
     if edges and not isinstance(edges[0], datetime):
         return None
@@ -69,11 +71,11 @@ def axis_marks(estimate: OrderedEstimate, points: Points) -> tuple[tuple[float, 
     return tuple(zip(places, texts, strict=True))
 
 
-def distribution_chart(estimate: OrderedEstimate, *, column: str) -> str:
-    """The line, its band and the median as a part of a page; empty where there is nothing to draw."""
+def distribution_chart(estimate: OrderedEstimate, *, column: str) -> Markup | None:
+    """Render the line, its band and the median; None if there is nothing to draw."""
     points = points_of(estimate)
     if len(set(points.places)) < 2:
-        return ""
+        return None
     marks, low, high = axis_marks(estimate, points), points.places[0], points.places[-1]
     name = shown(column, width=30)
     across = (
@@ -93,29 +95,16 @@ def distribution_chart(estimate: OrderedEstimate, *, column: str) -> str:
         up=Axis(name=f"people {where} each value", low=0.0, high=1.0, logarithmic=False, marks=percent),
     )
     at = _middle_place(estimate, middle)
-    parts = (
-        chart.band(
-            list(zip(points.places, points.low, strict=True)), list(zip(points.places, points.high, strict=True))
-        ),
-        chart.line(zip(points.places, points.shares, strict=True)),
-        _median(chart, at, f"median {written(middle.value)}"),
-    )
-    return replace(chart, parts=parts).svg()
-
-
-def _median(chart: Chart, at: float, words: str) -> str:
-    """Its dot, with words on the side where the line is not: right below it, or left above it near the right end."""
-    left, top = chart.point(at, 0.5)
-    beside = chart.across.place(at) < _FAR
-    anchor, x, y = ("start", left + 9, top + 15) if beside else ("end", left - 9, top - 8)
-    return (
-        f'<circle class="dot" cx="{left:.1f}" cy="{top:.1f}" r="5"/>'
-        f'<text class="mark" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
-    )
+    chart = chart.with_band(
+        list(zip(points.places, points.low, strict=True)), list(zip(points.places, points.high, strict=True))
+    ).with_line(zip(points.places, points.shares, strict=True))
+    # the label is where the line is not: right below the dot, or left above it near the right end
+    right, down = (9, 15) if chart.across.place(at) < _FAR else (-9, -8)
+    return chart.with_dot(at, 0.5, f"median {written(middle.value)}", right=right, down=down).svg()
 
 
 _FAR = 0.6
-"""From here on, along the axis, words beside a dot would leave the chart."""
+"""Share of the axis from which a label to the right of a dot would leave the chart."""
 
 
 def _middle_place(estimate: OrderedEstimate, middle: Quantile) -> float:
@@ -126,43 +115,30 @@ def _middle_place(estimate: OrderedEstimate, middle: Quantile) -> float:
 
 
 def quantile_rows(estimate: OrderedEstimate, shares: Sequence[float] | None = None) -> list[tuple[str, str, str]]:
-    """The share, the estimate and its interval of some quantiles, in words."""
+    """Return the share, the estimate and the interval of some quantiles as text."""
     return [
         (f"{100 * found.share:.6g} %", written(found.value), found.interval) for found in estimate.quantiles(shares)
     ]
 
 
-def quantile_table(estimate: OrderedEstimate) -> str:
-    """The quantiles as an HTML table."""
-    rows = "".join(
-        f'<tr><th scope="row">{share}</th><td><bdi>{escape(value)}</bdi></td>'
-        f"<td><bdi>{escape(interval)}</bdi></td></tr>"
-        for share, value, interval in quantile_rows(estimate)
+def distribution_section(estimate: OrderedEstimate, *, column: str) -> Markup:
+    """Render a part of the report: the chart, its meaning, and the quantiles."""
+    off = estimate.distribution().widest
+    return render(
+        "distribution.html",
+        chart=distribution_chart(estimate, column=column),
+        quantiles=quantile_rows(estimate),
+        confidence=surely(estimate.beta),
+        off=at_most(off),
+        share=percent_at_most(off, estimate.people),
+        thin=off < _THIN * estimate.people,
+        edges=estimate.edges is not None,
+        some_without=estimate.some_without,
     )
-    header = (
-        '<tr><th scope="col">share</th><th scope="col">have at most</th>'
-        f'<th scope="col">interval, all at once with probability {surely(estimate.beta)}</th></tr>'
-    )
-    return f'<table class="all"><thead>{header}</thead><tbody>{rows}</tbody></table>'
-
-
-def distribution_section(estimate: OrderedEstimate, *, column: str) -> str:
-    """A part of the report: the chart, what it means, and the quantiles."""
-    chart, off = distribution_chart(estimate, column=column), estimate.distribution().widest
-    where = "edge" if estimate.edges is not None else "value"
-    thin = ", hardly wider than the line here," if off < _THIN * estimate.people else ""
-    among = ", of those who have a value," if estimate.some_without else ""
-    return f"""<div class="pair"><figure><h2>How people are distributed</h2>{chart}
-<figcaption>The line is the estimate, and the band around it{thin} holds the truth everywhere at once with probability
-{surely(estimate.beta)}: no number of people up to any {where} is off by more than {at_most(off)}
-({percent_at_most(off, estimate.people)} of all people).</figcaption></figure>
-<figure><h2>Quantiles</h2>{quantile_table(estimate)}
-<figcaption>A quantile is the smallest value that this share of the people{among}
-do not exceed.</figcaption></figure></div>"""
 
 
 def plot_distribution(estimate: OrderedEstimate, ax: Any = None, *, column: str = "value") -> Any:
-    """The line and its band on axes of matplotlib; returns the axes."""
+    """Draw the line and its band on matplotlib axes; return the axes."""
     if ax is None:
         ax = new_figure(8, 4.5).subplots()
     points, where = points_of(estimate), "below" if estimate.edges is not None else "up to"
@@ -182,7 +158,7 @@ def plot_distribution(estimate: OrderedEstimate, ax: Any = None, *, column: str 
 
 
 def draw_distribution(estimate: OrderedEstimate, path: Path, *, column: str = "value") -> None:
-    """Saves the picture as SVG, PNG or PDF, by the ending of the path."""
+    """Save the picture as SVG, PNG or PDF, by the ending of the path."""
     check_figure(path)
     with in_our_style():
         figure = new_figure(8, 4.5)

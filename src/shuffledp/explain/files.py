@@ -1,11 +1,11 @@
-"""A release as a file, in the format of its ending."""
+"""A release as a file: the formats, their media types, and saving."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shuffledp.atomic_file import check_folder, refuse_existing, write_whole
 from shuffledp.errors import ParameterError
@@ -14,8 +14,15 @@ from shuffledp.release.release import Release
 from shuffledp.release.serialize import about
 
 
+class Format(NamedTuple):
+    """A file format: its media type, and a function from a release to the content of the file."""
+
+    media_type: str
+    content: Callable[[Release], bytes]
+
+
 def parquet_bytes(table: Any) -> bytes:
-    """An Arrow table as a Parquet file."""
+    """Return an Arrow table as a Parquet file."""
     import pyarrow
     import pyarrow.parquet
 
@@ -24,32 +31,50 @@ def parquet_bytes(table: Any) -> bytes:
     return bytes(file.getvalue())
 
 
+def arrow_bytes(table: Any) -> bytes:
+    """Return an Arrow table as an Arrow file."""
+    import pyarrow
+
+    file = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(file.getvalue())
+
+
 def with_about(release: Release) -> Any:
-    """The table of a release; the metadata of its schema say all that the JSON file says but the histogram."""
+    """Return the table of a release; its schema's metadata has everything else that the JSON file has."""
     table = release.estimate.to_arrow()
     return table.replace_schema_metadata({"shuffledp": json.dumps(about(release), allow_nan=False)})
 
 
-FORMATS: dict[str, Callable[[Release], bytes]] = {
-    ".html": lambda release: page(release).encode(),
-    ".csv": lambda release: release.estimate.to_csv().encode(),
-    ".json": lambda release: release.to_json().encode(),
-    ".parquet": lambda release: parquet_bytes(with_about(release)),
+FORMATS = {
+    ".html": Format("text/html; charset=utf-8", lambda release: page(release).encode()),
+    ".csv": Format("text/csv; charset=utf-8", lambda release: release.estimate.to_csv().encode()),
+    ".json": Format("application/json", lambda release: release.to_json().encode()),
+    ".parquet": Format("application/vnd.apache.parquet", lambda release: parquet_bytes(with_about(release))),
 }
-"""The content of a file, by its ending."""
+"""The formats of a saved release, by the ending of the file."""
+
+ARROW = Format("application/vnd.apache.arrow.file", lambda release: arrow_bytes(with_about(release)))
+"""What an analyzer offers to programs besides `FORMATS`."""
 
 
 def check_writable(path: Path) -> None:
-    """Refuses a path that `save` could not write, before any work is done."""
+    """Refuse a path that `save` could not write, before any work is done."""
     if path.suffix.lower() not in FORMATS:
         raise ParameterError(f"an output must end in {', '.join(FORMATS)}; got {path.name}")
     check_folder(path)
 
 
-def save(release: Release, path: Path, *, overwrite: bool = True) -> Path:
-    """Writes the release in the format of the path's ending; an interrupt leaves what was there before."""
+def save(release: Release, path: Path, *, overwrite: bool = True, command: str | None = None) -> Path:
+    """Write the release in the format of the path's ending; an interrupt leaves the previous file as it was.
+
+    A report names `command`, the command line that makes such a release.
+    """
     check_writable(path)
     if not overwrite:
         refuse_existing(path, how="choose another name, or set overwrite=True")
-    write_whole(path, FORMATS[path.suffix.lower()](release))
+    ending = path.suffix.lower()
+    content = page(release, command=command).encode() if ending == ".html" else FORMATS[ending].content(release)
+    write_whole(path, content)
     return path

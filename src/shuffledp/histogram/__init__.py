@@ -1,1 +1,1 @@
-"""The pipeline that all protocols share: values, messages, the shuffler, tallies, estimates."""
+"""The steps that all protocols share: domains, labels, the shuffler, tallies and estimates."""

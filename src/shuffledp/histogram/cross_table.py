@@ -1,9 +1,9 @@
-"""Histograms of pairs of values: how many people hold each value of one column, and rows and columns as a table.
+"""Histograms of pairs of values: margins (the counts of one column), and a table of rows and columns.
 
-Both are made from what is published, so they cost no privacy. Everybody holds one pair (or none, where that is a value
-of its own), so all cells together are all people. Where the simultaneous intervals of all cells hold, so do the bounds
-of all margins: the sum of the bounds of its cells, those that were not reported among them, and what is left of all
-people by the bounds of all other cells.
+Both are computed from the published estimate, so they cost no privacy. Each person holds one pair (or none, which is a
+value of its own), so the counts of all cells add up to all people. If the simultaneous intervals of all cells hold, so
+do the bounds of all margins: the sum of the bounds of the cells of the margin, including cells that are not reported,
+and all people less the bounds of all other cells.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from shuffledp.histogram.labels import Absent
 class CrossTable:
     """A histogram of pairs as a table: a row for each value of the first column, a column for each of the second.
 
-    `counts` has NaN, and `low` 0, where a pair was not reported. `row_sums` and `column_sums` are the margins of all
-    values that are in the table, `total` is the sum of the estimates of all pairs, also of those that are not in it.
+    A pair that was not reported has `counts` NaN and `low` 0. `row_sums` and `column_sums` are the margins of the
+    values in the table; `total` is the sum of the estimates of all pairs, including those outside the table.
     """
 
     rows: tuple[Any, ...]
@@ -40,26 +40,26 @@ class CrossTable:
 
 
 def columns_of(estimate: Estimate) -> int:
-    """How many columns the labels of a histogram have; 1 where they are no tuples."""
+    """The number of columns of the labels of a histogram; 1 if they are not tuples."""
     if estimate.domain is not None and estimate.domain.factors:
         return len(estimate.domain.factors)
     return max((len(label) for label in estimate.labels.tolist() if isinstance(label, tuple)), default=1)
 
 
 def margin(estimate: Estimate, *columns: int) -> list[Row]:
-    """How many people hold each value of a column, counted from 0, of a histogram of pairs (or of longer rows).
+    """Count the people with each value of a column (numbered from 0) of a histogram of pairs or longer rows.
 
-    All intervals hold at once, together with those of the histogram, with its probability. Several columns give rows
-    of tuples. Values are in the order of their list or, without one, the most frequent first; people without a pair
-    are a row of their own.
+    All intervals hold at once, together with those of the histogram, with its confidence. Several columns give rows of
+    tuples. Values are in the order of their list or, without a list, the most frequent first. People without a pair are
+    a row of their own.
     """
     width = columns_of(estimate)
     if width < 2:
-        raise DataError("a margin needs a histogram of several columns: the labels of this one are no pairs")
+        raise DataError("a margin needs a histogram of several columns, got one column")
     if not columns or any(isinstance(at, bool) or not isinstance(at, int) or not 0 <= at < width for at in columns):
-        raise ParameterError(f"columns of a margin are numbers from 0 to {width - 1}, got {columns}")
+        raise ParameterError(f"columns must be numbers from 0 to {width - 1}, got {columns}")
     if estimate.values_per_person > 1:
-        raise DataError("a margin counts people who hold one pair each: with several, a person would count twice")
+        raise DataError("values_per_person must be 1 for a margin: with several pairs, a person would count twice")
 
     def group(label: Any) -> Any:
         if not isinstance(label, tuple):
@@ -94,7 +94,7 @@ class _Cells:
             self.reported[name] = self.reported.get(name, 0) + 1
         self._low, self._high = (sum(one[end] for one in self._sums.values()) for end in (1, 2))
         self.hidden: float = math.inf
-        """How many cells were not reported."""
+        """The number of cells that are not reported."""
 
     @property
     def names(self) -> list[Any]:
@@ -107,12 +107,12 @@ class _Cells:
         most = min(_times(hidden, self._unseen) + high, self._people - (self._low - low))
         others = self._high - high + _times(self.hidden - hidden if hidden < math.inf else math.inf, self._unseen)
         least = max(low, self._people - others)
-        # around an estimate that noise has driven out of what is possible, the interval still holds it
+        # the interval contains the estimate, even if noise makes it impossible
         return Row(name, count, math.floor(min(least, most, count)), math.ceil(max(most, least, count)))
 
 
 def _times(cells: float, most: int) -> float:
-    """The most people in cells of which each has at most this many, however many cells there are."""
+    """The most people in a number of cells with at most `most` people each."""
     return 0 if most == 0 or cells == 0 else cells * most
 
 
@@ -122,7 +122,7 @@ def _tuples(parts: Sequence[list[Any]]) -> list[tuple[Any, ...]]:
 
 
 def cross_table(estimate: Estimate, *, most_rows: int | None = None, most_columns: int | None = None) -> CrossTable:
-    """The histogram of two columns as a table; of too many rows or columns those with the most people, in order."""
+    """Return the histogram of two columns as a table, limited to the rows and columns with the most people."""
     if columns_of(estimate) != 2:
         raise DataError("a table of rows and columns needs a histogram of two columns")
     sums = [

@@ -1,8 +1,7 @@
-"""The distribution function of an ordered estimate: how many people are below each edge, within a band; and quantiles.
+"""The distribution function of an ordered estimate, with a band, and its quantiles.
 
-The q-quantile is the smallest value that a share of at least q of the people do not exceed. Intervals of values are
-told apart only by their edges, so a quantile is known as the interval that it lies in; its estimate within that
-interval takes people to be spread evenly.
+The q-quantile is the smallest value that a share of at least q of the people do not exceed. For values in intervals,
+only the interval of a quantile is known; the estimate within it assumes that people are spread evenly.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ Edge = int | float | Decimal | datetime
 class Quantile(ShortRepr):
     """The value that a `share` of the people do not exceed.
 
-    With edges, the true one is at least `low` and below `high`, None where there is no edge on that side, and `value`
-    is the estimate between them. Without edges `low` and `high` are the first and the last label that it can be.
-    `label` is that of the estimate. All quantiles of a release are in their intervals at once, as surely as its band.
+    With edges, the true quantile is at least `low` and below `high` (None without an edge on that side), and `value` is
+    the estimate between them. Without edges `low` and `high` are the first and the last possible label. `label` is the
+    label of the estimate. All quantiles of a release are in their intervals at once, with the confidence of its band.
     """
 
     share: float
@@ -43,22 +42,19 @@ class Quantile(ShortRepr):
 
     @property
     def interval(self) -> str:
-        """Where the true one is, in words."""
-        low, high = (None if end is None else written(end) for end in (self.low, self.high))
-        if not self.edged:
-            return f"{low} to {high}" if self.low != self.high else str(low)
-        if low is None or high is None:
-            return "anything" if low == high else f"below {high}" if low is None else f"{low} and above"
-        return f"{low} to below {high}"
+        """The interval as text."""
+        from shuffledp.explain.release import quantile_interval
+
+        return quantile_interval(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution(ShortRepr):
-    """How many people are below each edge, or have each label or one before it.
+    """The number of people below each edge, or up to each label.
 
-    `edges` are the public edges between the intervals of values, or None; `labels` name the intervals. `people` has an
-    estimate for every label, of those who are in it or in one before it; it never falls. `low` and `high` hold the
-    truth for all labels at once. The last ones are about everybody who has a value.
+    `edges` are the public edges between the intervals of values, or None; `labels` name the intervals. `people` is the
+    non-decreasing estimate of the people up to each label. `low` and `high` bound the true numbers for all labels at
+    once. The last entries count everyone who has a value.
     """
 
     edges: tuple[Any, ...] | None
@@ -72,17 +68,17 @@ class Distribution(ShortRepr):
 
     @property
     def total(self) -> float:
-        """The people who have a value, as estimated; all of them unless some have none."""
+        """The estimated number of people who have a value."""
         return float(self.people[-1])
 
     @property
     def widest(self) -> float:
-        """By how many people an estimate can be off at most."""
+        """The largest distance between an estimate and its bounds."""
         return float(np.max([self.people - self.low, self.high - self.people]))
 
     @cached_property
     def shares(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The same as shares of those who have a value: estimate, low and high."""
+        """Estimates and bounds as shares of the people who have a value."""
         least, most = max(1, int(self.low[-1])), max(1, int(self.high[-1]))
         return (
             np.minimum(self.people / max(1.0, self.total), 1.0),
@@ -91,11 +87,11 @@ class Distribution(ShortRepr):
         )
 
     def quantile(self, share: float) -> Quantile:
-        """The value that this share of the people do not exceed, with the interval that the band gives."""
+        """Return the value that this share of the people do not exceed, with its interval."""
         share = open_probability("share", share, hint="; 0.5 is the median")
         exact = Fraction(repr(share))
         at = self._first(self.people, float(exact * Fraction(self.total)) - _ROUNDING)
-        # who is surely, and who is possibly among those that count
+        # the fewest and the most people who have a value
         low = min(at, self._first(self.high, math.ceil(exact * int(self.low[-1]))))
         high = max(at, self._first(self.low, math.ceil(exact * int(self.high[-1]))))
         label, first, last = self.labels[[at, low, high]].tolist()
@@ -105,15 +101,15 @@ class Distribution(ShortRepr):
         return Quantile(share=share, value=self._between(at, share), label=label, low=ends[0], high=ends[1])
 
     def _first(self, people: NDArray[Any], number: float) -> int:
-        """The first label at which there are so many people; the last one where there is none."""
+        """The first label with at least this number of people; the last label if there is none."""
         return min(int(np.searchsorted(people, number)), len(self) - 1)
 
     def _edge(self, at: int) -> Any:
-        """The edge above a label; None where it is open."""
+        """The edge above a label; None if the interval is open."""
         return self.edges[at] if self.edges is not None and 0 <= at < len(self.edges) else None
 
     def _between(self, at: int, share: float) -> Any:
-        """In an interval as far up as the people in it are in order; the edge of one that is open."""
+        """Interpolate within an interval; return the edge of an open interval."""
         below, above = self._edge(at - 1), self._edge(at)
         if below is None or above is None:
             return above if below is None else below
@@ -126,7 +122,7 @@ class Distribution(ShortRepr):
         return float(below) + part * (float(above) - float(below))
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Plain columns, in order: the label, the edge above it if there are edges, people and shares with bounds."""
+        """Plain columns in order: label, the edge above it if there are edges, people and shares with bounds."""
         share, least, most = self.shares
         edges = {} if self.edges is None else {"edge": [self._edge(at) for at in range(len(self))]}
         return {
@@ -141,7 +137,7 @@ class Distribution(ShortRepr):
         }
 
     def to_csv(self) -> str:
-        """CSV text with a header."""
+        """Format as CSV text with a header."""
         import csv
         import io
 
@@ -153,7 +149,7 @@ class Distribution(ShortRepr):
         return text.getvalue()
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame."""
+        """Convert to a pandas DataFrame."""
         try:
             import pandas as library
         except ImportError:
@@ -161,7 +157,7 @@ class Distribution(ShortRepr):
         return library.DataFrame(self.to_columns())
 
     def to_arrow(self) -> Any:
-        """A pyarrow Table."""
+        """Convert to a pyarrow Table."""
         try:
             import pyarrow as library
         except ImportError:
@@ -170,14 +166,14 @@ class Distribution(ShortRepr):
 
 
 _DAYS = timedelta(days=2)
-"""In periods at least this long an estimate is a whole day."""
+"""The shortest period in which an estimate is rounded to a whole day."""
 
 _ROUNDING = 1e-9
-"""In people: an estimate that reaches a share but for rounding reaches it."""
+"""In people: the tolerance for rounding where an estimate reaches a share."""
 
 
 def written(value: Any) -> str:
-    """An edge, an estimate between edges or a label, in few characters."""
+    """Format an edge, an estimate between edges or a label in few characters."""
     if isinstance(value, datetime):
         return (
             f"{value:%Y-%m-%d}"
@@ -192,4 +188,4 @@ def written(value: Any) -> str:
 
 
 _WHOLE = 1_000
-"""From here on an estimate is written without digits after the point."""
+"""The smallest estimate that is written without digits after the point."""

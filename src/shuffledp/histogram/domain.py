@@ -1,4 +1,4 @@
-"""What people's values can be: labels <-> bins, also for universes too large to list.
+"""Domains of possible values: the mapping between labels and bins, also for universes too large to list.
 
 A listed or a range domain numbers its labels 0 .. size - 1, and protocols work on those numbers. An implicit domain
 (all strings up to some length, all permutations) is too large for that, and does not need it: its labels are their
@@ -37,7 +37,7 @@ class Domain(ABC):
 
     @staticmethod
     def of(labels: Iterable[Hashable], *, in_order: bool = False) -> Domain:
-        """The listed labels, in this order, which tables and files keep if the labels follow each other."""
+        """A domain of listed labels; with `in_order`, tables and files keep their order."""
         return _Listed(labels, in_order=in_order)
 
     @staticmethod
@@ -49,17 +49,17 @@ class Domain(ABC):
     def implicit(size: int) -> Domain:
         """Any hashable labels of a universe with `size` members, which is never listed.
 
-        Equal labels, such as True, 1 and 1.0, are one member, spelled in one way (1), whoever holds it first.
+        Equal labels, such as True, 1 and 1.0, are one member with one spelling (1).
         """
         return _Implicit(size)
 
     def with_absent(self, padding_bins: int) -> Domain:
-        """These labels, then those of people who hold fewer values than they may: one for each that can be missing."""
+        """Add a label for each number of missing values of people who hold fewer values than they may."""
         return _WithAbsent(self, padding_bins)
 
     @staticmethod
     def product(factors: Sequence[Domain]) -> ProductDomain:
-        """All tuples of a label of each factor, of which the last changes fastest; made when they are shown."""
+        """A domain of all tuples of labels of the factors; the last factor changes fastest."""
         return ProductDomain(factors)
 
     @abstractmethod
@@ -148,7 +148,7 @@ class _Range(Domain):
 
 
 MOST_PAIRS = 2**24
-"""Tuples of a product: their counts take memory, whether or not anybody holds them."""
+"""The most tuples of a product, since the counts of all tuples take memory."""
 
 
 class ProductDomain(Domain):
@@ -215,7 +215,7 @@ class _Implicit(Domain):
 
 
 class _WithAbsent(Domain):
-    """The bins of another domain, and of fillers behind them; in an implicit one fillers are their own bins too."""
+    """Another domain with padding bins after its bins; in an implicit domain they are their own bins too."""
 
     def __init__(self, rest: Domain, padding_bins: int) -> None:
         self._rest, self.can_list, self.factors = rest, rest.can_list, rest.factors
@@ -224,7 +224,7 @@ class _WithAbsent(Domain):
         self.size = rest.size + padding_bins
 
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
-        return self._rest.encode(values)  # fillers are nobody's values
+        return self._rest.encode(values)  # padding bins are not values of people
 
     def decode(self, bins: ArrayLike) -> NDArray[Any]:
         if not self.can_list:

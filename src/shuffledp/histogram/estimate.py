@@ -1,22 +1,19 @@
-"""Estimates that could be true: none negative, together as many as people hold, each inside its interval.
+"""The result: estimated counts with intervals.
 
-They are the nearest such numbers, by the sum of squares. Where the intervals hold the truth, the truth is among those
-numbers, and so no farther from them than from the estimates as they were.
+`low` and `high` are the ends of the simultaneous intervals, in every table and file; `low_alone` and `high_alone` are
+the ends of intervals that hold for one value by itself.
 
-The result: estimated counts with intervals, which explains itself, shows itself and exports itself.
-
-`low` and `high` are the ends of the simultaneous intervals, in every table and file; `low_alone` and `high_alone`
-those of intervals that hold for one value looked at alone.
+`consistent` replaces the estimates by the nearest possible numbers, by the sum of squares: none negative, with a total
+that people can hold, each inside its interval. If the intervals hold the true counts, these are among the possible
+numbers, so the new estimates are no farther from them than the old ones.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from typing import Any, Self
 
 import numpy as np
@@ -25,26 +22,16 @@ from numpy.typing import NDArray
 from shuffledp import __version__
 from shuffledp.accounting.curve import Guarantee
 from shuffledp.errors import DataError, MissingExtraError
-from shuffledp.formatting import (
-    ShortRepr,
-    counted,
-    in_paragraphs,
-    paragraphs,
-    people_at_most,
-    percent_at_most,
-    readable,
-    share_at_most,
-    shown,
-    surely,
-)
+from shuffledp.formatting import ShortRepr, readable, shown
 from shuffledp.histogram.domain import Domain
-from shuffledp.histogram.export import csv_cell, exportable, harmless, rows_of, spread
+from shuffledp.histogram.export import Exports
+from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.labels import Absent, Places
-from shuffledp.jsonable import label_kind, label_with_kind, plain, plain_label
+from shuffledp.jsonable import label_with_kind, plain
 from shuffledp.validation import whole
 
 _HALVINGS = 200
-"""Of the range in which the common shift is looked for: beyond the precision of floats."""
+"""Halvings of the range that contains the common shift: beyond the precision of floats."""
 
 
 def nearest_possible(
@@ -55,10 +42,10 @@ def nearest_possible(
     least: float,
     most: float,
 ) -> NDArray[np.float64]:
-    """The numbers between `low` and `high` that add up to `least` up to `most`, nearest to the counts.
+    """Return the numbers nearest to the counts that lie between `low` and `high` and add up to `least` to `most`.
 
-    Shifting all alike and cutting off at the ends gives the nearest numbers of every total, which falls as the shift
-    grows. Totals that the ends do not allow come as near as they can.
+    A common shift, clipped at the ends, gives the nearest numbers for every total; the total falls as the shift grows.
+    A total that the ends do not allow is approached as far as possible.
     """
 
     def shifted(shift: float) -> NDArray[np.float64]:
@@ -80,16 +67,13 @@ def nearest_possible(
 
 
 MOST_BARS = 25
-"""As many as fit a page or the answer of a notebook."""
+"""Bars that fit a page or a notebook cell."""
 
 _MOST_IN_ORDER = 60
-"""Values that follow each other are all shown up to this number: hours of two days, months of five years."""
+"""Ordered values that are all shown: hours of two days, months of five years."""
 
 _BARS_IN_TEXT = 10
-"""Enough to see what a release is about."""
-
-_MOST_BITS = 64
-"""A larger number of possible values says nothing to anybody."""
+"""Bars in a table of text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +88,7 @@ class Intervals(ShortRepr):
     unreported_high: int
 
     def possible(self, people: int) -> Intervals:
-        """The part that true counts of this many people can lie in."""
+        """Clip the intervals to possible counts: 0 to the number of people."""
         return replace(self, low=np.clip(self.low, 0, people), high=np.clip(self.high, 0, people))
 
 
@@ -119,14 +103,14 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Estimate:
+class Estimate(Exports):
     """A private histogram.
 
-    Only reported bins are stored. A bin that is not reported is estimated to be 0, and holds at most
+    Only reported bins are stored. A bin that is not reported has the estimate 0 and at most
     `simultaneous.unreported_high` people. Each interval of `per_bin` covers its true count with probability at least
-    1 - beta; those of `simultaneous` cover all of them at once with that probability. Everybody holds
-    `values_per_person` values; the last `fillers` bins stand for missing ones. `adjusted` says that the counts
-    were made `consistent`.
+    1 - beta; the intervals of `simultaneous` cover all true counts at once with that probability. Each person holds
+    `values_per_person` values; the last `padding_bins` bins stand for missing values. `adjusted` is True after
+    `consistent`. `about` returns the facts about the protocol.
     """
 
     symbols: NDArray[Any]
@@ -138,7 +122,7 @@ class Estimate:
     beta: float
     estimator: str
     guarantee: Guarantee | None
-    about: Callable[..., str] = field(repr=False)
+    about: Callable[..., ProtocolFacts] = field(repr=False)
     domain: Domain | None = None
     values_per_person: int = 1
     padding_bins: int = 0
@@ -156,7 +140,7 @@ class Estimate:
 
     @cached_property
     def values_shown(self) -> int:
-        """How many values are reported: people without so many values are reported too, and are no value."""
+        """The number of reported values; bins of people with fewer values are reported too but are not values."""
         return values_among(self.labels.tolist()) if self.padding_bins else len(self)
 
     @property
@@ -166,7 +150,7 @@ class Estimate:
 
     @property
     def largest_distance(self) -> float:
-        """From a reported estimate to an end of its simultaneous interval: by how many people it can be off."""
+        """The error bound of all reported counts: the largest distance to an end of a simultaneous interval."""
         bounds = self.simultaneous
         return float(np.max([self.counts - bounds.low, bounds.high - self.counts], initial=0.0))
 
@@ -176,12 +160,15 @@ class Estimate:
         return f"<Estimate: {self.summary()}; {{{most}{more}}}>"
 
     def __str__(self) -> str:
-        """The largest values as a table of text."""
+        """Format the largest values as a table of text."""
         return self.to_text()
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return self.bars_html()
+    def _repr_html_(self) -> str | None:
+        """Format the largest values for a notebook; None, which shows the repr, if Jinja2 is not installed."""
+        try:
+            return self.bars_html()
+        except MissingExtraError:
+            return None
 
     def __len__(self) -> int:
         return self.counts.size
@@ -219,7 +206,7 @@ class Estimate:
 
     @cached_property
     def _largest_first(self) -> NDArray[np.int64]:
-        """Values by their estimates; behind them people without so many values, who are no value."""
+        """Positions by estimate, largest first; bins of people with fewer values come last."""
         absent = (
             [isinstance(label, Absent) for label in self.labels.tolist()] if self.padding_bins else [False] * len(self)
         )
@@ -235,11 +222,10 @@ class Estimate:
         )]  # fmt: skip
 
     def consistent(self) -> Self:
-        """The nearest counts that could be true: none negative, together as many as people hold, in their intervals.
+        """Return the nearest possible counts: none negative, with a possible total, inside their intervals.
 
-        The intervals are cut to possible numbers, which leaves out no truth. Counts that are not biased as they are can
-        be a little off on average afterwards. Where the intervals contradict the number of people, which is as rare as
-        that they fail, they are left aside.
+        The intervals are clipped to possible numbers. The new counts can be slightly biased. Intervals that contradict
+        the number of people, which are as rare as intervals that fail, are ignored.
         """
         held = self.people * self.values_per_person
         everything = len(self) == self.bins
@@ -253,102 +239,52 @@ class Estimate:
 
     @property
     def in_order(self) -> bool:
-        """Whether the values follow each other, as intervals and periods do."""
+        """Whether the values have an order."""
         return self.domain is not None and self.domain.in_order
 
     def rows_to_show(self, limit: int) -> list[Row]:
-        """The largest bins, or, where they follow each other and fit, all of them in that order."""
+        """The largest bins, or all bins in order if the values are ordered and few enough."""
         if not self.in_order or len(self) > max(limit, _MOST_IN_ORDER):
             return self.top(limit)
         return self._rows_at(np.arange(len(self)))
 
     def explain(self) -> str:
-        """What its reader must know, in short paragraphs with titles: what is promised, by whom, how sure it is."""
-        return in_paragraphs(self.story())
+        """Explain the result in short paragraphs with titles: values, confidence, guarantee, trust, noise."""
+        from shuffledp.explain.protocols import joined
+        from shuffledp.explain.release import estimate_paragraphs
 
-    def story(self) -> dict[str, str]:
-        """The paragraphs of `explain`, by title."""
-        about = paragraphs(self.about())
-        about.pop("How sure", None)  # before the release; now more is known
-        return {"Result": self._found(), "How sure": self._how_sure(), **about}
-
-    def _found(self) -> str:
-        """How many values are shown, of how many."""
-        people = counted(self.people, "person", things="people")
-        each = (
-            f" with up to {self.values_per_person} values each"
-            if self.values_per_person > 1 and self.padding_bins
-            else ""
-        )
-        shown = counted(self.values_shown, "value")
-        if self.possible.bit_length() > _MOST_BITS:
-            return f"{shown} shown, for {people}{each}; any other value is possible too."
-        return f"{shown} shown, of {readable(self.possible)} possible, for {people}{each}."
-
-    def _how_sure(self) -> str:
-        """What holds at once with the probability of the intervals, of shown values and of all others."""
-        off, said = self.largest_distance, []
-        if len(self):
-            share = percent_at_most(off, self.people)
-            said.append(f"an estimate that is shown is off by at most {people_at_most(off)} ({share} of all)")
-        if self.estimator == "truncated":
-            most = counted(self.simultaneous.unreported_high, "person", things="people")
-            said.append(f"a value that is not shown is held by at most {most}")
-        text = f"With probability at least {surely(self.beta)} all intervals hold the true numbers at once"
-        text += f": {', and '.join(said)}." if said else "."
-        if self.adjusted:
-            text += " " + _ADJUSTED
-        if self.estimator == "truncated":
-            return f"{text} A value that nobody holds is never reported."
-        return f"{text} Every possible value is shown, also those that nobody holds." if self.bins > 1 else text
+        return joined(estimate_paragraphs(self))
 
     def summary(self) -> str:
-        """What this is, in a line."""
-        promise = ""
-        if self.guarantee is not None:
-            bounds = (share_at_most(bound, digits=4) for bound in (self.guarantee.epsilon, self.guarantee.delta))
-            promise = f", ({', '.join(bounds)}) private"
-        return f"{counted(self.values_shown, 'value')} of {counted(self.people, 'person', things='people')}{promise}"
+        """Summarize the estimate in one line."""
+        from shuffledp.explain.release import summary
+
+        return summary(self)
 
     def to_text(self, limit: int = _BARS_IN_TEXT, *, column: str = "value") -> str:
-        """The largest values as a small table of text, with bars."""
-        from shuffledp.explain.bars import text_bars
+        """Format the largest values as a small table of text with bars."""
+        from shuffledp.explain.release import text_table
 
-        rows = self.rows_to_show(limit)
-        lines = [text_bars(rows, column=column)] if rows else []
-        return "\n".join([*lines, *self._below(values_among(row.label for row in rows))])
+        return text_table(self, limit=limit, column=column)
 
     def bars_html(self, limit: int = MOST_BARS, *, column: str = "value", title: str = "") -> str:
-        """The largest values as an HTML table with bars: a part of a page, without scripts."""
-        from shuffledp.explain.bars import BAR_STYLE, html_bars
+        """Format the largest values as an HTML table with bars: a part of a page, without scripts."""
+        from shuffledp.explain.release import html_table
 
-        rows = self.rows_to_show(limit)
-        table = html_bars(rows, column=column) if rows else ""
-        head = f"<b>{escape(title)}</b>: " if title else ""
-        below = "".join(f"<p>{escape(line)}</p>" for line in self._below(values_among(row.label for row in rows)))
-        style = f"<style>{BAR_STYLE}</style>"
-        return f'<div class="shuffledp">{style}<p>{head}{escape(self.summary())}</p>\n{table}\n{below}</div>'
+        return html_table(self, limit=limit, column=column, title=title)
 
     def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
-        """The largest values as bars, with intervals, on axes of matplotlib; returns the axes."""
+        """Draw the largest values as bars with intervals on matplotlib axes, and return the axes."""
         from shuffledp.explain.bars import draw_bars, new_axes
 
         rows = self.rows_to_show(limit)
         return draw_bars(new_axes(len(rows)) if ax is None else ax, rows)
 
-    def _below(self, drawn: int) -> Iterator[str]:
-        """What a reader of the first values must know of the rest."""
-        if not self.values_shown:
-            yield "No value is frequent enough to be reported."
-        elif (more := self.values_shown - drawn) > 0:
-            yield f"and {counted(more, 'more value', things='more values')}"
-        yield f"All intervals hold at once with probability {surely(self.beta)}."
-
     def to_columns(self) -> dict[str, list[Any]]:
-        """The histogram as named columns of plain Python values, largest estimate first, or in the order of the values.
+        """The histogram as named columns of plain Python values: largest estimate first, or in the order of the values.
 
-        `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value that is looked at
-        alone, each with probability 1 - beta.
+        `low` and `high` hold for all values at once, `low_alone` and `high_alone` for one value by itself, each with
+        probability 1 - beta.
         """
         order = np.arange(len(self)) if self.in_order else self._largest_first
         return {
@@ -362,7 +298,7 @@ class Estimate:
         }
 
     def facts(self) -> dict[str, Any]:
-        """What holds for the whole histogram, as plain values: people, promise, and what a missing value can have."""
+        """Plain values that hold for the whole histogram: people, guarantee, and the bound for values not reported."""
         promise = self.guarantee
         return {
             "people": self.people,
@@ -374,16 +310,8 @@ class Estimate:
             "shuffledp_version": __version__,
         }
 
-    def to_json(self) -> str:
-        """Everything about the release as one JSON object; labels that JSON does not know become strings."""
-        return json.dumps(self.to_dict(), allow_nan=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything about the release as plain Python values."""
-        return {**self.about_dict(), "histogram": self.rows()}
-
     def about_dict(self) -> dict[str, Any]:
-        """Everything but the histogram itself, as plain Python values."""
+        """Everything except the histogram itself, as plain Python values."""
         return {
             "guarantee": plain(self.guarantee),
             "people": self.people,
@@ -400,83 +328,27 @@ class Estimate:
         }
 
     def _labels_of_columns(self) -> dict[str, Any]:
-        """What each column of a cross table can hold, in order, where that is listed."""
+        """The possible labels of each column of a cross table, in order, if they are listed."""
         factors = self.domain.factors if self.domain is not None else ()
         labels = (factor.decode(np.arange(factor.size)).tolist() for factor in factors)
         return {"labels_of_columns": [list(map(label_with_kind, one)) for one in labels]} if factors else {}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The histogram as a list of plain rows; a label that JSON holds as text has its `kind` beside it."""
-        columns = self.to_columns()
-        kinds = [label_kind(label) for label in columns["label"]]
-        columns["label"] = [plain_label(label) for label in columns["label"]]
-        rows = [dict(zip(columns, row, strict=True)) for row in rows_of(columns)]
-        return [row if kind is None else {**row, "kind": kind} for row, kind in zip(rows, kinds, strict=True)]
-
-    def to_csv(self, *, raw: bool = False) -> str:
-        """The histogram as CSV text with a header; a missing label is an empty field, an empty one is quoted.
-
-        The columns after `high_alone` say the same in every row, so that the promise travels with the numbers. A text
-        that a spreadsheet would take for a formula, such as =HYPERLINK(...), gets an apostrophe in front; `raw` leaves
-        labels as they are.
-        """
-        columns = spread(self.to_columns())
-        if not raw:
-            columns |= {name: list(map(harmless, columns[name])) for name in columns if name.startswith("label")}
-        facts = {name: [value] * len(self) for name, value in self.facts().items()}
-        columns = {**columns, **facts}
-        lines = [",".join(columns), *(",".join(map(csv_cell, row)) for row in rows_of(columns))]
-        return "\n".join(lines) + "\n"
-
-    def to_arrow(self) -> Any:
-        """The histogram as a pyarrow Table; the metadata of its schema hold `about_dict` under the key shuffledp."""
-        try:
-            import pyarrow as library
-        except ImportError:
-            raise MissingExtraError("pyarrow", extra="arrow") from None
-        about = json.dumps({**self.facts(), **self.about_dict()}, allow_nan=False)
-        return library.table(exportable(spread(self.to_columns()))).replace_schema_metadata({"shuffledp": about})
-
-    def to_pandas(self) -> Any:
-        """The histogram as a pandas DataFrame; its `attrs` hold `facts`."""
-        try:
-            import pandas as library
-        except ImportError:
-            raise MissingExtraError("pandas", extra="pandas") from None
-        frame = library.DataFrame(spread(self.to_columns()))
-        frame.attrs.update(self.facts())
-        return frame
-
-    def to_polars(self) -> Any:
-        """The histogram as a polars DataFrame."""
-        try:
-            import polars as library
-        except ImportError:
-            raise MissingExtraError("polars", extra="polars") from None
-        return library.DataFrame(exportable(spread(self.to_columns())))
 
     @cached_property
     def _positions(self) -> Places:
         return Places(self.labels.tolist())
 
     def _find(self, label: Any) -> int | None:
-        """Where a label is stored; None if it was not reported."""
+        """The position of a label; None if it was not reported."""
         at = self._positions.find(label)
         if at is None and self.domain is None and not (isinstance(label, int) and 0 <= label < self.bins):
             raise DataError(
-                f"that is not a bin between 0 and {readable(self.bins - 1)}; give estimate a domain to look up labels"
+                f"label must be a bin between 0 and {readable(self.bins - 1)}; give estimate a domain to look up labels"
             )
         if at is None and self.domain is not None and label not in self.domain:
-            raise DataError("that label is not in the domain of this histogram")
+            raise DataError("the label is not in the domain of this histogram")
         return at
 
 
-_ADJUSTED = (
-    "The estimates were adjusted to numbers that are possible: none is negative, and together they fit the number of "
-    "people."
-)
-
-
 def values_among(labels: Iterable[Any]) -> int:
-    """How many labels are values, not people without so many of them."""
+    """Count the labels that are values; a label of people with fewer values is not."""
     return sum(not isinstance(label, Absent) for label in labels)

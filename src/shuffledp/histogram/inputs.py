@@ -1,10 +1,8 @@
-"""Checks of what people hold, send and are counted as; no message shows a value.
+"""Validation of values, messages and tallies, without values in error messages; padding of people with few values.
 
-What people hold who hold several values: at most a known number of different bins, filled up to exactly that number.
-
-Who holds fewer takes the first fillers, each once. So every bin, also a filler, counts a person at most once, and a
-replaced person moves at most that number of bins down and as many up, each by one. One filler for all that is missing
-would move by more.
+A person who may hold several values is padded to exactly that number of different bins with the first padding bins,
+each used once. Every bin, also a padding bin, then counts a person at most once. Replacing a person moves at most that
+number of bins down and the same number up, each by one. A single padding bin for all missing values would move by more.
 """
 
 from __future__ import annotations
@@ -21,22 +19,22 @@ from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.tally import Tally, increasing
 
 Counts = Tally | Mapping[Any, int] | ArrayLike
-"""True counts: an array with one for every bin, or a mapping or a Tally with those of the bins it lists."""
+"""True counts: an array with every bin, or a mapping or a Tally of some bins."""
 
 
 MOST_BINS = 2**24
-"""Where the analyzer estimates every bin, they must fit in memory."""
+"""The most bins that are estimated one by one: they must fit in memory."""
 
 
 def few_enough_bins(bins: int) -> int:
-    """Refuses more bins than can be estimated one by one."""
+    """Refuse more bins than can be estimated one by one."""
     if bins > MOST_BINS:
         raise ParameterError(f"bins={readable(bins)} is too many: this protocol estimates every bin, at most 2^24")
     return bins
 
 
 def people_in_bins(values: ArrayLike, *, bins: int) -> NDArray[np.int64]:
-    """The bins of one person or of many, checked, as machine integers."""
+    """Validate the bins of one person or of many, and return them as machine integers."""
     people = np.atleast_1d(np.asarray(values))
     if not people.size:
         return np.empty(0, dtype=np.int64)
@@ -45,7 +43,7 @@ def people_in_bins(values: ArrayLike, *, bins: int) -> NDArray[np.int64]:
 
 
 def check_bins(numbers: NDArray[Any], *, bins: int, what: str) -> None:
-    """Refuses anything but whole numbers from 0 to bins - 1, in one flat array."""
+    """Refuse anything but a flat array of whole numbers from 0 to bins - 1."""
     if numbers.ndim != 1:
         raise DataError(f"one {what} per entry of a flat array is needed, got {numbers.ndim} dimensions")
     if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= bins):
@@ -56,7 +54,7 @@ def check_bins(numbers: NDArray[Any], *, bins: int, what: str) -> None:
 
 
 def check_domain(domain: Domain | None, *, bins: int) -> None:
-    """A domain must have a label for every bin of the protocol."""
+    """Refuse a domain without a label for every bin of the protocol."""
     if domain is not None and not isinstance(domain, Domain):
         raise ParameterError(f"domain must be a Domain, got {type(domain).__name__}: use Domain.of(labels)")
     if domain is not None and domain.size != bins:
@@ -64,9 +62,9 @@ def check_domain(domain: Domain | None, *, bins: int) -> None:
 
 
 def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False, each: int = 1) -> Tally:
-    """The counts as a tally, checked against the protocol; those of a `part` of the bins may add up to fewer people.
+    """Validate true counts and return them as a tally; the counts of a `part` of the bins may add up to fewer people.
 
-    Everybody is counted in `each` different bins.
+    Each person is counted in `each` different bins.
     """
     if isinstance(counts, Tally):
         truth = counts
@@ -83,7 +81,7 @@ def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False, ea
     if len(truth) and truth.counts.min() < 0:
         raise DataError("counts must not be negative")
     if truth.total > users * each if part else truth.total != users * each:
-        together = "" if each == 1 else f" with {each} values each, fillers included"
+        together = "" if each == 1 else f" with {each} values each, padding included"
         raise DataError(f"the counts add up to {truth.total} people, the protocol is for {users}{together}")
     if each > 1 and len(truth) and truth.counts.max() > users:
         raise DataError(f"a bin counts more than the {users} people there are")
@@ -91,7 +89,7 @@ def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False, ea
 
 
 def _check_symbols(truth: Tally, *, bins: int) -> None:
-    """Whole numbers must be bins; other labels are taken as members of an implicit domain. None may occur twice."""
+    """Refuse repeated symbols, and whole numbers that are not bins; other labels belong to an implicit domain."""
     symbols = truth.symbols
     if increasing(symbols):
         lowest, highest = (int(symbols[0]), int(symbols[-1])) if symbols.size else (0, 0)
@@ -107,13 +105,13 @@ def _check_symbols(truth: Tally, *, bins: int) -> None:
 
 
 def check_tally(tally: object, kind: type) -> None:
-    """Refuses messages, dictionaries and whatever else is not a tally."""
+    """Refuse everything that is not a tally, such as messages or dictionaries."""
     if not isinstance(tally, kind):
         raise DataError(f"estimate needs a tally, got {type(tally).__name__}: pass messages through tally() first")
 
 
 def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
-    """Refuses another number of messages than these people send; drawn tallies have none."""
+    """Refuse a wrong number of messages for the number of people; sampled tallies have no messages."""
     if tally.messages not in (None, people * each):
         raise DataError(
             f"{tally.messages} messages are not those of {people} people; give the number who reported as reports="
@@ -121,20 +119,20 @@ def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
 
 
 NONE = -1
-"""Stands where a person holds no further value."""
+"""Stands for a missing value."""
 
 
 def filled_up(values: ArrayLike, *, bins: int, each: int, padding_bins: int) -> NDArray[np.int64]:
-    """Rows of exactly `each` different bins, one row for each person; a flat array where everybody holds one.
+    """Return rows of exactly `each` different bins, one for each person; a flat array if everyone holds one bin.
 
-    `values` has a row for each person, of at most `each` bins, and NONE where there is none. The last `fillers` of all
-    `bins` fill up what is missing.
+    `values` has a row for each person, of at most `each` bins, with NONE for missing values. The last `padding_bins` of
+    all `bins` replace missing values.
     """
     rows = _rows(values, real=bins - padding_bins, each=each)
     held = rows != NONE
     missing = each - held.sum(axis=1)
     if not padding_bins and missing.any():
-        raise DataError(f"everybody holds exactly {each} values here: a person has fewer")
+        raise DataError(f"each person must hold exactly {each} values: a person has fewer")
     whole = np.full((rows.shape[0], each), NONE, dtype=np.int64)
     whole[:, : rows.shape[1]] = rows
     empty = whole == NONE
@@ -145,7 +143,7 @@ def filled_up(values: ArrayLike, *, bins: int, each: int, padding_bins: int) -> 
 
 
 def holders_of_padding(holdings: ArrayLike) -> NDArray[np.int64]:
-    """How many people hold each filler, from how many hold 0, 1, ... up to all values: the i-th those who lack i."""
+    """The number of people in each padding bin, from the numbers of people who hold 0, 1, ... up to all values."""
     by_number = np.asarray(holdings, dtype=np.int64)
     return np.cumsum(by_number)[-2::-1]
 
@@ -167,7 +165,7 @@ def _rows(values: ArrayLike, *, real: int, each: int) -> NDArray[np.int64]:
 
 
 def _refuse_repeated(whole: NDArray[Any]) -> None:
-    """A bin that a person held twice would move by two, and break the promise."""
+    """Refuse a person with the same bin twice: it would move by two and break the guarantee."""
     ordered = np.sort(whole, axis=1)
     if (ordered[:, 1:] == ordered[:, :-1]).any():
         raise DataError("a person holds a bin twice: each of their values counts once")

@@ -1,4 +1,4 @@
-"""A private histogram of ordered values: also how many people are in any range, and the whole distribution function."""
+"""A private histogram of ordered values, with counts of ranges, the distribution function and quantiles."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.errors import DataError, ParameterError
-from shuffledp.formatting import ShortRepr, people_at_most, percent_at_most, surely
+from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.distribution import Distribution, Quantile, written
 from shuffledp.histogram.estimate import Estimate
 from shuffledp.jsonable import label_with_kind, plain_label
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles that are shown where nobody asked for others."""
+"""The shares of the quantiles that are shown by default."""
 
 
 class RangeBounds(Protocol):
-    """How far the number of people in some leaves may be off."""
+    """Error bounds of the number of people in a range of leaves."""
 
     def __call__(self, first: int, stop: int, *, everywhere: bool) -> tuple[float, float]:
-        """How far the estimate may be too high, and too low: for this range alone, or for all ranges at once."""
+        """How much the estimate may be too high and too low: for this range by itself, or for all ranges at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RangeCount(ShortRepr):
-    """How many people are in a range of values.
+    """The number of people in a range of values.
 
-    `low` and `high` hold the truth for all ranges that one may ask for at once, `low_alone` and `high_alone` for this
-    one looked at alone, each with the probability of the release.
+    `low` and `high` hold for all ranges at once, `low_alone` and `high_alone` for this range by itself, each with the
+    confidence of the release.
     """
 
     count: float
@@ -47,13 +47,12 @@ class RangeCount(ShortRepr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OrderedEstimate(Estimate):
-    """An estimate of values that have an order. The first `ordered` bins are in it, all others, such as missing values,
-    are behind them and belong to no range.
+    """An estimate of ordered values. The first `ordered` bins are ordered; the others, such as missing values, come
+    after them and belong to no range.
 
-    `below` estimates how many people are before the second bin, before the third, and so on; `below_low` and
-    `below_high` hold the truth of all of them at once with probability 1 - beta. `edges` are the public edges between
-    bins that are intervals: the first is between the first two bins. `shares` are those of the quantiles that are shown
-    and written.
+    `below` estimates the number of people before the second bin, before the third, and so on; `below_low` and
+    `below_high` bound all true numbers at once with probability 1 - beta. `edges` are the public edges between bins
+    that are intervals: the first is between the first two bins. `shares` are the shares of the quantiles to show.
     """
 
     below: NDArray[np.float64]
@@ -74,7 +73,7 @@ class OrderedEstimate(Estimate):
 
     @cached_property
     def _distribution(self) -> Distribution:
-        """Estimates that never fall and lie in the band, which never falls either."""
+        """Non-decreasing estimates inside the non-decreasing band."""
         from scipy.optimize import isotonic_regression
 
         everybody = np.array([self.people])
@@ -90,7 +89,7 @@ class OrderedEstimate(Estimate):
         )
 
     def distribution(self) -> Distribution:
-        """How many people are below each edge, or have each value or one before it, within a band."""
+        """The number of people below each edge, or up to each value, with a band."""
         return self._distribution
 
     def quantile(self, share: float) -> Quantile:
@@ -98,19 +97,19 @@ class OrderedEstimate(Estimate):
         return self._distribution.quantile(share)
 
     def quantiles(self, shares: Iterable[float] | None = None) -> list[Quantile]:
-        """Several quantiles, whose intervals all hold at once: those that were asked for, unless others are given."""
+        """Several quantiles whose intervals all hold at once; by default those of `shares`."""
         return [self.quantile(share) for share in (self.shares if shares is None else shares)]
 
     @property
     def some_without(self) -> bool:
-        """Whether people can be without a value in the order: quantiles are then not of all people."""
+        """Whether people can lack a value in the order; quantiles are then of the others."""
         return self.ordered < self.bins
 
     def range(self, low: Any = None, high: Any = None) -> RangeCount:
-        """How many people are in a range of values.
+        """Count the people in a range of values.
 
-        With edges, those from the edge `low` to below the edge `high`; otherwise those with the labels from `low` to
-        `high`, both included. None leaves a side open.
+        With edges, the range is from the edge `low` to below the edge `high`; otherwise it is from the label `low` to
+        the label `high`, both included. None leaves a side open.
         """
         first = 0 if low is None else self._place(low, "low", after=False)
         stop = self.ordered if high is None else self._place(high, "high", after=True)
@@ -127,7 +126,7 @@ class OrderedEstimate(Estimate):
         return int(low[0]), int(high[0])
 
     def _place(self, end: Any, name: str, *, after: bool) -> int:
-        """How many bins are before an end of a range."""
+        """The number of bins before an end of a range."""
         if self.edges is not None:
             place = next((self._edge_places[way] for way in _spellings(end) if way in self._edge_places), None)
             if place is None:
@@ -146,26 +145,6 @@ class OrderedEstimate(Estimate):
         edges = [written(edge) for edge in self.edges or ()]
         return ", ".join(edges if len(edges) <= 8 else [*edges[:3], "...", *edges[-3:]])
 
-    def story(self) -> dict[str, str]:
-        """The paragraphs of `explain`, by title, with one about the distribution."""
-        story = super().story()
-        sure = {name: story.pop(name) for name in ("Result", "How sure")}
-        return {**sure, "Distribution": " ".join(self._distribution_in_words()), **story}
-
-    def _distribution_in_words(self) -> Iterator[str]:
-        distribution = self._distribution
-        off, places = distribution.widest, "every edge" if self.edges is not None else "every value"
-        yield (
-            f"With probability at least {surely(self.beta)} the number of people below {places} is off by at most "
-            f"{people_at_most(off)} ({percent_at_most(off, self.people)} of all people) everywhere at once, and all "
-            "quantiles lie in their intervals."
-        )
-        if len(distribution) > 1:
-            middle = distribution.quantile(0.5)
-            yield f"The median is about {written(middle.value)} ({middle.interval})."
-        if self.some_without:
-            yield "People without a value in this order belong to no range, and quantiles are among all others."
-
     def to_columns(self) -> dict[str, list[Any]]:
         """The histogram as named columns of plain Python values, in the order of the values."""
         return {
@@ -179,7 +158,7 @@ class OrderedEstimate(Estimate):
         }
 
     def about_dict(self) -> dict[str, Any]:
-        """Everything but the histogram itself, as plain Python values, with the band and the quantiles."""
+        """Everything except the histogram itself, as plain Python values, with the band and the quantiles."""
         return {
             **super().about_dict(),
             "ordered": self.ordered,
@@ -192,15 +171,15 @@ class OrderedEstimate(Estimate):
 
 
 def _plain_quantile(found: Quantile) -> dict[str, Any]:
-    """A quantile for readers of JSON: numbers or texts, and its interval in words as it is shown."""
+    """A quantile for JSON: numbers or texts, and its interval as it is shown."""
     ends = {name: getattr(found, name) for name in ("value", "low", "high")}
-    # all digits of an edge are among the edges
+    # the key `edges` has all digits of an edge
     numbers = {name: float(end) if isinstance(end, Decimal) else plain_label(end) for name, end in ends.items()}
     return {"share": found.share, **numbers, "interval": found.interval}
 
 
 def _spellings(edge: Any) -> Iterator[Any]:
-    """An edge as it is given, a float as the decimal number that it is written as, a day or a text as a moment."""
+    """The values that can stand for an edge: a float also as a decimal number, a day or a text also as a datetime."""
     if isinstance(edge, Hashable):
         yield edge
     if isinstance(edge, float):
@@ -215,18 +194,18 @@ def _spellings(edge: Any) -> Iterator[Any]:
 def whole_bounds(
     counts: NDArray[np.float64], too_high: NDArray[np.float64], too_low: NDArray[np.float64], *, people: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Bounds on whole numbers of people, from estimates and how far these may be off, as far as there are people."""
+    """Bounds on whole numbers of people from estimates and their error bounds, clipped to 0 and all people."""
     low = np.ceil(counts - too_high - _ROUNDING).clip(0, people)
     high = np.floor(counts + too_low + _ROUNDING).clip(0, people)
-    # an estimate beyond all possible numbers has an interval of one of them
+    # an estimate outside the possible numbers has an interval of one number
     return np.minimum(low, high).astype(np.int64), np.maximum(low, high).astype(np.int64)
 
 
 def rising_band(low: NDArray[np.int64], high: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A band around numbers that never fall, without what such numbers cannot be."""
+    """Tighten a band around non-decreasing numbers."""
     low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
     return np.minimum(low, high), np.maximum(low, high)
 
 
 _ROUNDING = 1e-6
-"""In people: sums of estimates of a million leaves are off by less than 1e-8."""
+"""In people: the rounding error of a sum over a million leaves is below 1e-8."""

@@ -1,4 +1,4 @@
-"""A multiset as counts per symbol: all that a shuffler's output says, and the part of the analyzer that scales."""
+"""The tally of messages: counts per symbol, which hold all information of a shuffled batch."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.labels import symbol
 
 _AT_ONCE = 1 << 20
-"""Messages counted at a time, so that widening them to machine integers stays in the cache."""
+"""Messages counted at a time, so that they stay in the cache as machine integers."""
 
 
 _BINS_PER_VALUE = 4
-"""Counting every number up to the largest pays while there are at most this many of them for each value."""
+"""The most numbers per value for which counting every number up to the largest is worthwhile."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tally(ShortRepr):
-    """How often each symbol occurs. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
+    """Counts per symbol. Symbols are bins (integers) or, in an implicit domain, the labels themselves.
 
-    `counts` has one number for each symbol, or, where a bin has several kinds of messages (+j and -j), a row with one
-    number for each kind. `complete` says that a symbol that is not listed occurred 0 times. It is False for a draw of
-    `sample_tally` that left empty bins out; their counts then exist but were not drawn. `messages` is how many were
-    counted, which is not the sum of the counts where one message counts for several symbols or none; None where that is
-    not known. `drawn` says that the counts were drawn from their law by `sample_tally`, for all people at once: there
-    were no messages that could be missing.
+    `counts` has one number for each symbol or, if a bin has several kinds of messages (+j and -j), a row with one
+    number for each kind. `complete` says that symbols that are not listed occurred 0 times. It is False for a sample of
+    `sample_tally` without the empty bins, whose counts were not sampled. `messages` is the number of counted messages,
+    None if it is unknown; it is not the sum of the counts if a message counts for several symbols or for none. `drawn`
+    says that `sample_tally` sampled the counts for all people at once, so that no messages can be missing.
     """
 
     symbols: NDArray[Any]
@@ -46,7 +45,7 @@ class Tally(ShortRepr):
 
     @classmethod
     def of(cls, values: ArrayLike | Iterable[Hashable]) -> Tally:
-        """Counts values or messages of any hashable kind; equal ones are one symbol, with one spelling."""
+        """Count hashable values or messages; equal ones are one symbol with one spelling."""
         array = values if isinstance(values, np.ndarray) else as_symbols(list(values))  # type: ignore[arg-type]
         if array.dtype.kind not in "iuU":
             # dates of numpy stay its own, since as Python objects some are plain numbers
@@ -61,7 +60,7 @@ class Tally(ShortRepr):
 
     @classmethod
     def of_bins(cls, messages: NDArray[Any], *, bins: int) -> Tally:
-        """Counts integers in 0 .. bins - 1, with an entry for every bin."""
+        """Count integers in 0 .. bins - 1, with an entry for every bin."""
         counts = np.zeros(bins, dtype=np.int64)
         for start in range(0, messages.size, _AT_ONCE):
             counts += np.bincount(messages[start : start + _AT_ONCE], minlength=bins)
@@ -69,7 +68,7 @@ class Tally(ShortRepr):
 
     @classmethod
     def join(cls, parts: Iterable[Tally]) -> Tally:
-        """Parts of one draw that list different bins, as one partly drawn tally."""
+        """Join parts of one sample that list different bins."""
         listed = list(parts)
         if not listed:
             return cls(np.empty(0, dtype=object), np.empty(0, dtype=np.int64), complete=False, drawn=True)
@@ -79,7 +78,7 @@ class Tally(ShortRepr):
 
     @classmethod
     def from_mapping(cls, counts: Mapping[Any, int], *, complete: bool = True) -> Tally:
-        """The tally of a dictionary from symbol to count; symbols with one spelling are counted together."""
+        """Create a tally from a mapping of symbols to counts; symbols with the same spelling are added."""
         if not all(isinstance(number, int | np.integer) for number in counts.values()):
             raise DataError("counts must be whole numbers")
         together: dict[Any, int] = {}
@@ -89,7 +88,7 @@ class Tally(ShortRepr):
         return cls(as_symbols(list(together)), np.array(list(together.values()), dtype=np.int64), complete)
 
     def __add__(self, other: Tally) -> Tally:
-        """The tally of both sets of messages together."""
+        """Add the counts of two tallies."""
         if not isinstance(other, Tally):
             return NotImplemented
         if self.counts.ndim != other.counts.ndim or self.kinds != other.kinds:
@@ -117,21 +116,21 @@ class Tally(ShortRepr):
         return self.symbols.size
 
     def pick(self, at: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Tally:
-        """Some of the entries, in the given order; what is left out is not 0."""
+        """Select entries in the given order; the others are unknown, not 0."""
         return replace(self, symbols=self.symbols[at], counts=self.counts[at], complete=False)
 
     def renamed(self, symbols: NDArray[Any]) -> Tally:
-        """The same counts under other names."""
+        """Rename the symbols."""
         return replace(self, symbols=symbols)
 
     def dense(self, *, bins: int) -> Tally:
-        """The same counts with an entry for every bin in 0 .. bins - 1."""
+        """Add an entry for every bin in 0 .. bins - 1."""
         counts = np.zeros((bins, *self.counts.shape[1:]), dtype=np.int64)
         np.add.at(counts, self.symbols, self.counts)
         return replace(self, symbols=np.arange(bins), counts=counts)
 
     def by_kind(self, kinds: int) -> Tally:
-        """Counts of messages bin * kinds + kind, as a row of `kinds` counts for each bin that occurs."""
+        """Split counts of messages bin * kinds + kind into a row of `kinds` counts for each bin."""
         bins, where = np.unique(self.symbols // kinds, return_inverse=True)
         counts = np.zeros((bins.size, kinds), dtype=np.int64)
         np.add.at(counts, (where, (self.symbols % kinds).astype(np.int64)), self.counts)
@@ -139,7 +138,7 @@ class Tally(ShortRepr):
 
     @property
     def kinds(self) -> int:
-        """How many counts each symbol has."""
+        """The number of counts of each symbol."""
         return 1 if self.counts.ndim == 1 else self.counts.shape[1]
 
     @property
@@ -148,12 +147,12 @@ class Tally(ShortRepr):
         return int(self.counts.sum())
 
     def as_dict(self) -> dict[Any, Any]:
-        """From symbol to count, or to its list of counts, as plain Python objects."""
+        """The counts, or lists of counts, by symbol, as plain Python objects."""
         return dict(zip(self.symbols.tolist(), self.counts.tolist(), strict=True))
 
 
 def as_symbols(labels: list[Any]) -> NDArray[Any]:
-    """A flat array of labels that keeps them apart: integers where all are, else the Python objects themselves."""
+    """Labels as a flat array: integers if all are, otherwise Python objects."""
     if labels and all(isinstance(label, int | np.integer) and not isinstance(label, bool) for label in labels):
         try:
             return np.array(labels, dtype=np.int64)
@@ -163,12 +162,12 @@ def as_symbols(labels: list[Any]) -> NDArray[Any]:
 
 
 def increasing(symbols: NDArray[Any]) -> bool:
-    """Whether the symbols are numbers in strictly increasing order, as most tallies have them."""
+    """Whether the symbols are numbers in strictly increasing order, as in most tallies."""
     return symbols.dtype.kind in "iu" and bool((symbols[1:] > symbols[:-1]).all())
 
 
 def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
-    """An order of the symbols that says nothing about the order of the data: by value, or by type and spelling."""
+    """Sort the symbols by value, or by type and spelling, so that the order of the data is not revealed."""
     if increasing(symbols):
         return slice(None)
     if symbols.dtype != object:
@@ -180,7 +179,7 @@ def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
 
 
 def _distinct(one: NDArray[Any], other: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The different symbols of two arrays, and where each entry of both, one after the other, is among them."""
+    """The distinct symbols of two arrays, and the position of each entry of both among them."""
     if one.dtype.kind == other.dtype.kind != "O":  # of different kinds, numpy would make other numbers or text of them
         return np.unique(np.concatenate([one, other]), return_inverse=True)
     places: dict[Any, int] = {}

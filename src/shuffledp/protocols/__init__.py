@@ -1,4 +1,4 @@
-"""What a protocol is, said once (protocol.py, base.py), all protocols by name (catalogue.py), and their classes.
+"""Histogram protocols: the interface (protocol.py), base classes (base.py), the catalogue and the classes.
 
 Each class is loaded when it is first used.
 """

@@ -1,11 +1,11 @@
-"""What is written once for the histogram protocols of all models: how they are made, read and described."""
+"""The base class of the histogram protocols of all models: calibration, sampling, estimates and errors."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,16 +16,10 @@ from shuffledp.estimators.base import ErrorBound, Estimator, Truncating, around_
 from shuffledp.formatting import ShortRepr, readable
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
 from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import (
-    changed,
-    describe_release,
-    kept,
-    promised_or_usual,
-    reached,
-    trusted_in_the_shuffled_model,
-)
+from shuffledp.protocols.guarantee import changed, kept, promised_or_usual, reached
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.target import Target, padding_bins_of
 from shuffledp.randomness import generator
@@ -41,17 +35,18 @@ from shuffledp.validation import (
 )
 
 _PARTICIPATION_TOLERANCE = 0.01
-"""By how much epsilon may grow, relative to the promised one, if as few people reported as their messages allow: an
-exact calibration has nothing to spare, and no number of messages tells the people one by one."""
+"""The allowed relative growth of epsilon if only the fewest people reported that the messages allow: an exact
+calibration has no margin, and the number of messages does not determine the number of people."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseHistogram(ShortRepr, ABC):
-    """A histogram protocol of any model: `users` people hold one of `bins` values each, or `values_per_person` of them.
+    """A histogram protocol of any model: each of `users` people holds one of `bins` values, or `values_per_person`.
 
-    `honest_users` is how many of them surely follow the protocol; only their noise counts for privacy. `guarantee` is
-    what the noise was chosen for; the curve is in `privacy` whatever it is. The last `fillers` bins are no values:
-    people who hold fewer than `values_per_person` fill up with them, each once, so that all hold the same number.
+    At least `honest_users` people follow the protocol; only their noise counts for privacy. `guarantee` is the target
+    of the calibration; `privacy` is the actual curve. The last `padding_bins` bins are not values: people who hold
+    fewer than `values_per_person` values are padded with them, each at most once, so that everyone holds the same
+    number.
     """
 
     users: int
@@ -65,7 +60,10 @@ class BaseHistogram(ShortRepr, ABC):
     """Whether people may hold several values, or none."""
 
     kinds: ClassVar[int] = 1
-    """How many kinds of messages a bin has, and so how many counts."""
+    """The number of kinds of messages of a bin, each with a count of its own."""
+
+    trusted: ClassVar[Trusted] = Trusted.SHUFFLER
+    """The party on which the guarantee relies."""
 
     def __post_init__(self) -> None:
         users = head_count("users", self.users)
@@ -75,7 +73,7 @@ class BaseHistogram(ShortRepr, ABC):
         self._check_sets()
 
     def _check_sets(self) -> None:
-        """Everybody holds different bins, so there must be as many."""
+        """Check that there are enough bins for the different values of one person."""
         values = values_each(self.values_per_person)
         padding_bins = padding_bins_of(self.padding_bins, values=values)
         if (values > 1 or padding_bins) and not self.takes_sets:
@@ -99,9 +97,10 @@ class BaseHistogram(ShortRepr, ABC):
         padding_bins: int | None = None,
         **choices: Any,
     ) -> Self:
-        """The least noise that makes the whole release (epsilon, delta)-private, with the `choices` of `for_target`.
+        """Return the protocol with the least noise that makes the whole release (epsilon, delta)-private.
 
-        `bins` is how many values are possible, of which everybody holds at most `values_per_person`.
+        `bins` is the number of possible values, of which each person holds at most `values_per_person`. `choices` are
+        those of `for_target`.
         """
         target = Target(
             users=users,
@@ -116,22 +115,22 @@ class BaseHistogram(ShortRepr, ABC):
 
     @classmethod
     def published(cls, *, users: int, bins: int, epsilon: float, delta: float) -> Self:
-        """The published parameters for (epsilon, delta)-privacy of the whole release."""
+        """Return the protocol with the published parameters for an (epsilon, delta)-private release."""
         return cls.published_for(Target(users=users, bins=bins, epsilon=epsilon, delta=delta))
 
     @classmethod
     @abstractmethod
     def for_target(cls, target: Target) -> Self:
-        """The protocol with the least noise for a target."""
+        """Return the protocol with the least noise for a target."""
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """The protocol with its published parameters for a target."""
+        """Return the protocol with its published parameters for a target."""
         raise ParameterError(f"{cls.__name__} has no published parameters: use calibrate")
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
-        """One, for protocols whose noise does not need other people."""
+        """The fewest honest people; 1 if the noise does not need other people."""
         target_epsilon(epsilon)
         target_delta(delta)
         values_each(values_per_person)
@@ -145,12 +144,12 @@ class BaseHistogram(ShortRepr, ABC):
     @property
     @abstractmethod
     def estimator(self) -> Estimator:
-        """How a tally is read."""
+        """The estimator of a tally."""
 
     @property
     @abstractmethod
     def messages_per_user(self) -> MessageCount:
-        """How many messages one person sends."""
+        """The number of messages of one person."""
 
     @property
     def bits_per_message(self) -> int:
@@ -159,23 +158,23 @@ class BaseHistogram(ShortRepr, ABC):
 
     @property
     def samples_exactly(self) -> bool:
-        """Whether `_draw` uses the law of the tally, and makes no messages."""
+        """Whether `_draw` samples from the exact distribution of the tally, without messages."""
         return True
 
     @property
     def drawing_cost(self) -> float:
-        """A draw takes a few steps for each bin, and none beyond."""
+        """The steps of sampling a tally beyond a few for each bin."""
         return 0.0
 
     @property
     def honest(self) -> int:
-        """How many people surely follow the protocol."""
+        """The number of people who follow the protocol."""
         return self.users if self.honest_users is None else self.honest_users
 
     def error(self, beta: float, *, occupied_bins: int | None = None) -> ErrorBound:
-        """Errors in people before any release: bounds that fail with probability at most beta on any dataset.
+        """Error bounds in people before any release, which fail with probability at most beta on any dataset.
 
-        `occupied_bins` is how many different values people hold, if that is known to be small.
+        `occupied_bins` is the number of different values that people hold, if it is known to be small.
         """
         beta, most = failure_probability(beta), min(self.bins, self.users * self.values_per_person)
         occupied = most if occupied_bins is None else min(most, whole("occupied_bins", occupied_bins))
@@ -187,21 +186,21 @@ class BaseHistogram(ShortRepr, ABC):
         return ErrorBound(beta=beta, per_bin=per_bin, simultaneous=simultaneous, shown=shown, hidden=hidden)
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
-        """A tally drawn from its law given the true counts.
+        """Sample a tally from its exact distribution, given the true counts.
 
-        An array gives the count of every bin and draws every bin. A mapping or a Tally draws the bins it lists: that
-        is enough for a truncated reading, which reports 0 for all others, and is what makes huge domains possible. The
-        list of drawn bins is not private; only an estimate is. With `part` the counts are those of a part of the bins:
-        draws of different parts can be joined. Counts of fillers belong to the truth like all others.
+        An array has the count of every bin, and every bin is sampled. A mapping or a Tally lists the bins to sample:
+        the zero-preserving estimator reports 0 for all others, so this is enough for huge domains. The list of sampled
+        bins is not private; only an estimate is. With `part`, the counts are those of some bins, and samples of
+        different parts can be joined. Padding bins have true counts like all others.
         """
         if part and self.estimator.false_positives:
-            raise ParameterError("this protocol estimates every bin, and so draws all of them at once: leave out part")
+            raise ParameterError("part must be False for a protocol that estimates every bin and samples all at once")
         truth = true_counts(counts, users=self.users, bins=self.bins, part=part, each=self.values_per_person)
         return replace(self._draw(truth, generator(rng)), drawn=True)
 
     @abstractmethod
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """A tally of the bins that the truth lists."""
+        """Sample a tally of the bins that the truth lists."""
 
     def estimate(
         self,
@@ -212,14 +211,14 @@ class BaseHistogram(ShortRepr, ABC):
         domain: Domain | None = None,
         forged: bool = False,
     ) -> Estimate:
-        """The histogram with intervals that hold with probability 1 - beta.
+        """Estimate the histogram, with intervals that hold with probability 1 - beta.
 
-        `reports` is how many people really reported, if fewer than `users`: with fewer there is less noise, and the
-        guarantee is the one that was reached. Without it all are taken to have reported, which is checked: where so
-        few could have sent these messages that the promise would not hold, `reports` must be given. `domain` gives the
-        bins their labels. With `forged` some reports may be made up: more messages than people send are read, too, as
-        far as counts are possible, and fewer as long as the honest people alone could have sent them. The guarantee
-        stands then, while the intervals are those of people who all follow the protocol.
+        `reports` is the number of people who reported, if fewer than `users`: there is then less noise, and the
+        estimate has the weaker guarantee. Without it all people are assumed to have reported. This is checked: if the
+        messages could come from too few people for the guarantee, `reports` is required. `domain` gives the bins their
+        labels. With `forged`, some reports may be forged: extra messages are accepted as far as counts are possible,
+        and missing ones as long as the honest people alone could have sent the rest. The guarantee then still holds,
+        but the intervals assume that everyone follows the protocol.
         """
         check_tally(tally, Tally)
         if tally.kinds != self.kinds:
@@ -233,34 +232,33 @@ class BaseHistogram(ShortRepr, ABC):
             ran._check_number(tally)
         if reports is None and not tally.drawn:
             ran._check_participation(tally)
-        about = partial(ran.describe, beta=beta)
         estimate = read(
-            ran.estimator, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=about, domain=domain
+            ran.estimator, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=ran.facts, domain=domain
         )
         return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
 
     def _labelled(self, domain: Domain | None) -> Domain | None:
-        """The domain with a label for every bin: where it has none for the fillers, they are called what they are."""
+        """The domain with a label for every bin, including the padding bins."""
         if self.padding_bins and isinstance(domain, Domain) and domain.size == self.bins - self.padding_bins:
             domain = domain.with_absent(self.padding_bins)
         check_domain(domain, bins=self.bins)
         return domain
 
     def _check_number(self, tally: Tally) -> None:
-        """Refuses a tally of another number of messages than this number of people send."""
+        """Refuse a tally whose number of messages does not fit the number of people."""
         if self.messages_per_user.fixed:
             check_messages(tally, people=self.users, each=int(self.messages_per_user.maximum))
 
     def _with_forged(self, tally: Tally) -> Tally:
-        """The tally as it is read where some of its messages may be forged; only messages can be."""
+        """Return the tally as it is estimated if some messages may be forged."""
         raise ParameterError(f"{type(self).__name__} has no messages that could be forged: leave out forged")
 
     def _fewest_reports(self, tally: Tally) -> int:
-        """The fewest people who could have sent these messages, but for `turnout.RISK`."""
+        """The fewest people who could have sent these messages, except with probability `participation.RISK`."""
         return self.users
 
     def _check_participation(self, tally: Tally) -> None:
-        """Refuses messages that could come from so few people that the promise would not hold."""
+        """Refuse messages that could come from too few people for the guarantee."""
         fewest = self._fewest_reports(tally)
         if fewest >= self.users:
             return
@@ -272,11 +270,11 @@ class BaseHistogram(ShortRepr, ABC):
             )
 
     def for_reports(self, reports: int | None) -> Self:
-        """This protocol as it really ran when only some of the people reported: same randomizer, less noise.
+        """Return this protocol for the people who reported: the same randomizer with less noise.
 
-        Honest people follow the protocol, and so report. If fewer people than that reported, some did not, and
-        whoever is missing may be one of them: sure are only honest_users less those who are missing (and whoever is to
-        be protected, who did report). If the promise then fails, the guarantee is the one that was reached.
+        Honest people follow the protocol, so they report. If fewer than `honest_users` people reported, each missing
+        person may be an honest one, so only `honest_users` less the missing people count (and at least the protected
+        person, who did report). If the guarantee then fails, it is replaced by the weaker one.
         """
         if reports is None or reports == self.users:
             return self
@@ -288,50 +286,44 @@ class BaseHistogram(ShortRepr, ABC):
         return replace(ran, guarantee=reached(self.guarantee, ran.privacy))
 
     def _noise_of(self, people: int) -> dict[str, Any]:
-        """The fields that are sums over all people, for some of them."""
+        """The fields that are sums over all people, for a part of them."""
         return {}
 
     @cached_property
     def _as_kept(self) -> Self:
-        """This protocol with a guarantee that its curve gives: one with a changed field may not keep its own."""
+        """This protocol with a guarantee that its curve gives; a changed field may have broken the old one."""
         promised = self.guarantee
         if promised is None or kept(promised, self.privacy):
             return self
         return replace(self, guarantee=changed(promised, self.privacy))
 
     def fresh(self, rng: np.random.Generator) -> Self:
-        """The protocol with new public coins: itself, as it has none."""
+        """The protocol with new public coins; itself without public coins."""
         return self
 
     @property
-    @abstractmethod
-    def noise_in_words(self) -> str:
-        """A sentence about the noise."""
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.OTHER)
 
-    def trust_in_words(self, *, drawn: bool) -> str:
-        """Who must be trusted: the shuffler and the honest people, or whoever has drawn the counts."""
-        return trusted_in_the_shuffled_model(self, drawn=drawn)
-
-    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
-        error, trust = self.error(beta).simultaneous, self.trust_in_words(drawn=drawn)
-        return describe_release(
-            self._as_kept,
-            trust=trust,
-            noise=self.noise_in_words,
-            error=error,
-            beta=beta,
-            hides=not self.estimator.false_positives,
-            replaced=self._held_in_words,
+    def facts(self, *, drawn: bool = False) -> ProtocolFacts:
+        """The facts that a reader of a release must know; `drawn` if the party with the data sampled the tally."""
+        return ProtocolFacts(
+            guarantee=promised_or_usual(self._as_kept),
+            trusted=Trusted.DATA_HOLDER if drawn and self.trusted is Trusted.SHUFFLER else self.trusted,
+            users=self.users,
+            honest_users=self.honest_users,
+            false_positives=self.estimator.false_positives,
+            noise=self.noise_facts,
+            values_per_person=self.values_per_person,
+            optional=self.padding_bins > 0,
         )
 
-    @property
-    def _held_in_words(self) -> str:
-        """What a neighbouring dataset replaces."""
-        if self.values_per_person == 1:
-            return "one person's value by any other" + (", or by none," if self.padding_bins else "")
-        number = f"{'up to ' if self.padding_bins else ''}{self.values_per_person}"
-        return f"all of one person's values ({number}) by any others"
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
+        """Describe the guarantee, its conditions and the expected error in paragraphs of English."""
+        from shuffledp.explain.protocols import describe
+
+        return describe(self.facts(drawn=drawn), people=self.users, error=self.error(beta).simultaneous, beta=beta)
 
 
 def read(
@@ -341,10 +333,10 @@ def read(
     bins: int,
     beta: float,
     promise: Guarantee | None,
-    about: Callable[..., str],
+    about: Callable[..., ProtocolFacts],
     domain: Domain | None,
 ) -> Estimate:
-    """The estimate that a reading makes of a tally."""
+    """Estimate the histogram of a tally."""
     statistic = estimator.statistic(tally)
     counts = estimator.point(statistic)
     per_bin, simultaneous = around_estimates(

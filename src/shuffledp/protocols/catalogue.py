@@ -1,9 +1,8 @@
-"""A protocol as plain values, and back: the name of its class and its parameters, every digit kept.
+"""The catalogue of histogram protocols by name, and protocols as JSON records.
 
-Only classes that are known here are ever made, whatever a file names: the protocols of the catalogue, ranges, and what
-they are made of. A whole number of more than 64 bits is {"integer": "2^65536"}, an infinite one {"number": "inf"}.
-
-Every histogram protocol by name: what run, plan, compare, verify and simulate offer.
+A record has the name of the class and its parameters with every digit. Only known classes are created from a record:
+the protocols of the catalogue, ranges, and their parts. An integer of more than 64 bits is {"integer": "2^65536"}, an
+infinite number is {"number": "inf"}.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from shuffledp.validation import one_of
 _PARTS = (Guarantee, Binomial, CompoundPoisson, DiscreteLaplace)
 _MOST_BITS = 64
 _STORED_NAMES = {"padding_bins": "fillers"}
-"""Fields that releases and ledgers store under the name that they had first."""
+"""Fields that releases and ledgers store under their first name."""
 
 _FIELD_NAMES = {stored: field for field, stored in _STORED_NAMES.items()}
 
 _MOST_POWER = 10**6
-"""Of a power of two in a file: more would fill the memory."""
+"""The largest exponent of a power of two in a file: more would fill the memory."""
 
 
 def to_record(value: Any) -> Any:
-    """A protocol, or a parameter of one, as what JSON holds; what no file can hold is {"text": ...}."""
+    """Convert a protocol or a parameter to JSON values; what JSON cannot hold is {"text": ...}."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int | np.integer):
@@ -69,7 +68,7 @@ def to_record(value: Any) -> Any:
 
 
 def from_record(record: Any) -> HistogramProtocol:
-    """The protocol that a record describes; refused if it is of an unknown kind, or if its parameters are wrong."""
+    """Create the protocol of a record; refuse unknown classes and wrong parameters."""
     made = _value(record)
     if not isinstance(made, _protocols()):
         raise DataError("the protocol of this release cannot be made anew from its record")
@@ -77,7 +76,7 @@ def from_record(record: Any) -> HistogramProtocol:
 
 
 def _protocols() -> tuple[type[HistogramProtocol], ...]:
-    """Those of the catalogue, and what counts ranges with one of them."""
+    """The classes of the catalogue and of ranges, by name."""
     return (*(entry.kind for entry in CATALOGUE.values()), Ranges)
 
 
@@ -103,7 +102,7 @@ def _value(record: Any) -> Any:
 
 
 def _written(number: int) -> str:
-    """Short for a power of two; else every digit, to base 16, since Python refuses thousands of decimal ones."""
+    """An integer as a power of two, or in hexadecimal, since Python refuses thousands of decimal digits."""
     power = number.bit_length() - 1
     return f"2^{power}" if number == 1 << power else hex(number)
 
@@ -130,11 +129,11 @@ Model = Literal["central", "local", "shuffled"]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A protocol that one can ask for by name.
+    """A protocol with a name.
 
     `choices` are further arguments of its `for_target`; with `published` it has its published parameters instead. The
-    planner recommends those that are `advised`, and shows `earlier` ones on demand. `summary` says in half a line what
-    it does.
+    planner recommends protocols that are `advised` and shows `earlier` ones on demand. `summary` describes the protocol
+    in half a line.
     """
 
     title: str
@@ -149,11 +148,11 @@ class Entry:
 
     @property
     def false_positives(self) -> bool:
-        """Whether values that nobody holds can look occupied."""
+        """Whether values that nobody holds can be shown."""
         return self.estimator != "truncated"
 
     def make(self, target: Target) -> HistogramProtocol:
-        """The protocol for a target."""
+        """Return the protocol for a target."""
         if self.published and target.honest != target.users:
             raise ParameterError("published parameters count on all users: leave honest_users out, or calibrate")
         if self.published:
@@ -332,5 +331,5 @@ CATALOGUE: dict[str, Entry] = {
 
 
 def named(name: str, *, what: str = "protocol") -> Entry:
-    """The entry of that name."""
+    """Return the entry of a name."""
     return CATALOGUE[one_of(what, name, CATALOGUE)]

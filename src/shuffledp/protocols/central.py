@@ -1,13 +1,8 @@
-"""Histograms of the central model: a curator sees every value, and only the result is private.
+"""Histograms of the central model: a curator sees every value, adds the noise, and only the result is private.
 
-What the central histograms have in common: noise on the true counts, added by one trusted party.
-
-Discrete Laplace noise on every bin (Dwork, McSherry, Nissim and Smith 2006).
-
-The stability-based histogram: noise on occupied bins only, and what is small is left out (Bun, Nissim and Stemmer
-2016).
-
-Its error does not depend on the number of bins: the floor that shuffled protocols approach.
+`LaplaceHistogram` adds discrete Laplace noise to every bin (Dwork, McSherry, Nissim and Smith 2006).
+`StabilityHistogram` adds noise to occupied bins only and leaves out small counts (Bun, Nissim and Stemmer 2016). Its
+error does not depend on the number of bins; shuffled protocols approach it.
 """
 
 from __future__ import annotations
@@ -28,6 +23,7 @@ from shuffledp.accounting.threshold_curve import ThresholdCurve, loss_of_shifts
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.counts import CuratedCounts, ThresholdedCounts
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, Trusted
 from shuffledp.histogram.inputs import Counts, filled_up, people_in_bins
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import safely_up
@@ -41,28 +37,29 @@ from shuffledp.validation import reporting, whole
 
 @dataclass(frozen=True, kw_only=True)
 class Curator(BaseHistogram):
-    """A trusted party with the values of `users` people in `bins` bins, who send them as they are.
+    """A trusted party with the values of `users` people in `bins` bins.
 
-    There is no tally of messages: it would be the true counts. `release` does everything; `sample_tally` gives noisy
-    counts.
+    There is no tally of messages, since it would be the true counts. `sample_tally` gives noisy counts; `release`
+    estimates them.
     """
 
     noise: DiscreteLaplace
 
     takes_sets: ClassVar[bool] = True
+    trusted = Trusted.CURATOR
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """People send their values, to the curator."""
+        """The values that people send to the curator."""
         return MessageCount(expected=float(self.values_per_person), maximum=float(self.values_per_person))
 
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> Estimate:
-        """The private histogram of people's values; where they hold several, given a row of bins for each person."""
+        """Make the private histogram of values; with several values per person, a row of bins for each person."""
         counts = self._counted(self._held(values))
         return self.estimate(self.sample_tally(counts, rng=rng), **options)
 
     def _held(self, values: ArrayLike) -> NDArray[np.int64]:
-        """The bins that all people hold together, filled up where they hold fewer than they may."""
+        """The bins of all people, padded where people hold fewer values."""
         if self.values_per_person == 1 and not self.padding_bins:
             return people_in_bins(values, bins=self.bins)
         return filled_up(values, bins=self.bins, each=self.values_per_person, padding_bins=self.padding_bins).ravel()
@@ -72,27 +69,19 @@ class Curator(BaseHistogram):
         """The true counts in the form that `sample_tally` needs."""
 
     def for_reports(self, reports: int | None) -> Self:
-        """The same noise for fewer people: it does not come from them."""
+        """Return this protocol for fewer people: the noise does not come from them."""
         people = self.users if reports is None else reporting(reports, users=self.users)
         return self if people == self.users else replace(self, users=people, honest_users=None)
 
     @property
-    def noise_in_words(self) -> str:
-        """How large the noise is."""
-        spread = math.sqrt(self.noise.variance)
-        return f"Added to each number of people by one party; its standard deviation is about {spread:.1f}."
-
-    def trust_in_words(self, *, drawn: bool) -> str:
-        """Who is trusted."""
-        return (
-            "The curator saw every value and added the noise: whoever that is must be trusted with all data. The "
-            "promise is about everybody who sees only what is published."
-        )
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.CENTRAL, {"deviation": math.sqrt(self.noise.variance)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceHistogram(Curator):
-    """Every bin of the domain with noise of both signs; each value that is replaced moves two of them by one."""
+    """Discrete Laplace noise on every bin of the domain; a replaced value moves two bins by one."""
 
     @classmethod
     def for_target(cls, target: Target) -> Self:
@@ -130,10 +119,10 @@ class LaplaceHistogram(Curator):
 
 
 _STEEPEST = -30.0
-"""Noise whose decay is e^-30 is hardly ever anything but 0: less makes no difference."""
+"""The smallest noise: with decay e^-30 it is almost always 0."""
 
 _STRIDE = 0.1
-"""First step of the search, relative to epsilon: places are then 1.2 times apart."""
+"""First step of the search, relative to epsilon: a factor of 1.2 between steps."""
 
 _TOLERANCE = 1e-9
 """Precision of the logarithm of the decay, relative to epsilon."""
@@ -141,7 +130,7 @@ _TOLERANCE = 1e-9
 
 @lru_cache(maxsize=256)
 def smallest_noise(epsilon: float, delta: float, *, values: int = 1) -> DiscreteLaplace:
-    """The smallest noise for two moved bins, or for each value: less than pure epsilon needs, as delta may be spent."""
+    """The smallest noise for two moved bins per value; delta makes it smaller than pure epsilon needs."""
 
     def distribution(rate: float) -> DiscreteLaplace:
         return DiscreteLaplace(decay=safely_up(math.exp(rate)))
@@ -163,15 +152,15 @@ def smallest_noise(epsilon: float, delta: float, *, values: int = 1) -> Discrete
 
 
 _CANDIDATES = 24
-"""Noises that are tried, from that of pure epsilon to the smallest: the error is flat around the best."""
+"""The number of noises to try, from pure epsilon to the smallest: the error is flat around the best."""
 
 _BETA = 0.05
-"""The failure probability of the error by which they are compared."""
+"""The failure probability of the error that compares them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StabilityHistogram(Curator):
-    """A bin is published if somebody holds it and its noisy count is at least `threshold`."""
+    """The stability-based histogram: occupied bins whose noisy count is at least `threshold`."""
 
     threshold: int
 
@@ -195,7 +184,7 @@ class StabilityHistogram(Curator):
         return min(options, key=cls._simultaneous)
 
     def _simultaneous(self) -> float:
-        """The error by which calibrations are compared."""
+        """The error that compares calibrations."""
         occupied = min(self.bins, self.users * self.values_per_person)
         return self.estimator.error(beta=_BETA, bins=self.bins, occupied=occupied)
 
@@ -218,7 +207,7 @@ class StabilityHistogram(Curator):
 
     @cached_property
     def estimator(self) -> ThresholdedCounts:
-        """What is published, as it is."""
+        """The published counts, unchanged."""
         return ThresholdedCounts(
             noise=self.noise, people=self.users, threshold=self.threshold, values_per_person=self.values_per_person
         )
@@ -227,7 +216,7 @@ class StabilityHistogram(Curator):
         return Tally.of(held)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Noise on what is listed; only occupied bins that reach the threshold are published."""
+        """Add noise to the listed bins; only occupied bins that reach the threshold are published."""
         noisy = truth.counts + self.noise.sample(len(truth), rng=rng)
         kept = (truth.counts > 0) & (noisy >= self.threshold)
         return Tally(truth.symbols[kept], noisy[kept], complete=False)
@@ -235,9 +224,9 @@ class StabilityHistogram(Curator):
 
 @lru_cache(maxsize=256)
 def _private_pairs(epsilon: float, delta: float, *, values: int) -> tuple[tuple[DiscreteLaplace, int], ...]:
-    """Noises from that of pure epsilon to the smallest, each with the smallest threshold that makes it private.
+    """Noises from pure epsilon to the smallest, each with the smallest threshold that makes it private.
 
-    They depend on nobody's number: which of them is best is decided for the people and bins of a target.
+    They do not depend on the number of people or bins, which decide later which one is best.
     """
     pure, smallest = math.exp(-epsilon / (2 * values)), smallest_noise(epsilon, delta, values=values).decay
     least, most = (math.log(-math.log(decay)) for decay in (pure, smallest))
@@ -251,7 +240,7 @@ def _private_pairs(epsilon: float, delta: float, *, values: int) -> tuple[tuple[
 
 
 def _first_threshold(noise: DiscreteLaplace, epsilon: float, delta: float, *, values: int) -> int | None:
-    """The smallest threshold that gives (epsilon, delta); None if this noise is too small for any."""
+    """The smallest threshold that gives (epsilon, delta); None if this noise is too small for every threshold."""
     if loss_of_shifts(noise, 2 * values).delta(epsilon) > delta:
         return None
 

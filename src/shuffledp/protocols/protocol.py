@@ -1,13 +1,8 @@
-"""The names that one can ask for, as types: an editor completes them, and mypy finds a wrong one.
+"""The interface of a histogram protocol: a randomizer, a privacy curve and an estimator of its tally.
 
-A test keeps them equal to those of the catalogue.
-
-What a protocol costs each person: how many messages, and of how many bits.
-
-What a histogram protocol is: a randomizer, a privacy curve and a reading of its tally.
-
-This is all that runs, plans, comparisons, verification, simulations and engines ask of one, and nothing else. Protocols
-of the central model have no messages and so only the first interface.
+Releases, plans, comparisons, verification, simulations and engines use nothing else. Protocols of the central model
+have no messages and so only the first interface. The names of the catalogue are types, for editors and mypy; a test
+keeps them equal to the catalogue.
 """
 
 from __future__ import annotations
@@ -21,6 +16,7 @@ from numpy.typing import ArrayLike
 from shuffledp.estimators.base import ErrorBound, Estimator
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.inputs import Counts
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.guarantee import Promising
@@ -46,36 +42,36 @@ ShuffledName = Literal[
     "dummy",
     "dummy-poisson",
 ]
-"""Protocols of the shuffled model, with which a release can be made."""
+"""Protocols of the shuffled model, which can make releases."""
 
 CentralName = Literal["stability", "laplace"]
-"""Protocols of the central model, with which a trusted curator makes a release."""
+"""Protocols of the central model, which make the releases of a trusted curator."""
 
 LocalName = Literal["response", "unary-symmetric", "unary", "hashing", "hadamard", "bassily-smith"]
-"""Protocols of the local model, which comparisons measure too."""
+"""Protocols of the local model, for comparisons."""
 
 ReleaseName = ShuffledName | CentralName
 ProtocolName = ReleaseName | LocalName
 EstimatorName = Literal["truncated", "unbiased", "smallest"]
 EngineName = Literal["local", "spark"]
 TrustName = Literal["shuffler", "curator"]
-"""Whom a release trusts: a shuffler, as if people had sent messages, or a curator, who is given everybody's values."""
+"""The trusted party of a release: a shuffler, as if people had sent messages, or a curator, who is given all values."""
 
 
 class MessageCount(NamedTuple):
-    """How many messages one person sends."""
+    """The number of messages of one person."""
 
     expected: float
     maximum: float
 
     @property
     def fixed(self) -> bool:
-        """Whether everybody always sends the same number."""
+        """Whether everyone always sends the same number."""
         return self.expected == self.maximum < math.inf
 
 
 def expected_messages(*, bins: int, noise_per_bin: float, values: int = 1) -> float:
-    """One message for each value, and a person's noise in every bin; infinite where no float can hold it."""
+    """One message for each value, and the noise of one person in every bin; infinite if it exceeds a float."""
     try:
         return values + bins * noise_per_bin
     except OverflowError:
@@ -83,7 +79,7 @@ def expected_messages(*, bins: int, noise_per_bin: float, values: int = 1) -> fl
 
 
 def bits_to_name(bins: int) -> int:
-    """Bits that tell this number of bins apart."""
+    """The number of bits that distinguish this number of bins."""
     return max(1, (bins - 1).bit_length())
 
 
@@ -92,11 +88,11 @@ class HistogramProtocol(Promising, Protocol):
 
     @classmethod
     def for_target(cls, target: Target) -> Self:
-        """The protocol with the least noise for the guarantee of the whole release."""
+        """Return the protocol with the least noise for the guarantee of the whole release."""
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """The protocol with its published parameters for the guarantee of the whole release."""
+        """Return the protocol with its published parameters for the guarantee of the whole release."""
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
@@ -104,23 +100,23 @@ class HistogramProtocol(Promising, Protocol):
 
     @property
     def bins(self) -> int:
-        """How many values are possible, and fillers."""
+        """The number of possible values and padding bins."""
 
     @property
     def values_per_person(self) -> int:
-        """How many bins everybody holds."""
+        """The number of bins that each person holds."""
 
     @property
     def padding_bins(self) -> int:
-        """How many of the bins, the last ones, are no values: who holds fewer fills up with them."""
+        """The number of last bins that are not values, but pad people who hold fewer values."""
 
     @property
     def estimator(self) -> Estimator:
-        """How a tally is read."""
+        """The estimator of a tally."""
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """How many messages one person sends."""
+        """The number of messages of one person."""
 
     @property
     def bits_per_message(self) -> int:
@@ -128,28 +124,31 @@ class HistogramProtocol(Promising, Protocol):
 
     @property
     def samples_exactly(self) -> bool:
-        """Whether `sample_tally` draws from the law of the tally, and makes no messages."""
+        """Whether `sample_tally` samples from the exact distribution of the tally, without messages."""
 
     @property
     def drawing_cost(self) -> float:
-        """About how many elementary steps a draw of `sample_tally` takes, beyond a few for each bin."""
+        """The approximate number of elementary steps of `sample_tally`, beyond a few for each bin."""
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
-        """A tally drawn from its law given the true counts."""
+        """Sample a tally from its exact distribution, given the true counts."""
 
     def error(self, beta: float, *, occupied_bins: int | None = None) -> ErrorBound:
-        """Errors in people that are exceeded with probability at most beta, before any release."""
+        """Error bounds in people before any release, which fail with probability at most beta."""
 
     def estimate(
         self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
     ) -> Estimate:
-        """The histogram with intervals that hold with probability 1 - beta."""
+        """Estimate the histogram, with intervals that hold with probability 1 - beta."""
 
     def fresh(self, rng: np.random.Generator) -> Self:
-        """The protocol with new public coins; itself where it has none."""
+        """The protocol with new public coins; itself without public coins."""
+
+    def facts(self, *, drawn: bool = False) -> ProtocolFacts:
+        """The facts that a reader of a release must know; `drawn` if the party with the data sampled the tally."""
 
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
+        """Describe the guarantee, its conditions and the expected error in paragraphs of English."""
 
 
 @runtime_checkable
@@ -167,4 +166,4 @@ class MessageProtocol(HistogramProtocol, Protocol):
         """
 
     def tally(self, messages: Any) -> Tally:
-        """Counts per symbol, which add up over parts of the messages."""
+        """Count the messages per symbol; counts of parts of the messages add up."""

@@ -1,10 +1,10 @@
-"""Ordered values: how many people are in any range, the whole distribution function, and quantiles.
+"""Ordered values: counts of ranges, the distribution function, and quantiles.
 
-The values are the leaves of a tree. A person holds one node on each level, those above their value: a set of as many
-values as there are levels, which a histogram protocol for sets counts in one release. A replaced person moves one node
-down and one up on each level. Any range is made of few nodes, so that its error does not grow with its length, as that
-of a sum over a histogram does. The counts of all nodes are then made to agree by least squares, with the number of all
-people, which is public (estimators/tree.py): post-processing, that costs no privacy. Proofs: docs/proofs/ranges.md.
+The values are the leaves of a tree. A person holds one node on each level, the nodes above their value. A histogram
+protocol for sets counts these nodes in one release. A replaced person moves one node down and one up on each level. Any
+range consists of few nodes, so its error does not grow with its length, as the error of a sum over a histogram does.
+Least squares makes the counts of all nodes consistent with each other and with the public number of people
+(estimators/tree.py); this post-processing costs no privacy. Proofs: docs/proofs/ranges.md.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.base import ErrorBound, around_estimates
 from shuffledp.estimators.tree import Tree
 from shuffledp.estimators.tree_counts import TreeCounts, largest_deviation
-from shuffledp.formatting import ShortRepr, at_most, in_paragraphs, paragraphs, people_at_most, percent_at_most, surely
+from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts
 from shuffledp.histogram.inputs import Counts, check_domain, filled_up, people_in_bins, true_counts
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.central import LaplaceHistogram
-from shuffledp.protocols.guarantee import HOW_SURE
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
 from shuffledp.protocols.target import Target
 from shuffledp.validation import failure_probability, one_of, whole
 
 _PLACES = 512
-"""At so many places errors of trees are compared; the worst of all is hardly larger."""
+"""The number of places at which the errors of trees are compared; the worst error is hardly larger."""
 
 _SHORT_LIST = 3
-"""Trees that are tried with their exact noise, of those that look best if noise grows as the root of the levels, or as
-the levels: with sets of several values it does something in between."""
+"""The number of trees to try with their exact noise. They are the best if the noise grows with the square root of the
+levels, or with the levels; for sets of several values it grows at a rate in between."""
 
 _NEARLY = 1.05
-"""An error that is larger by this factor is worth a tree with fewer levels, and so with far fewer messages."""
+"""The factor on the error that is accepted for a tree with fewer levels, and so with far fewer messages."""
 
 _BETA = 0.05
-"""The failure probability of the error by which the noise of a curator is chosen."""
+"""The failure probability of the error that chooses the noise of a curator."""
 
 TRUSTS = ("shuffler", "curator")
 
@@ -58,7 +58,7 @@ class Ranges(ShortRepr):
     """Ranges of `bins` ordered values, by a tree with `branching` children of each node.
 
     `nodes` is the protocol that counts the nodes; messages and tallies are those of nodes, numbered as in
-    estimators/tree.py. With `fillers` = 1 the last bin is no value: people without one are counted there.
+    estimators/tree.py. With `padding_bins` = 1 the last bin is not a value: people without a value are counted there.
     """
 
     bins: int
@@ -93,17 +93,17 @@ class Ranges(ShortRepr):
         branching: int | None = None,
         trust: str = "shuffler",
     ) -> Self:
-        """The least noise that makes the whole release (epsilon, delta)-private.
+        """Return the protocol with the least noise that makes the whole release (epsilon, delta)-private.
 
-        `branching` is chosen so that the band around the distribution function is narrowest, unless it is given. With
-        trust="curator" whoever holds all data adds the noise, of two laws the one with the narrower band.
+        By default `branching` gives the narrowest band around the distribution function. With trust="curator" the party
+        that holds the data adds the noise, from the one of two distributions with the narrower band.
         """
         target = Target(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users)
         return cls.for_target(target, branching=branching, trust=trust)
 
     @classmethod
     def for_target(cls, target: Target, *, branching: int | None = None, trust: str = "shuffler") -> Self:
-        """The tree and the noise with the narrowest band for a target."""
+        """Return the tree and the noise with the narrowest band for a target."""
         one_of("trust", trust, TRUSTS)
         if target.values_per_person != 1:
             raise ParameterError("ranges are of exactly one value of each person: leave out values_per_person")
@@ -119,12 +119,12 @@ class Ranges(ShortRepr):
         return made[0]
 
     def with_curator(self, target: Target) -> Self:
-        """What trust="curator" gives for a target whose shuffled protocol this is, for less than half of the work."""
+        """Return the protocol of trust="curator" for the same target, with less than half of the work."""
         return self._with_curator([self], candidates(target.cells), target)
 
     @classmethod
     def _with_curator(cls, shuffled: list[Self], trees: list[Tree], target: Target) -> Self:
-        """Of the noise of shuffled messages, if there is one, and that of a curator the one with the narrower band."""
+        """Return the protocol with the narrower band: shuffled noise, if it exists, or a curator's noise."""
         options = [*shuffled, *cls._fewest_levels(trees, target, LaplaceHistogram)]
         return min(options, key=lambda option: option.range_error(_BETA))
 
@@ -132,7 +132,7 @@ class Ranges(ShortRepr):
     def _fewest_levels(
         cls, trees: list[Tree], target: Target, kind: type[DummyHistogram | LaplaceHistogram]
     ) -> list[Self]:
-        """The lowest tree whose error is nearly the smallest: it has the fewest messages. None if there is no noise."""
+        """The lowest tree with nearly the smallest error, which has the fewest messages; None if no noise suffices."""
         options = []
         for tree in trees:
             with suppress(TooFewUsersError):
@@ -144,44 +144,44 @@ class Ranges(ShortRepr):
 
     @classmethod
     def with_tree(cls, tree: Tree, target: Target, kind: type[DummyHistogram | LaplaceHistogram]) -> Self:
-        """The least noise of a kind for a given tree."""
+        """Return the protocol with the least noise of a kind for a tree."""
         inner = replace(target, bins=tree.nodes, values_per_person=tree.levels, padding_bins=0)
         nodes = kind.for_target(inner)
         return cls(bins=tree.leaves, branching=tree.branching, nodes=nodes, padding_bins=target.padding_bins or 0)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """There are none."""
+        """Refuse: there are no published parameters."""
         raise ParameterError(f"{cls.__name__} has no published parameters: use calibrate")
 
     @classmethod
     def minimum_users(cls, *, epsilon: float, delta: float, values_per_person: int = 1) -> int:
-        """The fewest honest people with whom the guarantee is possible: with a tree of one level."""
+        """The fewest honest people for the guarantee, with a tree of one level."""
         return DummyHistogram.minimum_users(epsilon=epsilon, delta=delta, values_per_person=values_per_person)
 
     @cached_property
     def tree(self) -> Tree:
-        """The values as leaves."""
+        """The tree whose leaves are the values."""
         return Tree(leaves=self.bins, branching=self.branching)
 
     @property
     def users(self) -> int:
-        """How many people there are."""
+        """The number of people."""
         return self.nodes.users
 
     @property
     def honest_users(self) -> int | None:
-        """How many of them surely follow the protocol."""
+        """The number of people who follow the protocol; None for all."""
         return self.nodes.honest_users
 
     @property
     def honest(self) -> int:
-        """The same; all of them unless fewer are sure to."""
+        """The number of people who follow the protocol."""
         return self.nodes.honest
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What the noise was chosen for."""
+        """The guarantee that the noise was calibrated for."""
         return self.nodes.guarantee
 
     @property
@@ -191,12 +191,12 @@ class Ranges(ShortRepr):
 
     @cached_property
     def estimator(self) -> TreeCounts:
-        """Least squares."""
+        """The least-squares estimator."""
         return TreeCounts(tree=self.tree, nodes=self.nodes.estimator, noise=self.nodes.noise)
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """Those of the nodes."""
+        """The number of messages of one person, as for the nodes."""
         return self.nodes.messages_per_user
 
     @property
@@ -206,31 +206,31 @@ class Ranges(ShortRepr):
 
     @property
     def samples_exactly(self) -> bool:
-        """The law of the counts of all nodes is known."""
+        """Whether the tally is sampled from its exact distribution."""
         return True
 
     @property
     def drawing_cost(self) -> float:
-        """A few steps for each node."""
+        """The steps of sampling the counts of all nodes."""
         return 2.0 * self.tree.nodes
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the distribution function where it is largest, about."""
+        """The approximate largest standard deviation of the distribution function."""
         return math.sqrt(self.nodes.noise.variance) * largest_deviation(self.tree, places=_PLACES)
 
     def error(self, beta: float, *, occupied_bins: int | None = None) -> ErrorBound:
-        """Errors of single values, in people; every value is as noisy as any other, whoever holds it."""
+        """Error bounds of single values in people; all values have the same noise."""
         beta = failure_probability(beta)
         alone, together = (self.estimator.error(beta=beta, bins=bins, occupied=self.bins) for bins in (1, self.bins))
         return ErrorBound(beta=beta, per_bin=alone, simultaneous=together, shown=together, hidden=0)
 
     def range_error(self, beta: float) -> float:
-        """By how many people the distribution function is off at most, everywhere at once, but for probability beta."""
+        """The error bound of the distribution function, everywhere at once, which fails with probability beta."""
         return self.estimator.distribution_error(beta=failure_probability(beta))
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """The messages of one person (a bin) or of many (an array of bins): those of the nodes above each."""
+        """The messages of one person (a bin) or of many (an array of bins), for the nodes above each bin."""
         if self.padding_bins:
             people = filled_up(values, bins=self.bins, each=1, padding_bins=1)
         else:
@@ -239,7 +239,7 @@ class Ranges(ShortRepr):
         return self._sent.randomize(paths if self.tree.levels > 1 else paths[:, 0], rng=rng)
 
     def tally(self, messages: ArrayLike | Tally) -> Tally:
-        """How often each node occurs."""
+        """Count the messages of each node."""
         return self._sent.tally(messages)
 
     @property
@@ -252,7 +252,7 @@ class Ranges(ShortRepr):
         return self.nodes
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
-        """The counts of all nodes, drawn from their law given the true counts of the values."""
+        """Sample the counts of all nodes from their exact distribution, given the true counts of the values."""
         if part:
             raise ParameterError("this protocol estimates every bin, and so draws all of them at once: leave out part")
         truth = true_counts(counts, users=self.users, bins=self.bins)
@@ -262,7 +262,7 @@ class Ranges(ShortRepr):
         return self.nodes.sample_tally(self.tree.totals(leaves), rng=rng)
 
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None, **options: Any) -> OrderedEstimate:
-        """The estimate for people's values, by whoever holds them all."""
+        """Estimate the histogram of values that one party holds."""
         counts = Tally.of_bins(people_in_bins(values, bins=self.bins), bins=self.bins).counts
         return self.estimate(self.sample_tally(counts, rng=rng), **options)
 
@@ -276,15 +276,15 @@ class Ranges(ShortRepr):
         edges: Sequence[Any] | None = None,
         ordered: int | None = None,
     ) -> OrderedEstimate:
-        """Counts of values and of ranges, the distribution function and quantiles, within bounds.
+        """Estimate counts of values and ranges, the distribution function and quantiles, with bounds.
 
-        `reports` is how many people really reported, if fewer than `users`. `domain` gives the values their labels, and
-        `edges` say where one ends and the next begins, if they are intervals. The first `ordered` values are in order,
-        by default all that are values; others, such as a missing one, belong to no range.
+        `reports` is the number of people who reported, if fewer than `users`. `domain` gives the values their labels,
+        and `edges` separate values that are intervals. The first `ordered` values are in order, by default all values;
+        others, such as a missing one, belong to no range.
         """
         beta, domain = failure_probability(beta), self._labelled(domain)
         ran = self.for_reports(reports)
-        # checks that this is a tally of so many people's messages, and that the promise is kept
+        # checks the number of messages and the guarantee
         checked = ran.nodes.estimate(tally, beta=beta, reports=None if reports is None else ran.users)
         ran = replace(ran, nodes=replace(ran.nodes, guarantee=checked.guarantee))
         statistic = ran.estimator.statistic(tally)
@@ -304,7 +304,7 @@ class Ranges(ShortRepr):
             beta=beta,
             estimator=ran.estimator.name,
             guarantee=ran.guarantee,
-            about=partial(ran.describe, beta=beta),
+            about=ran.facts,
             domain=domain,
             padding_bins=self.padding_bins,
         )
@@ -313,7 +313,7 @@ class Ranges(ShortRepr):
     def in_order(
         self, estimate: Estimate, *, edges: Sequence[Any] | None = None, ordered: int | None = None
     ) -> OrderedEstimate:
-        """An estimate of all values, in their order, with what follows for ranges."""
+        """Add ranges and the distribution function to an estimate of all values in order."""
         before, low, high = self.estimator.band(estimate.counts, beta=estimate.beta)
         if ordered is None:
             ordered = self.bins - self.padding_bins if edges is None else len(edges) + 1
@@ -334,33 +334,35 @@ class Ranges(ShortRepr):
         return domain
 
     def for_reports(self, reports: int | None) -> Self:
-        """This protocol as it really ran when only some of the people reported."""
+        """Return this protocol for the people who reported."""
         return replace(self, nodes=self.nodes.for_reports(reports))
 
     def fresh(self, rng: np.random.Generator) -> Self:
-        """There are no public coins."""
+        """The protocol itself, which has no public coins."""
         return self
 
+    def facts(self, *, drawn: bool = False) -> ProtocolFacts:
+        """The facts that a reader of a release must know: those of the counts of groups, for one value per person."""
+        deviation = math.sqrt(self.nodes.noise.variance)
+        numbers = {"levels": self.tree.levels, "nodes": self.tree.nodes, "deviation": deviation}
+        noise = NoiseFacts(NoiseKind.TREE, numbers)
+        return replace(self.nodes.facts(drawn=drawn), values_per_person=1, optional=False, noise=noise)
+
     def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
-        parts = paragraphs(self.nodes.describe(beta=beta, drawn=drawn))
-        value, off = self.error(beta).simultaneous, self.range_error(beta)
-        parts[HOW_SURE] = (
-            f"With probability at least {surely(beta)} the number of people up to any value, for all values at once, "
-            f"is off by at most {people_at_most(off)} ({percent_at_most(off, self.users)} of all people), whatever "
-            f"people hold; with the same probability no number of a single value is off by more than {at_most(value)}."
+        """Describe the guarantee, its conditions and the expected error in paragraphs of English."""
+        from shuffledp.explain.protocols import describe
+
+        return describe(
+            self.facts(drawn=drawn),
+            people=self.users,
+            error=self.error(beta).simultaneous,
+            range_error=self.range_error(beta),
+            beta=beta,
         )
-        parts["Guarantee"] = parts["Guarantee"].replace(self.nodes._held_in_words, "one person's value by any other")
-        parts["Noise"] = (
-            f"Each value is counted in {self.tree.levels} groups of neighbouring values, from wide ones to the value "
-            f"itself, and each of the {self.tree.nodes:,} groups has noise of its own, with a standard deviation of "
-            f"about {math.sqrt(self.nodes.noise.variance):.1f} people. The groups are then made to agree."
-        )
-        return in_paragraphs(parts)
 
 
 def candidates(leaves: int) -> list[Tree]:
-    """Trees of different heights, of those the ones that promise the smallest errors."""
+    """Trees of different heights with the smallest expected errors."""
     trees = {
         tree.levels: tree
         for levels in range(1, max(2, leaves.bit_length() + 1))

@@ -1,4 +1,4 @@
-"""What one asks of a protocol: numbers that always travel together, checked once."""
+"""The target of a calibration: people, values and the guarantee, validated once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from shuffledp.validation import head_count, honest_among, target_delta, target_
 class Target(ShortRepr):
     """(epsilon, delta)-privacy of the whole release, for `users` people and `bins` possible values.
 
-    `honest_users` is how many of the people surely follow the protocol; all of them unless given. Everybody holds at
-    most `values_per_person` different values. Who holds fewer fills up with the first of the `fillers`, bins beyond
-    the possible values: there are as many as values, unless everybody surely holds that number, as with a single value.
+    At least `honest_users` people follow the protocol; by default all. Each person holds at most `values_per_person`
+    different values. People with fewer values are padded with the first of the `padding_bins`, which come after the
+    possible values. By default there is one for each value, and none if everyone holds exactly one value.
     """
 
     users: int
@@ -44,12 +44,12 @@ class Target(ShortRepr):
 
     @property
     def honest(self) -> int:
-        """How many people surely follow the protocol."""
+        """The number of people who follow the protocol."""
         return self.users if self.honest_users is None else self.honest_users
 
     @property
     def cells(self) -> int:
-        """The possible values and the fillers together."""
+        """The number of possible values and padding bins."""
         return self.bins + (self.padding_bins or 0)
 
     @property
@@ -64,15 +64,15 @@ class Target(ShortRepr):
         }
 
     def needs_one_value(self, protocol: type) -> None:
-        """Refuses several values for each person, or none, where a protocol counts exactly one."""
+        """Refuse several or optional values, for a protocol that counts exactly one."""
         need_one_value(protocol, values=self.values_per_person, padding_bins=self.padding_bins or 0)
 
     def promise(self, basis: str) -> Guarantee:
-        """The guarantee that is asked for."""
+        """The requested guarantee."""
         return Guarantee(epsilon=self.epsilon, delta=self.delta, basis=basis)
 
     def too_few(self, needed: int, *, how: str = "", instead: str = "") -> TooFewUsersError:
-        """The error that says how many people would do, `how` the noise is made, and what else would help."""
+        """The error with the number of people that suffice, `how` the noise is made, and a hint."""
         name = "users" if self.honest == self.users else "honest_users"
         made = f" {how}" if how else ""
         return TooFewUsersError(
@@ -83,7 +83,7 @@ class Target(ShortRepr):
 
 
 def padding_bins_of(given: Any, *, values: int) -> int:
-    """How many fillers there are: one for each value that may be missing, or none where none is."""
+    """The number of padding bins: one for each value that may be missing."""
     if given is None:
         return values if values > 1 else 0
     padding_bins = whole("padding_bins", given, minimum=0)
@@ -93,7 +93,7 @@ def padding_bins_of(given: Any, *, values: int) -> int:
 
 
 def need_one_value(protocol: type, *, values: int, padding_bins: int = 0) -> None:
-    """Refuses several values for each person, or none, for a protocol that counts exactly one."""
+    """Refuse several or optional values, for a protocol that counts exactly one."""
     if values != 1 or padding_bins:
         raise ParameterError(
             f"{protocol.__name__} counts exactly one value of each person: for several, or for people without one, use "

@@ -1,6 +1,6 @@
-"""Whom a release trusts, and what a curator could publish instead.
+"""Choose the protocol of a release: the one that is requested, or the best of those that fit.
 
-Which protocol a release uses: the one that is asked for, or the best of those that fit.
+The choice follows from public numbers alone, and so does the error that a trusted curator would have instead.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from shuffledp.errors import ParameterError, TooFewUsersError
-from shuffledp.formatting import ShortRepr, at_most, people_at_most
+from shuffledp.formatting import ShortRepr
 from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
-from shuffledp.protocols.protocol import HistogramProtocol, MessageProtocol, TrustName
+from shuffledp.protocols.protocol import HistogramProtocol, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.protocols.target import Target
 from shuffledp.release.plan_rows import Rows, recommend
@@ -24,24 +25,25 @@ if TYPE_CHECKING:
     from shuffledp.release.spec import PrivacySpec
 
 _MOST_CELLS, _LEAST_EPSILON = 4096, 0.5
-"""With more values the error of a curator's ranges takes seconds, and with a smaller epsilon their noise does; from a
-thousand values on it is seldom smaller anyway, since a person's value is then counted in many groups."""
+"""Beyond these, the error of a curator's ranges takes seconds to compute: with more values because of the tree, with a
+smaller epsilon because of the noise. From a thousand values on it is seldom smaller, since each value is then counted
+in many groups."""
 
 
 def check_trust(trust: TrustName, *, messages: bool = False) -> None:
-    """Refuses an unknown name, and messages to a curator, before anything is read."""
+    """Refuse an unknown name, and messages to a curator, before anything is read."""
     one_of("trust", trust, MODEL_OF)
     if messages and trust == "curator":
         raise ParameterError(
-            "trust=curator has no messages, since the curator is given the values: leave out one of --trust curator "
-            "and --messages (trust= and messages=)"
+            "messages must be False with trust='curator', since the curator is given the values and there are no "
+            "messages: leave out trust or messages"
         )
 
 
 def curator_error(target: Target, asked: PrivacySpec, *, beta: float, listed: bool) -> float | None:
-    """The error that `trust="curator"` would have for the same question, in people; None where there is no answer.
+    """The error of `trust="curator"` for the same question, in people; None if no protocol of a curator fits.
 
-    It follows from public numbers alone and is known before anything is released.
+    It follows from public numbers alone and is known before the release.
     """
     known = {entry.estimator for entry in offered("curator").values()}
     estimator = asked.estimator if asked.estimator in known else None
@@ -54,9 +56,9 @@ def curator_error(target: Target, asked: PrivacySpec, *, beta: float, listed: bo
 
 
 def curator_range_error(target: Target, shuffled: Ranges, *, beta: float) -> float | None:
-    """The same of ranges: the error of the distribution function, where it can be computed in about a second.
+    """The same for ranges: the error of the distribution function, if it can be computed in about a second.
 
-    `shuffled` is the protocol of the release. Whether it is computed follows from public numbers, too.
+    `shuffled` is the protocol of the release. Public numbers alone decide whether it is computed.
     """
     if target.cells > _MOST_CELLS or target.epsilon < _LEAST_EPSILON:
         return None
@@ -64,57 +66,42 @@ def curator_range_error(target: Target, shuffled: Ranges, *, beta: float) -> flo
 
 
 def is_smaller(error: float, other: float) -> bool:
-    """Whether an error is smaller than another one as both are shown, rounded up to whole people."""
+    """Whether an error is smaller than another as both are shown, rounded up to whole people."""
     return math.isfinite(error) and math.ceil(error) < other
 
 
-def curator_in_words(curator: float | None, *, error: float, gives: str = "has") -> dict[str, str]:
-    """What a curator's release would be off by, with a title; nothing where that is not less."""
-    if curator is None or not is_smaller(curator, error):
-        return {}
-    return {
-        "If you are trusted with the data": (
-            "Whoever trusts you with the data anyway: --trust curator "
-            f"{gives} an error of at most {people_at_most(curator)} instead of {at_most(error)}, with the same promise "
-            "about what is published."
-        )
-    }
-
-
-def why_no_messages(protocol: HistogramProtocol) -> str:
-    """Of a release that was made without them."""
-    counting = protocol.nodes if isinstance(protocol, Ranges) else protocol
-    if isinstance(counting, MessageProtocol):
-        return "none: their counts were drawn from their exact law"
-    return "none: a curator is given the values"
-
-
-_AS_ASKED = "as asked"
-
 MODEL_OF: Mapping[TrustName, Model] = {"shuffler": "shuffled", "curator": "central"}
-"""The model of the protocols for each of those who can be trusted."""
+"""The model of the protocols for each trusted party."""
+
+
+class Reason(StrEnum):
+    """Why a protocol was chosen."""
+
+    AS_ASKED = "as-asked"
+    SMALLEST_ERROR = "smallest-error"
+    SMALLEST_ERROR_NO_FALSE_POSITIVES = "smallest-error-no-false-positives"
+    FEWEST_MESSAGES_NO_FALSE_POSITIVES = "fewest-messages-no-false-positives"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(ShortRepr):
-    """A calibrated protocol of the catalogue, and why it was chosen."""
+    """A calibrated protocol of the catalogue, and why it was chosen.
+
+    `limited` says that a protocol or an estimator was requested, so that only some protocols were considered.
+    """
 
     name: str
     entry: Entry
     protocol: HistogramProtocol
-    reason: str
-
-    @property
-    def asked(self) -> bool:
-        """Whether nothing was left to choose."""
-        return self.reason == _AS_ASKED
+    reason: Reason = Reason.AS_ASKED
+    limited: bool = False
 
 
 def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, progress: Progress = quiet) -> Choice:
-    """The protocol that is asked for, or the planner's advice among those that fit; calibrated once.
+    """Choose the requested protocol, or the planner's advice among those that fit; each is calibrated once.
 
-    The protocol may leave the estimator open and the other way round. Where the possible values are not `listed`, only
-    protocols that never report an empty bin fit. Nothing here depends on anybody's data, only on public numbers.
+    The protocol may leave the estimator open and the other way round. If the possible values are not `listed`, only
+    protocols without false positives fit. The choice depends on public numbers only, not on the data.
     """
     protocol, estimator = asked.protocol, asked.estimator
     fitting = _fitting(protocol, estimator, listed=listed, trust=asked.trust)
@@ -124,11 +111,11 @@ def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, pro
         name = protocol if protocol in fitting else fitting[0]
         progress("calibrating", 0.0)
         made = CATALOGUE[name].make(target)
-        return Choice(name=name, entry=CATALOGUE[name], protocol=made, reason=_AS_ASKED)
+        return Choice(name=name, entry=CATALOGUE[name], protocol=made)
     found = Rows.of(fitting, target, beta=failure_probability(beta), listed=listed, progress=progress)
     advice = recommend(found.rows, target, most=asked.most_messages)
     any_asked = protocol is not None or estimator is not None
-    if advice.name is None and any_asked:  # what is asked for is made at any price
+    if advice.name is None and any_asked:  # a request is met with any number of messages
         advice = recommend(found.rows, target, most=math.inf)
     if advice.name is None:
         possible = {row.fewest_users: row for row in found.rows if row.fewest_users is not None}
@@ -141,27 +128,37 @@ def choose(target: Target, asked: PrivacySpec, *, beta: float, listed: bool, pro
         name=advice.name,
         entry=CATALOGUE[advice.name],
         protocol=found.protocols[advice.name],
-        reason=advice.reason + (", of those that fit" if any_asked else ""),
+        reason=_reason(target, CATALOGUE[advice.name], free=math.isinf(asked.most_messages)),
+        limited=any_asked,
     )
 
 
-def shuffled_may_be_better(target: Target) -> bool:
-    """Whether a curator should look at shuffled protocols too, and draw what their messages would have given.
+def _reason(target: Target, entry: Entry, *, free: bool) -> Reason:
+    """The rule by which the planner chooses: with more values than people, protocols without false positives first."""
+    if target.bins <= target.users or entry.false_positives:
+        return Reason.SMALLEST_ERROR
+    if free:
+        return Reason.SMALLEST_ERROR_NO_FALSE_POSITIVES
+    return Reason.FEWEST_MESSAGES_NO_FALSE_POSITIVES
 
-    Laplace noise grows in proportion to the values that a person holds, as long as they are few; that of many people,
-    which is nearly Gaussian, only with the square root, and so can be smaller from about three values on.
+
+def shuffled_may_be_better(target: Target) -> bool:
+    """Whether a curator should also consider shuffled protocols and sample the tally of their messages.
+
+    Laplace noise grows in proportion to the number of values per person while it is small. The noise of many people is
+    nearly Gaussian and grows with its square root, so it can be smaller from about three values on.
     """
     return target.values_per_person > 1
 
 
 def offered(trust: TrustName) -> dict[str, Entry]:
-    """What a release can be made with."""
+    """The protocols of the catalogue for releases with this trust."""
     one_of("trust", trust, MODEL_OF)
     return {name: entry for name, entry in CATALOGUE.items() if entry.model == MODEL_OF[trust]}
 
 
 def _fitting(protocol: str | None, estimator: str | None, *, listed: bool, trust: TrustName) -> list[str]:
-    """Names of the catalogue that fit what is asked; without a protocol, those that the planner advises."""
+    """Names of the catalogue that fit the request; without a protocol, those that the planner advises."""
     known = offered(trust)
     if protocol in CATALOGUE and protocol not in known:
         raise ParameterError(_of_another_model(protocol, known, trust))
@@ -189,12 +186,12 @@ def _fitting(protocol: str | None, estimator: str | None, *, listed: bool, trust
 
 
 def _advised(entry: Entry) -> bool:
-    """Whether it may be taken without being asked for: a curator has two, and both are."""
+    """Whether the planner may choose it; a curator has two protocols, and both are advised."""
     return entry.advised or entry.model == "central"
 
 
 def _of_another_model(protocol: str, known: Mapping[str, Entry], trust: TrustName) -> str:
-    """Why a protocol that exists is not used, and what to do instead."""
+    """Explain why a protocol of another model does not fit, and what to use instead."""
     model, names = CATALOGUE[protocol].model, [name for name, entry in known.items() if _advised(entry)]
     if trust == "curator":
         return f"protocol {protocol} is of the {model} model; with trust=curator there are {' and '.join(names)}"

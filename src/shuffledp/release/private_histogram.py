@@ -1,7 +1,7 @@
-"""The main job: a private histogram of data that one holds.
+"""`private_histogram`: a private histogram of local data.
 
-It is the result of a shuffled protocol. Either every message is really made, shuffled and counted, or the counts of the
-shuffled messages are drawn from their exact law, which gives the same results with the same probabilities.
+It is the result of a shuffled protocol. Either every message is made, shuffled and counted, or the counts of the
+shuffled messages are sampled from their exact distribution, which gives the same results with the same probabilities.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import choose, curator_error, curator_range_error
-from shuffledp.release.evaluate import evaluate as evaluated
-from shuffledp.release.notes import notes, question
 from shuffledp.release.plan_rows import detection_limit, warnings
 from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
+from shuffledp.release.records import evaluate as evaluated
+from shuffledp.release.records import notes_on, question
 from shuffledp.release.release import Release
 from shuffledp.release.spec import Presentation, PrivacySpec
 
@@ -63,35 +63,36 @@ def private_histogram(
     format: FormatName | None = None,
     progress: Progress = quiet,
 ) -> Release:
-    """How many people hold each value, with (epsilon, delta)-differential privacy for the whole release.
+    """Count how many people hold each value, with (epsilon, delta)-differential privacy for the whole release.
 
     data          names of files; a pandas, polars or Arrow table or dataset, a DuckDB relation, a Spark DataFrame; a
                   list of dictionaries, a dictionary of lists; a list, an iterator, an array or a series of values; or a
-                  Counter, which says how many people hold each value
-    column        the column with the values; not needed where there is only one. A list of columns gives a cross
-                  table, with tuples as labels
-    user          the column that says whose row it is; without it each row is one person
+                  Counter with the number of people of each value
+    column        the column with the values; not needed if there is only one. A list of columns gives a cross table,
+                  with tuples as labels
+    user          the column that identifies the person of a row; without it each row is one person
     values_per_person
-                  how many different values of a person count at most; needs `user`
-    where         a condition such as "country = 'DE'": rows that do not satisfy it give their person no value
+                  the largest number of different values of a person that count; needs `user`
+    where         a condition such as "country = 'DE'": other rows give their person no value
     drop_missing  leave out missing values instead of counting them as a value
-    domain        the values that are possible, if they are publicly known: a list, `Edges` or `Periods`, for several
-                  columns one of these for each; by default anything is possible
+    domain        the possible values, if they are publicly known: a list, `Edges` or `Periods`, for several columns one
+                  of these for each; by default anything is possible
     other         count values outside the domain together instead of refusing them
-    trust         shuffler: the result is what people's shuffled messages would give; curator: what a trusted party
-                  who is given every value publishes, with a smaller error and the same promise
+    trust         shuffler: the result has the noise of people's shuffled messages; curator: a trusted party with all
+                  values adds the noise, with a smaller error and the same guarantee
     protocol      a name of the catalogue, such as hist, sparse or dummy; by default the best for these numbers
-    estimator     truncated (never reports a value that nobody holds) or unbiased (needs a domain)
-    messages      really make, shuffle and count every message (needs a domain)
-    consistent    adjust the estimates to numbers that are possible: none negative, together as many as people hold
-    ranges        count ranges of values too, by a protocol of their own: the values of the domain are in order, and the
+    estimator     truncated (no false positives) or unbiased (needs a domain)
+    messages      make, shuffle and count every message (needs a domain)
+    beta          intervals and error bounds fail with at most this probability
+    consistent    adjust the estimates to possible numbers: none negative, with the right sum
+    ranges        also count ranges of values, with another protocol: the values of the domain are in order, and the
                   estimate has `range`, `quantile` and `distribution`
-    quantiles     the same, and the shares of people, such as 0.5, whose quantiles are shown
+    quantiles     as `ranges`, with the shares of people, such as 0.5, whose quantiles are shown
     evaluate      compare with the truth; the comparison is not private
-    ledger        where the release is entered before its noise is drawn; refused if it is over the limit
-    engine        local or spark, `master` its address
+    ledger        where the release is entered before its noise is sampled; a release over its limit is refused
+    engine        local or spark; `master` is the address of Spark
     delimiter     between the fields of CSV files, if not a comma; `encoding` of text files, if not UTF-8; `format`
-                  of files whose names do not say it
+                  of files whose names do not show it
 
     Randomness is cryptographic and cannot be seeded; `simulate` can.
     """
@@ -172,7 +173,7 @@ def _release(
         detection_limit=detection_limit(error, false_positives=True)
         if false_positives
         else estimate.simultaneous.unreported_high + 1,
-        notes=(*notes(people, chosen, made=made), *spending.notes()),
+        notes=(*notes_on(people, chosen, messages=made), *spending.notes()),
         warnings=tuple(warnings(users=users, delta=asked.delta, error=error)),
         curator_error=curated,
         evaluation=evaluation,
@@ -181,13 +182,13 @@ def _release(
 
 
 def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that differ from what they are by default, but for the data, as plain values."""
+    """The options that differ from their defaults, without the data, as plain values."""
     named = ((name, value) for name, value in options.items() if name in _USUAL and name not in _UNSAID)
     return {name: plain(value) for name, value in named if value != _USUAL[name]}
 
 
 def _asked_of_domain(people: People) -> dict[str, Any]:
-    """What was said to be possible: edges and periods, which are public, as text; of lists only how long they are."""
+    """The domain: edges and periods, which are public, as text; for lists only their length."""
     if people.source.possible is None:
         return {}
     if len(people.source.possible) > 1:
@@ -205,7 +206,7 @@ def _in_text(possible: Possible) -> int | dict[str, str]:
 
 
 _UNSAID = ("data", "domain", "master", "ledger", "progress")
-"""What a release does not repeat of what was asked: data, and where something is."""
+"""Options that a release does not repeat: data and places."""
 
 _USUAL = {name: option.default for name, option in inspect.signature(private_histogram).parameters.items()}
-"""What options of `private_histogram` are unless they are given."""
+"""The default values of the options of `private_histogram`."""

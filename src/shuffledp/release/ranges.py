@@ -84,7 +84,7 @@ def choose_ranges(target: Target, *, listed: bool, trust: str = "shuffler", prog
     progress("calibrating", 0.0)
     protocol = Ranges.for_target(target, trust=trust)
     entry = RANGES if trust == "shuffler" else CURATED_RANGES
-    return Choice(name="ranges", entry=entry, protocol=protocol, reason="as asked")
+    return Choice(name="ranges", entry=entry, protocol=protocol)
 
 
 def in_units(estimate: Estimate, possible: Possible, *, shares: Sequence[float] | None = None) -> Estimate:

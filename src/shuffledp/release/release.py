@@ -1,33 +1,29 @@
-"""What a release promises to each person, at the asked epsilon and at every other.
-
-A private histogram with the protocol behind it and all that its reader must know.
-"""
+"""A release: a private histogram, the protocol behind it, and the records that explain it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from shuffledp import __version__
 from shuffledp.accounting.curve import Curve, Guarantee
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
-from shuffledp.formatting import ShortRepr, in_paragraphs, readable, sentence, shown
+from shuffledp.errors import MissingExtraError
+from shuffledp.formatting import ShortRepr, shown
 from shuffledp.histogram.estimate import MOST_BARS, Estimate
-from shuffledp.protocols.guarantee import NOT_PROTECTED
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.choose import curator_in_words
-from shuffledp.release.evaluate import Evaluation
+from shuffledp.release.choose import is_smaller
+from shuffledp.release.records import CuratorError, Evaluation, Note
 from shuffledp.release.serialize import from_text, to_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Privacy(ShortRepr):
-    """The promised (epsilon, delta), and the whole curve of the release."""
+    """The (epsilon, delta) guarantee and the privacy curve of a release."""
 
     guarantee: Guarantee | None
     curve: Curve = field(repr=False)
@@ -51,21 +47,22 @@ class Privacy(ShortRepr):
         return self.curve.neighbours
 
     def __str__(self) -> str:
-        promise = "no promise was asked for" if self.guarantee is None else str(self.guarantee)
-        return f"{promise}, for {self.neighbours}"
+        from shuffledp.explain.release import privacy_line
+
+        return privacy_line(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release:
-    """A private histogram, the protocol behind it, and all that its reader must know.
+    """A private histogram, the protocol behind it, and the records that explain it.
 
-    It prints as a table, shows itself with bars in a notebook, and is written to a file by `save`.
-    `messages` is how many were really made, None if their counts were drawn from their exact law. `error` is what no
-    estimate is off by with probability 1 - beta, in people; a value with at least `surely_seen` people then stands out.
-    `notes` say how people and values were counted, `warnings` what is amiss. `curator_error` is the error that
-    `trust="curator"` would have, where that was not asked for; with ranges, of the number of people up to any
-    value. `evaluation` is not private. `made` is the day,
-    `version` that of this package, `asked` the options that were given, without the data.
+    It prints as a table, shows itself with bars in a notebook, and is written to a file by `save`. `messages` is the
+    number of messages that were made, None if their counts were sampled from the exact distribution. `error` is the
+    simultaneous error bound in people, with confidence 1 - beta; `detection_limit` is the count from which a value is
+    then shown, or stands out from values that nobody holds. `notes` record how people and values were counted; in a
+    stored release they are the sentences that were written, as `warnings` always are. `curator_error` is the error of
+    `trust="curator"` where that was not requested; with ranges, of the number of people up to any value. `evaluation`
+    is not private. `made` is the day, `version` the version of this package, `asked` the options without the data.
     """
 
     estimate: Estimate
@@ -75,7 +72,7 @@ class Release:
     messages: int | None
     error: float
     detection_limit: int
-    notes: tuple[str, ...]
+    notes: tuple[Note | str, ...]
     warnings: tuple[str, ...]
     curator_error: float | None = None
     evaluation: Evaluation | None = None
@@ -88,47 +85,60 @@ class Release:
         return f"<Release of {shown(self.column)}: {self.estimate.summary()}{private}>"
 
     def __str__(self) -> str:
-        """The largest values as a table of text, and what must be known at once."""
-        title = f"{shown(self.column)}: {self.estimate.summary()}"
-        return "\n".join([title, "", self.estimate.to_text(column=self.column), *self._cautions()])
+        """Format the largest values as a table of text, with warnings."""
+        from shuffledp.explain.release import text
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        cautions = "".join(f"<p><b>{escape(text)}</b></p>" for text in self._cautions())
-        return cautions + self.estimate.bars_html(column=self.column, title=shown(self.column))
+        return text(self)
 
-    def _cautions(self) -> Iterator[str]:
-        yield from (f"Warning: {text}" for text in self.warnings)
-        if self.evaluation is not None:
-            yield "NOT PRIVATE, do not publish: this release holds a comparison with the true counts."
+    def _repr_html_(self) -> str | None:
+        """Format the largest values for a notebook, with warnings; None if Jinja2 is not installed."""
+        from shuffledp.explain.release import notebook
+
+        try:
+            return notebook(self)
+        except MissingExtraError:
+            return None
 
     @property
     def privacy(self) -> Privacy:
-        """What is promised: `guarantee`, and `delta(epsilon)` and `epsilon(delta)` of the whole curve."""
+        """The `guarantee`, and `delta(epsilon)` and `epsilon(delta)` of the privacy curve."""
         return Privacy(guarantee=self.estimate.guarantee, curve=self.protocol.privacy)
 
     @property
-    def possible_values(self) -> str:
-        """How many values were possible, or which, where no list of them was given."""
-        number = self.estimate.possible
-        return f"any value of up to {readable(LONGEST_VALUE)} bytes" if number == EVERYTHING else readable(number)
+    def longest_value(self) -> int | None:
+        """The most bytes of a possible value where any value is possible; None if the possible values are listed."""
+        return LONGEST_VALUE if self.estimate.possible == EVERYTHING else None
+
+    @property
+    def per_row(self) -> bool:
+        """Whether the guarantee is per row: the data had rows, and no column identified people."""
+        return bool(self.asked) and "user" not in self.asked and "task" not in self.asked
+
+    @property
+    def smaller_curator_error(self) -> CuratorError | None:
+        """The error of `trust="curator"` if it is smaller than that of this release as both are shown."""
+        if self.curator_error is None:
+            return None
+        ranges = isinstance(self.protocol, Ranges)
+        error = self.protocol.range_error(self.estimate.beta) if isinstance(self.protocol, Ranges) else self.error
+        return CuratorError(self.curator_error, error, ranges) if is_smaller(self.curator_error, error) else None
 
     def plot(self, ax: Any = None, *, limit: int = MOST_BARS) -> Any:
-        """The largest values as bars, with intervals, on axes of matplotlib; returns the axes."""
+        """Draw the largest values as bars with intervals on matplotlib axes, and return the axes."""
         axes = self.estimate.plot(ax, limit=limit)
         axes.set_title(shown(self.column), parse_math=False)
         return axes
 
     def to_html(self) -> str:
-        """The report: a page of its own, without scripts, for any screen and for paper."""
+        """The report: a self-contained page without scripts, for any screen and for paper."""
         from shuffledp.explain.page import page
 
         return page(self)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Writes a .html, .csv, .json or .parquet file, by the ending of its name; returns its path.
+        """Write a .html, .csv, .json or .parquet file, by the ending of its name, and return its path.
 
-        A file that exists is left alone unless `overwrite` is set.
+        An existing file is kept unless `overwrite` is set.
         """
         from shuffledp.explain.files import save
 
@@ -136,33 +146,21 @@ class Release:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Release:
-        """The release that a text of `to_json`, or a file with it, holds.
+        """Read a release from a text of `to_json`, or from a file with it.
 
-        The protocol and its curve are made anew from their parameters. What does not come back: the list of a domain,
-        unless every value is reported or there are several columns; the kinds of unusual labels, which become text;
-        the true counts of an evaluation.
+        The protocol and its curve are computed again from the parameters. Some things do not come back: the list of a
+        domain, unless every value is reported or there are several columns; the types of unusual labels, which become
+        text; the true counts of an evaluation. Notes come back as sentences.
         """
         return from_text(source)
 
     def explain(self) -> str:
-        """The whole story in short paragraphs with titles: that of the estimate, and how people were counted."""
-        return in_paragraphs(self.story())
+        """Explain the release in short paragraphs with titles."""
+        from shuffledp.explain.protocols import joined
+        from shuffledp.explain.release import paragraphs
 
-    def story(self) -> dict[str, str]:
-        """The paragraphs of `explain`, by title."""
-        story = self.estimate.story()
-        last = {NOT_PROTECTED: text} if (text := story.pop(NOT_PROTECTED, "")) else {}
-        warnings = {"Warning": ". ".join(map(sentence, self.warnings)) + "."} if self.warnings else {}
-        curator = curator_in_words(self.curator_error, **self._compared())
-        return {**story, "How people were counted": " ".join(self.notes), **curator, **last, **warnings}
-
-    def _compared(self) -> dict[str, Any]:
-        """The error that `curator_error` is compared with: with ranges, that of the distribution function."""
-        if isinstance(self.protocol, Ranges):
-            off = self.protocol.range_error(self.estimate.beta)
-            return {"error": off, "gives": "gives the number of people up to any value with"}
-        return {"error": self.error}
+        return joined(paragraphs(self))
 
     def to_json(self) -> str:
-        """Everything about the release as one JSON object, which `from_json` reads."""
+        """Format everything about the release as one JSON object, which `from_json` reads."""
         return to_text(self)

@@ -1,11 +1,11 @@
-"""A release as a JSON object, and back.
+"""Write a release as a JSON object, and read it back.
 
-What comes back is the release that was written: estimate, intervals, promise, words, and the protocol with its curve,
-made anew from its parameters. Three things do not:
+The estimate, its intervals, the guarantee and the protocol come back; the curve is computed again from the protocol's
+parameters. Notes and warnings come back as the sentences that were written. Three things do not come back:
 
-- the list of a domain: a label that was not reported has the estimate 0, also one that was never possible, unless every
-  value is reported, or there are several columns;
-- labels of kinds that JSON does not know, but for dates, times and decimal numbers, which come back as text;
+- the list of a domain, unless every value is reported or there are several columns: a label that was not reported has
+  the estimate 0, even if it was never possible;
+- the type of labels that JSON does not know, except dates, times and decimal numbers: they come back as text;
 - the true counts of an evaluation, which are not written.
 """
 
@@ -34,14 +34,14 @@ from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.guarantee import kept
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.evaluate import Evaluation
 from shuffledp.release.ranges import checked_shares
+from shuffledp.release.records import Evaluation
 
 if TYPE_CHECKING:
     from shuffledp.release.release import Release
 
 FORMAT = 1
-"""Of the JSON object; a later one that cannot be read by this code is larger."""
+"""The version of the JSON object; it grows with every incompatible change."""
 
 _LABELS: Mapping[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
@@ -51,11 +51,13 @@ _LABELS: Mapping[str, Callable[[str], Any]] = {
     "float": float,
     "Absent": Absent.from_text,
 }
-"""How labels that JSON does not know are read from their text, by the name of their type."""
+"""Parsers of labels that JSON does not know, by the name of their type."""
 
 
 def about(release: Release) -> dict[str, Any]:
-    """Everything but the histogram itself, as plain values."""
+    """Everything except the histogram itself, as plain values; notes and warnings are sentences."""
+    from shuffledp.explain.release import note_sentences, warning_sentences
+
     more = {
         "shuffledp_release": FORMAT,
         "shuffledp_version": release.version,
@@ -67,20 +69,20 @@ def about(release: Release) -> dict[str, Any]:
         "error": release.error,
         "surely_seen": release.detection_limit,
         "curator_error": release.curator_error,
-        "notes": release.notes,
-        "warnings": release.warnings,
-        "not_private_evaluation": release.evaluation,
+        "notes": note_sentences(release),
+        "warnings": warning_sentences(release),
+        "not_private_evaluation": None if release.evaluation is None else evaluation_dict(release.evaluation),
     }
     return {**plain(more), "parameters": to_record(release.protocol), **release.estimate.about_dict()}
 
 
 def to_text(release: Release) -> str:
-    """One JSON object."""
+    """Format a release as one JSON object."""
     return json.dumps({**about(release), "histogram": release.estimate.rows()}, allow_nan=False)
 
 
 def from_text(source: str | Path) -> Release:
-    """The release that a JSON text, or a file of that name, holds."""
+    """Read a release from a JSON text or from the file of that name."""
     from shuffledp.release.release import Release
 
     stored = _object(source)
@@ -113,7 +115,7 @@ def from_text(source: str | Path) -> Release:
 
 
 def _object(source: str | Path) -> dict[str, Any]:
-    """The JSON object of a release, checked to be one."""
+    """Parse the JSON object of a release and check that it is one."""
     if not isinstance(source, str | Path):
         raise DataError(f"the text or the name of a JSON file is needed, got {type(source).__name__}")
     text = source
@@ -128,7 +130,7 @@ def _object(source: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise DataError("this is not a release: it is not JSON, or nested too deeply") from None
     if not isinstance(stored, dict) or "shuffledp_release" not in stored:
-        raise DataError("this is JSON, but not a release as Release.to_json or `shuffledp run --json` writes it")
+        raise DataError("this is JSON, but not a release as Release.to_json writes it")
     if stored["shuffledp_release"] != FORMAT:
         raise DataError(
             f"this release was written in format {str(stored['shuffledp_release'])[:20]}, and this version of "
@@ -162,7 +164,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         beta=float(stored["beta"]),
         estimator=str(stored["estimator"]),
         guarantee=promise,
-        about=partial(protocol.describe, beta=float(stored["beta"]), drawn=stored["messages"] is None),
+        about=partial(protocol.facts, drawn=stored["messages"] is None),
         domain=domain,
         values_per_person=protocol.values_per_person,
         padding_bins=protocol.padding_bins,
@@ -172,7 +174,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
 
 
 def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
-    """The possible values: those of the columns of a cross table, or all that are reported, or any."""
+    """The possible values: of the columns of a cross table, or all reported values, or any value."""
     if "labels_of_columns" in stored:
         parts = [Domain.of([_label(part) for part in column]) for column in stored["labels_of_columns"]]
         pairs: Domain = Domain.product(parts)
@@ -186,7 +188,7 @@ def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
 
 
 def _places(labels: list[Any], domain: Domain, *, padding_bins: int) -> NDArray[np.int64]:
-    """The bins of the rows of a cross table; people without a pair are behind all pairs."""
+    """The bins of the rows of a cross table; people without a pair come after all pairs."""
     absent = np.array([isinstance(label, Absent) for label in labels], dtype=bool)
     places = np.empty(len(labels), dtype=np.int64)
     places[~absent] = domain.encode([label for label in labels if not isinstance(label, Absent)])
@@ -226,8 +228,21 @@ def _read(label: Any, kind: Any) -> Any:
     return label if read is None else read(label)
 
 
+_STORED_NAMES = {"false_positives": "phantoms"}
+"""Fields of an evaluation that have another name in JSON."""
+
+
+def evaluation_dict(evaluation: Evaluation) -> dict[str, Any]:
+    """An evaluation as plain values, by the names that JSON has for them."""
+    return {_STORED_NAMES.get(name, name): value for name, value in plain(evaluation).items()}
+
+
 def _evaluation(stored: dict[str, Any] | None) -> Evaluation | None:
-    return None if stored is None else Evaluation(**stored, true_counts=np.empty(0, dtype=np.int64))
+    if stored is None:
+        return None
+    names = {written: name for name, written in _STORED_NAMES.items()}
+    fields = {names.get(name, name): value for name, value in stored.items()}
+    return Evaluation(**fields, true_counts=np.empty(0, dtype=np.int64))
 
 
 def _finite_or_infinite(number: float | None) -> float:

@@ -22,7 +22,6 @@ from shuffledp.collect.analyzer.releases import entered_as
 from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.crypto.keys import write_key, write_secret
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
-from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import make_app as make_shuffler
 from shuffledp.collect.shuffler.settings import Served as ServedByShuffler
 from shuffledp.collect.shuffler.settings import Settings as OfShuffler
@@ -33,6 +32,7 @@ from shuffledp.collect.task.report import seal_report
 from shuffledp.errors import BudgetError, DataError, ParameterError, ShuffledpError
 from shuffledp.release.release import Release
 from tests.collect.analyzer.batches import answers_of, sent_by, tiny_task
+from tests.collect.in_process import served
 from tests.collect.tasks import CLOSES, OPENS
 
 

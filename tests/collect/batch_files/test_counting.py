@@ -95,7 +95,7 @@ def test_a_batch_without_its_noise_is_left_out_and_alone_gives_nothing(tmp_path)
     found = count(folder)
     assert [name.hex() for name in found.refused_batches] == [path.stem]
     assert found.release.protocol.users == 40
-    assert any("noise is missing" in note for note in found.release.notes)
+    assert any("whose noise is incomplete" in note for note in found.release.notes)
     with pytest.raises(DataError, match=r"nothing can be released: 1 batch .*too-few-messages"):
         count(path)
 

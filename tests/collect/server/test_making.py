@@ -8,7 +8,7 @@ import pytest
 from shuffledp.collect.analyzer import releases as formats
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.cache import BUSY, MadeOnce, Turns
-from shuffledp.collect.web import console_releases as released
+from shuffledp.collect.web import caches
 
 KB = 1_000
 
@@ -107,4 +107,4 @@ def test_what_fails_leaves_its_place_and_is_tried_again():
 
 
 def test_all_together_keep_32_megabytes():
-    assert formats.MOST_BYTES + released.MOST_BYTES <= 32 * 2**20
+    assert formats.MOST_BYTES + caches.MOST_BYTES <= 32 * 2**20

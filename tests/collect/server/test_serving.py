@@ -1,4 +1,4 @@
-"""Servers: what they say about themselves, and a stop that finishes what is under way."""
+"""Servers: the headers they send, TLS, workers, and a stop that finishes the requests in flight."""
 
 import contextlib
 import socket
@@ -22,8 +22,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from shuffledp.collect.server.run import Certificate, served
+from shuffledp.collect.server.run import Certificate, _lock
 from shuffledp.errors import DataError
+from tests.collect.in_process import served
 
 
 class Application:
@@ -31,7 +32,7 @@ class Application:
 
     def __init__(self):
         self.started = self.ended = 0
-        self.estimator = threading.Event()
+        self.reading = threading.Event()
         self.app = Starlette(routes=[Route("/", self.answer, methods=["GET", "POST"])], lifespan=self.lifespan)
 
     @contextlib.asynccontextmanager
@@ -41,7 +42,7 @@ class Application:
         self.ended += 1
 
     async def answer(self, request: Request):
-        self.estimator.set()
+        self.reading.set()
         body = await request.body()
         return PlainTextResponse(f"{len(body)} {self.ended}")
 
@@ -88,13 +89,13 @@ def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stop_finishes_the_requests_under_way_and_then_the_application():
+def test_a_stop_finishes_the_requests_in_flight_and_then_the_application():
     application = Application()
     server = served(application.app)
     place = urlsplit(server.__enter__())
     with socket.create_connection((place.hostname, place.port)) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 10\r\n\r\n01234")
-        assert application.estimator.wait(20)
+        assert application.reading.wait(20)
         stopping = threading.Thread(target=server.__exit__, args=(None, None, None))
         stopping.start()
         while _answers(place):  # until it takes no more connections
@@ -141,3 +142,13 @@ def test_workers_that_cannot_start_end_the_server():
     assert "a worker process could not start" in result.stderr
     assert '"ready"' not in result.stderr
     assert "no application" not in result.stderr.partition("Traceback")[0]
+
+
+@pytest.mark.slow
+def test_one_worker_runs_the_background_work_until_it_ends(tmp_path):
+    path = tmp_path / "lock"
+    path.touch()
+    program = "import sys; from shuffledp.collect.server.run import _lock, Path; sys.exit(not _lock(Path(sys.argv[1])))"
+    assert subprocess.run([sys.executable, "-c", program, path], check=False).returncode == 0
+    assert _lock(path)  # the first one has ended
+    assert not _lock(path)

@@ -14,13 +14,13 @@ def test_tokens_are_long_random_and_fit_a_header():
 
 def test_the_hash_is_sha256_of_the_text():
     assert hash_of("a token") == hashlib.sha256(b"a token").digest()
-    assert read_hash(hash_of("a token").hex(), name="--next") == hash_of("a token")
+    assert read_hash(hash_of("a token").hex(), name="next") == hash_of("a token")
 
 
 @pytest.mark.parametrize("text", ["", "0" * 63, "0" * 65, "g" * 64, " " + "0" * 63, "\u0660" * 64])
 def test_what_is_no_hash_is_refused_and_not_shown(text):
-    with pytest.raises(ParameterError, match="--next must be the hash of a token") as error:
-        read_hash(text, name="--next")
+    with pytest.raises(ParameterError, match="next must be the hash of a token") as error:
+        read_hash(text, name="next")
     assert not text or text not in str(error.value)
 
 
@@ -42,7 +42,7 @@ def test_the_token_of_a_header(header, token):
 
 
 def test_only_tokens_whose_hash_is_known_are_accepted():
-    accepted = Accepted.of([hash_of("one").hex(), hash_of("two").hex()], name="--next")
+    accepted = Accepted.of([hash_of("one").hex(), hash_of("two").hex()], name="next")
     assert "one" in accepted
     assert "two" in accepted
     assert "three" not in accepted

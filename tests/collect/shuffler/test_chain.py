@@ -11,11 +11,11 @@ import pytest
 from shuffledp.collect.crypto.batch import HEAD_BYTES
 from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.server.pull import StoppedError, Upstream, UpstreamError
-from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import make_app, problems_of
 from shuffledp.collect.shuffler.worker import BATCH, UPSTREAM, BatchCloser, BatchMixer, most_people
 from shuffledp.collect.store import ReadyBatch, open_report_store
 from shuffledp.errors import DataError
+from tests.collect.in_process import served
 from tests.collect.shuffler.running import NEXT_HOP, NOW, TOKEN, sealed, settings_for
 from tests.collect.shuffler.test_batches import Stopping
 from tests.collect.tasks import small_task

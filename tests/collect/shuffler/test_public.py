@@ -12,10 +12,10 @@ from hypothesis import strategies as some
 
 from shuffledp.collect.crypto.hpke import info, public_key, seal
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.store import open_report_store
 from shuffledp.errors import DataError
+from tests.collect.in_process import served
 from tests.collect.shuffler.running import NEXT_HOP, NOW, TOKEN, Asked, running, sealed, settings_for
 from tests.collect.tasks import small_task
 

@@ -10,12 +10,12 @@ import pytest
 from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.run import Certificate, listening, serve
-from shuffledp.collect.server.run import served as running
 from shuffledp.collect.shuffler.app import app_from
 from shuffledp.collect.shuffler.ingest import Anybody, OneTimeTokens, SharedSecret
 from shuffledp.collect.shuffler.settings import Settings
 from shuffledp.collect.store import Arrival, Outcome, open_report_store
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, TaskError
+from tests.collect.in_process import served as running
 from tests.collect.tasks import small_task
 
 HASH = hash_of("next").hex()

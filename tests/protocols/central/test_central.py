@@ -141,7 +141,7 @@ def test_an_empty_bin_is_never_published_by_the_stable_histogram():
     estimate = protocol.release(np.repeat([5, 2**40], [200, 100]))
     assert set(estimate) == {5, 2**40}
     assert estimate.estimator == "truncated"
-    assert "curator saw every value" in estimate.explain()
+    assert "curator, who saw every value" in estimate.explain()
 
 
 @pytest.mark.parametrize("kind", [LaplaceHistogram, StabilityHistogram])

@@ -86,7 +86,7 @@ def test_run_and_fewer_reports():
     estimate = run(protocol, values)
     assert estimate[1] == pytest.approx(500, abs=40)
     assert estimate.guarantee.epsilon > 1
-    assert "made-up messages" in estimate.explain()
+    assert "dummy messages" in estimate.explain()
 
 
 @pytest.mark.parametrize(

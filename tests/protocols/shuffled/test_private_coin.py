@@ -324,7 +324,7 @@ def test_run_fewer_reports_and_words():
     estimate = run(protocol, np.repeat([1, 4], [500, 300]))
     assert estimate[1] == pytest.approx(500, abs=60)
     assert estimate.guarantee.epsilon > 1
-    assert "noise messages beside the real one" in estimate.explain()
+    assert "noise messages besides the real one" in estimate.explain()
     assert protocol.for_reports(1000) is protocol
 
 

@@ -144,7 +144,7 @@ def test_the_whole_run():
     values = np.repeat([0, 1, 2], [200, 90, 10])
     estimate = run(protocol, values, rng=np.random.default_rng(82), domain=domain)
     assert estimate["a"] == pytest.approx(200, abs=protocol.error(1e-4).per_bin)
-    assert "each cell receives" in estimate.explain()
+    assert "Each cell receives" in estimate.explain()
     fewer = protocol.estimate(protocol.tally(protocol.randomize(values[:200])), reports=200)
     assert fewer.guarantee.epsilon > 1
 

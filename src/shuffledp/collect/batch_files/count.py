@@ -72,7 +72,7 @@ def count_files(
         task,
         [batch.tally for batch in good],
         refused=sum((batch.refused for batch in good), Counter[str]()),
-        more=[f"Left out: {_too_few(left_out)}."] if left_out else [],
+        left_out=left_out,
     )
     if book is not None:
         entry = CATALOGUE[task.protocol_used.name]

@@ -180,9 +180,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
     """Create a folder under a temporary name; rename it on success, remove it on failure."""
     partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}{PARTIAL}")
     try:
-        partial.mkdir(
-            mode=0o700
-        )  # private: times of files tell more than batches
+        partial.mkdir(mode=0o700)  # private: times of files tell more than batches
         yield partial
         _replace(partial, out)
     except OSError as error:

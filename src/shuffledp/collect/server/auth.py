@@ -1,6 +1,6 @@
-"""Bearer tokens: 32 random bytes in text. Who hands them out and who carries them have the text; servers only a hash.
+"""Bearer tokens of 32 random bytes as text. A server that accepts a token knows only its hash.
 
-The hash is the SHA-256 of the text. A token has 256 random bits, so nobody finds it from its hash.
+The hash is the SHA-256 of the text. A token has 256 random bits, so it cannot be found from its hash.
 """
 
 from __future__ import annotations
@@ -19,27 +19,26 @@ _SCHEME = "bearer "
 
 
 def new_token() -> str:
-    """A new token, from the operating system's randomness."""
+    """Make a token from the operating system's randomness."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def hash_of(token: str) -> bytes:
-    """What a server keeps of a token or a shared secret."""
+    """The hash of a token or a shared secret."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def read_hash(text: str, *, name: str) -> bytes:
-    """The hash that 64 hexadecimal digits write."""
+    """Parse a hash of 64 hexadecimal digits."""
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text, flags=re.ASCII):
         raise ParameterError(
-            f"{name} must be the hash of a token, 64 hexadecimal digits as  shuffledp keys token  prints them; got "
-            f"{len(text)} other characters"
+            f"{name} must be the hash of a token, 64 hexadecimal digits, got {len(text)} other characters"
         )
     return bytes.fromhex(text)
 
 
 def bearer(authorization: str | None) -> str | None:
-    """The token of an Authorization header; None where there is no bearer token."""
+    """The token of an Authorization header; None without a bearer token."""
     if authorization is None or authorization[: len(_SCHEME)].lower() != _SCHEME:
         return None
     return authorization[len(_SCHEME) :].strip() or None
@@ -47,17 +46,17 @@ def bearer(authorization: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Accepted:
-    """The hashes of the tokens that open a door."""
+    """The hashes of the tokens that are accepted."""
 
     hashes: tuple[bytes, ...]
 
     @classmethod
     def of(cls, texts: Iterable[str], *, name: str) -> Accepted:
-        """From hashes in text."""
+        """Parse hashes."""
         return cls(tuple(read_hash(text, name=name) for text in texts))
 
     def __contains__(self, token: str | None) -> bool:
-        """Whether it is one of them; how long this takes says nothing about which, or how nearly."""
+        """Whether a token is accepted, in constant time."""
         own = hash_of(token or "")
         matches = [hmac.compare_digest(own, known) for known in self.hashes]
         return token is not None and any(matches)

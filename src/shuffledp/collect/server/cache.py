@@ -1,6 +1,7 @@
-"""Making what anybody may ask for, such as files of releases: each once, one at a time, kept within so many bytes.
+"""A cache for what visitors may request and a server must compute first, such as files of releases.
 
-Whoever asks for many different ones in turn, on many connections, uses one thread that computes and no more memory.
+Each entry is computed once, one at a time, and the cache has a limit in bytes. A visitor who requests many different
+entries on many connections uses one computing thread and bounded memory.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from shuffledp.collect.reasons import Reason, Refused
 Made = TypeVar("Made")
 
 MOST_AT_ONCE = 8
-"""Requests that wait for something to be made, with the one for which it is made: a file of 20,000 answers takes a
-quarter of a second, so that nobody waits much longer than two, and most threads are free for all other requests."""
+"""Requests that compute or wait for it. A file of 20,000 answers takes a quarter of a second, so that a request waits
+for about two seconds at most, and most threads stay free for other requests."""
 
-BUSY = "Too much is asked for at once that has to be made first: try again in a few seconds."
+BUSY = "Too many requests wait for files to be computed: try again in a few seconds."
 
 _EACH = 1_000
-"""Bytes that are counted beside what was made: its key, and its place among the others."""
+"""Bytes counted for the key and the bookkeeping of an entry."""
 
 
 class Turns:
-    """One at a time, since Python computes one at a time anyway; of more than `most` at once the others are refused."""
+    """Let one thread compute at a time, as Python does anyway; refuse more than `most` requests."""
 
     def __init__(self, most: int = MOST_AT_ONCE) -> None:
         self._places = threading.Semaphore(most)
@@ -34,7 +35,7 @@ class Turns:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """A turn, in a thread that may wait for it."""
+        """Wait for a turn."""
         if not self._places.acquire(blocking=False):
             raise Refused(Reason.UNAVAILABLE, BUSY)
         try:
@@ -45,7 +46,7 @@ class Turns:
 
 
 class MadeOnce(Generic[Made]):
-    """What was made and asked for last, as far as it fits into `most_bytes`; `size` is that of one, in bytes."""
+    """The entries that were used last, up to `most_bytes`; `size` gives the bytes of an entry."""
 
     def __init__(self, *, most_bytes: int, size: Callable[[Made], int], most_at_once: int = MOST_AT_ONCE) -> None:
         self._most, self._size, self._turns = most_bytes, size, Turns(most_at_once)
@@ -55,15 +56,15 @@ class MadeOnce(Generic[Made]):
 
     @property
     def bytes(self) -> int:
-        """How many are kept at the moment."""
+        """The current size of the cache."""
         return self._bytes
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What belongs to a key, which is always the same; it is made if it is not there, or refused if many wait."""
+        """Return the entry of a key; compute it if it is missing, or refuse the request if many wait."""
         found = self._found(key)
         if found is None:
             with self._turns.one():
-                found = self._found(key) or self._keep(key, make())  # somebody else may have had it made meanwhile
+                found = self._found(key) or self._keep(key, make())  # another thread may have computed it
         return found[0]
 
     def _found(self, key: Hashable) -> tuple[Made, int] | None:
@@ -75,7 +76,7 @@ class MadeOnce(Generic[Made]):
     def _keep(self, key: Hashable, made: Made) -> tuple[Made, int]:
         entry = made, self._size(made) + _EACH
         with self._lock:
-            if entry[1] <= self._most:  # what is larger than all would only drive out all others
+            if entry[1] <= self._most:  # a larger entry would evict all others
                 self._kept[key] = entry
                 self._bytes += entry[1]
             while self._bytes > self._most:

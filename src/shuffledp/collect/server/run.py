@@ -91,7 +91,7 @@ def serve(
         certificate.check()
     quiet_libraries()
     with listening(host, port) as listener:
-        address = _address(listener, host, tls=certificate is not None)
+        address = address_of(listener, host, tls=certificate is not None)
         if workers == 1:
             Server(config_of(make_app(True), certificate), lambda: log_ready(address)).run([listener])
         else:
@@ -111,26 +111,6 @@ def _serve_with_workers(
 
 
 @contextmanager
-def served(
-    app: ASGIApp, *, host: str = "127.0.0.1", port: int = 0, certificate: Certificate | None = None
-) -> Iterator[str]:
-    """Serve in a thread of this process; yields the address."""
-    with listening(host, port) as listener:
-        started = threading.Event()
-        server = Server(config_of(app, certificate), started.set)
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        thread.start()
-        try:
-            while not started.wait(0.05):
-                if not thread.is_alive():
-                    raise DataError("the server could not be started")
-            yield _address(listener, host, tls=certificate is not None)
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-@contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
     """A listening socket; refused if the port is taken or the host is not an address of this machine."""
     if not 0 <= port < 2**16:
@@ -146,7 +126,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         yield listener
 
 
-def _address(listener: socket.socket, host: str, *, tls: bool) -> str:
+def address_of(listener: socket.socket, host: str, *, tls: bool) -> str:
+    """The address of a listening socket."""
     name = f"[{host}]" if ":" in host else host
     return f"{'https' if tls else 'http'}://{name}:{listener.getsockname()[1]}"
 

@@ -1,8 +1,6 @@
-"""The files that pages load: scripts and styles of this package, and the client in JavaScript.
+"""How pages and their static files are served: files with types and entity tags, response headers, security policy.
 
-Pages that load nothing from anybody else, run no script but ours, and stand in no other page's frame.
-
-How pages are sent: with a strict policy, kept by nobody, and not sent again to whoever has them.
+Pages load nothing from other servers, run no scripts but ours, cannot be framed, and are never stored by caches.
 """
 
 from __future__ import annotations
@@ -13,50 +11,51 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from shuffledp.errors import DataError
-from shuffledp.explain.look import LOOK
+from shuffledp.explain.html import render, style
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def client_folder() -> Path:
-    """The client in JavaScript: in an installed package beside this module, in the repository in its own folder."""
+    """Return the folder of the JavaScript client: inside an installed package, or its own folder in the repository."""
     for folder in (_PACKAGE / "collect" / "web" / "client", _PACKAGE.parents[1] / "clients" / "javascript"):
         if (folder / "src" / "index.js").exists():
             return folder
-    raise DataError("the client in JavaScript is not there: install the package anew")
+    raise DataError("the JavaScript client is missing: install the package again")
 
 
 @dataclass(frozen=True)
 class Assets:
-    """Files by the path under which a browser asks for them, such as /console/console.js; read once."""
+    """Static files by their URL path, such as /console/console.js; each is read once."""
 
     files: Mapping[str, tuple[str, bytes]]
 
     @classmethod
     def of(cls, folders: Mapping[str, Path]) -> Assets:
-        """All scripts, styles and drawings in these folders, each under its prefix such as /console."""
+        """Return all scripts, styles and drawings in these folders, each under its prefix such as /console."""
         return cls({path: content for prefix, folder in folders.items() for path, content in _read(prefix, folder)})
 
     @classmethod
-    def with_look(cls, prefix: str, folder: Path, more: Mapping[str, Path] | None = None) -> Assets:
-        """All that pages load: their own files under a prefix, the look of all pages beside them, and more folders."""
-        look = {f"{prefix}/look.css": (_TYPES[".css"], LOOK.encode())}
-        return cls({**cls.of({prefix: folder, **(more or {})}).files, **look})
+    def with_style(cls, prefix: str, folder: Path, more: Mapping[str, Path] | None = None) -> Assets:
+        """Return what pages load: their own files under a prefix with the common style sheet, and more folders."""
+        common = {f"{prefix}/look.css": (_TYPES[".css"], style().encode())}
+        return cls({**cls.of({prefix: folder, **(more or {})}).files, **common})
 
     def routes(self) -> list[Route]:
-        """One for each file."""
+        """Return a route for each file."""
         return [Route(path, self._answer, methods=["GET"]) for path in self.files]
 
     async def _answer(self, request: Request) -> Response:
         kind, content = self.files[request.url.path]
-        headers = {**HEADERS, "vary": "accept-encoding", "cache-control": "no-cache"}  # a copy is asked about
+        headers = {**HEADERS, "vary": "accept-encoding", "cache-control": "no-cache"}  # a cached copy is revalidated
         if "gzip" in request.headers.get("accept-encoding", ""):
             content, headers["content-encoding"] = _packed(content), "gzip"
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
@@ -68,7 +67,7 @@ class Assets:
 
 @cache
 def _packed(content: bytes) -> bytes:
-    """A third of its length; these files are public, so that lengths tell nothing."""
+    """About a third of the length. These files are public, so their compressed length reveals nothing."""
     return gzip.compress(content, mtime=0)
 
 
@@ -84,7 +83,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-"""Of everything that a browser is given."""
+"""Headers of every response to a browser."""
 
 
 def policy(
@@ -94,10 +93,10 @@ def policy(
     scripts: bool = True,
     forms: bool = True,
 ) -> str:
-    """The content security policy of a page: what is not named here is forbidden.
+    """Return the content security policy of a page; everything that it does not name is forbidden.
 
-    `styles` may be the hash of a style that stands in the page itself; `connects` are the origins that scripts may ask.
-    Without `forms` nothing that is filled in can be sent but by a script.
+    `styles` may be the hash of a style inside the page; `connects` are the origins that scripts may contact. Without
+    `forms`, only a script can send what is filled in.
     """
     allowed = {
         "default-src": "'none'",
@@ -112,31 +111,36 @@ def policy(
     return "; ".join(f"{name} {sources}" for name, sources in allowed.items())
 
 
+def web_page(template: str, **context: Any) -> str:
+    """Render a page from the templates of this package, which extend those of `explain`."""
+    return str(render(template, package=__package__, **context))
+
+
 def page_response(
     html: str, *, status: int = 200, security: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A page; nobody keeps a copy of it on the way."""
+    """Return a page that no cache may store."""
     content = {"content-security-policy": security or policy(), "cache-control": "no-store", **(headers or {})}
     return Response(html, status, {**HEADERS, **content}, media_type="text/html")
 
 
-NOT_KEPT = {"cache-control": "no-store"}
+NO_STORE = {"cache-control": "no-store"}
 
 REFERRER = {"referrer-policy": "same-origin"}
-"""Of pages with a form: with no referrer at all, browsers leave out the origin that is checked when it is sent."""
+"""For pages with a form: without a referrer, browsers leave out the origin, which is checked on submission."""
 
 
 def answer(request: Request, page: str, *, status: int = 200) -> Response:
-    """A page, or only that it has not changed: whoever looks every two seconds says which one is known."""
+    """Return a page, or 304 if the browser, which asks every two seconds, already has it."""
     tag = f'"{hashlib.sha256(page.encode()).hexdigest()[:32]}"'
-    headers = {**NOT_KEPT, **REFERRER, "etag": tag}
+    headers = {**NO_STORE, **REFERRER, "etag": tag}
     if status == 200 and request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={**HEADERS, **headers})
     return page_response(page, status=status, headers=headers)
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a person asks, with a browser, for something that is no part of the interface for programs."""
+    """Tell whether a browser asks for something that is not part of the HTTP API."""
     path = request.url.path
     programs = path.startswith("/v1/") or path in ("/v1", "/health", "/metrics")
     return not programs and "text/html" in request.headers.get("accept", "")

@@ -1,15 +1,9 @@
-"""What every page of the console has around its content.
+"""The operator's sessions: signing in with the operator's token, and out again. Works without scripts.
 
-Sessions of the operator: random names that live in the memory of one analyzer, for hours and not for days.
-
-A browser has the name in a cookie; here is only its hash, with when the session began and when somebody last did
-something. A restart ends all of them.
-
-Signing in with the operator's token, and out again; works without a script.
-
-A wrong token is answered after a pause; more than so many at once are refused without one. Nothing is logged or kept of
-them. The right one is never kept waiting, so that nobody can lock the operator out; what keeps it from being guessed
-are its 32 random bytes.
+A session is a random name in a cookie. The analyzer keeps only its hash, in memory, with the times of its beginning and
+of its last use; a restart ends all sessions. A wrong token is answered after a pause, and too many wrong tokens at once
+are refused without one. Nothing about them is logged or stored. The right token never waits, so nobody can lock the
+operator out; its 32 random bytes cannot be guessed.
 """
 
 from __future__ import annotations
@@ -30,50 +24,20 @@ from shuffledp import __version__
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.auth import Accepted
 from shuffledp.collect.server.http import InFlight, body_of
-from shuffledp.collect.web.assets import HEADERS, NOT_KEPT, answer
-from shuffledp.collect.web.html import NOTHING, Html, document, html, joined, label, link, skip_link, tag
+from shuffledp.collect.web.assets import HEADERS, NO_STORE, answer, web_page
 from shuffledp.explain.task import duration
 
-_LEAVE = Html(
-    '<form method="post" action="/operator/logout"><button class="quiet" type="submit">Sign out</button></form>'
-)
-
-
-def page(title: str, content: object, *, here: str = "", signed_in: bool = False) -> str:
-    """A whole page; `here` is the address of the page among those that the head names."""
-    links = joined(
-        tag("li", link(address, words, **({"aria_current": "page"} if address == here else {})))
-        for address, words in (("/", "Results"), ("/operator", "Operator"))
-    )
-    body = f"""{skip_link("Skip to the content")}
-<header class="top"><a class="brand" href="/">shuffledp</a>
-<nav aria-label="Pages"><ul>{links}</ul></nav>{_LEAVE if signed_in else ""}</header>
-<main id="main" tabindex="-1">
-{html(content)}
-</main>
-<p id="news" class="visually-hidden" role="status" aria-live="polite"></p>
-<p id="connection" class="banner" role="alert" hidden></p>
-<footer>Served by shuffledp {html(__version__)}: private histograms in the shuffled model of differential privacy.
-Nothing on this page comes from anybody else.</footer>"""
-    return document(title, Html(body), files="/console/console")
-
-
-def titled(title: object, under: object = "") -> Html:
-    """The heading of a page."""
-    return tag("h1", label(title)) + (tag("p", under, class_="under") if under else NOTHING)
-
-
 LIFETIME = 8 * 3600.0
-"""Seconds after which a session ends whatever happens: a working day."""
+"""Longest session in seconds: a working day."""
 
 IDLE = 30 * 60.0
-"""Seconds after which it ends if nobody does anything: the page that looks for news by itself is not somebody."""
+"""Seconds without activity after which a session ends. A page that refreshes itself is not activity."""
 
 MOST = 100
-"""At once; the one that was idle for longest ends first. There are a handful of operators."""
+"""Most sessions at once; the one that was idle longest ends first. There are a handful of operators."""
 
 _BYTES = 32
-"""Of a name: as many as of a token, so that nobody guesses one."""
+"""Random bytes of a session name, as in a token: it cannot be guessed."""
 
 
 @dataclass
@@ -83,7 +47,7 @@ class _Session:
 
 
 class Sessions:
-    """Who is signed in; `clock` gives seconds."""
+    """The open sessions; `clock` returns seconds."""
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, lifetime: float = LIFETIME, idle: float = IDLE
@@ -94,16 +58,16 @@ class Sessions:
 
     @property
     def lifetime(self) -> int:
-        """Seconds that a session lasts at most."""
+        """Longest session in seconds."""
         return int(self._lifetime)
 
     @property
     def idle(self) -> int:
-        """Seconds after which one ends if nobody does anything."""
+        """Seconds without activity after which a session ends."""
         return int(self._idle)
 
     def begin(self) -> str:
-        """A new session; its name is a secret of whoever signed in."""
+        """Begin a session; return its secret name."""
         name, now = secrets.token_urlsafe(_BYTES), self._clock()
         with self._lock:
             self._end_the_expired()
@@ -113,7 +77,7 @@ class Sessions:
         return name
 
     def is_open(self, name: str | None, *, active: bool = True) -> bool:
-        """Whether this is the name of a session that has not ended; `active` if somebody does something."""
+        """Tell whether a session of this name is open; `active` prolongs it."""
         with self._lock:
             self._end_the_expired()
             found = self._open.get(_hash(name or ""))
@@ -122,7 +86,7 @@ class Sessions:
         return found is not None
 
     def end(self, name: str | None) -> None:
-        """Ends a session, if it is one."""
+        """End a session, if there is one of this name."""
         with self._lock:
             self._open.pop(_hash(name or ""), None)
 
@@ -140,51 +104,43 @@ def _hash(name: str) -> bytes:
 
 
 MOST_WRONG = 8
-"""Wrong tokens that may wait for their answer at once: a handful of operators make no more mistakes, and whoever tries
-many tokens holds up no more requests."""
+"""Wrong tokens that wait for their answer at once. A handful of operators make no more mistakes, and an attacker who
+tries many tokens holds up no more requests."""
 
 LONGEST_FORM = 4096
 """Bytes: a token has 43 characters."""
 
 HOME = "/operator"
 WRONG = "This is not the operator's token. Copy it from its file, the whole line."
-TOO_MANY = "There are too many wrong tokens at the moment. Try again in a few seconds."
-ELSEWHERE = "The form was not sent from this page: open it anew and sign in here."
-UNREADABLE = "The form could not be read: open the page anew and sign in here."
-
-_SET_UP = Html(
-    "<p>This analyzer was started without an operator's token, so there is no operator's view. To have one, make a "
-    "token and start the analyzer with its hash:</p>"
-    '<pre class="sealed">shuffledp keys token --out operator.token\n'
-    "shuffledp analyzer ... --operator HASH</pre>"
-    "<p>The first command prints the hash, which tells nobody the token. Whoever has the file can sign in here.</p>"
-)
+TOO_MANY = "Too many wrong tokens at the moment. Try again in a few seconds."
+ELSEWHERE = "The form was not sent from this page. Open the page again and sign in here."
+UNREADABLE = "The form could not be read. Open the page again and sign in here."
 
 
 @dataclass(kw_only=True)
 class SigningIn:
-    """The door to the operator's view: the hashes of the tokens that open it, and the sessions behind it."""
+    """Access to the operator's pages: the hashes of the accepted tokens, and the sessions."""
 
     operators: Accepted
     sessions: Sessions
     pause: float
-    # cookies of one host are shared by all of its ports: another analyzer there must not end this one's sessions
+    # all ports of a host share cookies: another analyzer there must not end the sessions of this one
     cookie: str = field(default_factory=lambda: f"shuffledp_operator_{secrets.token_hex(4)}")
 
     def __post_init__(self) -> None:
         self._wrong = InFlight(MOST_WRONG)
 
     def is_open_to(self, request: Request) -> bool:
-        """Whether a request comes from somebody who is signed in; the page that looks by itself does not prolong it."""
+        """Tell whether a request belongs to an open session. A page that refreshes itself does not prolong it."""
         active = request.headers.get("x-console") != "watching"
         return self.sessions.is_open(request.cookies.get(self.cookie), active=active)
 
     def form(self, request: Request, *, problem: str = "", status: int = 403) -> Response:
-        """The page on which one signs in, in the place of the one that was asked for."""
+        """Return the sign-in page in place of the requested page."""
         return answer(request, self._page(_then(request.url.path), problem), status=status)
 
     async def sign_in(self, request: Request) -> Response:
-        """Begins a session for whoever has the token, and goes to the page that was asked for."""
+        """Begin a session if the token is right, and redirect to the requested page."""
         if not sent_from_here(request):
             return self.form(request, problem=ELSEWHERE)
         try:
@@ -202,7 +158,7 @@ class SigningIn:
         return answer(request, self._page(then, WRONG), status=403)
 
     async def sign_out(self, request: Request) -> Response:
-        """Ends the session."""
+        """End the session."""
         if not sent_from_here(request):
             return self.form(request, problem=ELSEWHERE)
         self.sessions.end(request.cookies.get(self.cookie))
@@ -225,33 +181,24 @@ class SigningIn:
         return welcome
 
     def _page(self, then: str, problem: str) -> str:
-        title = titled("Operator", "Whoever runs this analyzer signs in here; everybody else sees the results.")
-        if not self.operators.hashes:
-            return page("Operator", title + _SET_UP, here=HOME)
-        told = tag("p", problem, class_="open", role="alert", id="problem") if problem else NOTHING
-        wrong = ' aria-invalid="true" aria-describedby="problem"' if problem == WRONG else ""
-        field = Html(
-            '<label class="field">Token <span class="soft">from the file that <code>shuffledp keys token</code> wrote'
-            '</span><input type="password" name="token" required autocomplete="current-password" autofocus'
-            f"{wrong}></label>"
+        return web_page(
+            "console/sign_in.html",
+            here=HOME,
+            signed_in=False,
+            version=__version__,
+            has_operator=bool(self.operators.hashes),
+            then=then,
+            problem=problem,
+            wrong=problem == WRONG,
+            lifetime=duration(self.sessions.lifetime),
+            idle=duration(self.sessions.idle),
         )
-        form = Html(
-            f'<form method="post" action="/operator/login" class="panel">{field}'
-            f'<input type="hidden" name="then" value="{html(then)}">'
-            '<input type="text" name="user" value="operator" autocomplete="username" hidden>'
-            '<div class="buttons"><button type="submit">Sign in</button></div></form>'
-        )
-        ends = (
-            f"A session ends after {duration(self.sessions.lifetime)}, after {duration(self.sessions.idle)} in which "
-            "you do nothing, when you sign out, and when the analyzer is started anew."
-        )
-        return page("Sign in", joined([title, told, form, tag("p", ends, class_="soft")]), here=HOME)
 
 
 def sent_from_here(request: Request) -> bool:
-    """Whether a form was sent by a page of this server, as the browser says it; one that says nothing is not believed.
+    """Tell whether a page of this server sent a form, according to the browser; without any such header it did not.
 
-    Sec-Fetch-Site is decisive where there is one: a proxy may have changed the name of this host.
+    Sec-Fetch-Site decides if it is present, because a proxy may have changed the name of this host.
     """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
@@ -263,15 +210,15 @@ def sent_from_here(request: Request) -> bool:
 
 
 def _encrypted(request: Request) -> bool:
-    """Whether the browser came by TLS, which may end at a proxy before this server."""
+    """Whether the browser used TLS, which a proxy may terminate."""
     return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
 
 
 def _then(path: str) -> str:
-    """A page of the operator to go to, and nothing else."""
+    """A path of the operator's pages; the first page for any other path."""
     name = path.removeprefix(f"{HOME}/tasks/")
     return path if path == f"{HOME}/tasks/{name}" and len(name) == 64 and name.isalnum() and name.isascii() else HOME
 
 
 def _to(path: str) -> RedirectResponse:
-    return RedirectResponse(path, status_code=303, headers={**HEADERS, **NOT_KEPT})
+    return RedirectResponse(path, status_code=303, headers={**HEADERS, **NO_STORE})

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.amplification import Amplification
 from shuffledp.accounting.closed_form_curves import PureCurve
-from shuffledp.accounting.curve import Guarantee, privacy_figure
+from shuffledp.accounting.curve import Guarantee
 from shuffledp.estimators.supports import Supports
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, Trusted
 from shuffledp.histogram.inputs import few_enough_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -43,6 +44,7 @@ class FrequencyOracle(ShuffledHistogram):
     epsilon: float
 
     numbered_messages = False
+    trusted = Trusted.NOBODY
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,13 +119,9 @@ class FrequencyOracle(ShuffledHistogram):
         return self if people == self.users else replace(self, users=people, honest_users=None)
 
     @property
-    def noise_in_words(self) -> str:
-        """How private a message is."""
-        return f"Every message is {privacy_figure(self.epsilon)}-differentially private by itself, whoever sees it."
-
-    def trust_in_words(self, *, drawn: bool) -> str:
-        """Nobody is trusted."""
-        return "Nobody: each person's message is private by itself, whatever others do."
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.LOCAL, {"epsilon": self.epsilon})
 
 
 def compare_with_every_bin(

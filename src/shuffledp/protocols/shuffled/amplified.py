@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting.amplification import Amplification, largest_local_epsilon
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.base import Estimator
-from shuffledp.formatting import share_at_most
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.protocols.local import HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
@@ -100,10 +100,9 @@ class AmplifiedOracle(ShuffledHistogram):
         return self.oracle.drawing_cost
 
     @property
-    def noise_in_words(self) -> str:
-        """How private a message is by itself."""
-        epsilon = share_at_most(self.oracle.epsilon, digits=3)
-        return f"In this protocol each message is {epsilon}-differentially private by itself."
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.AMPLIFIED, {"epsilon": self.oracle.epsilon})
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         return self.oracle.randomize(people, rng=rng)

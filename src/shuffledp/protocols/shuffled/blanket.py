@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.estimators.supports import FlippedBits
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.coins import heads
 from shuffledp.protocols.guarantee import kept_promise
@@ -96,12 +97,9 @@ class BlanketHistogram(ShuffledHistogram):
         return total
 
     @property
-    def noise_in_words(self) -> str:
-        """How often bits are flipped."""
-        return (
-            "In this protocol each person answers for every possible value, wrongly with probability "
-            f"{self.flip_probability:.4g}."
-        )
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.FLIPPED_BITS, {"probability": self.flip_probability})
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """The bins whose bit is 1 after flipping."""

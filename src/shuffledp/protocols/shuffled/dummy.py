@@ -20,6 +20,7 @@ from shuffledp.accounting.curve import PrivacyCurve, moved_bins
 from shuffledp.accounting.rounding import SHARE_OF_A_RATE
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.counts import UnbiasedCounts
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.coins import heads
@@ -94,9 +95,9 @@ class DummyHistogram(ShuffledHistogram):
         return self.values_per_person * tilts + self.bins / self.users * self.noise.cumulant(tilts)
 
     @property
-    def noise_in_words(self) -> str:
-        """How many dummies there are."""
-        return f"In this protocol each possible value receives {self.noise.mean:.1f} made-up messages on average."
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.DUMMIES, {"mean": self.noise.mean})
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """The values of all people, then everybody's dummies."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, moved_bins
 from shuffledp.estimators.counts import TruncatedCounts, UnbiasedCounts
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.coins import heads
@@ -118,11 +119,10 @@ class Histogram(ShuffledHistogram):
         return self.values_per_person * tilts + self.bins * (tilts + self.noise.cumulant(-tilts) / self.users)
 
     @property
-    def noise_in_words(self) -> str:
-        """How noise is made, and how much there is."""
-        return (
-            "In this protocol each person sends a noise message for every possible value, but leaves each out with "
-            f"probability {self.missing_probability:.4g}; of each value {self.noise.mean:.1f} are missing on average."
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(
+            NoiseKind.OMITTED_MESSAGES, {"probability": self.missing_probability, "mean": self.noise.mean}
         )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:

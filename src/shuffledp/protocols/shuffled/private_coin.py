@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from shuffledp.accounting.support_curve import MOST_ELEMENTS, SupportCurve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.supports import ChanceSupports
-from shuffledp.formatting import counted, readable
+from shuffledp.formatting import readable
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.inputs import few_enough_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -167,9 +168,9 @@ class PrivateCoinHistogram(ShuffledHistogram):
         return self.users * self.messages_per_user.expected * supported * _SOLVING
 
     @property
-    def noise_in_words(self) -> str:
-        """How many messages are noise."""
-        return f"In this protocol everyone sends {counted(self.noise_messages, 'noise message')} beside the real one."
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.RANDOM_MESSAGES, {"messages": self.noise_messages})
 
     @property
     def _message(self) -> np.dtype[np.void]:

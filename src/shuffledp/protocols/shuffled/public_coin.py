@@ -22,7 +22,7 @@ from shuffledp.accounting import calibration
 from shuffledp.accounting.curve import PrivacyCurve, Shift
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.hashed_cells import HashRows, SmallestCell
-from shuffledp.formatting import counted
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.inputs import few_enough_bins
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
@@ -189,13 +189,9 @@ class PublicCoinHistogram(ShuffledHistogram):
         return self.rows * tilts + self.alphabet / self.users * self.noise.cumulant(tilts)
 
     @property
-    def noise_in_words(self) -> str:
-        """The cells and their noise."""
-        cells, ways = counted(self.width, "cell"), counted(self.rows, "way")
-        return (
-            f"In this protocol values share {cells} at random, in {ways}; each cell receives "
-            f"{self.noise.mean:.1f} made-up messages on average."
-        )
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.HASHED_CELLS, {"cells": self.width, "rows": self.rows, "mean": self.noise.mean})
 
     def fresh(self, rng: np.random.Generator) -> Self:
         """The protocol with a new public coin: errors are over it too."""

@@ -25,6 +25,7 @@ from shuffledp.accounting.curve import PrivacyCurve
 from shuffledp.accounting.rounding import SCALED_DISTRIBUTIONS
 from shuffledp.errors import ParameterError
 from shuffledp.estimators.pairs import PairedCounts
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise import CompoundPoisson
 from shuffledp.noise.compound_poisson import Clusters
@@ -32,9 +33,6 @@ from shuffledp.protocols.protocol import MessageCount, bits_to_name, expected_me
 from shuffledp.protocols.shuffled.sparse_noise import NoiseSearch, SparseNoise, distributions_for
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
-
-_MOST_TO_MENTION = 1e9
-"""More messages than this nobody would send: the tally is then drawn from its law."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,13 +131,11 @@ class SparseHistogram(ShuffledHistogram):
         return by_plus / total, by_difference / total
 
     @property
-    def noise_in_words(self) -> str:
-        """How much noise there is."""
-        messages = self.messages_per_user.expected
-        sent = f"each person sends about {messages:.3g} messages, and " if messages < _MOST_TO_MENTION else ""
-        return (
-            f"In this protocol {sent}each possible value receives {self.pairs.mean:.1f} pairs of messages that cancel, "
-            f"and {self.lone.mean:.1f} single ones that subtract one person, on average."
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(
+            NoiseKind.CANCELLING_PAIRS,
+            {"messages": self.messages_per_user.expected, "pairs": self.pairs.mean, "lone": self.lone.mean},
         )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:

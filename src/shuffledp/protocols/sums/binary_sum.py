@@ -24,6 +24,7 @@ from shuffledp.errors import DataError, ParameterError
 from shuffledp.estimators.counts import TruncatedCounts, UnbiasedCounts
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.inputs import check_tally
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -178,12 +179,9 @@ class BinarySum(SumOfBits):
         return MessageCount(expected=2 - self.missing_probability, maximum=2)
 
     @property
-    def noise_in_words(self) -> str:
-        """How noise is made, and how much there is."""
-        return (
-            f"Each person sends one noise message, but leaves it out with probability {self.missing_probability:.4g}; "
-            f"on average {self.noise.mean:.1f} are missing."
-        )
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.OMITTED_MESSAGE, {"probability": self.missing_probability, "mean": self.noise.mean})
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
         """A one for each 1, and one for each person whose noise is not missing."""

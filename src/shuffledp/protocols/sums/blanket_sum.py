@@ -22,6 +22,7 @@ from shuffledp.accounting import calibration
 from shuffledp.accounting.blanket_curve import BlanketCurve
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.estimators.supports import FlippedBits
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
@@ -141,9 +142,9 @@ class BlanketSum(SumOfBits):
         return MessageCount(expected=1.0, maximum=1.0)
 
     @property
-    def noise_in_words(self) -> str:
-        """How often bits are flipped."""
-        return f"Each person sends the opposite of their bit with probability {self.flip_probability:.4g}."
+    def noise_facts(self) -> NoiseFacts:
+        """The kind of noise and its numbers."""
+        return NoiseFacts(NoiseKind.FLIPPED_BIT, {"probability": self.flip_probability})
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
         """One bit for each person."""

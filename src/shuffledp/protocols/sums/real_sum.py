@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -28,9 +28,10 @@ from shuffledp.accounting.curve import Guarantee, PrivacyCurve, Shift
 from shuffledp.accounting.rounding import FEW_OPERATIONS
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.estimators.base import ErrorBound, around_estimates, possible_counts
-from shuffledp.formatting import ShortRepr, share_at_most
+from shuffledp.formatting import ShortRepr
 from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.estimate import Estimate
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
 from shuffledp.histogram.inputs import check_messages, check_tally
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
@@ -38,7 +39,7 @@ from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.compound_poisson import poisson_table
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.distribution import TAIL, InversionTable
-from shuffledp.protocols.guarantee import describe_release, trusted_in_the_shuffled_model
+from shuffledp.protocols.guarantee import promised_or_usual
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.randomness import generator, random_words
 from shuffledp.validation import (
@@ -286,19 +287,24 @@ class RealSum(ShortRepr):
             beta=bound.beta,
             estimator="unbiased",
             guarantee=self.guarantee,
-            about=partial(self.describe, beta=bound.beta),
+            about=self.facts,
             domain=Domain.of([1]) if domain is None else domain,
         )
 
-    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
-        """The guarantee, its conditions and the error to expect, in words."""
-        return describe_release(
-            self,
-            trust=trusted_in_the_shuffled_model(self, drawn=drawn),
-            noise=(
-                f"Each person splits their number and a part of the noise into {self.shares} shares; all together "
-                f"they tell only the noisy sum, but for {share_at_most(2.0**-self.security_bits)}."
-            ),
-            error=self.error(beta).simultaneous,
-            beta=beta,
+    def facts(self, *, drawn: bool = False) -> ProtocolFacts:
+        """The facts that a reader of the sum must know; `drawn` if the party with the data sampled it."""
+        numbers = {"shares": self.shares, "leak": 2.0**-self.security_bits}
+        return ProtocolFacts(
+            guarantee=promised_or_usual(self),
+            trusted=Trusted.DATA_HOLDER if drawn else Trusted.SHUFFLER,
+            users=self.users,
+            honest_users=self.honest_users,
+            false_positives=True,
+            noise=NoiseFacts(NoiseKind.SECRET_SHARES, numbers),
         )
+
+    def describe(self, *, beta: float = 0.05, drawn: bool = False) -> str:
+        """Describe the guarantee, its conditions and the expected error in paragraphs of English."""
+        from shuffledp.explain.protocols import describe
+
+        return describe(self.facts(drawn=drawn), people=self.users, error=self.error(beta).simultaneous, beta=beta)

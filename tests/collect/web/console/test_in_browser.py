@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.browser import running_browser
 from tests.collect.analyzer.batches import Waiting, answers_of, sent_by, tiny_task
 from tests.collect.chaos import free_port, wait_until
+from tests.collect.in_process import served
 from tests.collect.web.console.running import TOKEN, asked_task, release, settings_for
 from tests.collect.web.console.test_public import HOSTILE
 from tests.collect.web.console.test_sessions import Clock
@@ -21,7 +22,6 @@ from shuffledp.collect.analyzer.app import make_app
 from shuffledp.collect.analyzer.settings import Served
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.pull import Upstream
-from shuffledp.collect.server.run import served
 from shuffledp.collect.shuffler.app import make_app as make_shuffler
 from shuffledp.collect.shuffler.settings import Served as ServedByShuffler
 from shuffledp.collect.shuffler.settings import Settings as OfShuffler
@@ -277,7 +277,7 @@ def test_an_analyzer_that_does_not_answer_is_told_and_asked_again(tab, servers):
     page.goto(servers.at)
     page.route(f"{servers.at}/", lambda route: route.abort())
     expect(page.locator("#connection")).to_contain_text(
-        re.compile(r"The analyzer does not answer. What you see is from \d\d:\d\d:\d\d UTC;"), timeout=SOON
+        re.compile(r"The analyzer does not answer. What you see is from \d\d:\d\d:\d\d UTC\."), timeout=SOON
     )
     page.unroute(f"{servers.at}/")
     expect(page.locator("#connection")).to_be_hidden(timeout=SOON)
@@ -288,7 +288,7 @@ def test_a_shuffler_that_is_away_is_told_in_words(tab, servers):
     sign_in(page, servers, path=f"/operator/tasks/{servers.away.name}")
     expect(page.locator("#problems")).to_contain_text("Shuffler: It cannot be reached (ConnectError).", timeout=SOON)
     expect(page.locator("#servers .bad")).to_have_text("does not answer")
-    expect(page.locator("#people")).to_contain_text("How many people wait is not known")
+    expect(page.locator("#people")).to_contain_text("The number of waiting people is unknown")
     expect(page.locator("#release h2").first).to_have_text("Release 2")
 
 

@@ -91,7 +91,7 @@ def test_a_wrong_token_opens_nothing_and_leaves_no_trace(monkeypatch, capfd, kep
         for token in wrong:
             found = await person.sign_in(token)
             assert found.status_code == 403
-            assert "This is not the operator&#x27;s token." in found.text
+            assert "This is not the operator&#39;s token." in found.text
             assert "set-cookie" not in found.headers
             assert not token or token not in found.text
         assert (await person.get("/operator")).status_code == 403

@@ -24,8 +24,8 @@ from tests.collect.web.console.running import (
 from shuffledp import __version__
 from shuffledp.collect.analyzer.releases import ENDINGS
 from shuffledp.collect.server.cache import BUSY, MOST_AT_ONCE, MadeOnce
-from shuffledp.collect.web import console_releases as released
-from shuffledp.collect.web.console_releases import Histories
+from shuffledp.collect.web import caches
+from shuffledp.collect.web.caches import Histories
 from shuffledp.errors import DataError
 from shuffledp.explain.history import MOST_VALUES, Past, history
 from shuffledp.release.release import Release
@@ -68,7 +68,7 @@ def test_a_closed_task_without_a_release_promises_none(tmp_path, monkeypatch):
     async def test(person):
         page = (await person.get(f"/tasks/{kept.task.name}")).text
         assert "<h2>There is no release</h2>" in page
-        assert "otherwise nothing is published" in page
+        assert "Otherwise nothing is published" in page
         assert "Once 2,000 people" not in page
         assert "No release." in (await person.get("/")).text
 
@@ -88,9 +88,9 @@ def test_a_release_with_everything_that_its_reader_must_know(tmp_path, monkeypat
         for answer in SIX:
             low, high = latest.estimate.interval(answer)
             assert f"{low:,} to {high:,}" in page
-        assert "What is promised to each person" in page
+        assert "How well each person is protected" in page
         assert "nobody held the data" in page
-        assert "Anybody could send reports, as many as they liked" in page
+        assert "Anybody could send any number of reports" in page
         assert "Over the last 2 releases" in page
         assert f'href="/tasks/{kept.task.name}/releases/1"' in page
         first = (await person.get(f"/tasks/{kept.task.name}/releases/1")).text
@@ -246,7 +246,7 @@ def test_a_store_that_is_away_is_told_in_words(tmp_path, monkeypatch, kept):
             assert "secret" not in found.text
         operator = await person.signed_in()
         assert operator.status_code == 200
-        assert "The analyzer&#x27;s store does not answer" in operator.text
+        assert "The analyzer&#39;s store does not answer" in operator.text
 
     visit(monkeypatch, settings, test)
 
@@ -271,8 +271,9 @@ def test_a_release_is_drawn_once_however_often_somebody_looks(tmp_path, monkeypa
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, 1, 2)
     drawn = []
-    monkeypatch.setattr(released, "DRAWN", MadeOnce(most_bytes=released.MOST_BYTES, size=lambda _: 0))
-    monkeypatch.setattr(released.parts, "picture", lambda release: drawn.append(release) or "<p>picture</p>")
+    monkeypatch.setattr(caches, "RENDERED", MadeOnce(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
+    usual = caches.context
+    monkeypatch.setattr(caches, "context", lambda release: drawn.append(release) or usual(release))
 
     async def test(person):
         first = await person.get(f"/tasks/{kept.task.name}")
@@ -291,7 +292,7 @@ def test_a_release_is_drawn_once_however_often_somebody_looks(tmp_path, monkeypa
 
 def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
     """One more is told to come back; what was drawn before is shown all the same."""
-    monkeypatch.setattr(released, "DRAWN", MadeOnce(most_bytes=released.MOST_BYTES, size=lambda _: 0))
+    monkeypatch.setattr(caches, "RENDERED", MadeOnce(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, *range(1, MOST_AT_ONCE + 3))
     go = threading.Event()
@@ -299,8 +300,8 @@ def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
     async def test(person):
         latest = f"/tasks/{kept.task.name}"
         assert (await person.get(latest)).status_code == 200
-        usual, found = released.read, []
-        monkeypatch.setattr(released, "read", lambda content: usual(content) if go.wait(60) else None)
+        usual, found = caches.read, []
+        monkeypatch.setattr(caches, "read", lambda content: usual(content) if go.wait(60) else None)
 
         async def one(number):
             found.append(await person.get(f"/tasks/{kept.task.name}/releases/{number}"))
@@ -341,8 +342,10 @@ def test_nobody_waits_for_a_history_that_somebody_else_has_drawn(tmp_path, kept,
     histories = Histories(store)
     before = histories.of(kept.task)
     release(store, kept.task, 3)
-    usual, meanwhile = histories._drawn, []
-    monkeypatch.setattr(histories, "_drawn", lambda *given: meanwhile.append(histories.of(kept.task)) or usual(*given))
+    usual, meanwhile = histories._rendered, []
+    monkeypatch.setattr(
+        histories, "_rendered", lambda *given: meanwhile.append(histories.of(kept.task)) or usual(*given)
+    )
     after = histories.of(kept.task)
     assert meanwhile == [before]
     assert "Over the last 3 releases" in after
@@ -356,10 +359,10 @@ def test_releases_are_shown_without_the_key(tmp_path, monkeypatch, kept):
 
     async def test(person):
         assert "<h2>Release 1</h2>" in (await person.get(f"/tasks/{kept.task.name}")).text
-        assert "without the key of the task" in (await person.signed_in()).text
+        assert "has no key for the task" in (await person.signed_in()).text
         status = (await person.get(f"/v1/tasks/{kept.task.name}/status")).json()
         assert status["releases"] == 1
-        assert "without the key of the task" in status["problems"][0]
+        assert "has no key for the task" in status["problems"][0]
         assert (await person.get("/health")).status_code == 200
 
     visit(monkeypatch, settings, test)

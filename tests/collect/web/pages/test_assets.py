@@ -78,7 +78,7 @@ def test_the_client_in_javascript_is_found_with_its_library():
 
 def test_a_package_without_the_client_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(assets, "_PACKAGE", tmp_path / "a" / "b")
-    with pytest.raises(DataError, match="install the package anew"):
+    with pytest.raises(DataError, match="install the package again"):
         client_folder()
 
 

@@ -22,7 +22,7 @@ def test_somebody_answers_and_what_they_answered_is_nowhere(browser, own):
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
         assert page.title() == page.locator("h1").inner_text() == "Which theme do you use?"
-        assert page.locator("#checked").inner_text().startswith("Checked on this device: the noise that the task asks")
+        assert page.locator("#checked").inner_text().startswith("Checked on this device: the noise")
         assert "4 of 5 people have answered for the next result, 1 is missing." in page.locator("main").inner_text()
         visitor.choose(RARE).make()
         assert f"one for {RARE}" in page.locator("#messages").inner_text()
@@ -56,7 +56,7 @@ def test_another_answer_and_no_answer_make_reports_of_the_same_form(browser, ask
                 visitor.page.locator("#sealed-words").inner_text(),
                 visitor.page.locator("#messages").inner_text(),
             )
-            assert "bytes. Each message is sealed" in of_each[0]
+            assert "bytes. Each message is encrypted" in of_each[0]
             assert f"one for {'another answer' if label.startswith('Another') else 'no answer'}" in of_each[1]
 
 

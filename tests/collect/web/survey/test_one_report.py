@@ -86,7 +86,7 @@ def test_a_report_that_is_refused_for_good_stays_so(browser, asking):
         page = visitor.visit(asking.page()).page
         page.route("**/reports", lambda route: route.fulfill(**problem))
         visitor.choose(RARE).make().send()
-        assert "does not have the form that the task says" in visitor.until("refused").notice("refused")
+        assert "does not have the format that the task requires" in visitor.until("refused").notice("refused")
         page.unroute("**/reports")
         page.reload()
         visitor.until("refused")

@@ -22,9 +22,9 @@ from shuffledp.collect import web as package
 from shuffledp.collect.shuffler.app import make_app
 from shuffledp.collect.task import AnswersElsewhere, Place
 from shuffledp.collect.web import survey as routes
-from shuffledp.collect.web import survey_text as words
 from shuffledp.collect.web.survey import _connects, ask_page
 from shuffledp.errors import ParameterError, TaskError
+from shuffledp.explain.privacy import Protection, one_in, times, verdict
 
 STATIC = Path(package.__file__).parent / "static" / "survey"
 TASK = asked_task(9).task
@@ -133,7 +133,7 @@ def test_every_word_of_a_task_is_escaped():
 
 def test_what_is_not_protected_is_not_called_hidden():
     kept, broken = (" ".join(Tags(ask_page(asked_task(9, claims=claims).task)).words) for claims in (None, WEAK))
-    for words_of_secrecy in ("hidden by noise", "nobody can tell which were sent by you"):
+    for words_of_secrecy in ("noise hides every single answer", "nobody can tell which messages are yours"):
         assert words_of_secrecy in kept
         assert words_of_secrecy not in broken
 
@@ -174,7 +174,8 @@ def test_what_scripts_look_for_is_there():
     scripts = "".join(path.read_text() for path in STATIC.glob("*.js"))
     assert set(re.findall(r'(?:ElementById|\bat)\("([a-z-]+)"\)', scripts)) <= ids
     assert set(re.findall(r'\bshow\("([a-z-]+)"', scripts)) <= states | shown
-    assert states == set(words.STATES)
+    assert states <= set(re.findall(r'"([a-z-]+)"', scripts))
+    assert len(states) == 19
 
 
 def test_headings_are_in_order_and_fields_have_labels():
@@ -192,9 +193,10 @@ def test_headings_are_in_order_and_fields_have_labels():
 
 def test_whom_to_trust_is_said_for_every_chain():
     one, two = (" ".join(Tags(ask_page(asked_task(9, shufflers=number).task)).words) for number in (1, 2))
-    assert "the analyzer and the shuffler would have to work together" in one
-    assert "the analyzer and all 2 shufflers would have to work together" in two
-    assert "As long as one shuffler keeps to itself" in two
+    changed = "cheat together, or this page's server changes this page."
+    assert f"Your answer stays private unless both servers {changed}" in one
+    assert f"Your answer stays private unless all three servers {changed}" in two
+    assert "As long as one server is honest" in two
     for address in ("http://127.0.0.1:9", "http://127.0.0.1:10"):
         assert address in two
 
@@ -202,13 +204,28 @@ def test_whom_to_trust_is_said_for_every_chain():
 def test_the_figures_of_the_promise_hold():
     """Rounded up: e^8 is 2980.96, and 0.01 is itself."""
     text = " ".join(Tags(ask_page(TASK)).words)
-    assert "is at most 2.99e+03 times what it would be had you answered anything else, plus at most 0.01." in text
+    assert "is at most 2,981 times what it would be with any other answer, plus at most 0.01." in text
     assert "not checked on this device yet" in text
-    assert "1 in 100 delta" in text
+    assert "Weak protection:" in text
+    assert "1 in 100 at most" in text
     chances = ("1e-6", "0.5", "0.3", "0.00000123", "1e-20")
-    assert [words.one_in(chance) for chance in chances[:3]] == ["1 in 1,000,000", "1 in 2", "1 in 3"]
+    assert [one_in(chance) for chance in chances[:3]] == ["1 in 1,000,000", "1 in 2", "1 in 3"]
     for chance in chances:
-        assert Fraction(1, int(words.one_in(chance).removeprefix("1 in ").replace(",", ""))) >= Fraction(chance)
+        assert Fraction(1, int(one_in(chance).removeprefix("1 in ").replace(",", ""))) >= Fraction(chance)
+
+
+def test_no_greek_letters_outside_the_fold_for_experts():
+    open_text = re.sub(r"<details>.*?</details>", "", ask_page(TASK), flags=re.DOTALL)
+    assert not [word for word in ("epsilon", "delta") if word in " ".join(Tags(open_text).words).lower()]
+
+
+def test_how_strong_a_promise_is_called():
+    assert [verdict(epsilon, 1e-6) for epsilon in (0.5, 1.0, 1.1, 3.0, 3.1, 8.0)] == [
+        "strong", "strong", "moderate", "moderate", "weak", "weak",
+    ]  # fmt: skip
+    assert [verdict(0.5, delta) for delta in (1e-5, 1e-4, 1e-2)] == ["strong", "moderate", "weak"]
+    assert Protection.of(1.0, 1e-5) == ("2.72", "1 in 100,000", "strong")
+    assert (times(0.0), times(1000.0)) == ("1", "any number of")
 
 
 def test_a_word_is_asked_for_only_where_it_is_needed():

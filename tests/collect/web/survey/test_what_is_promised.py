@@ -77,7 +77,7 @@ SHOWN_BOUNDS = """async (bounds) => {
   const { checkedInWords } = await import("/page/claims.js");
   return bounds.map((reached) => {
     checkedInWords({ epsilon: 1, reached });
-    return /delta at most (.+) at epsilon/.exec(document.getElementById("checked").textContent)[1];
+    return /delta at most (.+) at epsilon/.exec(document.getElementById("checked-figures").textContent)[1];
   });
 }"""
 

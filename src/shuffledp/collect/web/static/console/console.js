@@ -1,34 +1,34 @@
-// Keeps a page of the console fresh: asks for the same page again and swaps the parts that have changed.
-// Without it everything works, and is as old as the page.
+// Refreshes a page of the console: requests the same page again and replaces the parts that have changed.
+// Without it everything works, but does not refresh.
 
-/** Milliseconds between two looks: a person takes it for at once, and it costs an analyzer next to nothing. */
+/** Milliseconds between two requests: it feels immediate, and costs an analyzer little. */
 const EVERY = 2000;
 
-/** Between looks at an analyzer that does not answer: it is not kept busy, and its return is seen soon. */
+/** Longest pause if the analyzer does not answer: it is not kept busy, and its return is noticed soon. */
 const LONGEST_PAUSE = 30000;
 
-/** For an answer; a busy analyzer takes a second. */
+/** Timeout of an answer; a busy analyzer takes a second. */
 const PATIENCE = 10000;
 
 const news = /** @type {HTMLElement} */ (document.getElementById("news"));
 const connection = /** @type {HTMLElement} */ (document.getElementById("connection"));
 
-let known = ""; // the tag of the page that is shown
+let known = ""; // the entity tag of the shown page
 let answered = new Date();
-let active = true; // whether somebody has done something since the last look
+let active = true; // whether there was activity since the last request
 let pause = EVERY;
 let timer = 0;
 let looking = false;
 let ended = false;
 
-/** The parts of a page that change, by their names. @param {Document} page */
+/** The live parts of a page, by id. @param {Document} page */
 function partsOf(page) {
   const parts = /** @type {NodeListOf<HTMLElement>} */ (page.querySelectorAll("[data-live]"));
   return new Map([...parts].map((part) => [part.id, part]));
 }
 
 /**
- * Puts the newer part in the place of the older, unless somebody is at it; whether that was done.
+ * Replaces a part by a newer one unless it has the focus; returns whether it did.
  * @param {HTMLElement} older
  * @param {HTMLElement} newer
  */
@@ -45,7 +45,7 @@ function swap(older, newer) {
   return true;
 }
 
-/** Shows what has changed; whether all of it is shown. @param {string} text of the page */
+/** Shows what has changed; returns whether all of it is shown. @param {string} text of the page */
 function show(text) {
   const page = new DOMParser().parseFromString(text, "text/html");
   const newer = partsOf(page);
@@ -69,7 +69,7 @@ function show(text) {
 }
 
 /**
- * Whether two parts differ only in what a reader has unfolded.
+ * Whether two parts differ only in open folds.
  * @param {HTMLElement} part
  * @param {HTMLElement} older
  */
@@ -83,7 +83,7 @@ function sameBut(part, older) {
 }
 
 /**
- * Says that something is wrong, or that nothing is any longer.
+ * Shows a problem, or hides the banner if the text is empty.
  * @param {string} words
  * @param {string} [link] the words of a link to this page
  */
@@ -98,7 +98,7 @@ function tell(words, link) {
   connection.hidden = !words;
 }
 
-/** Takes away what only whoever is signed in may see: nobody may be at the screen, or somebody else. */
+/** Removes what only a signed-in operator may see: somebody else may be at the screen. */
 function leave() {
   ended = true;
   for (const part of partsOf(document).values()) {
@@ -110,7 +110,7 @@ function leave() {
 
 function fails() {
   tell(
-    `The analyzer does not answer. What you see is from ${answered.toISOString().slice(11, 19)} UTC; it is asked again by itself.`,
+    `The analyzer does not answer. What you see is from ${answered.toISOString().slice(11, 19)} UTC. This page tries again by itself.`,
   );
   pause = Math.min(2 * pause, LONGEST_PAUSE);
 }
@@ -160,7 +160,7 @@ async function look() {
 }
 
 if (document.querySelector("[data-live]")) {
-  // not "scroll", which comes also where a part that grows moves what is below it
+  // not "scroll", which also fires when a growing part moves what is below it
   for (const done of ["keydown", "pointerdown", "pointermove", "wheel", "touchmove"]) {
     addEventListener(done, () => (active = true), { passive: true });
   }

@@ -1,5 +1,5 @@
-// Which report this visitor has pressed "send" for: only that one is sent without being asked again. It is known by the
-// SHA-256 of what is sealed, so that nothing about the answer is in it.
+// Remembers for which report this visitor pressed "send": only that one is sent again without asking. It is identified
+// by the SHA-256 of its encrypted bytes, which reveals nothing about the answer.
 
 /** @param {string} name of the task */
 const key = (name) => `shuffledp-agreed-${name}`;
@@ -19,7 +19,7 @@ export function forgetAgreement(name) {
   attempt(() => localStorage.removeItem(key(name)));
 }
 
-/** Storage may be forbidden: then the visitor is asked again. @template T @param {() => T} act */
+/** If storage is forbidden, the visitor is asked again. @template T @param {() => T} act */
 function attempt(act) {
   try {
     return act();

@@ -1,11 +1,11 @@
-// The answers of a task as choices: radio buttons, with a field to find one where they are many, a field for numbers.
+// Shows the answers of a task: radio buttons, a search field if there are many, a field for numbers.
 import { OTHER } from "/client/src/answers.js";
 import { printable } from "./printable.js";
 
-/** More radio buttons than this are not read; the others are found by typing. */
+/** Most radio buttons; other answers are found by typing. */
 const MOST_SHOWN = 40;
 
-/** As many numbers as a row of choices has room for. */
+/** Most numbers that are shown as choices. */
 const MOST_NUMBERS = 12;
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("answer"));
@@ -14,19 +14,19 @@ const fieldset = /** @type {HTMLFieldSetElement} */ (document.getElementById("an
 /** @typedef {import("/client/src/index.js").Task} Task */
 
 /**
- * The answer that a choice stands for, when it is needed: null for none, undefined if it is not whole yet.
+ * Returns the answer of a choice: null for no answer, undefined if it is incomplete.
  * @typedef {() => string | null | undefined} Meaning
  */
 
-/** What each radio button stands for; nothing of it is in the page. @type {WeakMap<Element, Meaning>} */
+/** The answer of each radio button; it is not in the page. @type {WeakMap<Element, Meaning>} */
 const meanings = new WeakMap();
 
-/** Says what is missing where something is written that is no answer, and leads there; undefined where nothing is. */
+/** Returns what is wrong with a field and focuses it; undefined if nothing is. */
 let unfinished = /** @type {() => string | undefined} */ (() => undefined);
 
 /**
  * Puts the choices into the form.
- * @param {Task} task its answers must be here
+ * @param {Task} task with its answers loaded
  */
 export function showAnswers(task) {
   const legend = /** @type {HTMLElement} */ (fieldset.querySelector("legend"));
@@ -42,12 +42,12 @@ export function showAnswers(task) {
   return { chosen, missing, forget: () => form.reset() };
 }
 
-/** What to do where nothing is chosen. */
+/** The message if nothing is chosen. */
 function missing() {
-  return unfinished() ?? "Choose an answer first, or that you would rather not say.";
+  return unfinished() ?? "Choose an answer first, or “I would rather not say”.";
 }
 
-/** What is chosen, if anything is. */
+/** The chosen answer; null if there is none. */
 function chosen() {
   const radio = fieldset.querySelector("input[type=radio]:checked");
   const meaning = radio && meanings.get(radio);
@@ -96,12 +96,12 @@ function choices(task, size) {
 
 /** @param {number} number */
 function inWords(number) {
-  if (number === 0) return "None of the answers has this in it. Choose “Another answer” if yours is not listed.";
+  if (number === 0) return "None of the answers has this in it. Choose “Another answer” if yours is not in the list.";
   const all = number.toLocaleString("en");
   return number > MOST_SHOWN ? `The first ${MOST_SHOWN} of ${all}: type to find others.` : `${all} found.`;
 }
 
-/** Text as people look for it: small letters, without accents. @param {string} text */
+/** Text for searching: lower case, without accents. @param {string} text */
 function folded(text) {
   return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().trim();
 }

@@ -1,5 +1,5 @@
-// The page that asks: the client in this browser checks the task, makes the report, shows it, and sends it.
-// What somebody answers stays in the memory of this page until the report is made, and is nowhere afterwards.
+// The survey page: the client in this browser checks the task, makes the report, shows it, and sends it.
+// The answer stays in the memory of this page until the report is made, and is nowhere afterwards.
 import { Client, IndexedDBJournal } from "/client/src/index.js";
 import { agreed, forgetAgreement, noteAgreement } from "./agreement.js";
 import { showAnswers } from "./answers.js";
@@ -10,10 +10,10 @@ import { follow } from "./standing.js";
 import { show } from "./states.js";
 import { isInsecure, whatIsMissing } from "./support.js";
 
-/** What a client that never sends shows, at tasks that let in only some: the right word is asked for on sending. */
+/** Admission of a client that never sends: the right secret or token is asked for on sending. */
 const NOTHING_TO_SHOW = "-";
 
-/** Milliseconds that a timer can count at most: a longer pause would be none. */
+/** Longest timer in milliseconds: a longer pause would fire at once. */
 const LONGEST_PAUSE = 2 ** 31 - 1;
 
 const main = /** @type {HTMLElement} */ (document.querySelector("main"));
@@ -22,25 +22,25 @@ const address = `/v1/tasks/${name}`;
 const admission = /** @type {HTMLInputElement | null} */ (document.getElementById("admission"));
 
 /**
- * What there is once the task was checked and its answers are here: the client, and the choices in the form.
+ * The client and the choices in the form, once the task is checked and its answers are loaded.
  * @type {{client: Client, answers: ReturnType<typeof showAnswers>} | null}
  */
 let checked = null;
 let making = false;
 let sending = false;
-/** The SHA-256 of the report that this visitor was shown. */
+/** The SHA-256 of the report that the visitor has seen. */
 let looked = "";
 
 const retrying = new Retrying(again, (when) => {
   if (checked !== null) show("kept", { when }, { quietly: true });
 });
 
-/** Goes on where it stopped. */
+/** Continues where it stopped. */
 function again() {
   return checked === null ? start() : send();
 }
 
-/** From the beginning, also after a failure. */
+/** Starts from the beginning, also after a failure. */
 async function start() {
   show("starting");
   if (isInsecure()) return show("insecure");
@@ -48,7 +48,7 @@ async function start() {
   if (why) return show("unsupported", { why });
   try {
     const journal = new IndexedDBJournal();
-    await journal.read(name); // where nothing can be noted, nothing is asked
+    await journal.read(name); // without a journal nothing is asked
     const found = await Client.open(new URL(address, location.href), { pin: name, admission: NOTHING_TO_SHOW, journal });
     if (originOf(found.task) !== location.origin) return show("elsewhere");
     checkClaims(main, found.task);
@@ -62,7 +62,7 @@ async function start() {
   }
 }
 
-/** Shows what the journal of this browser says of this task. @returns {Promise<void>} */
+/** Shows the state of this task in the journal of this browser. @returns {Promise<void>} */
 async function showStanding() {
   if (checked === null) return;
   const entry = await checked.client.journal.read(name);
@@ -75,7 +75,7 @@ async function showStanding() {
 
 /**
  * @param {import("/client/src/index.js").Task} task
- * @param {{messages: number[] | null, report: Uint8Array}} prepared without messages if it was made before
+ * @param {{messages: number[] | null, report: Uint8Array}} prepared without messages if it was made earlier
  * @param {{moves?: boolean}} [how]
  */
 async function showMade(task, prepared, how = {}) {
@@ -83,7 +83,7 @@ async function showMade(task, prepared, how = {}) {
   show("made", {}, how);
 }
 
-/** Makes the report of what is chosen, keeps it, and shows it this one time. */
+/** Makes the report of the chosen answer, keeps it, and shows it once. */
 async function make() {
   if (checked === null) return;
   const { client, answers } = checked;
@@ -98,8 +98,8 @@ async function make() {
       answers.forget();
       return await showStanding();
     }
-    forgetAgreement(name); // whatever was agreed to, it was another report
-    navigator.storage?.persist?.().catch(() => {}); // a browser that clears it would let somebody answer twice
+    forgetAgreement(name); // the agreement was for another report
+    navigator.storage?.persist?.().catch(() => {}); // a browser that clears its storage would allow a second answer
     const prepared = await client.prepare(chosen.value);
     answers.forget();
     await showMade(client.task, prepared, { moves: true });
@@ -111,7 +111,7 @@ async function make() {
   }
 }
 
-/** Sends what the journal holds: the same bytes, however often. @returns {Promise<void>} */
+/** Sends the report in the journal: always the same bytes. @returns {Promise<void>} */
 async function send() {
   if (sending || checked === null) return;
   const { client } = checked;
@@ -143,7 +143,7 @@ async function send() {
 }
 
 /**
- * Says what went wrong, and what becomes of it. What can no longer be sent is nowhere on the page.
+ * Shows what went wrong. A report that can no longer be sent is removed from the page.
  * @param {unknown} error
  */
 function failed(error) {
@@ -153,7 +153,7 @@ function failed(error) {
   if (reason === "closed") return over();
   if (kind === "UnreachableError") {
     const when = retrying.later();
-    // the client's advice is for whoever sends by hand; this page does it by itself
+    // the client's advice is for people who send by hand; this page retries by itself
     const told = why.replace(/:? nothing is lost, send it again later$/i, "").replace(/^http/, "the server http");
     const filled = { why: `${sentence(told)}.`, when };
     return checked === null ? show("unavailable", filled) : show("kept", filled, moves);
@@ -171,7 +171,7 @@ function failed(error) {
 }
 
 /**
- * What can be read from whatever was thrown; errors of the client have a reason where a server said one.
+ * Reads what was thrown; errors of the client have a reason if the server gave one.
  * @param {unknown} error
  */
 function meaningOf(error) {
@@ -179,7 +179,7 @@ function meaningOf(error) {
   return { kind, reason, why: String(message ?? error).replace(/\.$/, "") };
 }
 
-/** Where a task says that it is asked. @param {import("/client/src/index.js").Task} task */
+/** The origin of the survey page that a task names. @param {import("/client/src/index.js").Task} task */
 function originOf(task) {
   return new URL(task.shufflers[0].address).origin;
 }
@@ -189,7 +189,7 @@ function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The time is over: tells what becomes of the report, if there is one. Only a receipt says that it was in time. */
+/** The task is closed: shows what becomes of the report. Only a receipt proves that it was in time. */
 async function over() {
   retrying.stop();
   forgetReport();
@@ -202,7 +202,7 @@ async function over() {
 }
 
 /**
- * Which state that is. What was refused for another reason was so before.
+ * The state after closing. A report refused for another reason was refused before.
  * @param {import("/client/src/journal.js").Entry | null} entry
  */
 function afterClosing(entry) {

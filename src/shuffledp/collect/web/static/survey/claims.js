@@ -1,13 +1,13 @@
-// The promise, computed on this device, beside what the page says of it.
+// Compares the promise that this device computes with the figures on the page.
 import { shareAtMost } from "/client/src/curve/words.js";
 import { BrokenPromiseError } from "/client/src/errors.js";
 import { printable } from "./printable.js";
 
-/** Of the delta that was computed: enough to see that it is another number than the one that is promised. */
+/** Digits of the computed delta: enough to tell it from the promised one. */
 const DIGITS = 3;
 
 /**
- * Refuses a page that says something else than the task: what a visitor read would not be what they agree to.
+ * Refuses a page whose figures differ from the task: visitors would not agree to what they read.
  * @param {HTMLElement} main
  * @param {import("/client/src/task.js").Task} task
  */
@@ -23,8 +23,10 @@ export function checkClaims(main, task) {
 /** @param {{epsilon: number, reached: number, exact: boolean}} promise */
 export function checkedInWords({ epsilon, reached }) {
   const line = /** @type {HTMLElement} */ (document.getElementById("checked"));
-  line.textContent =
-    `Checked on this device: the noise that the task asks for gives delta at most ${shareAtMost(reached, DIGITS)} ` +
-    `at epsilon ${epsilon}, so the promise is kept.`;
+  line.textContent = "Checked on this device: the noise of the task keeps this promise.";
   line.className = "good";
+  const figures = /** @type {HTMLElement} */ (document.getElementById("checked-figures"));
+  figures.textContent =
+    `Checked on this device: the noise of the task gives delta at most ${shareAtMost(reached, DIGITS)} ` +
+    `at epsilon ${epsilon}.`;
 }

@@ -1,7 +1,7 @@
-// Words of a task as people see them. A mark that turns the direction of writing, or that nobody sees, would show one
-// answer and count another: each is replaced, as it is where results are published.
+// Makes text of a task safe to show. An invisible character, or one that changes the writing direction, could show one
+// answer and count another: each is replaced, as in published results.
 
-/** What is not seen, but for the two that are parts of emojis and of words in some scripts, and the usual space. */
+/** Invisible characters, except the space and two joiners that emojis and some scripts need. */
 const UNSEEN = /(?![\u200c\u200d ])[\p{C}\p{Z}]/gu;
 
 /** @param {string} text */

@@ -1,18 +1,18 @@
-// Trying again with growing pauses while the page is open; at once when the device is online again.
+// Retries with growing pauses while the page is open, and at once when the device is online again.
 
-/** Milliseconds: what fails for a moment, such as a change of networks, is over by then. */
+/** Milliseconds: a short failure, such as a change of networks, is over by then. */
 const FIRST_PAUSE = 2_000;
 
-/** A server that was away is found within about a minute, and is not kept busy by those who wait for it. */
+/** A server that comes back is found within about a minute, and is not kept busy until then. */
 const LONGEST_PAUSE = 60_000;
 
-/** Pauses are drawn from three to five quarters of their length, so that not everybody comes back at once. */
+/** Pauses are randomized between 0.75 and 1.25 of their length, so that clients do not come back all at once. */
 const [SHORTEST_SHARE, SPREAD] = [0.75, 0.5];
 
 export class Retrying {
   /**
    * @param {() => Promise<void>} act
-   * @param {(when: string) => void} tell in words when it is tried next
+   * @param {(when: string) => void} tell gets the time of the next try as text
    */
   constructor(act, tell) {
     this.act = act;
@@ -22,7 +22,7 @@ export class Retrying {
     this.timer = undefined;
   }
 
-  /** Tries once more after a pause, longer each time; gives it in words. */
+  /** Tries once more after a pause, longer each time; returns the pause as text. */
   later() {
     clearTimeout(this.timer);
     const pause = this.pause * (SHORTEST_SHARE + SPREAD * Math.random());
@@ -31,7 +31,7 @@ export class Retrying {
     return `next in about ${Math.ceil(pause / 1000)} seconds`;
   }
 
-  /** Tries at once, if it was to be tried later. */
+  /** Tries at once, if a retry is pending. */
   now() {
     if (this.timer === undefined) return;
     clearTimeout(this.timer);

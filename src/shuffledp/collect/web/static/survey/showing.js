@@ -1,22 +1,22 @@
-// A report as a person sees it, once: its messages before encryption, and its bytes after.
+// Shows a report to the visitor, once: its messages before encryption, and its bytes after.
 import { NONE, OTHER } from "/client/src/answers.js";
 import { fingerprint, toHexadecimal } from "/client/src/bytes.js";
 import { printable } from "./printable.js";
 
-/** What everybody can choose, as the choices call it. */
+/** Answers that every task has, as the form names them. */
 const CHOICES = new Map([[OTHER, "another answer"], [NONE, "no answer"]]);
 
-/** More lines than this are not read. */
+/** Most lines of messages. */
 const MOST_LINES = 60;
 
-/** Enough to see that nothing can be read in them; what a report is known by is its SHA-256. */
+/** Enough to see that they are unreadable; the SHA-256 identifies the report. */
 const BYTES_SHOWN = 64;
 
 /** @param {string} id */
 const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /**
- * Shows it, and gives the SHA-256 of its bytes.
+ * Shows a report; returns the SHA-256 of its bytes.
  * @param {import("/client/src/task.js").Task} task
  * @param {{messages: number[] | null, report: Uint8Array}} prepared
  */
@@ -26,33 +26,33 @@ export async function showReport(task, { messages, report }) {
   if (messages !== null) showMessages(task, messages);
   const layers = task.shufflers.length;
   at("sealed-words").textContent =
-    `${report.length.toLocaleString("en")} bytes. Each message is sealed to the analyzer` +
-    `${layers > 1 ? ", then to the later shufflers," : ""} and the whole to the first shuffler: nobody can read it ` +
-    "on its way, and this device cannot open it any more either.";
+    `${report.length.toLocaleString("en")} bytes. Each message is encrypted for the analyzer` +
+    `${layers > 1 ? ", then for the later shufflers," : ""} and the whole report for the first shuffler. Nobody can ` +
+    "read it on its way, and even this device can no longer open it.";
   at("sealed-start").textContent = `${toHexadecimal(report.slice(0, BYTES_SHOWN))} …`;
   const hash = await fingerprint(report);
   at("sealed-hash").textContent = hash;
   return hash;
 }
 
-/** Whoever uses this device next sees nothing of it. */
+/** Removes the report from the page, so that the next user of this device does not see it. */
 export function forgetReport() {
   at("messages").replaceChildren();
   at("inside-words").textContent = "";
 }
 
-/** Where nothing was drawn beside the answer, which is as likely for every answer. */
+/** If no made-up message was drawn, which is as likely for every answer. */
 const ALONE =
-  "One message: your answer. No made-up one was drawn for you this time, as happens to many whatever they answer; it " +
-  "hides among the made-up messages of the others, with which it is mixed.";
+  "One message: your answer. This time your device drew no made-up message, which happens to many people, whatever " +
+  "they answer. Your answer hides among the made-up messages of the others, with which it is shuffled.";
 
 /** @param {import("/client/src/task.js").Task} task @param {number} number */
 function among(task, number) {
   const padding = task.padded ? ", or count for nothing and make all reports equally long" : "";
   return (
-    `${number.toLocaleString("en")} messages. One is your answer; the others were drawn at random, as likely whatever ` +
-    `you answer${padding}. Whoever saw these alone could often tell your answer. Nobody does, as long as the servers do ` +
-    "not all work together: they are sealed, and opened only once they are mixed with those of all " +
+    `${number.toLocaleString("en")} messages. One is your answer. The others were drawn at random and do not depend on ` +
+    `your answer${padding}. Somebody who saw these messages alone could often guess your answer. Nobody does unless ` +
+    "all servers cheat together: the messages are encrypted, and opened only after they are shuffled with those of all " +
     `${task.users.toLocaleString("en")} people.`
   );
 }

@@ -1,6 +1,6 @@
-// How many are missing for a result, as the shuffler tells everybody; asked for while somebody looks.
+// How many answers are missing for a result, from the public status of the shuffler, while the page is visible.
 
-/** Milliseconds: somebody who waits for a result sees it come, and a look costs a shuffler next to nothing. */
+/** Milliseconds between requests: a waiting visitor sees the result arrive, and a request costs a shuffler little. */
 const EVERY = 3_000;
 
 const words = /** @type {HTMLElement} */ (document.getElementById("standing-words"));
@@ -8,7 +8,7 @@ const bar = /** @type {HTMLProgressElement} */ (document.getElementById("standin
 /** @type {number | undefined} */
 let batches;
 
-/** @param {string} address of the task @param {() => void} closed is called when nobody can answer any more */
+/** @param {string} address of the task @param {() => void} closed is called when people can no longer answer */
 export function follow(address, closed) {
   look(address, closed);
   setInterval(() => document.hidden || look(address, closed), EVERY);
@@ -23,7 +23,7 @@ async function look(address, closed) {
     tell(standing);
     if (standing.short_by !== null) closed();
   } catch {
-    words.textContent = "The server does not answer at the moment, so nobody can say how many are missing.";
+    words.textContent = "The server does not answer at the moment, so the number of missing answers is unknown.";
     bar.hidden = true;
   }
 }

@@ -1,16 +1,16 @@
-// Which part of the page is shown. All words are in the page already; only what this device knows is filled in.
+// Shows one state of the page. All sentences are in the page; this module fills in what only this device knows.
 
 const main = /** @type {HTMLElement} */ (document.querySelector("main"));
 
-/** States in which there is something to answer or to send. */
+/** States with something to answer or to send. */
 const ASKING = ["starting", "new", "made", "not-admitted"];
 const said = /** @type {HTMLElement} */ (document.getElementById("said"));
 
 /**
  * Shows a state and what belongs to it, and tells a screen reader.
  * @param {string} state
- * @param {Record<string, string>} [filled] what goes into its places
- * @param {{moves?: boolean, quietly?: boolean}} [how] whether the focus goes to its title, and whether nothing is said
+ * @param {Record<string, string>} [filled] texts for its places
+ * @param {{moves?: boolean, quietly?: boolean}} [how] whether to focus its title, and whether to stay silent
  */
 export function show(state, filled = {}, { moves = false, quietly = false } = {}) {
   main.dataset.shows = state;
@@ -28,7 +28,7 @@ export function show(state, filled = {}, { moves = false, quietly = false } = {}
 }
 
 /**
- * Whoever has nothing to answer wants to know first how many are missing; whoever does, at the end.
+ * Puts the number of missing answers first if there is nothing to answer, and last otherwise.
  * @param {boolean} asking
  */
 function place(asking) {

@@ -1,11 +1,11 @@
-// What a browser needs for a report: a page that may encrypt, X25519, and a place to keep the report.
+// Checks what a browser needs for a report: a secure context, X25519, and storage.
 
-/** Whether the page came in a way in which browsers do not let it encrypt. */
+/** Whether the page was loaded in a way in which browsers do not let it encrypt. */
 export function isInsecure() {
   return !window.isSecureContext;
 }
 
-/** In words what is missing; null if nothing is. */
+/** Returns what is missing; null if nothing is. */
 export async function whatIsMissing() {
   try {
     await crypto.subtle.generateKey("X25519", false, ["deriveBits"]);
@@ -15,7 +15,7 @@ export async function whatIsMissing() {
   return (await canKeep()) ? null : "a place to keep it (IndexedDB)";
 }
 
-/** Whether something can be kept: in some private windows the place is there and cannot be opened. */
+/** Whether storage works: in some private windows it exists and cannot be opened. */
 function canKeep() {
   return new Promise((resolve) => {
     try {

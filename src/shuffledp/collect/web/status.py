@@ -1,14 +1,9 @@
-"""What is looked up beside the pages: only while somebody looks, at most every few seconds, and no page waits for it.
+"""The health of a task's shufflers, as the analyzer sees it: asked only while the console is open.
 
-Whoever asks is given what was found last, while one thread looks again. What nobody has asked for in a while would
-mislead: for that, as for the very first, a page waits a little.
-
-What a shuffler says about a task, read without trust: only what it should say, of bounded size, or nothing.
-
-How the shufflers of a task are: asked by the analyzer, only while somebody looks, each by itself.
-
-Addresses come from the task, or from whoever started the analyzer. A shuffler that is slow, away or hostile costs one
-thread for some seconds, and its line on the page; nothing that it says is trusted (hop_status.py).
+Pages never wait long: they get the last answer while one thread asks again. Only an answer that is too old, or the very
+first one, is waited for. Addresses come from the task or from the operator. A slow, absent or hostile shuffler costs
+one thread for some seconds and its line on the page. Its answer is read without trust: only the expected fields, of
+bounded size.
 """
 
 from __future__ import annotations
@@ -35,11 +30,11 @@ from shuffledp.formatting import shown
 Found = TypeVar("Found")
 
 MISLEADS_AFTER = 10.0
-"""Seconds: pages look every two, so that nobody who goes on looking ever waits."""
+"""Seconds. Pages ask every two seconds, so a reader who keeps looking never waits."""
 
 
 class Fresh(Generic[Found]):
-    """The last answer of `look`, which is asked again once that is older than `seconds`."""
+    """The last result of `look`, which runs again in a thread when the result is older than `seconds`."""
 
     def __init__(
         self, look: Callable[[], Found], *, seconds: float, clock: Callable[[], float] = time.monotonic
@@ -52,7 +47,7 @@ class Fresh(Generic[Found]):
         self._lock = threading.Lock()
 
     def latest(self, *, wait: float = 0.0) -> Found | None:
-        """What was found last, or within `wait` seconds if that is too old; None if nothing ever was."""
+        """Return the last result, or wait up to `wait` seconds if it is too old; None if there is none yet."""
         with self._lock:
             age = math.inf if self._at is None else self._clock() - self._at
             if age >= self._seconds and self._begun is None:
@@ -65,15 +60,15 @@ class Fresh(Generic[Found]):
 
     @property
     def busy(self) -> float:
-        """For how many seconds it has been looking by now."""
+        """For how many seconds `look` has been running; 0 if it is not."""
         begun = self._begun
         return 0.0 if begun is None else self._clock() - begun
 
     def _run(self) -> None:
         try:
             self._found = self._look()
-        except Exception as error:  # what was found before is better than nothing
-            log_error("what the console shows could not be looked up", error)
+        except Exception as error:  # the previous result is better than none
+            log_error("the console could not look up its data", error)
         finally:
             with self._lock:
                 self._at, self._begun = self._clock(), None
@@ -81,20 +76,20 @@ class Fresh(Generic[Found]):
 
 
 MOST_BYTES = 64 * 1024
-"""Of an answer: twenty times what an honest one has."""
+"""Longest answer: twenty times an honest one."""
 
 _LARGEST = 2**53
-"""Of a number, which other readers of JSON would take for another beyond."""
+"""Numbers must be smaller: other JSON readers would round larger ones."""
 _MOST_PROBLEMS, _LONGEST_PROBLEM = 10, 400
-"""So many sentences are read; a shuffler has half a dozen of them, each of two lines."""
+"""Sentences that are read, and their length; a shuffler has half a dozen, each of two lines."""
 
 OTHER = "other"
-"""The reason of refusals whose reason is none that we know."""
+"""Stands for reasons of refusal that this version does not know."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class HopStatus:
-    """The public counters of a shuffler: reports in no batch, batches made and handed on, refusals, problems."""
+class ShufflerStatus:
+    """The public counters of a shuffler: waiting reports, batches made and forwarded, refusals, problems."""
 
     waiting: int
     batches: int
@@ -104,8 +99,8 @@ class HopStatus:
     problems: tuple[str, ...] = ()
 
 
-def read_status(content: bytes, task: Task, position: int) -> HopStatus:
-    """The status in an answer; a ValueError if it is none of this task at this place of the chain."""
+def read_status(content: bytes, task: Task, position: int) -> ShufflerStatus:
+    """Read the status in an answer; raise ValueError if it is not of this task at this position."""
     try:
         said = json.loads(content)
     except RecursionError:
@@ -113,7 +108,7 @@ def read_status(content: bytes, task: Task, position: int) -> HopStatus:
     if not isinstance(said, dict) or (said.get("task"), said.get("position")) != (task.name, position):
         raise ValueError("another task, or another place")
     short_by = said.get("short_by")
-    return HopStatus(
+    return ShufflerStatus(
         waiting=_number(said.get("waiting")),
         batches=_number(said.get("batches")),
         acknowledged=_number(said.get("batches_acknowledged")),
@@ -145,39 +140,39 @@ def _problems(value: Any) -> tuple[str, ...]:
 
 
 EVERY = 1.5
-"""Seconds between two questions: pages look every two."""
+"""Seconds between two requests: pages ask every two seconds."""
 
 TIMEOUT = 2.0
 """Seconds of silence."""
 
 PATIENCE = 5.0
-"""Seconds for a whole answer, however little of it comes at a time."""
+"""Seconds for a whole answer, even if it arrives byte by byte."""
 
 FIRST_WAIT = 0.3
-"""Seconds that a page waits which nobody has looked at before: a shuffler answers in a hundredth of one."""
+"""Seconds that the first page waits: a shuffler answers in a hundredth of a second."""
 
 SLOW = f"It takes longer than {PATIENCE:g} seconds to answer."
 UNKNOWN_TASK = "It answers, but does not serve this task."
-ODD = "It answers with something else than the status of this task."
-STOPPED = "It answers, but says that it is not well: its store does not answer, or work beside has ended."
+ODD = "It answers, but not with the status of this task."
+STOPPED = "It answers, but reports that it is unhealthy: its store does not answer, or background work has ended."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hop:
-    """A shuffler: whether it answers, what it said last and when, and what is wrong, in words."""
+class ShufflerHealth:
+    """Whether a shuffler answers, its last status and when, and what is wrong, as a sentence."""
 
     position: int
     address: str
     answers: bool = False
     seen: datetime | None = None
-    status: HopStatus | None = None
-    trouble: str | None = None
+    status: ShufflerStatus | None = None
+    problem: str | None = None
 
 
-class Hops:
-    """The shufflers of one task; `client` asks, and belongs to whoever made it.
+class ShufflerMonitor:
+    """Asks the shufflers of one task for their status; the caller closes `client`.
 
-    The last one is asked at `upstream` if that is given, as for batches.
+    The last shuffler is asked at `upstream`, if given, like for batches.
     """
 
     def __init__(
@@ -190,36 +185,36 @@ class Hops:
     ) -> None:
         at = [place.address for place in task.shufflers]
         at[-1] = upstream or at[-1]
-        self._asked = [_Asked(task, position, address, client, now) for position, address in enumerate(at)]
+        self._each = [_Monitored(task, position, address, client, now) for position, address in enumerate(at)]
 
-    def latest(self) -> list[Hop]:
-        """What is known of each, in order."""
-        return [each.latest() for each in self._asked]
+    def latest(self) -> list[ShufflerHealth]:
+        """Return the health of each shuffler, in order."""
+        return [each.latest() for each in self._each]
 
 
-class _Asked:
-    """One of them."""
+class _Monitored:
+    """One shuffler."""
 
     def __init__(
         self, task: Task, position: int, address: str, client: httpx.Client, now: Callable[[], datetime]
     ) -> None:
         self._task, self._client, self._now = task, client, now
         self._address = address.rstrip("/")
-        self._last = Hop(position=position, address=task.shufflers[position].address)
+        self._last = ShufflerHealth(position=position, address=task.shufflers[position].address)
         self._fresh = Fresh(self._look, seconds=EVERY)
 
-    def latest(self) -> Hop:
-        """What is known by now."""
+    def latest(self) -> ShufflerHealth:
+        """Return what is known by now."""
         found = self._fresh.latest(wait=FIRST_WAIT) or self._last
         if self._fresh.busy > 2 * PATIENCE:  # it sends a byte now and then
-            return replace(found, answers=False, trouble=SLOW)
+            return replace(found, answers=False, problem=SLOW)
         return found
 
-    def _look(self) -> Hop:
-        self._last = self._asked()
+    def _look(self) -> ShufflerHealth:
+        self._last = self._ask()
         return self._last
 
-    def _asked(self) -> Hop:
+    def _ask(self) -> ShufflerHealth:
         try:
             status, content = self._get(f"/v1/tasks/{self._task.name}/status")
             if status == HTTPStatus.NOT_FOUND:
@@ -234,12 +229,12 @@ class _Asked:
             return self._fails(f"It cannot be reached ({type(error).__name__}).")
         except ValueError:
             return self._fails(ODD)
-        # a balancer in front of it may keep /health inside, and answer that there is none
-        trouble = STOPPED if health == HTTPStatus.SERVICE_UNAVAILABLE else None
-        return replace(self._last, answers=True, seen=self._now(), status=found, trouble=trouble)
+        # a load balancer may keep /health inside and answer 404
+        problem = STOPPED if health == HTTPStatus.SERVICE_UNAVAILABLE else None
+        return replace(self._last, answers=True, seen=self._now(), status=found, problem=problem)
 
-    def _fails(self, trouble: str) -> Hop:
-        return replace(self._last, answers=False, trouble=trouble)
+    def _fails(self, problem: str) -> ShufflerHealth:
+        return replace(self._last, answers=False, problem=problem)
 
     def _get(self, path: str) -> tuple[int, bytes]:
         content, last = bytearray(), time.monotonic() + PATIENCE
@@ -259,10 +254,10 @@ class _Asked:
 
 @contextmanager
 def _within(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]]:
-    """Shuts the connection of an exchange that takes longer, whichever part of it is slow.
+    """Close the connection of an exchange that takes longer, whichever part of it is slow.
 
-    Timeouts of a client are about silence: one byte of a header now and then would hold a thread for ever. Gives what
-    the client has to tell its steps to (the extension `trace`), and learns from that which connection it is.
+    The timeouts of httpx are about silence: one byte now and then would hold a thread for ever. Yields the function for
+    the extension `trace`, which learns from httpx which connection is used.
     """
     over, lock = threading.Event(), threading.Lock()
     connections: list[socket.socket] = []
@@ -271,8 +266,8 @@ def _within(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]
         with lock:
             over.set()
             for each in connections:
-                with suppress(OSError):  # it has ended by itself
-                    socket.socket.shutdown(each, socket.SHUT_RDWR)  # under TLS too: nobody is asked to agree
+                with suppress(OSError):  # it is closed already
+                    socket.socket.shutdown(each, socket.SHUT_RDWR)  # also under TLS, without its closing handshake
 
     def trace(step: str, about: Mapping[str, Any]) -> None:
         if step.endswith(("connect_tcp.complete", "start_tls.complete")):
@@ -291,11 +286,11 @@ def _within(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]
             raise
     finally:
         timer.cancel()
-    if over.is_set():  # also where the end of the connection was taken for the end of the answer
+    if over.is_set():  # also if the closed connection looked like the end of the answer
         raise httpx.ReadTimeout("too slow")
 
 
 def new_client() -> httpx.Client:
-    """Whoever asks shufflers how they are: follows no redirect, keeps no cookie, and connects for every question."""
+    """Return the client for status requests: no redirects, and a new connection for every request."""
     limits = httpx.Limits(max_connections=32, max_keepalive_connections=0)  # so that `_within` sees each connection
     return httpx.Client(timeout=TIMEOUT, follow_redirects=False, limits=limits)

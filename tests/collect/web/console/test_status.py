@@ -13,8 +13,8 @@ import httpx
 import pytest
 from tests.collect.web.console.running import Shufflers, asked_task, bare, settings_for, visit
 
-from shuffledp.collect.web import server_status as module
-from shuffledp.collect.web.server_status import (
+from shuffledp.collect.web import status as module
+from shuffledp.collect.web.status import (
     MOST_BYTES,
     ODD,
     OTHER,
@@ -22,7 +22,7 @@ from shuffledp.collect.web.server_status import (
     STOPPED,
     UNKNOWN_TASK,
     Fresh,
-    Hops,
+    ShufflerMonitor,
     new_client,
     read_status,
 )
@@ -47,7 +47,7 @@ def patient(monkeypatch):
 
 def latest(task, shufflers):
     with shufflers.client() as client:
-        return Hops(task, client).latest()
+        return ShufflerMonitor(task, client).latest()
 
 
 def test_what_they_say_is_read(task, shufflers):
@@ -74,7 +74,7 @@ def test_the_last_one_is_asked_where_batches_are_fetched(task, shufflers):
         return shufflers.answer(request)
 
     with httpx.Client(transport=httpx.MockTransport(answer)) as client:
-        first, second = Hops(task, client, upstream=f"{inside}/").latest()
+        first, second = ShufflerMonitor(task, client, upstream=f"{inside}/").latest()
     assert (first.answers, second.answers) == (True, True)
     assert {each.removesuffix("/health").split("/v1/")[0] for each in asked} == {at[0], inside}
     assert [first.address, second.address] == at
@@ -100,7 +100,7 @@ def test_the_last_one_is_asked_where_batches_are_fetched(task, shufflers):
 def test_one_that_does_not_answer_as_it_should(task, shufflers, said, trouble):
     shufflers.said[0] = said
     first, second = latest(task, shufflers)
-    assert (first.answers, first.trouble, first.status) == (False, trouble, None)
+    assert (first.answers, first.problem, first.status) == (False, trouble, None)
     assert second.answers
     assert not any("evil" in each for each in shufflers.asked)
 
@@ -155,7 +155,7 @@ def test_no_more_is_read_of_an_answer_than_an_honest_one_has(task, shufflers):
     honest = json.dumps(shufflers.status()).encode()
     sent = Sent([honest, *[b" " * 1024] * 1000])
     shufflers.said[0] = httpx.Response(200, stream=sent)
-    assert latest(task, shufflers)[0].trouble == ODD
+    assert latest(task, shufflers)[0].problem == ODD
     assert sent.taken <= MOST_BYTES + 1024
 
 
@@ -165,7 +165,7 @@ def test_an_answer_that_comes_by_the_byte_is_given_up(task, shufflers, monkeypat
     sent = Sent([bytes([byte]) for byte in honest])
     shufflers.said[0] = httpx.Response(200, stream=sent)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: float(sent.taken)))
-    assert latest(task, shufflers)[0].trouble == SLOW
+    assert latest(task, shufflers)[0].problem == SLOW
     assert sent.taken <= module.PATIENCE + 1
 
 
@@ -215,10 +215,10 @@ def test_a_connection_that_never_falls_silent_is_shut(monkeypatch, beginning):
     """Whichever part of the answer comes by the byte; the thread is free again."""
     monkeypatch.setattr(module, "PATIENCE", 0.3)
     with Dribbles(beginning) as server, new_client() as client:
-        hops = Hops(asked_task(addresses=(server.address, server.address)).task, client)
-        (hop,) = hops.latest()  # it waits for the answer, but for half a minute at most
-        assert (hop.answers, hop.trouble) == (False, SLOW)
-        assert [each._fresh.busy for each in hops._asked] == [0.0]
+        monitor = ShufflerMonitor(asked_task(addresses=(server.address, server.address)).task, client)
+        (shuffler,) = monitor.latest()  # it waits for the answer, but for half a minute at most
+        assert (shuffler.answers, shuffler.problem) == (False, SLOW)
+        assert [each._fresh.busy for each in monitor._each] == [0.0]
 
 
 def test_no_redirect_is_followed():
@@ -240,12 +240,12 @@ def test_no_redirect_is_followed():
         thread.start()
         try:
             address = f"http://127.0.0.1:{server.server_port}"
-            (hop,) = Hops(asked_task(addresses=(address, address)).task, client).latest()
+            (shuffler,) = ShufflerMonitor(asked_task(addresses=(address, address)).task, client).latest()
         finally:
             client.close()
             server.shutdown()
             thread.join()
-    assert hop.trouble == "It answers with status 302."
+    assert shuffler.problem == "It answers with status 302."
     assert [path for path in asked if not path.startswith("/v1/tasks/")] == []
 
 
@@ -259,7 +259,7 @@ def test_whatever_a_shuffler_says_stays_text(monkeypatch, tmp_path):
     async def test(person):
         for path in (f"/operator/tasks/{kept.task.name}", "/operator"):
             page = (await person.signed_in(path)).text
-            assert "&quot;&gt;&lt;script&gt;alert(1)" in page
+            assert "&#34;&gt;&lt;script&gt;alert(1)" in page
             assert not [bad for bad in ("<script>alert", "<img") if bad in page]
 
     visit(monkeypatch, settings_for(tmp_path, kept), test, shufflers)
@@ -272,7 +272,7 @@ def test_one_that_says_it_is_not_well(task, shufflers, monkeypatch):
         return bare(503) if request.url.path == "/health" else usual(request)
 
     monkeypatch.setattr(shufflers, "answer", answer)
-    assert [each.trouble for each in latest(task, shufflers)] == [STOPPED] * 2
+    assert [each.problem for each in latest(task, shufflers)] == [STOPPED] * 2
 
 
 def test_one_behind_a_balancer_that_hides_its_health(task, shufflers, monkeypatch):
@@ -282,20 +282,20 @@ def test_one_behind_a_balancer_that_hides_its_health(task, shufflers, monkeypatc
         return bare(404) if request.url.path == "/health" else usual(request)
 
     monkeypatch.setattr(shufflers, "answer", answer)
-    assert [(each.answers, each.trouble) for each in latest(task, shufflers)] == [(True, None)] * 2
+    assert [(each.answers, each.problem) for each in latest(task, shufflers)] == [(True, None)] * 2
 
 
 def test_what_one_said_last_stays_until_it_is_back(task, shufflers, monkeypatch):
     monkeypatch.setattr(module, "EVERY", 0.0)
     with shufflers.client() as client:
-        hops = Hops(task, client)
-        known = hops.latest()[0]
+        monitor = ShufflerMonitor(task, client)
+        known = monitor.latest()[0]
         shufflers.said[0] = httpx.ConnectError("away")
-        away = until(lambda: (found := hops.latest()[0]).trouble and found)
+        away = until(lambda: (found := monitor.latest()[0]).problem and found)
         assert (away.answers, away.status, away.seen) == (False, known.status, away.seen)
         shufflers.said[0] = shufflers.status(waiting=1500)
-        back = until(lambda: (found := hops.latest()[0]).answers and found)
-        assert (back.trouble, back.status.waiting) == (None, 1500)
+        back = until(lambda: (found := monitor.latest()[0]).answers and found)
+        assert (back.problem, back.status.waiting) == (None, 1500)
 
 
 def until(ask):
@@ -353,7 +353,7 @@ def test_nobody_is_asked_while_nobody_looks(monkeypatch, tmp_path):
     visit(monkeypatch, settings_for(tmp_path, kept), test, shufflers)
 
 
-def test_a_hop_that_goes_away_is_told_in_words(monkeypatch, tmp_path):
+def test_a_shuffler_that_goes_away_is_told_in_words(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "EVERY", 0.0)
     kept = asked_task()
     shufflers = Shufflers(kept.task)

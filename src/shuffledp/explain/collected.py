@@ -1,0 +1,162 @@
+"""Notes and warnings about a release that was collected from people: who took part, whom to trust, what can go wrong.
+
+The analyzer fills in the facts; nothing is computed here except percentages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from shuffledp.collect.reasons import Reason
+from shuffledp.formatting import counted, people_at_most, readable, share_at_most
+
+_SHARE = 100
+"""The effect of forged reports is given for one report, and for one in a hundred."""
+
+_REFUSED = {
+    Reason.CANNOT_BE_OPENED: "could not be decrypted",
+    Reason.REPEATED: "had arrived before",
+    Reason.NOT_A_MESSAGE: "held a number that is not a message of the protocol",
+}
+
+_ADMISSION = {
+    "anybody": "Anybody could send any number of reports: nothing checked that each came from a different person.",
+    "secret": "Only people who knew a shared secret could send reports, and they could send several.",
+    "tokens": "Only people with a token could send a report, and each token was valid once.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """The facts about a collected release.
+
+    `users` and `honest_users` are per batch. `refused` counts messages by reason. `surplus` and `short` tell whether a
+    batch has more or fewer messages than its people send. `chance_of_more` is the probability, per batch, that a client
+    draws more than `most_messages` and has to draw again. `ledger` is the population of the ledger with an entry for
+    the task. `left_out` batches had too few messages and are not in the release.
+    """
+
+    task: str
+    protocol: str
+    false_positives: bool
+    answers: int
+    batches: int
+    users: int
+    honest_users: int
+    shufflers: int
+    admission: str
+    most_messages: int
+    padded: bool
+    chance_of_more: float
+    refused: Mapping[str, int]
+    surplus: bool
+    short: bool
+    ledger: str | None = None
+    left_out: int = 0
+
+    @property
+    def people(self) -> int:
+        """Everybody in the release."""
+        return self.batches * self.users
+
+
+def collected_notes(facts: Collected) -> Iterator[str]:
+    """Yield how the release came about, one note at a time."""
+    yield f"Protocol: {facts.protocol}, as the task says."
+    yield (
+        f"Collected from people by the task {facts.task}: nobody held the data. Each person's own device made and "
+        "encrypted their messages, and the analyzer saw only shuffled messages of whole batches."
+    )
+    yield _counts(facts)
+    yield _trust(facts)
+    if facts.batches > 1:
+        yield (
+            "Each person is in one batch, and each batch was shuffled and counted separately. The guarantee of the "
+            "release is therefore the guarantee of one batch."
+        )
+    yield _refusals(facts.refused)
+    yield _forged(facts)
+    yield _ADMISSION[facts.admission]
+    yield _limit(facts)
+    yield f"The list of the {counted(facts.answers, 'possible answer')} is public."
+    if facts.false_positives:
+        yield (
+            "An estimate is the count minus the expected noise. If few people gave an answer, its estimate and its "
+            "interval can go below zero. Read a negative number as 0."
+        )
+    if facts.ledger is not None:
+        yield (
+            f"The ledger of {facts.ledger} counts the task once, however many of its batches are released, because "
+            "each person answers it once."
+        )
+    if facts.left_out:
+        yield (
+            f"Left out: {counted(facts.left_out, 'batch', things='batches')} with fewer messages than the number of "
+            "reports requires, whose noise is incomplete."
+        )
+
+
+def collected_warnings(facts: Collected) -> Iterator[str]:
+    """Yield what is wrong with the collected messages."""
+    if facts.surplus:
+        yield (
+            "the batch has more messages than its number of reports allows, so some reports are forged. The privacy "
+            "guarantee holds, but counts and intervals may be wrong"
+        )
+    if facts.short:
+        yield (
+            "the batch has fewer messages than its number of reports requires, but enough for the "
+            f"{readable(facts.honest_users)} honest people that the guarantee needs. The privacy guarantee holds, but "
+            "counts and intervals may be wrong"
+        )
+    if number := sum(facts.refused.values()):
+        were = "was" if number == 1 else "were"
+        yield f"{counted(number, 'message')} {were} refused and not counted, so counts may be wrong"
+
+
+def _counts(facts: Collected) -> str:
+    each = _people(facts.users)
+    if facts.batches == 1:
+        return f"The release counts 1 batch of {each}."
+    return f"The release counts {_people(facts.people)} in {readable(facts.batches)} batches of {each} each."
+
+
+def _people(number: int) -> str:
+    return counted(number, "person", things="people")
+
+
+def _trust(facts: Collected) -> str:
+    servers = "the shuffler" if facts.shufflers == 1 else f"all {facts.shufflers} shufflers"
+    return f"Nobody can tell who sent what unless {servers} and the analyzer work together."
+
+
+def _refusals(refused: Mapping[str, int]) -> str:
+    if not refused:
+        return "No message was refused."
+    listed = (f"{counted(number, 'message')} {_REFUSED[Reason(reason)]}" for reason, number in refused.items())
+    return f"Refused: {'; '.join(listed)}."
+
+
+def _forged(facts: Collected) -> str:
+    """Each message moves a count by at most one person, and so does a message that is not sent."""
+    one, several = facts.most_messages, math.ceil(facts.people / _SHARE)
+    more = ""
+    if several > 1:
+        more = f", and {readable(several)} forged reports (1 %) by at most {people_at_most(several * one)}"
+    near = "" if facts.false_positives else ". It could also have made a rare value appear or disappear"
+    return f"A forged report could have moved a shown count by at most {people_at_most(one)}{more}{near}."
+
+
+def _limit(facts: Collected) -> str:
+    most = counted(facts.most_messages, "message")
+    holds = f"A report holds at most {most}"
+    if facts.padded:
+        holds = f"Every report holds {most}. Some are padding and count for nothing, so its length reveals nothing"
+    if not facts.chance_of_more:
+        return f"{holds}. No client makes more."
+    return (
+        f"{holds}. A client that draws more draws again. This happens to anybody in a batch with probability at most "
+        f"{share_at_most(facts.chance_of_more)}, which the guarantee includes."
+    )

@@ -1,0 +1,175 @@
+"""Sentences about a protocol: its guarantee, the trusted parties, its noise and its expected error.
+
+Bounds are rounded in the direction that keeps them true.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from shuffledp.formatting import (
+    confidence,
+    counted,
+    people_at_most,
+    percent_at_most,
+    privacy_figure,
+    share_at_most,
+)
+from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
+
+_MOST_MESSAGES = 1e9
+"""Messages per person above which nobody would send them: their number is not mentioned."""
+
+_NOISE: Mapping[NoiseKind, str] = {
+    NoiseKind.OMITTED_MESSAGES: (
+        "In this protocol, each person sends one noise message for every possible value and omits each with "
+        "probability {probability:.4g}. On average {mean:.1f} messages per value are omitted."
+    ),
+    NoiseKind.OMITTED_MESSAGE: (
+        "Each person sends one noise message and omits it with probability {probability:.4g}. On average {mean:.1f} "
+        "messages are omitted."
+    ),
+    NoiseKind.FLIPPED_BITS: (
+        "In this protocol, each person answers yes or no for every possible value, wrongly with probability "
+        "{probability:.4g}."
+    ),
+    NoiseKind.FLIPPED_BIT: "Each person sends the opposite of their bit with probability {probability:.4g}.",
+    NoiseKind.DUMMIES: "In this protocol, each possible value receives {mean:.1f} dummy messages on average.",
+    NoiseKind.CANCELLING_PAIRS: (
+        "In this protocol, {sent}each possible value receives, on average, {pairs:.1f} pairs of messages that cancel "
+        "and {lone:.1f} messages that subtract one person."
+    ),
+    NoiseKind.HASHED_CELLS: (
+        "In this protocol, values are hashed into {cells:,} cells, by {rows:,} hash functions. Each cell receives "
+        "{mean:.1f} dummy messages on average."
+    ),
+    NoiseKind.RANDOM_MESSAGES: "In this protocol, each person sends {noise_messages} besides the real one.",
+    NoiseKind.AMPLIFIED: (
+        "In this protocol, each message is {epsilon_up}-differentially private by itself; shuffling amplifies this."
+    ),
+    NoiseKind.LOCAL: "Each message is {epsilon_figure}-differentially private by itself.",
+    NoiseKind.CENTRAL: "The curator adds noise with a standard deviation of about {deviation:.1f} to each count.",
+    NoiseKind.TREE: (
+        "Each value is counted in {levels} groups of neighbouring values, from wide groups to the value itself. Each "
+        "of the {nodes:,} groups has its own noise, with a standard deviation of about {deviation:.1f} people. The "
+        "groups are then made consistent."
+    ),
+    NoiseKind.SECRET_SHARES: (
+        "Each person splits their number and a part of the noise into {shares} shares. All shares together reveal only "
+        "the noisy sum, except with probability at most {leak_up}."
+    ),
+}
+
+NOT_PROTECTED = (
+    "The fact that a person took part, and the number of people. Facts that hold for many people together. People who "
+    "take part in several releases, unless all of them are accounted for together."
+)
+
+
+def describe(facts: ProtocolFacts, *, people: int, error: float, beta: float, range_error: float | None = None) -> str:
+    """Describe a protocol before a release, in paragraphs with titles."""
+    parts = about(facts)
+    expected = {"Error bounds": expected_error(facts, people=people, error=error, beta=beta, range_error=range_error)}
+    first = {title: parts.pop(title) for title in ("Guarantee", "Trust")}
+    return joined({**first, **expected, **parts})
+
+
+def joined(parts: Mapping[str, str]) -> str:
+    """Join paragraphs with their titles, with an empty line between them."""
+    return "\n\n".join(f"{title}: {text}" for title, text in parts.items())
+
+
+def about(facts: ProtocolFacts) -> dict[str, str]:
+    """The paragraphs about a protocol that hold before and after a release, by title."""
+    noise = noise_sentence(facts.noise)
+    return {
+        "Guarantee": guarantee_sentence(facts),
+        "Trust": trust_sentence(facts),
+        **({"Noise": noise} if noise else {}),
+        "Not protected": NOT_PROTECTED,
+    }
+
+
+def guarantee_sentence(facts: ProtocolFacts) -> str:
+    """What the guarantee is and what it means."""
+    promised = facts.guarantee
+    if not math.isfinite(promised.epsilon):
+        figure = privacy_figure(promised.delta)
+        return f"No differential privacy at delta={figure}, for any epsilon ({promised.basis})."
+    rest = f", plus at most {privacy_figure(promised.delta)}" if promised.delta else ""
+    return (
+        f"{promised} ({promised.basis}). Replacing {_replaced(facts)} multiplies the probability of any result by at "
+        f"most {share_at_most(math.exp(promised.epsilon), digits=3)}{rest}."
+    )
+
+
+def _replaced(facts: ProtocolFacts) -> str:
+    """What differs between neighbouring datasets."""
+    if facts.values_per_person == 1:
+        return "one person's value by any other value" + (" or by none" if facts.optional else "")
+    number = f"{'up to ' if facts.optional else ''}{facts.values_per_person}"
+    return f"all of one person's values ({number}) by any others"
+
+
+def trust_sentence(facts: ProtocolFacts) -> str:
+    """Who must be trusted for the guarantee to hold."""
+    if facts.trusted is Trusted.NOBODY:
+        return "Nobody: each message is private by itself."
+    if facts.trusted is Trusted.CURATOR:
+        return (
+            "The curator, who saw every value and added the noise. The guarantee holds against everyone who sees only "
+            "the published result."
+        )
+    if facts.trusted is Trusted.DATA_HOLDER:
+        return (
+            "The party that holds the data, which saw every value and sampled the noise. The guarantee holds against "
+            "everyone who sees only the published result."
+        )
+    people = counted(facts.users, "person", things="people") + (" of every batch" if facts.batches > 1 else "")
+    honest = facts.honest_users
+    who = f"all {people}" if honest in (None, facts.users) else f"at least {honest:,} of the {people}"
+    return (
+        "A shuffler and other people. The guarantee holds if a shuffler mixes all messages before anyone else sees "
+        f"them and does not reveal who sent which message, and if {who} follow the protocol, since they make the noise."
+    )
+
+
+def noise_sentence(noise: NoiseFacts) -> str:
+    """How the noise is made; empty if the protocol does not describe it."""
+    if noise.kind not in _NOISE:
+        return ""
+    numbers: dict[str, float | str] = dict(noise.numbers)
+    if noise.kind is NoiseKind.RANDOM_MESSAGES:
+        numbers["noise_messages"] = counted(int(noise.numbers["messages"]), "noise message")
+    elif noise.kind is NoiseKind.CANCELLING_PAIRS:
+        messages = noise.numbers["messages"]
+        numbers["sent"] = f"each person sends about {messages:.3g} messages, and " if messages < _MOST_MESSAGES else ""
+    elif noise.kind in (NoiseKind.AMPLIFIED, NoiseKind.LOCAL):
+        numbers["epsilon_up"] = share_at_most(noise.numbers["epsilon"], digits=3)
+        numbers["epsilon_figure"] = privacy_figure(noise.numbers["epsilon"])
+    elif noise.kind is NoiseKind.SECRET_SHARES:
+        numbers["leak_up"] = share_at_most(noise.numbers["leak"])
+    return _NOISE[noise.kind].format(**numbers)
+
+
+def expected_error(
+    facts: ProtocolFacts, *, people: int, error: float, beta: float, range_error: float | None = None
+) -> str:
+    """The error that holds before any release, for any data."""
+    level = confidence(beta)
+    if range_error is not None:
+        return (
+            f"{level} confidence, for any data: the number of people up to any value is {within(range_error, people)}, "
+            f"for all values at once. With the same confidence, the count of each single value is {within(error)}."
+        )
+    hidden = "" if facts.false_positives else "; a value not shown counts as 0"
+    return f"{level} confidence, all values at once, for any data: counts are {within(error, people)}{hidden}."
+
+
+def within(error: float, people: int | None = None) -> str:
+    """An error bound as a phrase, with its share of all `people` if they are given."""
+    if not math.isfinite(error):
+        return "not bounded"
+    share = "" if people is None else f" ({percent_at_most(error, people)} of all)"
+    return f"within ±{people_at_most(error)}{share}"

@@ -1,0 +1,308 @@
+"""A release and its estimate in English: five lines for a terminal, paragraphs for readers, small tables of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from shuffledp.explain.bars import notebook as notebook_bars
+from shuffledp.explain.bars import text_bars
+from shuffledp.explain.protocols import about, within
+from shuffledp.formatting import (
+    at_most,
+    confidence,
+    counted,
+    people_at_most,
+    readable,
+    sentence,
+    share_at_most,
+    shown,
+)
+from shuffledp.histogram.distribution import Quantile, written
+from shuffledp.histogram.estimate import MOST_BARS, Estimate, values_among
+from shuffledp.histogram.facts import Trusted
+from shuffledp.histogram.labels import Absent
+from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.release.choose import Reason
+from shuffledp.release.records import CuratorError, Evaluation, Note, NoteKind
+
+if TYPE_CHECKING:
+    from shuffledp.release.release import Privacy, Release
+
+_MOST_BITS = 64
+"""Bits of the largest number of possible values that is worth printing."""
+
+_REASONS: Mapping[Reason, str] = {
+    Reason.AS_ASKED: "as requested",
+    Reason.SMALLEST_ERROR: "the smallest error",
+    Reason.SMALLEST_ERROR_NO_FALSE_POSITIVES: "the smallest error among protocols without false positives",
+    Reason.FEWEST_MESSAGES_NO_FALSE_POSITIVES: "the fewest messages among protocols without false positives",
+}
+
+_NOTES: Mapping[NoteKind, str] = {
+    NoteKind.CURATOR: "The curator added the noise to the true counts; there were no messages and no shuffler.",
+    NoteKind.SAMPLED: "Simulated: noise was sampled from the exact distribution of the shuffled messages.",
+    NoteKind.MESSAGES: ("The party that holds the data created, shuffled and counted {number}. It saw every value."),
+    NoteKind.CONDITION: (
+        "Only rows that satisfy the condition {where} count. People without such a row are counted as {absent}; their "
+        "number is private too."
+    ),
+    NoteKind.SEVERAL_VALUES: (
+        "Up to {number} different values of each person count, chosen at random if there are more. Rows without a "
+        "person are left out."
+    ),
+    NoteKind.ROWS: (
+        "Each row counts as one person. The guarantee is per row: a person with several rows is protected less, unless "
+        "user= names the column that identifies people."
+    ),
+    NoteKind.ONE_ROW_PER_PERSON: "One row of each person counts, chosen at random. Rows without a person are left out.",
+    NoteKind.MISSING_IS_A_VALUE: "A missing value counts as a value of its own.",
+    NoteKind.MISSING_IS_NO_VALUE: "A missing value is not a value; people who have no other value still count.",
+    NoteKind.MISSING_IS_DROPPED: "Rows without a value are left out. Which rows these are is not protected.",
+    NoteKind.TIME_ZONES: "Dates and times are counted as written; those with a time zone are counted in UTC.",
+    NoteKind.LISTED: "The list of {number} is considered public.",
+    NoteKind.ANY_VALUE: (
+        "Any value of up to {bytes:,} bytes is possible. Values that nobody holds do not affect the result."
+    ),
+}
+
+
+def lines(release: Release) -> list[str]:
+    """The answer in at most four lines: guarantee, error and detection limit, values not shown, protocol."""
+    return [
+        f"Guarantee: {_guarantee(release)}.",
+        f"{_confidence(release.estimate)}{_detection_limit(release)}",
+        _not_shown(release.estimate),
+        _protocol(release),
+    ]
+
+
+def paragraphs(release: Release) -> dict[str, str]:
+    """The full explanation of a release: paragraphs by title."""
+    parts = estimate_paragraphs(release.estimate)
+    last = {title: parts.pop(title) for title in ("Not protected",) if title in parts}
+    saving, warnings = release.smaller_curator_error, warning_sentences(release)
+    return {
+        **parts,
+        "How people were counted": " ".join(note_sentences(release)),
+        **({} if saving is None else {"Tip": curator_tip(saving, option='trust="curator"')}),
+        **last,
+        **({"Warning": " ".join(f"{sentence(text)}." for text in warnings)} if warnings else {}),
+    }
+
+
+def estimate_paragraphs(estimate: Estimate) -> dict[str, str]:
+    """The explanation of an estimate and its protocol: paragraphs by title."""
+    parts = {"Result": _result(estimate), "Error bounds": " ".join(_confidence_sentences(estimate))}
+    if isinstance(estimate, OrderedEstimate):
+        parts["Distribution"] = " ".join(_distribution(estimate))
+    return {**parts, **about(estimate.about())}
+
+
+def note_sentences(release: Release) -> list[str]:
+    """How people and values were counted, in sentences."""
+    return [note if isinstance(note, str) else _note(note) for note in release.notes]
+
+
+def warning_sentences(release: Release) -> list[str]:
+    """The warnings about a release, without a capital letter or a full stop."""
+    return list(release.warnings)
+
+
+def cautions(release: Release) -> Iterator[str]:
+    """Warnings, and whether the release is not private because it has an evaluation."""
+    yield from (f"Warning: {text}" for text in warning_sentences(release))
+    if release.evaluation is not None:
+        yield "NOT PRIVATE, do not publish: this release contains a comparison with the true counts."
+
+
+def summary(estimate: Estimate) -> str:
+    """An estimate in one line."""
+    promised = estimate.guarantee
+    private = ""
+    if promised is not None:
+        bounds = (share_at_most(bound, digits=4) for bound in (promised.epsilon, promised.delta))
+        private = f", ({', '.join(bounds)}) private"
+    return f"{counted(estimate.values_shown, 'value')} of {_people(estimate.people)}{private}"
+
+
+def text(release: Release) -> str:
+    """A release as a table of text, with its cautions."""
+    title = f"{shown(release.column)}: {summary(release.estimate)}"
+    return "\n".join([title, "", release.estimate.to_text(column=release.column), *cautions(release)])
+
+
+def text_table(estimate: Estimate, *, limit: int, column: str) -> str:
+    """The largest values as a table of text with bars."""
+    rows = estimate.rows_to_show(limit)
+    table = [text_bars(rows, column=column)] if rows else []
+    return "\n".join([*table, *_below(estimate, values_among(row.label for row in rows))])
+
+
+def notebook(release: Release) -> str:
+    """A release as HTML for a notebook: its cautions and the largest values."""
+    title = shown(release.column)
+    return html_table(release.estimate, limit=MOST_BARS, column=release.column, title=title, cautions=cautions(release))
+
+
+def html_table(estimate: Estimate, *, limit: int, column: str, title: str, cautions: Iterable[str] = ()) -> str:
+    """The largest values as an HTML table with bars: a part of a page, without scripts."""
+    rows = estimate.rows_to_show(limit)
+    below = _below(estimate, values_among(row.label for row in rows))
+    return notebook_bars(rows, column=column, title=title, summary=summary(estimate), cautions=cautions, below=below)
+
+
+def evaluation_sentence(found: Evaluation) -> str:
+    """The true errors of a release."""
+    shown = "is" if found.found == 1 else "are"
+    return (
+        f"compared with the true counts, the largest error is {found.largest_error:,.1f} people; all intervals hold at "
+        f"once: {'yes' if found.covered else 'no'}; {found.found:,} of {counted(found.occupied, 'value')} present "
+        f"{shown} shown; {counted(found.false_positives, 'false positive')}."
+    )
+
+
+def curator_tip(saving: CuratorError, *, option: str) -> str:
+    """The smaller error of a curator; `option` is how the reader asks for it."""
+    what = "of the number of people up to any value " if saving.ranges else ""
+    return (
+        f"if you are trusted with the raw data, {option} gives the same guarantee with a smaller error {what}"
+        f"({at_most(saving.curator)} instead of {people_at_most(saving.release)})."
+    )
+
+
+def messages_made(release: Release) -> str:
+    """The number of messages that were made, or why there are none."""
+    if release.messages is not None:
+        return f"{release.messages:,}, created, shuffled and counted"
+    if release.estimate.about().trusted is Trusted.CURATOR:
+        return "none: the curator is given the values"
+    return "none: their counts were sampled from the exact distribution"
+
+
+def possible_values(release: Release) -> str:
+    """The number of possible values, or the longest one if no list was given."""
+    longest = release.longest_value
+    return readable(release.estimate.possible) if longest is None else f"any value of up to {longest:,} bytes"
+
+
+def privacy_line(privacy: Privacy) -> str:
+    """The guarantee of a release and its neighbouring datasets, in one line."""
+    promised = "no guarantee was requested" if privacy.guarantee is None else str(privacy.guarantee)
+    return f"{promised}, for {privacy.neighbours}"
+
+
+def quantile_interval(quantile: Quantile) -> str:
+    """The interval of a quantile: between edges, or from one label to another."""
+    low, high = (None if end is None else written(end) for end in (quantile.low, quantile.high))
+    if not quantile.edged:
+        return f"{low} to {high}" if quantile.low != quantile.high else str(low)
+    if low is None or high is None:
+        return "anything" if low == high else f"below {high}" if low is None else f"{low} and above"
+    return f"{low} to below {high}"
+
+
+def _people(number: int) -> str:
+    return counted(number, "person", things="people")
+
+
+def _guarantee(release: Release) -> str:
+    if release.estimate.guarantee is None:
+        return "none was requested"
+    if release.per_row:
+        return f"{release.estimate.guarantee} per row (each row counts as one person)"
+    values = release.estimate.values_per_person
+    return f"{release.estimate.guarantee} per person" + (f", for up to {values} values" if values > 1 else "")
+
+
+def _protocol(release: Release) -> str:
+    """The protocol, and why it was chosen if that is known."""
+    known = (note for note in release.notes if isinstance(note, Note) and note.kind is NoteKind.PROTOCOL)
+    note = next(known, None)
+    return f"Protocol: {release.title}." if note is None else _note(note)
+
+
+def _note(note: Note) -> str:
+    facts: dict[str, Any] = dict(note.facts)
+    if note.kind is NoteKind.PROTOCOL:
+        why = _REASONS[facts["reason"]] + (", of those that fit" if facts["limited"] else "")
+        return f"Protocol: {facts['title']}, {why}."
+    if note.kind is NoteKind.CONDITION:
+        facts["absent"] = Absent(most=0)
+    elif note.kind is NoteKind.MESSAGES:
+        facts["number"] = counted(facts["number"], "message")
+    elif note.kind is NoteKind.LISTED:
+        facts["number"] = counted(facts["number"], "possible value")
+    return _NOTES[note.kind].format(**facts)
+
+
+def _result(estimate: Estimate) -> str:
+    """How many values are shown, and of how many."""
+    several = estimate.values_per_person > 1 and estimate.padding_bins
+    people = _people(estimate.people) + (f" with up to {estimate.values_per_person} values each" if several else "")
+    found = counted(estimate.values_shown, "value")
+    if estimate.possible.bit_length() > _MOST_BITS:
+        return f"{found} shown, for {people}; any other value is possible too."
+    return f"{found} shown, of {readable(estimate.possible)} possible, for {people}."
+
+
+def _confidence(estimate: Estimate, *, share: bool = False) -> str:
+    """The bounds that hold at once for shown counts and for values not shown."""
+    bounds, off = [], estimate.largest_distance
+    if len(estimate):
+        bounds.append(f"shown counts are {within(off, estimate.people if share else None)}")
+    if estimate.estimator == "truncated":
+        most = estimate.simultaneous.unreported_high
+        bounds.append(f"any value not shown has at most {readable(most) if bounds else _people(most)}")
+    return f"{confidence(estimate.beta)} confidence, all values at once: {'; '.join(bounds)}."
+
+
+def _confidence_sentences(estimate: Estimate) -> Iterator[str]:
+    yield _confidence(estimate, share=True)
+    if estimate.adjusted:
+        yield "The estimates were adjusted to possible numbers: none is negative, and the total fits the people."
+    if estimate.bins > 1 or estimate.estimator == "truncated":
+        yield _false_positives(estimate)
+
+
+def _false_positives(estimate: Estimate) -> str:
+    if estimate.estimator == "truncated":
+        return "A value that nobody holds is never shown."
+    return "Every possible value is shown, including values that nobody holds."
+
+
+def _detection_limit(release: Release) -> str:
+    """The count from which a value stands out from the noise, where all values are shown."""
+    if release.estimate.estimator == "truncated":
+        return ""
+    return f" A value stands out from the noise from {people_at_most(release.detection_limit)} on."
+
+
+def _not_shown(estimate: Estimate) -> str:
+    if estimate.estimator == "truncated":
+        return f"A value not shown has too few people to be detected, or none. {_false_positives(estimate)}"
+    return f"{_false_positives(estimate)} Counts near zero can be noise only."
+
+
+def _distribution(estimate: OrderedEstimate) -> Iterator[str]:
+    """The error of the distribution function, and the median."""
+    distribution = estimate.distribution()
+    places = "every edge" if estimate.edges is not None else "every value"
+    yield (
+        f"{confidence(estimate.beta)} confidence, everywhere at once: the number of people below {places} is "
+        f"{within(distribution.widest, estimate.people)}, and all quantiles lie in their intervals."
+    )
+    if len(distribution) > 1:
+        middle = distribution.quantile(0.5)
+        yield f"The median is about {written(middle.value)} ({quantile_interval(middle)})."
+    if estimate.some_without:
+        yield "People without a value in this order belong to no range; quantiles are of the other people."
+
+
+def _below(estimate: Estimate, drawn: int) -> Iterator[str]:
+    """The lines below a table of the first values."""
+    if not estimate.values_shown:
+        yield "No value is frequent enough to be shown."
+    elif (more := estimate.values_shown - drawn) > 0:
+        yield f"and {counted(more, 'more value', things='more values')}"
+    yield f"{confidence(estimate.beta)} confidence, all intervals at once."

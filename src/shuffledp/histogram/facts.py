@@ -1,0 +1,71 @@
+"""Facts about the protocol behind an estimate: numbers and enums, which `explain` turns into sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from shuffledp.accounting.curve import Guarantee
+from shuffledp.formatting import ShortRepr
+
+
+class Trusted(StrEnum):
+    """The party on which the guarantee relies, besides the honest people."""
+
+    NOBODY = "nobody"
+    """Each message is private by itself (local model)."""
+    SHUFFLER = "shuffler"
+    """A shuffler mixes all messages, and the noise comes from honest people (shuffled model)."""
+    CURATOR = "curator"
+    """A curator sees every value and adds the noise (central model)."""
+    DATA_HOLDER = "data holder"
+    """The party with the data sampled the tally of a shuffled protocol and saw every value."""
+
+
+class NoiseKind(StrEnum):
+    """How a protocol makes its noise. The comment names the numbers of each kind."""
+
+    OTHER = "other"  # none: a protocol that is not described
+    OMITTED_MESSAGES = "omitted messages"  # probability, mean
+    OMITTED_MESSAGE = "omitted message"  # probability, mean: the sum of bits
+    FLIPPED_BITS = "flipped bits"  # probability
+    FLIPPED_BIT = "flipped bit"  # probability: the sum of bits
+    DUMMIES = "dummies"  # mean
+    CANCELLING_PAIRS = "cancelling pairs"  # messages, pairs, lone
+    HASHED_CELLS = "hashed cells"  # cells, rows, mean
+    RANDOM_MESSAGES = "random messages"  # messages
+    AMPLIFIED = "amplified"  # epsilon of one message
+    LOCAL = "local"  # epsilon of one message
+    CENTRAL = "central"  # deviation
+    TREE = "tree"  # levels, nodes, deviation
+    SECRET_SHARES = "secret shares"  # shares, leak
+
+
+@dataclass(frozen=True)
+class NoiseFacts(ShortRepr):
+    """The kind of a protocol's noise and its numbers."""
+
+    kind: NoiseKind
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolFacts(ShortRepr):
+    """What a reader of a release must know about its protocol.
+
+    `guarantee` is the one that the parameters give. `users` are the people of one of the `batches`, of whom
+    `honest_users` follow the protocol; None stands for all. Neighbouring datasets differ in all `values_per_person`
+    values of one person, who may have fewer if `optional`. `false_positives` says whether values that nobody holds can
+    be shown.
+    """
+
+    guarantee: Guarantee
+    trusted: Trusted
+    users: int
+    honest_users: int | None
+    false_positives: bool
+    noise: NoiseFacts
+    batches: int = 1
+    values_per_person: int = 1
+    optional: bool = False
