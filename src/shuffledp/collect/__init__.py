@@ -1,8 +1,8 @@
-"""The shuffled model between real machines: nobody holds the data.
+"""The shuffled model between real machines: no server holds the data.
 
 person --Client--> report --Shuffler (1..k in a chain)--> batch --Analyzer--> tally --> release
 
-These names are what most programs need; each is loaded when it is first used.
+The names below are what most programs need; each is loaded on first use.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _load, __dir__ = lazy_names(
 )
 
 _LIBRARIES = ("cryptography", "httptools", "httpx", "msgspec")
-"""What people's side needs beyond the core."""
+"""Libraries that a client needs beyond the core."""
 
 
 def __getattr__(name: str) -> Any:

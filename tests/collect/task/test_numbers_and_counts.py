@@ -4,7 +4,7 @@ An exact oracle for two or three people and two values, with fractions and witho
 lists all that people can draw, given that nobody draws more than they may, and compares two inputs in which the first
 person holds another value: by the counts alone, which is what the promise is computed for, and by the counts together
 with everybody's number of messages. For Poisson dummies that come one at a time both are the same; for coins, and for
-dummies of several sizes, the numbers tell more, which is why such reports are padded (collect/task/parameters.py).
+dummies of several sizes, the numbers tell more, which is why such reports are padded (collect/task/guarantee.py).
 """
 
 from collections import defaultdict
