@@ -163,7 +163,7 @@ def guarantee(task: Task) -> str:
 def protection(promise: Promise) -> str:
     """Return what a guarantee means for one person, and how strong it is."""
     factor, chance, strength = Protection.of(promise.epsilon, promise.delta)
-    exception = "" if not promise.delta else f", except with a probability of {chance}"
+    exception = f", plus a chance of at most {chance}" if promise.delta else ""
     return (
         f"{strength} protection (epsilon {promise.epsilon:g}, delta {promise.delta:g}). Your answer makes any "
         f"published result up to {factor} times more likely than another answer would{exception}."

@@ -325,7 +325,7 @@ def test_everything_that_goes_on(monkeypatch, tmp_path):
             "In release 2</a>",
             "our &lt;b&gt;readers&lt;/b&gt;",
             "epsilon is spent, at delta 1e-05",
-            "Left: one more release at delta",
+            "Left: one more release of any kind",
             "1 entry",
             '<span class="status good">answers</span>',
             '<span class="status waiting">answers, and has problems</span>',
