@@ -329,7 +329,7 @@ def test_everything_that_goes_on(monkeypatch, tmp_path):
             "1 entry",
             '<span class="status good">answers</span>',
             '<span class="status waiting">answers, and has problems</span>',
-            "Every report needs a token that can be spent once",
+            "Every report needs a one-time token",
             kept.task.analyzer.key,
             *(place.key for place in kept.task.shufflers),
             kept.task.name,
