@@ -41,10 +41,10 @@ def told(tmp_path):
 @pytest.mark.slow
 def test_somebody_answers_and_sees_the_next_result_appear(told, tmp_path):
     page, results, operator = (
-        re.search(rf"^{words}:? +(http://127\.0\.0\.1:\S+)$", told, flags=re.MULTILINE)[1]
-        for words in ("To answer in a browser", "Results as they come", "What goes on behind it")
+        re.search(rf"^{words}:? +(http://127\.0\.0\.1:\S+)", told, flags=re.MULTILINE)[1]
+        for words in ("Answer in a browser", "Results", "Operator's console")
     )
-    (token,) = re.findall(r"with the token in (\S+)$", told, flags=re.MULTILINE)
+    (token,) = re.findall(r"\(token: (\S+)\)$", told, flags=re.MULTILINE)
     assert token == str(tmp_path / "up" / "operator.token")
     assert told.splitlines()[0] == f"results will be at {results}"
     with running_browser() as browser, visiting(browser) as visitor:

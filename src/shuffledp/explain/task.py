@@ -165,7 +165,7 @@ def guarantee(task: Task) -> str:
 def protection(promise: Promise) -> str:
     """Return what a guarantee means for one person, and how strong it is."""
     factor, chance, strength = Protection.of(promise.epsilon, promise.delta)
-    exception = "" if not promise.delta else f", plus an extra chance of at most {chance}"
+    exception = f", plus a chance of at most {chance}" if promise.delta else ""
     return (
         f"{strength} protection ({epsilon_delta(promise.epsilon, promise.delta)}). Your answer makes any "
         f"published result up to {factor} times more likely than another answer would{exception}."
