@@ -77,11 +77,11 @@ def test_a_question_of_ones_own():
 @pytest.mark.parametrize(
     ("words", "answers", "said"),
     [
-        ("Tea?", None, "needs both"),
-        (None, ["yes"], "needs both"),
+        ("Tea?", None, "must be given together"),
+        (None, ["yes"], "must be given together"),
         ("Tea?", ["yes", "yes"], "there twice"),
-        ("Tea?", ["", ""], "an answer is empty"),
-        (" ", ["yes", "no"], "--question is empty"),
+        ("Tea?", ["", ""], "answers must not be empty"),
+        (" ", ["yes", "no"], "question must not be empty"),
     ],
 )
 def test_half_a_question_is_refused(words, answers, said):
@@ -94,5 +94,5 @@ def test_how_fast_people_come():
     assert usual_pace(10**6) < MOST_A_SECOND
     assert check_pace(0) == 0
     for wrong in (-1.0, MOST_A_SECOND + 1, float("nan"), float("inf")):
-        with pytest.raises(ParameterError, match="--pace must be from 0 to 100"):
+        with pytest.raises(ParameterError, match="pace must be from 0 to 100"):
             check_pace(wrong)

@@ -38,9 +38,9 @@ def test_an_answer_is_sent_once(folder, shuffler, kept):
     first = sent(folder, "--value", "dark", "--at-most", "1,1e-6", "--pin", kept.task.name)
     assert first.exit_code == 0
     assert "Your report was accepted" in first.stdout
-    assert "epsilon 1, delta 1e-06" in first.stdout
+    assert "epsilon 1, delta 1e-6" in first.stdout
     again = sent(folder, "--value", "light")
-    assert (again.exit_code, "answered this task before" in again.stdout) == (0, True)
+    assert (again.exit_code, "already answered this task" in again.stdout) == (0, True)
     assert len(shuffler.bodies) == 1
 
 

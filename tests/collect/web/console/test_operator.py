@@ -324,7 +324,7 @@ def test_everything_that_goes_on(monkeypatch, tmp_path):
             "3 batches, the latest first. Each batch is released by itself.",
             "In release 2</a>",
             "our &lt;b&gt;readers&lt;/b&gt;",
-            "epsilon is spent, at delta 1e-05",
+            "epsilon is spent, at delta 1e-5",
             "Left: one more release of any kind",
             "1 entry",
             '<span class="status good">answers</span>',
