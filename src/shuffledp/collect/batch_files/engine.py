@@ -66,14 +66,12 @@ class ReportLayer:
     time_precision: int
     longest_report: int
     onion_bytes: int
-    earliest: int
-    latest: int
+    times: range
     private_bytes: bytes
 
     @classmethod
     def of(cls, task: Task, key: KeyPair, *, now: datetime | None = None) -> ReportLayer:
         """Return the layer of a task; times of reports must be within the task's, and at most one step ahead of now."""
-        opens, closes = int(task.opens.timestamp()), int(task.closes.timestamp())
         return cls(
             id=task.id,
             most_messages=task.most_messages,
@@ -81,8 +79,7 @@ class ReportLayer:
             time_precision=task.time_precision,
             longest_report=task.longest_report,
             onion_bytes=task.onion_length(0),
-            earliest=opens - opens % task.time_precision,
-            latest=min(closes - 1, int((now or datetime.now(UTC)).timestamp()) + task.time_precision),
+            times=task.report_times((now or datetime.now(UTC)).timestamp()),
             private_bytes=key.private_bytes,
         )
 
@@ -100,7 +97,7 @@ class ReportLayer:
                 if report is None:
                     raise Refused(Reason.MALFORMED)
                 opened = open_report(self, report, key)
-                if not self.earliest <= opened.time <= self.latest:
+                if opened.time not in self.times:
                     raise Refused(Reason.WRONG_TIME)
             except Refused as refusal:
                 refused[refusal.reason] += 1

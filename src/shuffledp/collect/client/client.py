@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from shuffledp.collect.client.journal import Entry, Journal
 from shuffledp.collect.client.transport import SECONDS, Receipt, check_admission, check_seconds, fetch, post
 from shuffledp.collect.reasons import Reason
-from shuffledp.collect.task import AnswersElsewhere, Promise, Task, moment_in_text, read_task
+from shuffledp.collect.task import AnswersElsewhere, Phase, Promise, Task, moment_in_text, read_task
 from shuffledp.collect.task.report import ID_BYTES, seal_report
 from shuffledp.collect.task.schema import is_hexadecimal
 from shuffledp.errors import (
@@ -119,10 +118,10 @@ def check_pin(task: Task, pin: str | bytes | None) -> None:
 
 def check_open(task: Task) -> None:
     """Refuse a task that is not open by the clock of this machine."""
-    now = datetime.now(UTC)
-    if now < task.opens:
+    phase = task.phase(time.time())
+    if phase is Phase.BEFORE:
         raise UnreachableError(f"the task opens at {moment_in_text(task.opens)}", reason=Reason.NOT_YET_OPEN)
-    if now >= task.closes:
+    if phase is Phase.CLOSED:
         raise RefusedError(f"the task was closed at {moment_in_text(task.closes)}", reason=Reason.CLOSED)
 
 

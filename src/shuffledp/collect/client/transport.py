@@ -13,12 +13,10 @@ import asyncio
 import json
 import math
 import re
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Literal, NamedTuple
@@ -27,6 +25,7 @@ from urllib.parse import urlsplit
 import httptools
 import httpx
 
+from shuffledp.collect.crypto.tls import certificates
 from shuffledp.collect.reasons import Again, Reason
 from shuffledp.collect.task import Task
 from shuffledp.errors import ParameterError, RefusedError, UnreachableError
@@ -113,12 +112,6 @@ def settings(timeout: float) -> dict[str, Any]:
     nothing = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     checks = {"verify": certificates(), "follow_redirects": False}
     return {"timeout": timeout, "headers": _HEADERS, "cookies": nothing, **checks}
-
-
-@cache
-def certificates() -> ssl.SSLContext:
-    """Return the TLS settings: the usual authorities, or those of SSL_CERT_FILE, read once."""
-    return httpx.create_ssl_context()
 
 
 def request_headers(admission: str | None) -> dict[str, str]:

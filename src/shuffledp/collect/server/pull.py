@@ -12,18 +12,17 @@ must follow. Until it is acknowledged, a batch is the same bytes every time, so 
 from __future__ import annotations
 
 import json
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
 
 import httpx
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
+from shuffledp.collect.crypto.tls import certificates
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.observability import log_error
 from shuffledp.collect.store import ReadyBatch
@@ -237,18 +236,12 @@ class BatchPuller:
         return True
 
 
-@cache
-def _certificates() -> ssl.SSLContext:
-    """TLS with the usual authorities or those of SSL_CERT_FILE, read once."""
-    return httpx.create_ssl_context()
-
-
 class Upstream:
     """The server before this one, at `address`, which knows the hash of `token`."""
 
     def __init__(self, address: str, token: str, *, client: httpx.Client | None = None, pause: float = 0.5) -> None:
         self._address = address.rstrip("/")
-        self._client = client or httpx.Client(timeout=_TIMEOUT, verify=_certificates())
+        self._client = client or httpx.Client(timeout=_TIMEOUT, verify=certificates())
         self._headers = {"authorization": f"Bearer {token}"}
         self._pause = pause
 

@@ -23,7 +23,7 @@ from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.auth import Accepted, hash_of
 from shuffledp.collect.server.observability import log_error
 from shuffledp.collect.store import Arrival, Outcome, ReportStore, Standing
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Phase, Task
 from shuffledp.collect.task.report import OpenedReport, open_report
 
 
@@ -193,31 +193,20 @@ class Ingestion:
 
     def check_open(self) -> None:
         """Refuse reports outside the task's opening hours, before anything of them is read."""
-        now = self._clock()
-        if now < self._task.opens.timestamp():
-            raise Refused(Reason.NOT_YET_OPEN)
-        if now >= self._task.closes.timestamp():
-            raise Refused(Reason.CLOSED)
+        phase = self._task.phase(self._clock())
+        if phase is not Phase.OPEN:
+            raise Refused(Reason.NOT_YET_OPEN if phase is Phase.BEFORE else Reason.CLOSED)
 
     async def ingest(self, sealed: bytes, token: str | None) -> None:
         """Return when the report is durable, from now or from an earlier request; otherwise refuse it."""
         self.check_open()
         spent = self._admission.spends(token)
         opened = open_report(self._task, sealed, self._key)
-        check_time(self._task, opened.time, now=self._clock())
+        if opened.time not in self._task.report_times(self._clock()):
+            raise Refused(Reason.WRONG_TIME)
         outcome = await self._commits.add(_arrival(self._task, opened, spent))
         if outcome in _REFUSED:
             raise Refused(_REFUSED[outcome])
-
-
-def check_time(task: Task, time: int, *, now: float) -> None:
-    """Refuse a report whose time is outside the task, or ahead of now by more than one step of its precision.
-
-    Times are rounded down, so the first valid time is the step in which the task opens.
-    """
-    first = task.opens.timestamp() // task.time_precision * task.time_precision
-    if not first <= time < task.closes.timestamp() or time > now + task.time_precision:
-        raise Refused(Reason.WRONG_TIME)
 
 
 def _arrival(task: Task, opened: OpenedReport, spent: bytes | None) -> Arrival:

@@ -19,7 +19,7 @@ from shuffledp.collect.server.observability import log
 from shuffledp.collect.server.pull import BatchPuller, BatchSource, TaskHealth, until
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.store import ReportStore
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Phase, Task
 from shuffledp.collect.task.servers import layer_of
 from shuffledp.histogram.tally import Tally
 
@@ -41,7 +41,7 @@ class BatchCloser:
         while (batch_id := self._store.close_batch(self._task.id, self._task.users)) is not None:
             self._own.add(batch_id)
             log("batch closed", task=self._task.id, people=self._task.users)
-        if not self._expired and self._clock() >= self._task.closes.timestamp():
+        if not self._expired and self._task.phase(self._clock()) is Phase.CLOSED:
             self._expire()
         found = self._to_be_mixed()
         for batch_id in found:

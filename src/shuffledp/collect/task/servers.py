@@ -10,7 +10,7 @@ from pathlib import Path
 from shuffledp.atomic_file import sync_folder
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Phase, Task
 from shuffledp.errors import DataError, ParameterError
 
 
@@ -41,7 +41,7 @@ def what_is_lost(task: Task, pair: KeyPair, *, now: datetime) -> list[str]:
     sentences = [f"This is the key of {name_of(task, position)} of the task {task.name}."]
     data = "reports that arrive from now on" if position == 0 else "batches that were not opened yet"
     sentences.append(f"Without it nobody can read {data}.")
-    if now < task.closes:
+    if task.phase(now.timestamp()) is not Phase.CLOSED:
         sentences.append(f"The task is open until {task.closing}: reports would be refused or lost.")
     return sentences
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -57,6 +58,14 @@ _MOST_BYTES = 64 * 2**20
 """Bytes of a task file, which a client holds in memory."""
 
 Admission = Literal["anybody", "secret", "tokens"]
+
+
+class Phase(StrEnum):
+    """Whether a task accepts reports."""
+
+    BEFORE = "before"
+    OPEN = "open"
+    CLOSED = "closed"
 
 
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -166,6 +175,20 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def closes(self) -> datetime:
         """The time from which no report is accepted."""
         return _moment(self.closing, "closes")
+
+    def phase(self, now: float) -> Phase:
+        """Whether the task accepts reports at a time in seconds since 1970."""
+        if now < self.opens.timestamp():
+            return Phase.BEFORE
+        return Phase.OPEN if now < self.closes.timestamp() else Phase.CLOSED
+
+    def report_times(self, now: float) -> range:
+        """Return the valid times of reports: within the task, and at most one step of its precision ahead of now.
+
+        Times are rounded down, so the first one is the step in which the task opens.
+        """
+        opens, closes = int(self.opens.timestamp()), int(self.closes.timestamp())
+        return range(opens - opens % self.time_precision, min(closes, int(now) + self.time_precision + 1))
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -353,6 +376,7 @@ __all__ = [
     "AnswersElsewhere",
     "Claim",
     "Named",
+    "Phase",
     "Place",
     "Task",
     "moment_in_text",

@@ -276,7 +276,7 @@ def _task_context(task: Task, now: datetime) -> dict[str, Any]:
     return {
         "name": task.name,
         "question": shown(task.question, width=LONGEST_QUESTION),
-        "phase": "before" if now < task.opens else "open" if now < task.closes else "closed",
+        "phase": str(task.phase(now.timestamp())),
         "opens": task.opens,
         "closes": task.closes,
         "users": task.users,
