@@ -49,7 +49,7 @@ MUTANTS = (
         name="unlisted-value-refused-in-sets",
         harm="Whether a run fails reveals what the one person who satisfies a condition holds.",
         target="shuffledp.data.people:People.__init__",
-        pattern="not self.column.in_sets",
+        pattern="not source.in_sets",
         replacement="True",
         tests=("tests/data/test_sets.py::test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about",),
     ),
