@@ -63,6 +63,11 @@ def privacy_figure(figure: float) -> str:
     return short_exponent(requested) if float(requested) == figure else share_at_most(figure, digits=_COMPUTED_DIGITS)
 
 
+def epsilon_delta(epsilon: float, delta: float) -> str:
+    """Format a guarantee as "epsilon 1, delta 1e-6"."""
+    return f"epsilon {privacy_figure(epsilon)}, delta {privacy_figure(delta)}"
+
+
 def short_exponent(number: str) -> str:
     """Drop the leading zero of an exponent: 1e-06 becomes 1e-6."""
     return number.replace("e-0", "e-")

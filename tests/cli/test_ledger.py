@@ -33,7 +33,7 @@ def test_a_ledger_is_made_filled_and_shown(folder):
     made = budget(folder, *LIMIT, "--population", "customers of 2026")
     assert made.returncode == 0
     assert made.stderr == "wrote people.ledger\n"
-    assert made.stdout.startswith("customers of 2026: nothing is spent of the limit, epsilon 3 at delta 1e-05.\n")
+    assert made.stdout.startswith("customers of 2026: nothing is spent of the limit, epsilon 3 at delta 1e-5.\n")
     released = run(folder)
     assert released.returncode == 0
     assert "Entry 1 of the ledger of customers of 2026" in " ".join(released.stdout.split())
@@ -106,7 +106,7 @@ def test_who_stops_a_release_is_told_that_it_counts(folder, monkeypatch, error, 
 
 @pytest.mark.parametrize(("given", "told"), [(["--ledger", "people.ledger"], True), ([], False)])
 def test_an_output_that_cannot_be_written_is_said_to_count(folder, monkeypatch, given, told):
-    def fails(*_):
+    def fails(*_, **__):
         raise DataError("cannot write out.csv")
 
     budget(folder, *LIMIT)

@@ -51,8 +51,8 @@ def test_plan_prints_a_table():
     assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert lines[:2] == [
-        "1,000,000 people, 100,000 possible values, epsilon 1, delta 1e-06",
-        "Recommended: dummy. Error at most 36 people (0.0036 %), detection limit 71 people, 5.27 messages per person.",
+        "1,000,000 people, 100,000 possible values, epsilon 1, delta 1e-6",
+        "Recommended: dummy. Error at most 36 people (0.0036%), detection limit 71 people, 5.27 messages per person.",
     ]
     assert lines[-1] == "Details: --explain"
     for needed in ("sparse-best", "largest error", "false positives", "detection limit"):
@@ -130,7 +130,7 @@ def test_any_number_of_values_can_be_planned(bins):
     assert result.returncode == 0
     assert not re.search(r"\d[\d,]{30}", result.stdout)
     assert tabled(result.stdout, "largest error")[0] == "72"
-    assert "Recommended for local data: hist. Error at most 72 people (0.036 %)" in result.stdout
+    assert "Recommended for local data: hist. Error at most 72 people (0.036%)" in result.stdout
     if bins == "2^70":
         assert tabled(result.stdout, "largest error")[1] == "78.4"
     elif bins == "any":

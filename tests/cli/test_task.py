@@ -112,7 +112,7 @@ def test_a_task_of_little_use_is_said_to_be_one(folder):
     said, *_ = json.loads(command("task", "show", "t.json", "--json", cwd=folder).stdout)["warnings"]
     assert said.startswith("delta=0.5 is larger than 1 / people")
     few = json.loads(new(folder, "--force", "--json", "--users", "50", "--protocol", "sparse").stdout)["warnings"]
-    assert few[0].endswith("of 50 people says little: more people are needed")
+    assert few[0].endswith("of 50 people says little: use more people")
     (usual,) = json.loads(new(folder, "--force", "--json").stdout)["warnings"]
     assert usual.startswith("all servers of this task are on one host, 127.0.0.1")
 
@@ -242,7 +242,7 @@ def test_a_broken_promise_is_shown_as_one(folder):
     path = changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})
     shown = command("task", "show", path)
     assert shown.returncode == 4
-    assert "NOT KEPT: the task claims delta=1e-06 at epsilon=0.1, but its parameters give" in shown.stdout
+    assert "NOT KEPT: the task claims delta=1e-6 at epsilon=0.1, but its parameters give" in shown.stdout
     assert (shown.stdout + shown.stderr).count("the task claims delta") == 1
     answer = command("task", "show", path, "--json")
     assert answer.returncode == 4

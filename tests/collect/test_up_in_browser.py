@@ -41,10 +41,10 @@ def told(tmp_path):
 @pytest.mark.slow
 def test_somebody_answers_and_sees_the_next_result_appear(told, tmp_path):
     page, results, operator = (
-        re.search(rf"^{words}:? +(http://127\.0\.0\.1:\S+)$", told, flags=re.MULTILINE)[1]
-        for words in ("To answer in a browser", "Results as they come", "What goes on behind it")
+        re.search(rf"^{words}:? +(http://127\.0\.0\.1:\S+)", told, flags=re.MULTILINE)[1]
+        for words in ("Answer in a browser", "Results", "Operator's console")
     )
-    (token,) = re.findall(r"with the token in (\S+)$", told, flags=re.MULTILINE)
+    (token,) = re.findall(r"\(token: (\S+)\)$", told, flags=re.MULTILINE)
     assert token == str(tmp_path / "up" / "operator.token")
     assert told.splitlines()[0] == f"results will be at {results}"
     with running_browser() as browser, visiting(browser) as visitor:
@@ -77,11 +77,11 @@ def test_a_question_of_ones_own():
 @pytest.mark.parametrize(
     ("words", "answers", "said"),
     [
-        ("Tea?", None, "needs both"),
-        (None, ["yes"], "needs both"),
+        ("Tea?", None, "must be given together"),
+        (None, ["yes"], "must be given together"),
         ("Tea?", ["yes", "yes"], "there twice"),
-        ("Tea?", ["", ""], "an answer is empty"),
-        (" ", ["yes", "no"], "--question is empty"),
+        ("Tea?", ["", ""], "answers must not be empty"),
+        (" ", ["yes", "no"], "question must not be empty"),
     ],
 )
 def test_half_a_question_is_refused(words, answers, said):
@@ -94,5 +94,5 @@ def test_how_fast_people_come():
     assert usual_pace(10**6) < MOST_A_SECOND
     assert check_pace(0) == 0
     for wrong in (-1.0, MOST_A_SECOND + 1, float("nan"), float("inf")):
-        with pytest.raises(ParameterError, match="--pace must be from 0 to 100"):
+        with pytest.raises(ParameterError, match="pace must be from 0 to 100"):
             check_pace(wrong)

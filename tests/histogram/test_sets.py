@@ -59,7 +59,7 @@ def test_other_rows_are_refused(rows):
 
 def test_a_bin_held_twice_is_refused_in_any_place():
     with pytest.raises(DataError, match="twice"):
-        filled_up([[3, 1, 3]], bins=6 + 3, each=3, fillers=3)
+        filled_up([[3, 1, 3]], bins=6 + 3, each=3, padding_bins=3)
 
 
 def test_without_fillers_everybody_holds_all():

@@ -44,7 +44,7 @@ def test_a_new_ledger_is_empty_private_and_keeps_its_limit(ledger, path):
     assert (opened.population, opened.budget.epsilon, opened.budget.delta) == ("customers of 2026", 3.0, 1e-5)
     assert opened.entries == ()
     assert opened.total.delta(0.0) == 0.0
-    assert repr(opened) == "<Ledger of customers of 2026: limit epsilon 3, delta 1e-05>"
+    assert repr(opened) == "<Ledger of customers of 2026: limit epsilon 3, delta 1e-5>"
     assert Ledger.of(opened) is opened
     assert opened.standing.left_epsilon == opened.standing.left_epsilon_of_hist == 3.0
 

@@ -37,8 +37,11 @@ def test_a_release_is_entered_and_says_so(ledger, tmp_path, messages):
     assert entry.published
     assert (entry.people, entry.epsilon, entry.delta, entry.what) == (900, 1.0, 1e-6, release.column)
     assert entry.curve == release.protocol.privacy
-    assert "Entry 1 of the ledger of people of the test: all releases together have epsilon " in release.notes[-1]
-    assert "Left: one more release of any kind up to epsilon" in release.notes[-1]
+    assert (
+        "Entry 1 of the ledger of people of the test: all releases together have epsilon "
+        in note_sentences(release)[-1]
+    )
+    assert "Left: one more release of any kind up to epsilon" in note_sentences(release)[-1]
     assert "ledger" not in release.asked
     assert str(tmp_path) not in release.to_json()
     assert Release.from_json(release.to_json()).notes == tuple(note_sentences(release))
@@ -102,7 +105,10 @@ def test_a_release_is_not_lost_where_its_entry_cannot_be_marked(ledger, monkeypa
 
     monkeypatch.setattr(Ledger, "finish", fails)
     release = private_histogram(VALUES, **GUARANTEE, ledger=ledger)
-    assert release.notes[-1] == "Entry 1 of the ledger of people of the test, which could not be read afterwards."
+    assert (
+        note_sentences(release)[-1]
+        == "Entry 1 of the ledger of people of the test, which could not be read afterwards."
+    )
     assert not ledger.entries[0].published
 
 

@@ -102,9 +102,9 @@ def test_wrong_parameters():
         compare(users=[10], bins=[2], data="gauss", **WISH)
     with pytest.raises(ParameterError, match="trials"):
         compare(users=[10], bins=[2], trials=1, **WISH)
-    with pytest.raises(ParameterError, match="has 3 people"):
+    with pytest.raises(ParameterError, match="users must be the number of people in the data, 3, got 10"):
         compare(users=[10], bins=[2], data=Tally(np.array([0]), np.array([3])), **WISH)
-    with pytest.raises(ParameterError, match="more than bins"):
+    with pytest.raises(ParameterError, match="bins must be at least the 3 values in the data"):
         compare(users=[3], bins=[2], data=Tally(np.arange(3), np.ones(3, dtype=int)), **WISH)
 
 

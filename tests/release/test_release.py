@@ -239,7 +239,7 @@ def test_a_simulation_prints_its_errors_and_that_it_is_not_private():
     result = simulate(VALUES, **GUARANTEE, trials=5, seed=1)
     text = str(result)
     assert f"median {result.quantiles([0.5])[0]:,.1f}" in text
-    assert f"held the truth in {round(5 * result.covered)} of 5 releases" in text
+    assert f"contained the truth in {round(5 * result.covered)} of 5 releases" in text
     assert "NOT PRIVATE" in text
     assert len(repr(result)) < 300
 

@@ -17,13 +17,20 @@ from __future__ import annotations
 import io
 import signal
 import sys
+from types import FrameType
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Handle a signal like Ctrl-C, which asyncio handles by itself while it runs."""
+    handler = signal.getsignal(signal.SIGINT)
+    (handler if callable(handler) else signal.default_int_handler)(number, frame)
 
 
 def main() -> None:
     """Run the `shuffledp` command."""
     for name in ("SIGTERM", "SIGHUP"):  # end like Ctrl-C, so that temporary files and child processes go
         if (kind := getattr(signal, name, None)) and signal.getsignal(kind) is not signal.SIG_IGN:
-            signal.signal(kind, signal.default_int_handler)
+            signal.signal(kind, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # labels that the terminal cannot encode

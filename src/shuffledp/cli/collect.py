@@ -22,7 +22,7 @@ from shuffledp.cli.output import (
     print_whole,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted
+from shuffledp.formatting import counted, epsilon_delta
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _show_receipt(client: Client, receipt: Receipt) -> None:
         print_sentence("The answer that you gave now was not used: a second randomized answer would weaken privacy.")
     promise = client.promise
     print_sentence(
-        f"Guarantee: epsilon {promise.epsilon:g}, delta {promise.delta:g}, verified from the parameters of the task."
+        f"Guarantee: {epsilon_delta(promise.epsilon, promise.delta)}, verified from the parameters of the task."
     )
 
 

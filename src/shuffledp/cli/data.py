@@ -19,7 +19,7 @@ from shuffledp.cli.output import (
     print_whole,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted
+from shuffledp.formatting import counted, privacy_figure
 from shuffledp.jsonable import plain
 
 if TYPE_CHECKING:
@@ -340,8 +340,8 @@ def demo(
     publish(release, out=[out], top=top, as_json=json, explain=explain)
     if not json:
         print_note(
-            f"run it on your own file: shuffledp run {data} --column surname --epsilon {epsilon:g} "
-            f"--delta {delta:g} --out release{out.suffix}"
+            f"run it on your own file: shuffledp run {data} --column surname --epsilon {privacy_figure(epsilon)} "
+            f"--delta {privacy_figure(delta)} --out release{out.suffix}"
         )
 
 

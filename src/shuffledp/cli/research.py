@@ -25,7 +25,7 @@ from shuffledp.cli.output import (
     width,
 )
 from shuffledp.errors import ParameterError
-from shuffledp.formatting import counted, share_at_least
+from shuffledp.formatting import counted, epsilon_delta, privacy_figure, share_at_least
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -136,7 +136,10 @@ def _show_amplification(
     from shuffledp.explain.research import AMPLIFICATION, amplified_epsilon
 
     people = counted(users, "person", things="people")
-    print_title(f"{people}, each message {local_epsilon:g}-private, shuffled: epsilon at delta {delta:g}")
+    print_title(
+        f"{people}, each message {privacy_figure(local_epsilon)}-private, shuffled: epsilon at delta "
+        f"{privacy_figure(delta)}"
+    )
     table = new_table()
     table.add_column("")
     table.add_column("epsilon", justify="right", no_wrap=True)
@@ -242,7 +245,7 @@ def _show_comparison(
 
     for (users, bins), rows in by_case(results).items():
         people, values = counted(users, "person", things="people"), counted(bins, "possible value")
-        print_title(f"{people}, {values}, epsilon {epsilon:g}, delta {delta:g}")
+        print_title(f"{people}, {values}, {epsilon_delta(epsilon, delta)}")
         measured = [row for row in rows if not row.problem]
         left_out = _left_out(measured)
         if measured:
@@ -337,7 +340,7 @@ def separate(
 def _show_separation(result: Separation) -> None:
     from shuffledp.explain.research import notes
 
-    print_title(f"{result.problem}, epsilon {result.epsilon:g}, delta {result.delta:g}: people needed")
+    print_title(f"{result.problem}, {epsilon_delta(result.epsilon, result.delta)}: people needed")
     print_in_parts(partial(_separation_table, result), range(len(result.sizes)))
     for line in notes(result):
         print_sentence(line)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shuffledp.errors import MissingExtraError
-from shuffledp.formatting import counted, moment, readable, sentence, share_at_most, shown
+from shuffledp.formatting import counted, moment, privacy_figure, readable, sentence, share_at_most, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -50,6 +50,7 @@ def environment(package: str = "") -> Environment:
     )
     found.filters.update(
         bound=_bound,
+        figure=privacy_figure,
         label=label,
         moment=moment,
         number=_number,

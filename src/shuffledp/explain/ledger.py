@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shuffledp.formatting import counted, share_at_most, shown
+from shuffledp.formatting import counted, privacy_figure, share_at_most, shown
 from shuffledp.ledger import Spent, Standing
 from shuffledp.ledger.budget import smallest_epsilon
 
@@ -10,7 +10,10 @@ from shuffledp.ledger.budget import smallest_epsilon
 def summary(standing: Standing) -> list[str]:
     """Return the total against the limit, and what is left, in one line each."""
     budget = standing.budget
-    population, limit = shown(budget.population, width=80), f"epsilon {budget.epsilon:g} at delta {budget.delta:g}"
+    population, limit = (
+        shown(budget.population, width=80),
+        f"epsilon {privacy_figure(budget.epsilon)} at delta {privacy_figure(budget.delta)}",
+    )
     if standing.entries:
         number = counted(len(standing.entries), "release")
         spent = f"{number} spent epsilon {share_at_most(standing.epsilon, digits=3)} of the limit, {limit}"
@@ -32,7 +35,7 @@ def left(standing: Standing) -> str:
         fits = f"one more release {kind} up to epsilon {any_kind:g}"
     if hist is not None and hist != any_kind:
         fits += f", or up to epsilon {hist:g} with protocol hist and one value per person"
-    return f"{fits}, at delta {delta:g}"
+    return f"{fits}, at delta {privacy_figure(delta)}"
 
 
 def details(standing: Standing) -> dict[str, str]:
@@ -51,7 +54,8 @@ def details(standing: Standing) -> dict[str, str]:
             f"at most {share_at_most(standing.reached, digits=3)} at the limit's epsilon."
         )
     parts["Left"] = (
-        f"What is left is computed for one more release with delta {standing.left_delta:g}, a tenth of the limit's. A "
+        f"What is left is computed for one more release with delta {privacy_figure(standing.left_delta)}, a tenth of "
+        "the limit's. A "
         "release of which only the guarantee is known counts as the worst one with it, so other releases may fit with "
         "a larger epsilon."
     )
@@ -67,6 +71,7 @@ def spent_note(spent: Spent) -> str:
         return f"{entry}, which could not be read afterwards."
     budget, used = spent.standing.budget, share_at_most(spent.standing.epsilon, digits=3)
     return (
-        f"{entry}: all releases together have epsilon {used} of {budget.epsilon:g} at delta {budget.delta:g}. Left: "
+        f"{entry}: all releases together have epsilon {used} of {privacy_figure(budget.epsilon)} at delta "
+        f"{privacy_figure(budget.delta)}. Left: "
         f"{left(spent.standing)}."
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from shuffledp.formatting import (
     at_most,
     counted,
+    epsilon_delta,
     magnitude,
     people_at_most,
     percent_at_most,
@@ -77,7 +78,7 @@ def headline(plan: Plan) -> str:
     if plan.values_per_person > 1:
         people += f" with up to {plan.values_per_person} values each"
     possible = counted(plan.bins, "possible value") if plan.listed else "any value"
-    return f"{people}, {possible}, epsilon {plan.epsilon:g}, delta {plan.delta:g}"
+    return f"{people}, {possible}, {epsilon_delta(plan.epsilon, plan.delta)}"
 
 
 def recommendation(plan: Plan, *, held: bool = False) -> list[str]:
@@ -228,7 +229,7 @@ def simulation_headline(found: Simulation | RangeSimulation) -> str:
     trials = len(found.trials) if isinstance(found, Simulation) else len(found.largest_errors)
     people = counted(found.people, "person", things="people")
     simulated = counted(trials, "simulated release")
-    return f"{simulated}: {found.title}, {people}, epsilon {found.epsilon:g}, delta {found.delta:g}"
+    return f"{simulated}: {found.title}, {people}, {epsilon_delta(found.epsilon, found.delta)}"
 
 
 def simulation_errors(found: Simulation | RangeSimulation) -> str:

@@ -24,7 +24,7 @@ import numpy as np
 
 from shuffledp.atomic_file import check_folder, write_whole
 from shuffledp.errors import MissingExtraError, ParameterError
-from shuffledp.formatting import counted, readable, share_at_most, shown
+from shuffledp.formatting import counted, epsilon_delta, privacy_figure, readable, share_at_most, shown
 from shuffledp.ledger import Standing
 from shuffledp.paper.separation import Separation
 from shuffledp.release.compare import Measurement, TradeOff
@@ -168,7 +168,10 @@ def draw_budget(standing: Standing, path: Path) -> None:
             axes.plot(*naive, "s", color=_SUM, markersize=7, label=sums)
         axes.set(yscale="log", ylim=(lowest, 1.5), xlim=(0, right))
         axes.set(xlabel="privacy loss: epsilon", ylabel="chance of a larger loss: delta")
-        axes.set_title(f"{shown(budget.population)}: limit {budget.epsilon:g}, {budget.delta:g}", parse_math=False)
+        axes.set_title(
+            f"{shown(budget.population)}: limit {privacy_figure(budget.epsilon)}, {privacy_figure(budget.delta)}",
+            parse_math=False,
+        )
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, loc="upper right")
         save_figure(figure, path)
@@ -223,7 +226,10 @@ def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, d
             axes.set_xlabel("people" if by_users else "possible values")
         fixed = f"{readable(results[0].bins)} values" if by_users else f"{results[0].users:,} people"
         faint = "; faint: further protocols" if len(strong) < len({result.name for result in measured}) else ""
-        figure.suptitle(f"Measured error, {fixed}, epsilon {epsilon:g}, delta {delta:g}{faint}", fontsize=11)
+        figure.suptitle(
+            f"Measured error, {fixed}, {epsilon_delta(epsilon, delta)}{faint}",
+            fontsize=11,
+        )
         save_figure(figure, path)
 
 
@@ -308,7 +314,7 @@ def draw_separation(results: Sequence[Separation], path: Path) -> None:
         figure = new_figure(5.6 * len(results), 4.6)
         for axes, result in zip(figure.subplots(1, len(results), squeeze=False)[0], results, strict=True):
             _panel(axes, result)
-        guarantees = dict.fromkeys(f"epsilon {result.epsilon:g}, delta {result.delta:g}" for result in results)
+        guarantees = dict.fromkeys(f"{epsilon_delta(result.epsilon, result.delta)}" for result in results)
         figure.suptitle(f"How many people are needed to be right 99 times in 100; {'; '.join(guarantees)}", fontsize=11)
         save_figure(figure, path)
 
@@ -359,7 +365,7 @@ def draw_trade_off(result: TradeOff, path: Path) -> None:
         by_messages, by_bins = figure.subplots(1, 2)
         _error_against_messages(by_messages, result)
         _error_against_bins(by_bins, result)
-        guarantee = f"{asked.users:,} people, epsilon {asked.epsilon:g}, delta {asked.delta:g}"
+        guarantee = f"{asked.users:,} people, {epsilon_delta(asked.epsilon, asked.delta)}"
         figure.suptitle(
             f"Largest error over all values, in people, {100 * (1 - asked.beta):.4g} % of the time; {guarantee}",
             fontsize=11,

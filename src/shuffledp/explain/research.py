@@ -6,7 +6,15 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from shuffledp.formatting import at_most, counted, percent_at_most, share_at_least, share_at_most
+from shuffledp.formatting import (
+    at_most,
+    counted,
+    epsilon_delta,
+    percent_at_most,
+    privacy_figure,
+    share_at_least,
+    share_at_most,
+)
 from shuffledp.paper.bernoulli import LATER_RIPPLES
 from shuffledp.paper.sample_size import TARGET
 from shuffledp.paper.separation import Approach, Cell, Separation
@@ -53,7 +61,12 @@ def markdown_page(
 ) -> str:
     """Return a page with a table for every number of people and values."""
     about = "; ".join(legend(beta=beta, trials=trials, data=data))
-    lines = [f"# Every protocol for epsilon {epsilon:g}, delta {delta:g}", "", f"{about}.", ""]
+    lines = [
+        f"# Every protocol for {epsilon_delta(epsilon, delta)}",
+        "",
+        f"{about}.",
+        "",
+    ]
     for (users, bins), rows in by_case(results).items():
         lines += [
             f"### {counted(users, 'person', things='people')}, {counted(bins, 'value')}",
@@ -120,7 +133,7 @@ def markdown_section(result: Separation) -> str:
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     name = result.problem.replace("-", " ").capitalize()
     text = " ".join(notes(result, ripples="[ripples](../proofs/bernoulli-mean.md#ripples)"))
-    return f"\n## {name}, epsilon {result.epsilon:g}\n\n{table}\n\n{text}\n"
+    return f"\n## {name}, epsilon {privacy_figure(result.epsilon)}\n\n{table}\n\n{text}\n"
 
 
 def _columns(result: Separation) -> list[tuple[Approach, tuple[Cell, ...]]]:

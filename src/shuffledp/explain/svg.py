@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.explain.html import render
-from shuffledp.formatting import share_at_most
+from shuffledp.formatting import privacy_figure, share_at_most
 from shuffledp.release.release import Release
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def privacy_curve(release: Release) -> Markup:
         title="The privacy curve",
         text=f"The chance delta falls from {share_at_most(points[0][1])} at epsilon 0 to "
         f"{share_at_most(points[-1][1])} at epsilon {points[-1][0]:g}; promised is "
-        f"{share_at_most(promised.delta)} at {promised.epsilon:g}.",
+        f"{share_at_most(promised.delta)} at {privacy_figure(promised.epsilon)}.",
         across=Axis.of("privacy loss: epsilon", 0, 2 * promised.epsilon, logarithmic=False),
         up=Axis.of("chance of a larger loss: delta", lowest, 1.0, logarithmic=True, powers=True),
     )

@@ -14,10 +14,12 @@ from shuffledp.explain.plan import warnings
 from shuffledp.explain.privacy import Protection, verdict
 from shuffledp.formatting import (
     counted,
+    epsilon_delta,
     magnitude,
     moment,
     people_at_most,
     percent_at_most,
+    privacy_figure,
     readable,
     share_at_most,
     shown,
@@ -163,9 +165,9 @@ def guarantee(task: Task) -> str:
 def protection(promise: Promise) -> str:
     """Return what a guarantee means for one person, and how strong it is."""
     factor, chance, strength = Protection.of(promise.epsilon, promise.delta)
-    exception = "" if not promise.delta else f", except with a probability of {chance}"
+    exception = f", plus a chance of at most {chance}" if promise.delta else ""
     return (
-        f"{strength} protection (epsilon {promise.epsilon:g}, delta {promise.delta:g}). Your answer makes any "
+        f"{strength} protection ({epsilon_delta(promise.epsilon, promise.delta)}). Your answer makes any "
         f"published result up to {factor} times more likely than another answer would{exception}."
     )
 
@@ -174,8 +176,9 @@ def checked(promise: Promise) -> str:
     """Return the result of a check that succeeded, in a sentence."""
     how = "computed exactly" if promise.exact else "an upper bound"
     return (
-        f"Kept: at epsilon {promise.epsilon:g}, delta is at most {share_at_most(promise.reached, digits=3)} ({how}); "
-        f"the task claims {promise.delta:g}."
+        f"Kept: at epsilon {privacy_figure(promise.epsilon)}, delta is at most "
+        f"{share_at_most(promise.reached, digits=3)} ({how}); "
+        f"the task claims {privacy_figure(promise.delta)}."
     )
 
 

@@ -16,7 +16,7 @@ from shuffledp.accounting.closed_form_curves import StatedCurve, check_guarantee
 from shuffledp.accounting.composition import Composition, composed
 from shuffledp.accounting.curve import REPLACE_ONE, Curve, privacy_figure
 from shuffledp.errors import BudgetError, DataError, ParameterError
-from shuffledp.formatting import ShortRepr, share_at_most
+from shuffledp.formatting import ShortRepr, epsilon_delta, share_at_most
 from shuffledp.ledger import store
 from shuffledp.ledger.budget import Budget, Make, Standing, largest_that_fits, smallest_epsilon, stand
 from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, promised, remade
@@ -59,7 +59,7 @@ class Ledger:
         return ledger if isinstance(ledger, Ledger) else cls(ledger)
 
     def __repr__(self) -> str:
-        return f"<Ledger of {self.population}: limit epsilon {self._budget.epsilon:g}, delta {self._budget.delta:g}>"
+        return f"<Ledger of {self.population}: limit {epsilon_delta(self._budget.epsilon, self._budget.delta)}>"
 
     @property
     def population(self) -> str:
@@ -162,8 +162,10 @@ class Ledger:
         none = f"No epsilon of at least {smallest_epsilon(limit):g} fits {at}"
         would = none if fits is None else f"The same release fits with epsilon={fits:g} {at}"
         return BudgetError(
-            f"this release exceeds the limit of the ledger of {limit.population}, epsilon {limit.epsilon:g} with delta "
-            f"{limit.delta:g}: the total delta would be {reached}, and {spent} of it is spent; nothing was released. "
+            f"this release exceeds the limit of the ledger of {limit.population}, epsilon "
+            f"{privacy_figure(limit.epsilon)} with delta "
+            f"{privacy_figure(limit.delta)}: the total delta would be {reached}, and {spent} of it is spent; nothing "
+            "was released. "
             f"{would}",
             fits=fits,
         )

@@ -293,7 +293,7 @@ def test_over_the_limit_nothing_is_published(store, tmp_path):
     task = small_task().task
     ledger = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
     keep(store, task, tally_of(task))
-    with pytest.raises(BudgetError, match="over the limit"):
+    with pytest.raises(BudgetError, match="exceeds the limit"):
         Releasing(task, store, ledger=ledger).release()
     assert releases_of(store, task.id) == []
     assert ledger.entries == ()

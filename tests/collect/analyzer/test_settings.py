@@ -84,7 +84,7 @@ def test_what_was_given_is_checked(tmp_path, given):
 
 def test_a_task_that_can_never_be_published_is_refused_before_anybody_answers(tmp_path, given, kept):
     small = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
-    with pytest.raises(BudgetError, match="over the limit of the ledger of people"):
+    with pytest.raises(BudgetError, match="exceeds the limit of the ledger of people"):
         partial(given, ledger=tmp_path / "small.ledger")().check()
     assert small.entries == ()
 
@@ -152,7 +152,7 @@ def test_the_command_says_what_is_wrong_in_one_line(tmp_path, given):
     assert len(failed.output.splitlines()) == 1
     failed = CliRunner().invoke(app, [*arguments, "--certificate", "x"])
     assert failed.exit_code == 2
-    assert "belong together" in failed.output
+    assert "must be given together" in failed.output
     assert CliRunner().invoke(app, ["analyzer", "--help"]).exit_code == 0
 
 

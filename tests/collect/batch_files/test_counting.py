@@ -212,7 +212,7 @@ def test_a_task_with_admission_says_who_must_have_checked_it(place):
     write_reports(place / "admitted.parquet", sealed)
     result = run("mix admitted.parquet --task tokens.json --key tokens.key --out b")
     assert result.exit_code == 0, result.output
-    assert "whoever wrote the files must have checked who may report" in result.stderr
+    assert "check admission before writing reports to files" in result.stderr
 
 
 def test_an_interrupt_of_counting_leaves_no_file(place, monkeypatch):

@@ -186,7 +186,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
     assert result.stderr.startswith("shuffledp shuffler: next must have the hash")
     result = command(*given, "--certificate", tmp_path / "x")
     assert result.returncode == 2
-    assert "--certificate and --certificate-key belong together" in result.stderr
+    assert "--certificate and --certificate-key must be given together" in result.stderr
     (tmp_path / "shuffler.key").chmod(0o640)
     result = command(*given)
     assert result.returncode == 3

@@ -29,6 +29,7 @@ from shuffledp.errors import (
     TaskError,
     UnreachableError,
 )
+from shuffledp.formatting import privacy_figure
 from shuffledp.histogram.shuffle import shuffle
 from shuffledp.randomness import generator
 
@@ -97,9 +98,10 @@ def allowed(task: Task, at_most: tuple[float, float] | None) -> Promise:
     except BrokenPromiseError:
         claimed = checked(task)  # raises its own error if the claim is false
     raise BrokenPromiseError(
-        f"the task guarantees only epsilon {claimed.epsilon:g} and delta {claimed.delta:g}, weaker than the default "
+        f"the task guarantees only epsilon {privacy_figure(claimed.epsilon)} and delta "
+        f"{privacy_figure(claimed.delta)}, weaker than the default "
         f"limit of epsilon {AT_MOST[0]:g} and delta {AT_MOST[1]:g}. To allow it, set at_most to "
-        f"{claimed.epsilon:g},{claimed.delta:g}"
+        f"{privacy_figure(claimed.epsilon)},{privacy_figure(claimed.delta)}"
     )
 
 

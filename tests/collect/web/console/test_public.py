@@ -56,7 +56,7 @@ def test_before_the_first_release_it_says_what_will_be_there(tmp_path, monkeypat
         assert "No release yet." in home.text
         assert "There is no release yet" in page.text
         assert "Once 2,000 people have answered" in page.text
-        assert "(1, 1e-6)-differential privacy for every single person" in page.text
+        assert "strong protection (epsilon 1, delta 1e-6)" in page.text
         assert kept.task.name in page.text
 
     visit(monkeypatch, settings, test)
