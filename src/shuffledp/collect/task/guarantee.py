@@ -25,7 +25,7 @@ from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.collect.task.schema import exact_text, read_exact
 from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
-from shuffledp.formatting import privacy_figure, share_at_most
+from shuffledp.formatting import share_at_most
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
@@ -197,7 +197,7 @@ def check_promise(
     reached = _delta(protocol, claimed.epsilon, redrawn)
     if reached > claimed.delta * (1 + PROMISED_DELTA):
         raise BrokenPromiseError(
-            f"the task claims delta={privacy_figure(claimed.delta)} at epsilon={privacy_figure(claimed.epsilon)}, "
+            f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, "
             "but its parameters give "
             f"{_rounded_up(reached)}, which is weaker"
         )
@@ -206,9 +206,9 @@ def check_promise(
         allowed = _delta(protocol, epsilon, redrawn)
         if allowed > delta * (1 + PROMISED_DELTA):
             raise BrokenPromiseError(
-                f"the task gives delta={_rounded_up(allowed)} at epsilon={privacy_figure(epsilon)}, which is more "
+                f"the task gives delta={_rounded_up(allowed)} at epsilon={epsilon:g}, which is more "
                 "than the "
-                f"{privacy_figure(delta)} that is allowed here"
+                f"{delta:g} that is allowed here"
             )
     return Promise(epsilon=claimed.epsilon, delta=claimed.delta, reached=reached, exact=protocol.privacy.exact)
 
