@@ -72,7 +72,7 @@ MUTANTS = (
     Mutant(
         name="bins-from-the-data",
         harm="The noise depends on how many values people hold.",
-        target="shuffledp.release.private_histogram:private_histogram",
+        target="shuffledp.release.spec:PrivacySpec.target",
         pattern="people.domain.size",
         replacement="sum((len(labels) for labels, _ in people._engine.counts()))",
         tests=("tests/release/test_release.py::test_any_value_is_possible_without_a_domain",),
