@@ -136,7 +136,7 @@ def filled_up(values: ArrayLike, *, bins: int, each: int, padding_bins: int) -> 
     whole = np.full((rows.shape[0], each), NONE, dtype=np.int64)
     whole[:, : rows.shape[1]] = rows
     empty = whole == NONE
-    # the first empty place takes the first filler, and so on
+    # the first empty place takes the first padding bin, and so on
     whole[empty] = (bins - padding_bins + np.cumsum(empty, axis=1) - 1)[empty]
     _refuse_repeated(whole)
     return whole[:, 0] if each == 1 else whole

@@ -85,7 +85,7 @@ class HadamardResponse(FrequencyOracle):
         return distribution
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's message, for verification."""
+        """The exact distribution of one person's message, for verification."""
         inside = Fraction(self.true_support)
         odd = [((value + 1) & symbol).bit_count() & 1 for symbol in range(self.symbols)]
         return {(y,): (1 - inside if odd[y] else inside) * 2 / self.symbols for y in range(self.symbols)}

@@ -78,6 +78,6 @@ class RandomizedResponse(FrequencyOracle):
         return self.truth_probability * shares + self.false_support
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's message, for verification."""
+        """The exact distribution of one person's message, for verification."""
         truth = Fraction(self.truth_probability)
         return {(j,): (1 - truth) / self.bins + (truth if j == value else 0) for j in range(self.bins)}

@@ -113,7 +113,7 @@ class UnaryEncoding(FrequencyOracle):
         return counts
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's report (its bytes), for verification on a few bins."""
+        """The exact distribution of one person's report (its bytes), for verification on a few bins."""
         chances = [Fraction(self.true_support if j == value else self.false_support) for j in range(self.bins)]
         distribution: dict[tuple[Any, ...], Fraction] = {}
         for bits in product((False, True), repeat=self.bins):

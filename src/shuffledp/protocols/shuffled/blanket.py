@@ -121,7 +121,7 @@ class BlanketHistogram(ShuffledHistogram):
         return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's messages, sorted, for verification on a few bins."""
+        """The exact distribution of one person's messages, sorted, for verification on a few bins."""
         flip = Fraction(self.flip_probability)
         distribution: dict[tuple[Any, ...], Fraction] = {}
         for bits in product([0, 1], repeat=self.bins):

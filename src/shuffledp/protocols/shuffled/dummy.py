@@ -39,7 +39,7 @@ Dummies = Binomial | CompoundPoisson
 
 @dataclass(frozen=True, kw_only=True)
 class DummyHistogram(ShuffledHistogram):
-    """True bin plus dummies. `noise` is the law of the dummies in one bin, summed over all `users`."""
+    """True bin plus dummies. `noise` is the distribution of the dummies in one bin, summed over all `users`."""
 
     noise: Dummies
 

@@ -88,7 +88,7 @@ class Histogram(ShuffledHistogram):
 
     @cached_property
     def noise(self) -> Binomial:
-        """The law of M, the number of noise messages missing from a bin; its mean is lambda."""
+        """The distribution of M, the number of noise messages missing from a bin; its mean is lambda."""
         return Binomial(trials=self.users, probability=self.missing_probability)
 
     @cached_property
@@ -152,7 +152,9 @@ class Histogram(ShuffledHistogram):
         return np.minimum(counts, 2 * self.users)
 
     def randomizer_distribution(self, *values: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's messages, sorted, for verification on a few bins; fillers are values too."""
+        """The exact distribution of one person's messages, sorted, for verification on a few bins; padding bins are
+        values too.
+        """
         missing = Fraction(self.missing_probability)
         distribution: dict[tuple[Any, ...], Fraction] = {}
         for present in product([False, True], repeat=self.bins):

@@ -1,14 +1,15 @@
 """Which bins a message of parities supports.
 
 A message is T words y_1 .. y_T of b bits. It supports bin j when j + 1 shares an even number of one bits with each of
-them: when the vector j + 1 solves T linear equations over GF(2). The solutions form a space of about 2^(b - T)
-vectors. It is found in O(T b) steps on whole words, for many messages at once, and listed; no bin is ever tried.
+them: when the vector j + 1 solves T linear equations over GF(2). The solutions form a space of about 2^(b - T) vectors.
+It is found in O(T b) steps on whole words, for many messages at once, and listed; no bin is ever tried.
 
-Random spaces of solutions, without the equations: what a message of parities supports, drawn from its exact law.
+Random spaces of solutions, without the equations: what a message of parities supports, sampled from its exact
+distribution.
 
-The equations of a noise message are a uniform T x b matrix over GF(2). How large its space of solutions is has a law
-in closed form, and given its dimension the space is uniform, since an invertible change of the b coordinates changes
-neither. A real message of vector v is the same for the space modulo v, which has b - 1 dimensions.
+The equations of a noise message are a uniform T x b matrix over GF(2). How large its space of solutions is has a
+distribution in closed form, and given its dimension the space is uniform, since an invertible change of the b
+coordinates changes neither. A real message of vector v is the same for the space modulo v, which has b - 1 dimensions.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
         return Tally(np.arange(self.bins), supported, messages=flat.size)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """The exact joint law of all supports. Only messages that support something by chance cost work."""
+        """The exact joint distribution of all supports. Only messages that support something by chance cost work."""
         supports = sampling.sample_supports(
             np.repeat(truth.symbols.astype(np.int64), truth.counts),
             self.users * self.noise_messages,

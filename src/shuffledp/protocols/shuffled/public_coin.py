@@ -51,7 +51,7 @@ def fresh_coin() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicCoinHistogram(ShuffledHistogram):
-    """`rows` hash functions (T) into `width` cells (s); `noise` is the law of the noise messages of one cell.
+    """`rows` hash functions (T) into `width` cells (s); `noise` is the distribution of the noise messages of one cell.
 
     `coin` is the public seed of the hash functions, a fresh one unless given. Privacy does not depend on it; errors are
     bounded for any values that were not chosen with the coin in view.

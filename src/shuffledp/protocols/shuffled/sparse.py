@@ -3,8 +3,8 @@
 A histogram with a few messages per person and the error of the central model (docs/proofs/sparse-histogram.md).
 
 A person with value x sends +x. For every bin j they also send a few pairs (+j, -j) and a few lone -j, from compound
-Poisson laws that add up over all people to P_j pairs and M_j lone messages. The shuffler's output is, per bin, the
-numbers of +j and -j: c + P and P + M, or equivalently the independent c + P and c - M. So #(+j) - #(-j) = c - M is
+Poisson distributions that add up over all people to P_j pairs and M_j lone messages. The shuffler's output is, per bin,
+the numbers of +j and -j: c + P and P + M, or equivalently the independent c + P and c - M. So #(+j) - #(-j) = c - M is
 never positive for an empty bin, and the analyzer reports only bins where it is.
 
 Clusters are drawn first (their number, then their bins), so a person's work follows their messages, not the number of
@@ -37,7 +37,7 @@ from shuffledp.protocols.target import Target
 
 @dataclass(frozen=True, kw_only=True)
 class SparseHistogram(ShuffledHistogram):
-    """Our protocol. `pairs` and `lone` are the laws of P and M of one bin, summed over all `users`."""
+    """Our protocol. `pairs` and `lone` are the distributions of P and M of one bin, summed over all `users`."""
 
     pairs: CompoundPoisson
     lone: CompoundPoisson

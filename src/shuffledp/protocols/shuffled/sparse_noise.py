@@ -1,10 +1,11 @@
-"""Which noise a `SparseHistogram` uses: two compound Poisson laws, chosen for a guarantee and a place on one curve.
+"""Which noise a `SparseHistogram` uses: two compound Poisson distributions, chosen for a guarantee and a place on one
+curve.
 
-The law of the lone messages decides the error (a bin of at most M people is hidden), so its clusters have nearly equal
-sizes around 1.3 / epsilon, which keeps the tail of M short for the privacy it buys. The law of the pairs decides the
-messages; of the shapes tried, larger and more varied clusters, around 3 / epsilon, cost least where messages are few.
-That leaves two rates. The rate of the pairs is the knob between messages and error; the rate of the lone ones follows
-from the guarantee.
+The distribution of the lone messages decides the error (a bin of at most M people is hidden), so its clusters have
+nearly equal sizes around 1.3 / epsilon, which keeps the tail of M short for the privacy it buys. The distribution of
+the pairs decides the messages; of the shapes tried, larger and more varied clusters, around 3 / epsilon, cost least
+where messages are few. That leaves two rates. The rate of the pairs is the knob between messages and error; the rate of
+the lone ones follows from the guarantee.
 
 Where on the curve between messages and error a `SparseHistogram` stands.
 """
@@ -53,7 +54,7 @@ _RESOLUTION = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class SparseNoise:
-    """The laws of P and M, summed over the people whose noise counts."""
+    """The distributions of P and M, summed over the people whose noise counts."""
 
     pairs: CompoundPoisson
     lone: CompoundPoisson
@@ -64,7 +65,7 @@ class SparseNoise:
         return 2 * self.pairs.mean + self.lone.mean
 
     def scaled(self, factor: float) -> SparseNoise:
-        """The laws of a share, or a multiple, of these people."""
+        """The distributions of a share, or a multiple, of these people."""
         return SparseNoise(
             pairs=self.pairs.with_rate(self.pairs.rate * factor), lone=self.lone.with_rate(self.lone.rate * factor)
         )
@@ -104,14 +105,16 @@ class NoiseSearch:
         )
 
     def excess(self, distributions: SparseNoise) -> float:
-        """Not positive exactly if the laws give the guarantee."""
+        """Not positive exactly if the distributions give the guarantee."""
         return math.log(
             distributions.curve(values=self.values, resolution=self.resolution).delta(self.epsilon) / self.delta
         )
 
     @lru_cache(maxsize=256)  # noqa: B019 - searches are small values, equal ones share their results
     def at(self, pairs: float) -> SparseNoise | None:
-        """The laws with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if none do."""
+        """The distributions with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if
+        none do.
+        """
         pair_rate = pairs * math.log(1 / self.delta)
         rate = calibration.first_rate(
             lambda rate: self.excess(self.distributions(pair_rate, rate)),
@@ -171,7 +174,7 @@ def _lowest(function: Callable[[float], float], low: float, high: float) -> floa
 
 @lru_cache(maxsize=64)
 def _distribution(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
-    """One object for equal laws, so that its probabilities are computed once."""
+    """One object for equal distributions, so that its probabilities are computed once."""
     return CompoundPoisson(rate=rate, size_weights=sizes)
 
 
@@ -180,7 +183,7 @@ def _clusters(epsilon: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Cluster sizes of the pairs and of the lone messages.
 
     Means in units of 1 / epsilon and shapes are the best of a coarse grid at four epsilons (delta 1e-6); where clusters
-    are smaller than 2, whole sizes matter and a narrower law is better.
+    are smaller than 2, whole sizes matter and a narrower distribution is better.
     """
     lone = max(1.0, 1.3 / epsilon, min(1.6, 1.6 / epsilon))
     return gamma_sizes(mean=max(1.0, 3 / epsilon), shape=4.0), gamma_sizes(mean=lone, shape=20.0 if lone > 2 else 40.0)
@@ -191,7 +194,9 @@ _BETA = 0.05
 
 
 def distributions_for(target: Target, *, messages: float | None, error: float | None) -> SparseNoise:
-    """The laws of the honest people's noise within a number of messages or an error, or at the knee of the curve."""
+    """The distributions of the honest people's noise within a number of messages or an error, or at the knee of the
+    curve.
+    """
     search = NoiseSearch(epsilon=target.epsilon, delta=target.delta, values=target.values_per_person)
     if messages is not None and error is not None:
         raise ParameterError("give messages or error, not both: each decides the other")
@@ -213,7 +218,7 @@ def _no_noise(search: NoiseSearch) -> ParameterError:
 
 
 def _within_messages(search: NoiseSearch, messages: float, *, bins_per_person: Fraction) -> SparseNoise:
-    """The laws with the smallest error for at most this number of messages per person."""
+    """The distributions with the smallest error for at most this number of messages per person."""
     budget = math.inf if messages == math.inf else (real("messages", messages) - search.values) / float(bins_per_person)
     distributions = search.within(budget) if budget > 0 else None
     if distributions is None and math.isinf(budget):
@@ -229,7 +234,7 @@ def _within_messages(search: NoiseSearch, messages: float, *, bins_per_person: F
 
 
 def _within_error(search: NoiseSearch, error: float, target: Target) -> SparseNoise:
-    """The laws with the fewest messages whose simultaneous error is at most the given one."""
+    """The distributions with the fewest messages whose simultaneous error is at most the given one."""
     limit = real("error", error)
 
     def simultaneous(distributions: SparseNoise | None) -> float:

@@ -79,7 +79,8 @@ class SumOfBits(BaseHistogram):
         """How many messages are a 1."""
 
     def sample_tally(self, counts: Any, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
-        """A tally drawn from its exact law, without making messages; `counts` is how many people hold a 1."""
+        """A tally sampled from its exact distribution, without making messages; `counts` is how many people hold a 1.
+        """
         ones = whole("ones", counts, minimum=0)
         if ones > self.users:
             raise DataError(f"there are more ones than {self.users} people")
@@ -158,7 +159,7 @@ class BinarySum(SumOfBits):
 
     @cached_property
     def noise(self) -> Binomial:
-        """The law of M, the number of missing messages; its mean is lambda."""
+        """The distribution of M, the number of missing messages; its mean is lambda."""
         return Binomial(trials=self.users, probability=self.missing_probability)
 
     @cached_property
@@ -203,7 +204,7 @@ class BinarySum(SumOfBits):
         return Tally(truth.symbols, truth.counts + self.users - self.noise.sample(1, rng=rng))
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's messages, for verification."""
+        """The exact distribution of one person's messages, for verification."""
         missing = Fraction(self.missing_probability)
         return {(1,) * value: missing, (1,) * (value + 1): 1 - missing}
 

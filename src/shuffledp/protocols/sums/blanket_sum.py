@@ -162,6 +162,6 @@ class BlanketSum(SumOfBits):
         return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng))
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's message, for verification."""
+        """The exact distribution of one person's message, for verification."""
         flip = Fraction(self.flip_probability)
         return {(value,): 1 - flip, (1 - value,): flip}

@@ -67,7 +67,8 @@ _WEIGHT_BITS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class RealSum(ShortRepr):
-    """Numbers in [0, 1] in steps of 1 / `scale`, noise of that `noise` law for all people, in `shares` shares each.
+    """Numbers in [0, 1] in steps of 1 / `scale`, noise of that `noise` distribution for all people, in `shares` shares
+    each.
 
     Shares are numbers modulo 2^`modulus_bits`. `security_bits` is sigma.
     """
@@ -246,7 +247,9 @@ class RealSum(ShortRepr):
         return Tally(np.array([1]), np.array([total]), messages=flat.size)
 
     def sample_tally(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Tally:
-        """The sum of all shares drawn from its law, where all people follow the protocol, without making shares."""
+        """The sum of all shares drawn from its distribution, where all people follow the protocol, without making
+        shares.
+        """
         if np.size(values) > self.users:
             raise DataError(f"there are more values than {self.users} people")
         source = generator(rng)
