@@ -59,7 +59,7 @@ class Gap:
         for name in ("zero", "one"):
             object.__setattr__(self, name, tuple(exact_fraction(name, p) for p in getattr(self, name)))
         if len(self.zero) != MESSAGES + 1 or len(self.one) != MESSAGES + 1:
-            raise ParameterError("both laws need five probabilities: of no, one, two, three and four ones")
+            raise ParameterError("both distributions need five probabilities: of no, one, two, three and four ones")
         if min(self.zero) <= 0 or self.one[2] != 0 or min(self.one[at] for at in (0, 1, 3, 4)) <= 0:
             raise ParameterError("input 0 must allow every number of ones, and input 1 every one but two")
         if not sum(self.zero) == sum(self.one) == 1:

@@ -81,7 +81,7 @@ class LocalSimulation:
         distribution: dict[Hashable, Fraction] = {}
         protocol = self.protocol
         if not isinstance(protocol, EnumerableProtocol):
-            raise ParameterError(f"{type(protocol).__name__} does not list the law of a person's messages")
+            raise ParameterError(f"{type(protocol).__name__} does not give the distribution of a person's messages")
         rows = [protocol.randomizer_distribution(value) for value in dataset]
         for sent in product(*(row.items() for row in rows)):
             weight = math.prod((p for _, p in sent), start=Fraction(1, math.factorial(len(dataset))))

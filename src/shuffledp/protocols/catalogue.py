@@ -92,7 +92,9 @@ def _value(record: Any) -> Any:
     kinds = {kind.__name__: kind for kind in (*_PARTS, *_protocols())}
     kind = kinds.get(str(record.get("class")))
     if kind is None:
-        raise DataError(f"{str(record.get('class', 'this'))[:60]!r} is no protocol or law that this version knows")
+        raise DataError(
+            f"{str(record.get('class', 'this'))[:60]!r} is no protocol or distribution that this version knows"
+        )
     try:
         return kind(
             **{_FIELD_NAMES.get(str(name), str(name)): _value(part) for name, part in record.items() if name != "class"}
@@ -325,7 +327,7 @@ CATALOGUE: dict[str, Entry] = {
         title="DummyHistogram, Poisson",
         kind=DummyHistogram,
         choices={"dummies": "poisson"},
-        summary="the same with another law of the noise",
+        summary="the same with another distribution of the noise",
     ),
 }
 

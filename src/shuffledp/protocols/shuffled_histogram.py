@@ -183,15 +183,15 @@ class ShuffledHistogram(BaseHistogram):
         return participation.fewest_people(self.participation_statistic(tally), self.participation_cumulant)
 
     def fewest_reports(self, tally: Tally) -> int:
-        """The fewest people who send this many messages, except with probability `participation.RISK`."""
+        """The fewest people who send this number of messages, except with probability `participation.RISK`."""
         if self.messages_per_user.fixed:
             return math.ceil(_number(tally) / self.messages_per_user.maximum)
         return participation.fewest_people(_number(tally), self.messages_cumulant)
 
     def most_reports(self, tally: Tally) -> float:
-        """The most people who send this few messages, except with probability `participation.RISK`; it can be infinite.
+        """The most people who send only this number of messages, except with probability `participation.RISK`.
 
-        Added messages never make it smaller.
+        It can be infinite. Added messages never make it smaller.
         """
         if self.messages_per_user.fixed:
             return math.floor(_number(tally) / self.messages_per_user.maximum)
