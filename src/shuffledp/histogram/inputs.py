@@ -119,7 +119,7 @@ def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
 
 
 NONE = -1
-"""Stands for a missing value."""
+"""The bin number of a missing value."""
 
 
 def filled_up(values: ArrayLike, *, bins: int, each: int, padding_bins: int) -> NDArray[np.int64]:

@@ -83,7 +83,7 @@ class Ledger:
 
     @property
     def standing(self) -> Standing:
-        """All entries together against the limit, and what is left."""
+        """The state of all entries together against the limit, with the remaining budget."""
         return stand(self._budget, self.entries)
 
     def spend(self, protocol: HistogramProtocol, *, what: str, entry: Entry | None = None, once: bool = False) -> int:

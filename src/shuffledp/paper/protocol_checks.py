@@ -1,9 +1,9 @@
 """One privacy check per protocol: the calibrated noise against distributions that no privacy curve computed.
 
-The shipped calibration gets a target with fewer honest users than users. Only the parameters of the randomizer are
-taken from the protocol (a probability, a rate, a decay, a local epsilon, a number of shares). The distributions of the
-honest users' noise are listed from these parameters and compared outcome by outcome, so an error in a curve, in the
-search for the noise or in the count of honest users makes the check fail.
+The calibration gets a target with fewer honest users than users. Only the parameters of the randomizer are taken from
+the protocol (a probability, a rate, a decay, a local epsilon, a number of shares). The distributions of the honest
+users' noise are listed from these parameters and compared by outcome. An error in a curve, in the search for the noise
+or in the number of honest users therefore makes the check fail.
 """
 
 from __future__ import annotations
