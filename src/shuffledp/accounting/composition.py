@@ -239,7 +239,7 @@ _REVEALED = 0.5
 """
 
 _STEPS = 1 << 11
-"""The resolution of the losses of one release: moments of the order in use move by less than 0.1 %."""
+"""The grid steps of the losses of one release: moments of the order in use move by less than 0.1 %."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ class Guarantee:
 REPLACE_ONE = "datasets of equal size in which what one person holds is replaced"
 
 _STEPS_PER_DEVIATION = 60
-"""The number of steps of the grid on which losses are composed; finer grids move delta by less than 0.1 %."""
+"""The grid steps per standard deviation of a composed loss; finer grids move delta by less than 0.1 %."""
 
 _MOST_STEPS = 1 << 13
 """The most losses of one shift on the grid, so that a composition takes milliseconds."""

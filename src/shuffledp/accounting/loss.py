@@ -27,7 +27,7 @@ _LARGEST_EXPONENT = 700.0
 
 
 _ONE_THREAD = 1 << 13
-"""The longest product of vectors: longer ones use threads, which on busy machines take twenty times as long."""
+"""The longest product of vectors at once: longer ones use threads, which take twenty times as long on busy machines."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,14 @@ from functools import cache
 from shuffledp.validation import open_probability
 
 _BISECT_EVERY = 4
-"""The number of steps in which false position must halve a bracket; a cheap guard."""
+"""The number of steps after which false position is interrupted by a bisection; a cheap guard."""
 
 _EPSILON_TOLERANCE = 1e-11
 _MOST_EPSILON = 512.0
 """The largest epsilon of a search; an epsilon of 512 guarantees nothing."""
 
 _NOTHING = 1e-300
-"""The stand-in for the logarithm of a delta of 0."""
+"""The stand-in for a delta of 0, which has no logarithm."""
 
 
 def log_excess(reached: float, allowed: float) -> float:

@@ -27,7 +27,7 @@ _BINS_AT_ONCE = 1 << 18
 """The number of bins whose cells are looked up together, so that they stay in the cache."""
 
 _NOT_UNIFORM = 2.0**-32
-"""The factor by which a cell can be more likely than 1 / s: hashes are the upper 32 bits of a product."""
+"""The amount by which a cell can be more likely than 1 / s: hashes are the upper 32 bits of a product."""
 
 
 @dataclass(frozen=True, kw_only=True)

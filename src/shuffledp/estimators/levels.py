@@ -25,7 +25,7 @@ _STEPS = 8
 """The number of levels for each halving of the risk; steps are then smaller than one count."""
 
 _LEVELS = 80 * _STEPS
-"""The largest number of halvings: the windows of all distributions are still informative at a risk of 2^-80."""
+"""The number of levels, down to a risk of 2^-80 at which the windows of all distributions are still informative."""
 
 _SMALL, _NUMBER = 1 / 80, 1 / 40
 """The share of beta for small bins that are reported, and the share of min(beta, 1 - beta) for misjudging the number of

@@ -54,7 +54,7 @@ _STEP_UP = 1.002
 """The factor by which a tilt, and a width, is larger than the one that seems best, so that its bound holds."""
 
 _MOST_TO_SPARE = 0.1
-"""The tolerance of the logarithm of a risk: a smaller risk is improved. It is about 0.5 % of a width."""
+"""The most that the logarithm of a risk may be below the request before its tilt is improved: 0.5 % of a width."""
 
 _ROUNDING = 1e-9
 """The margin of the logarithm of a risk, and the relative margin of a width. Measured: 1e-12."""
@@ -178,7 +178,7 @@ def _log_risk(tilts: Numbers, sums: Tilted) -> Numbers:
 N = TypeVar("N", np.int64, np.float64)
 
 MOST_LEAVES = 1 << 20
-"""The most nodes of a tree: a band has a number for every leaf, and more would take minutes."""
+"""The most leaves of a tree: a band has a number for each, and more would take minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ MESSAGES = 4
 _GRID = 1 << 30
 """The denominator of the fractions to which the result of a search is rounded."""
 _LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
-"""The smallest remainder beside the hole, many steps of the grid."""
+"""The largest hole; the remaining probability must be many steps of the grid."""
 
 _SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
 """The free numbers of symmetric distributions, one for each input: the odds of one or three ones against none or

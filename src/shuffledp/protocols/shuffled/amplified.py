@@ -30,7 +30,7 @@ ORACLES: tuple[type[FrequencyOracle], ...] = (LocalHashing, HadamardResponse, Ra
 """The local protocols whose messages can be decoded without knowing their senders."""
 
 _MOST_CELL_BITS = 20
-"""The largest power of two that is tried as the range of a hash; beyond it the error only grows."""
+"""The largest exponent of a power of two as the range of a hash; beyond it the error only grows."""
 
 _BETA = 0.05
 """The failure probability of the error by which the local protocol is chosen."""

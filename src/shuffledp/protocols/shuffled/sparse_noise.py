@@ -35,7 +35,7 @@ KNEE = 5
 """The default position in this range: more pairs hardly decrease the error, fewer increase it much."""
 
 _MOST_LONE = 400.0
-"""The range of rates of lone clusters: up to three times what the useful rates of pairs need."""
+"""The largest rate of lone clusters: three times what the useful rates of pairs need."""
 
 _PAIR_SHARES = (0.05, 0.98)
 """The range of shares of the messages that are pairs; without pairs or without lone messages there is no guarantee."""
