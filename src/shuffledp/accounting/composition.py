@@ -120,7 +120,7 @@ RESOLUTION = 1e-25
 
 _STEPS_PER_DEVIATION = 60
 _MOST_STEPS = 1 << 13
-"""The number of steps of the grid on which losses are composed, as fine as for `PrivacyCurve`."""
+"""The grid on which losses are composed: steps per standard deviation and most steps, as for `PrivacyCurve`."""
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,11 @@ from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 LONGEST_PERMUTATION = 100_000
-"""The longest permutation, for which the local baseline takes a quarter of an hour: 0.15 s for each of some 5,000 trials."""
+"""The longest permutation: the local baseline takes 15 minutes, 0.15 s for each of some 5,000 trials."""
 LEAST_ALPHA = 0.001
-"""The smallest alpha, for which the local model needs 8 million people, whose success takes half a second to compute."""
+"""The smallest alpha: the local model needs 8 million people, whose success takes half a second to compute."""
 MOST_ITEMS = 100_000
-"""The most items, for which one success takes 9 s to compute; a search needs about 25."""
+"""The most items: one success takes 9 s to compute; a search needs about 25."""
 _TYPICAL_TRIALS, _NEARLY_DONE = 5000, 0.95
 """The expected number of steps of a measurement; the progress bar waits just before its end if there are more."""
 
