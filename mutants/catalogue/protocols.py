@@ -30,8 +30,8 @@ MUTANTS = (
     Mutant(
         name="published-parameters-unchecked",
         harm="Published parameters are used where they miss their guarantee.",
-        target="shuffledp.protocols.guarantee:kept_promise",
-        pattern="reached > promised.delta",
+        target="shuffledp.protocols.guarantee:require_guarantee",
+        pattern="reached > requested.delta",
         replacement="reached > 1",
         tests=(
             "tests/protocols/shuffled/test_earlier_protocols.py::test_published_parameters_keep_their_promise_or_are_refused",

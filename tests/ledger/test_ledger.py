@@ -59,7 +59,7 @@ def test_an_entry_holds_the_exact_parameters(ledger):
     assert entry.curve == HISTOGRAM.privacy
     ledger.finish(1)
     assert ledger.entries[0].published
-    with pytest.raises(ParameterError, match="number must be that of an entry of this ledger, got 2"):
+    with pytest.raises(ParameterError, match="number must be the number of an entry of this ledger, got 2"):
         ledger.finish(2)
 
 

@@ -225,7 +225,7 @@ def test_a_changed_promise_is_noticed():
 def test_a_promise_that_the_parameters_do_not_keep_is_noticed():
     whole = json.loads(private_histogram(VALUES, **GUARANTEE, protocol="hist").to_json())
     whole["parameters"]["missing_probability"] = 2.0**-12
-    with pytest.raises(DataError, match="contradicts itself: its protocol does not keep its promise"):
+    with pytest.raises(DataError, match="contradicts itself: its protocol does not give its guarantee"):
         Release.from_json(json.dumps(whole))
 
 

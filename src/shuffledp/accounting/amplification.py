@@ -175,8 +175,8 @@ class Amplification:
         message.
         """
         plain = max(1 - self.telling - SEVERAL_OPERATIONS, 0.0)
-        surely = 1 - 8 * SEVERAL_OPERATIONS
-        return _copied_by_all(self.local_epsilon) * self.telling * surely, plain * self.covered * surely
+        margin = 1 - 8 * SEVERAL_OPERATIONS
+        return _copied_by_all(self.local_epsilon) * self.telling * margin, plain * self.covered * margin
 
     @property
     def _telling_share(self) -> float:

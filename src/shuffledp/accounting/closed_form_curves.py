@@ -120,8 +120,8 @@ class SplitAndMixCurve:
 
     def delta(self, epsilon: float) -> float:
         """The delta for an epsilon."""
-        told = (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * 2.0**-self.security_bits
-        return min(1.0, self.noise.delta(epsilon) + told)
+        leak = (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * 2.0**-self.security_bits
+        return min(1.0, self.noise.delta(epsilon) + leak)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that the bound gives; inf if none does."""

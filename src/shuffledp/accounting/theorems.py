@@ -138,7 +138,7 @@ def binomial_lemma(*, trials: int, probability: float, alpha: float, shifts: int
     if shifts > alpha * distribution.mean / 2:
         raise ParameterError(
             f"shifts must be at most alpha * gamma * n / 2 = {alpha * distribution.mean / 2:.4g}, got {shifts}: "
-            "the lemma is silent there"
+            "the lemma does not apply there"
         )
     epsilon = math.log((1 + alpha) / (1 - alpha))
     exponent = alpha**2 * distribution.mean

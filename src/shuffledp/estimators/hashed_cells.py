@@ -75,7 +75,7 @@ class SmallestCell:
         if not tally.complete and len(tally) == self.bins:
             return tally
         if len(tally) != self.hashes.cells or not tally.complete:
-            raise DataError("this protocol needs the count of every cell: tally messages, or draw with sample_tally")
+            raise DataError("this protocol needs the count of every cell: tally messages, or use sample_tally")
         smallest = np.empty(self.bins, dtype=np.int64)
         for start in range(0, self.bins, _BINS_AT_ONCE):
             stop = min(start + _BINS_AT_ONCE, self.bins)

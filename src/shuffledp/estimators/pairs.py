@@ -94,8 +94,8 @@ class PairedCounts:
         missing = at_least - count
         enough_pairs = np.maximum(self._pairs_needed(missing), missing)  # at most c + P people are possible
         too_small = self._pair_tails_below(np.ceil(enough_pairs - COUNT_AGAINST_MEAN))
-        surely = self._lone_values <= -missing  # at least c - M people hold the bin
-        chance = np.where(surely, 1.0, 1 - np.minimum(too_small, 1.0))
+        certain = self._lone_values <= -missing  # at least c - M people hold the bin
+        chance = np.where(certain, 1.0, 1 - np.minimum(too_small, 1.0))
         return float(self.lone.window.pmf @ (chance * (self._lone_values < count)))
 
     def _pairs_needed(self, bound: float) -> NDArray[np.float64]:

@@ -294,11 +294,11 @@ class Estimate(Exports):
 
     def facts(self) -> dict[str, Any]:
         """Plain values that hold for the whole histogram: people, guarantee, and the bound for values not reported."""
-        promise = self.guarantee
+        guarantee = self.guarantee
         return {
             "people": self.people,
-            "epsilon": None if promise is None else promise.epsilon,
-            "delta": None if promise is None else promise.delta,
+            "epsilon": None if guarantee is None else guarantee.epsilon,
+            "delta": None if guarantee is None else guarantee.delta,
             "beta": self.beta,
             "estimator": self.estimator,
             "unreported_high": self.simultaneous.unreported_high,

@@ -84,7 +84,7 @@ def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False, ea
         together = "" if each == 1 else f" with {each} values each, padding included"
         raise DataError(f"the counts add up to {truth.total} people, the protocol is for {users}{together}")
     if each > 1 and len(truth) and truth.counts.max() > users:
-        raise DataError(f"a bin counts more than the {users} people there are")
+        raise DataError(f"a bin has more than {users} people")
     return truth
 
 
@@ -114,7 +114,7 @@ def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
     """Refuse a wrong number of messages for the number of people; sampled tallies have no messages."""
     if tally.messages not in (None, people * each):
         raise DataError(
-            f"{tally.messages} messages are not those of {people} people; give the number who reported as reports="
+            f"{tally.messages} messages do not fit {people} people; give the number who reported as reports="
         )
 
 

@@ -260,7 +260,7 @@ def _own_text(value: Any) -> str:
     kind: Any = type(value)
     if nested or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__):
         raise DataError(
-            "a value is nested or has no text of its own (it is not shown, since it may be personal): choose one of "
+            "a value is nested or cannot be written as text (it is not shown, since it may be personal): choose one of "
             "text, numbers, truth values, dates or times for each person"
         )
     try:

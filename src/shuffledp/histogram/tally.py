@@ -98,7 +98,7 @@ class Tally(ShortRepr):
         if np.array_equal(self.symbols, other.symbols):
             return Tally(self.symbols, self.counts + other.counts, complete, messages)
         if not complete:
-            raise DataError("partly drawn tallies of different bins cannot be added: the bins left out are not 0")
+            raise DataError("partly sampled tallies of different bins cannot be added: the bins left out are not 0")
         symbols, where = _distinct(self.symbols, other.symbols)
         together = np.concatenate([self.counts, other.counts])
         counts = np.zeros((symbols.size, *together.shape[1:]), dtype=np.int64)

@@ -219,7 +219,7 @@ class FiniteRandomizer:
                     break
                 ratio = found.ratio
         if worst is None:
-            raise ParameterError("privacy is about two values at least: this randomizer has only one")
+            raise ParameterError("privacy needs a randomizer with at least two values, got one")
         return ExactPrivacy(
             ratio=found.ratio,
             delta=delta,
@@ -239,7 +239,7 @@ class FiniteRandomizer:
         try:
             delta, pair = max(cases, key=lambda case: case[0])
         except ValueError:
-            raise ParameterError("privacy is about two values at least: this randomizer has only one") from None
+            raise ParameterError("privacy needs a randomizer with at least two values, got one") from None
         return WorstCase(
             delta=delta,
             dataset=self._people(pair.mine, pair.others),

@@ -106,15 +106,15 @@ def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
             "to_local needs a single-message protocol: with several messages per person, shuffled privacy says nothing "
             "about a person's messages (R^infinity and R^gap, docs/explanation/pure-privacy.md)"
         )
-    promised = protocol.guarantee
-    if promised is None:
+    shuffled = protocol.guarantee
+    if shuffled is None:
         raise ParameterError("to_local needs a protocol with a guarantee: calibrate it")
-    if promised.delta == 0:
-        guarantee = Guarantee(epsilon=promised.epsilon, delta=0.0, basis="Theorem 4.1")
+    if shuffled.delta == 0:
+        guarantee = Guarantee(epsilon=shuffled.epsilon, delta=0.0, basis="Theorem 4.1")
     else:
         people = protocol.users if protocol.honest_users is None else protocol.honest_users
-        epsilon = (promised.epsilon + math.log(people)) * (1 + FEW_OPERATIONS)
-        guarantee = Guarantee(epsilon=epsilon, delta=promised.delta, basis="epsilon + ln n, Cheu et al. 2019")
+        epsilon = (shuffled.epsilon + math.log(people)) * (1 + FEW_OPERATIONS)
+        guarantee = Guarantee(epsilon=epsilon, delta=shuffled.delta, basis="epsilon + ln n, Cheu et al. 2019")
     return LocalSimulation(protocol=protocol, guarantee=guarantee)
 
 

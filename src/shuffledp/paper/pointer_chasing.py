@@ -151,8 +151,8 @@ class PointerChasing:
     def _short_enough(self) -> None:
         if self.length > LONGEST_IN_MESSAGES:
             raise ParameterError(
-                f"length={self.length} is too long for messages (at most {LONGEST_IN_MESSAGES}): draw the tally of the "
-                "two values with sample_tally"
+                f"length={self.length} is too long for messages (at most {LONGEST_IN_MESSAGES}): sample the tally of "
+                "the two values with sample_tally"
             )
 
 

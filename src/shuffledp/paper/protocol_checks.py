@@ -41,7 +41,7 @@ from shuffledp.protocols import (
     StabilityHistogram,
 )
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.protocols.guarantee import Promising
+from shuffledp.protocols.guarantee import HasGuarantee
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.protocols.target import Target
@@ -59,7 +59,7 @@ CENTRAL_TARGETS = {
 _FARTHEST = 700
 """Compound Poisson noise is listed up to here; less than 1e-25 lies beyond."""
 
-SUMS: dict[str, Callable[[], Promising]] = {
+SUMS: dict[str, Callable[[], HasGuarantee]] = {
     "zsum": lambda: BinarySum.for_target(SUM_TARGET),
     "blanket-sum": lambda: BlanketSum.for_target(SUM_TARGET),
     "real-sum": lambda: RealSum.calibrate(users=80, epsilon=1.0, delta=0.01, honest_users=60),
@@ -114,7 +114,7 @@ def catalogue_check(name: str) -> Statement:
     )
 
 
-def privacy_check(name: str, protocol: Promising, target: Target) -> Statement:
+def privacy_check(name: str, protocol: HasGuarantee, target: Target) -> Statement:
     """The delta of the target beside the delta of the noise that the calibration chose."""
     title = CATALOGUE[name].title if name in CATALOGUE else type(protocol).__name__
     oracle = ORACLES.get(type(protocol))

@@ -41,7 +41,7 @@ def generating_ratio(randomizer: FiniteRandomizer, weights: Mapping[Hashable, Fr
     if not all(symbol in exact and exact[symbol] > 0 for symbol in randomizer.symbols):
         raise ParameterError("every message of the randomizer needs a weight above 0")
     if len(randomizer.values) < 2:
-        raise ParameterError("privacy is about two values at least: this randomizer has only one")
+        raise ParameterError("privacy needs a randomizer with at least two values, got one")
     totals = [
         sum(
             (p * math.prod((exact[m] for m in messages), start=Fraction(1)) for messages, p in distribution.items()),
@@ -115,4 +115,4 @@ def removal_cost(randomizer: FiniteRandomizer, *, users: int, delta: Fraction) -
 
 def _check_single(randomizer: FiniteRandomizer) -> None:
     if not randomizer.single_message:
-        raise ParameterError("this statement is about single-message randomizers: everybody must send one message")
+        raise ParameterError("the randomizer must be single-message: each person must send one message")

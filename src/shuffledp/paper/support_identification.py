@@ -173,7 +173,7 @@ class SupportIdentification:
         """
         epsilon, delta, items = target_epsilon(epsilon), target_delta(delta), self.items_in_support
         if math.log(delta) >= -math.log(200 * items) / 25:  # the claim's condition, delta < (1 / (200 h))^(1/25)
-            raise ParameterError(f"delta={delta:g} is not below (1 / 200 h)^(1/25), as the claim asks")
+            raise ParameterError(f"delta={delta:g} is not below (1 / 200 h)^(1/25), as the claim requires")
         epsilon, delta = epsilon / 2, delta / 2
         bound = theorems.sum_error_bound(epsilon=epsilon, delta=delta, beta=_HALF_RISK / items)
         copies = math.ceil(2 * bound + 1)
@@ -189,7 +189,7 @@ def report_chance(protocol: HistogramProtocol) -> ReportChance:
     estimator = protocol.estimator
     if not isinstance(estimator, Truncating):
         raise ParameterError(
-            f"{type(protocol).__name__} cannot be used: it may report phantom bins, and whatever is reported counts as "
+            f"{type(protocol).__name__} cannot be used: it has false positives, and every reported bin counts as "
             "found; use a protocol without them, such as Histogram"
         )
     return estimator.report_chance

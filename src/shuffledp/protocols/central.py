@@ -88,7 +88,7 @@ class LaplaceHistogram(Curator):
         """Return the smallest noise that makes the release exactly (epsilon, delta)-private."""
         values = target.values_per_person
         noise = smallest_noise(target.epsilon, target.delta, values=values)
-        return cls(**target.settled, noise=noise, guarantee=target.promise(computed(values)))
+        return cls(**target.settled, noise=noise, guarantee=target.guarantee(computed(values)))
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
@@ -177,9 +177,9 @@ class StabilityHistogram(Curator):
             raise ParameterError(
                 f"epsilon={epsilon:g} with delta={delta:g} needs more noise than this histogram resolves"
             )
-        promise = target.promise("computed exactly")
+        guarantee = target.guarantee("computed exactly")
         options = [
-            cls(**target.settled, noise=noise, threshold=threshold, guarantee=promise) for noise, threshold in private
+            cls(**target.settled, noise=noise, threshold=threshold, guarantee=guarantee) for noise, threshold in private
         ]
         return min(options, key=cls._simultaneous)
 
@@ -197,7 +197,7 @@ class StabilityHistogram(Curator):
             bins=target.bins,
             noise=DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2))),
             threshold=math.ceil(1 + 2 * math.log(2 / target.delta) / target.epsilon),
-            guarantee=target.promise("published parameters"),
+            guarantee=target.guarantee("published parameters"),
         )
 
     @cached_property

@@ -66,7 +66,7 @@ class AmplifiedOracle(ShuffledHistogram):
             bins=target.bins,
             oracle=min(candidates, key=_largest_error),
             honest_users=target.honest,
-            guarantee=target.promise("amplification by shuffling"),
+            guarantee=target.guarantee("amplification by shuffling"),
         )
 
     @cached_property

@@ -21,7 +21,7 @@ from shuffledp.estimators.supports import FlippedBits
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.sums.blanket_sum import blanket_curve, check_flip, fewest_flips, published_flips
@@ -55,7 +55,7 @@ class BlanketHistogram(ShuffledHistogram):
             bins=target.bins,
             flip_probability=fewest_flips(target, moved_bits=_MOVED_BITS),
             honest_users=target.honest,
-            guarantee=target.promise("computed as an upper bound"),
+            guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
@@ -64,12 +64,12 @@ class BlanketHistogram(ShuffledHistogram):
         bins.
         """
         target.needs_one_value(cls)
-        return kept_promise(
+        return require_guarantee(
             cls(
                 users=target.users,
                 bins=target.bins,
                 flip_probability=published_flips(target, moved_bits=_MOVED_BITS),
-                guarantee=target.promise("published parameters"),
+                guarantee=target.guarantee("published parameters"),
             )
         )
 

@@ -60,7 +60,7 @@ class DummyHistogram(ShuffledHistogram):
         return cls(
             **target.settled,
             noise=_binomial_for(target) if dummies == "binomial" else _poisson_for(target),
-            guarantee=target.promise(computed(target.values_per_person)),
+            guarantee=target.guarantee(computed(target.values_per_person)),
         )
 
     @classmethod

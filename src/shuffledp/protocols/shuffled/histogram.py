@@ -62,7 +62,7 @@ class Histogram(ShuffledHistogram):
         return cls(
             **target.settled,
             missing_probability=probability,
-            guarantee=target.promise(computed(values)),
+            guarantee=target.guarantee(computed(values)),
             truncated=truncated,
         )
 
@@ -76,7 +76,7 @@ class Histogram(ShuffledHistogram):
             users=target.users,
             bins=target.bins,
             missing_probability=probability,
-            guarantee=target.promise("Theorem 3.2"),
+            guarantee=target.guarantee("Theorem 3.2"),
         )
 
     @classmethod

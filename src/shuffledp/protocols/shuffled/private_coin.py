@@ -29,7 +29,7 @@ from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.inputs import few_enough_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled import parities as decoding
 from shuffledp.protocols.shuffled import parities as sampling
@@ -102,7 +102,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
             elements=elements,
             noise_messages=needed,
             honest_users=honest,
-            guarantee=target.promise("computed as an upper bound"),
+            guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
@@ -112,13 +112,13 @@ class PrivateCoinHistogram(ShuffledHistogram):
         They are refused if they do not give the guarantee, because r is too small.
         """
         target.needs_one_value(cls)
-        return kept_promise(
+        return require_guarantee(
             cls(
                 users=target.users,
                 bins=target.bins,
                 elements=max(1, (target.users - 1).bit_length()),
                 noise_messages=math.ceil(36 * math.log(1 / target.delta) / target.epsilon**2),
-                guarantee=target.promise("published parameters"),
+                guarantee=target.guarantee("published parameters"),
             )
         )
 
@@ -192,7 +192,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
         flat = concatenate(messages)
         if flat.size and flat.dtype != self._message:
             raise DataError(
-                f"messages must be those of this protocol: {self.elements} elements of {self.bits_per_element} bits, "
+                f"messages must be reports of this protocol: {self.elements} elements of {self.bits_per_element} bits, "
                 f"{self._message.itemsize} bytes each"
             )
         bits, kind = self.bits_per_element, decoding.word_kind(self.bits_per_element)

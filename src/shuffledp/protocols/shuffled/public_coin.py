@@ -30,7 +30,7 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target, need_one_value
@@ -119,7 +119,7 @@ class PublicCoinHistogram(ShuffledHistogram):
             noise=Binomial(trials=target.users, probability=probability),
             coin=coin,
             honest_users=target.honest,
-            guarantee=target.promise("computed as an upper bound"),
+            guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
@@ -138,14 +138,14 @@ class PublicCoinHistogram(ShuffledHistogram):
                 f"{needed / target.users:.2g} > 1/2",
                 instead=f"or calibrate exactly to need only {exactly}",
             )
-        return kept_promise(
+        return require_guarantee(
             cls(
                 users=target.users,
                 bins=target.bins,
                 rows=rows,
                 width=2 * target.users,
                 noise=Binomial(trials=target.users, probability=safely_up(needed / target.users)),
-                guarantee=target.promise("published parameters"),
+                guarantee=target.guarantee("published parameters"),
             )
         )
 

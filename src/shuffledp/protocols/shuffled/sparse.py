@@ -70,7 +70,7 @@ class SparseHistogram(ShuffledHistogram):
                 **target.settled,
                 pairs=everyone.pairs,
                 lone=everyone.lone,
-                guarantee=target.promise("computed as an upper bound"),
+                guarantee=target.guarantee("computed as an upper bound"),
             )
             if protocol.privacy.delta(target.epsilon) <= target.delta:
                 return protocol

@@ -87,9 +87,9 @@ class NoiseSearch:
     values: int = 1
 
     @classmethod
-    def resolving(cls, promised: Guarantee | None) -> NoiseSearch:
+    def resolving(cls, guarantee: Guarantee | None) -> NoiseSearch:
         """Return the search with a resolution for a guarantee, or for a very small delta without one."""
-        return cls(epsilon=promised.epsilon, delta=promised.delta) if promised else cls(epsilon=1.0, delta=1e-12)
+        return cls(epsilon=guarantee.epsilon, delta=guarantee.delta) if guarantee else cls(epsilon=1.0, delta=1e-12)
 
     @property
     def resolution(self) -> float:

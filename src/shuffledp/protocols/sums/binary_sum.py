@@ -131,7 +131,7 @@ class BinarySum(SumOfBits):
             bins=target.bins,
             missing_probability=probability,
             honest_users=target.honest,
-            guarantee=target.promise("computed exactly"),
+            guarantee=target.guarantee("computed exactly"),
             truncated=truncated,
         )
 
@@ -145,7 +145,7 @@ class BinarySum(SumOfBits):
             users=target.users,
             bins=target.bins,
             missing_probability=probability,
-            guarantee=target.promise("Theorem 3.1"),
+            guarantee=target.guarantee("Theorem 3.1"),
         )
 
     @classmethod

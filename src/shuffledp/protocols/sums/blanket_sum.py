@@ -25,7 +25,7 @@ from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.sums.binary_sum import SumOfBits, check_bits
 from shuffledp.protocols.target import Target
@@ -106,7 +106,7 @@ class BlanketSum(SumOfBits):
             bins=target.bins,
             flip_probability=fewest_flips(target, moved_bits=1),
             honest_users=target.honest,
-            guarantee=target.promise("computed as an upper bound"),
+            guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
@@ -114,12 +114,12 @@ class BlanketSum(SumOfBits):
         """Return the protocol with the published number of coins."""
         target.needs_one_value(cls)
         flip = published_flips(target, moved_bits=1)
-        return kept_promise(
+        return require_guarantee(
             cls(
                 users=target.users,
                 bins=target.bins,
                 flip_probability=flip,
-                guarantee=target.promise("published parameters"),
+                guarantee=target.guarantee("published parameters"),
             )
         )
 

@@ -41,7 +41,7 @@ from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.compound_poisson import poisson_table
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.distribution import TAIL, InversionTable
-from shuffledp.protocols.guarantee import promised_or_usual
+from shuffledp.protocols.guarantee import guarantee_or_usual
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.randomness import generator, random_words
 from shuffledp.validation import (
@@ -268,11 +268,11 @@ class RealSum(ShortRepr):
         if people < self._honest:
             raise DataError(
                 f"only {people} of at least {self._honest} people who make the noise reported: the sum would have less "
-                "noise than was promised; calibrate with a smaller honest_users"
+                "noise than guaranteed; calibrate with a smaller honest_users"
             )
         check_messages(tally, people=people, each=self.shares)
         if reports is None and tally.messages is None and not tally.drawn:
-            raise DataError("this tally does not say how many shares were counted: give the people as reports=")
+            raise DataError("this tally has no number of shares: give the number of people as reports=")
         total = tally.total % (1 << self.modulus_bits)
         if total > self.users * self.scale + self._noise_reach:  # below 0, modulo q
             total -= 1 << self.modulus_bits
@@ -297,7 +297,7 @@ class RealSum(ShortRepr):
         """The facts that a reader of the sum must know; `drawn` if the party with the data sampled it."""
         numbers = {"shares": self.shares, "leak": 2.0**-self.security_bits}
         return ProtocolFacts(
-            guarantee=promised_or_usual(self),
+            guarantee=guarantee_or_usual(self),
             trusted=Trusted.DATA_HOLDER if drawn else Trusted.SHUFFLER,
             users=self.users,
             honest_users=self.honest_users,
