@@ -55,7 +55,7 @@ def test_what_is_no_protocol_is_refused(change, reason):
             from_record(other)
 
 
-def test_what_no_file_can_hold_is_said():
+def test_values_that_no_file_can_hold_are_refused():
     odd = replace(Histogram.calibrate(users=2000, bins=4, **GUARANTEE))
     object.__setattr__(odd, "truncated", object())
     assert "text" in to_record(odd)["truncated"]

@@ -78,7 +78,7 @@ def test_advice():
 
 
 @pytest.mark.slow
-def test_what_is_surely_seen_is_seen():
+def test_counts_above_the_detection_limit_are_shown():
     answer = plan(**ASKED).row("sparse")
     protocol = SparseHistogram.calibrate(**ASKED)
     count = int(answer.detection_limit)
