@@ -63,7 +63,9 @@ MUTANTS = (
         replacement=(
             "(missing := missing[missing % self.bins != block[missing // self.bins]]) + values * (missing // self.bins)"
         ),
-        tests=("tests/histogram/test_message_path.py::test_one_persons_messages_follow_the_randomizers_distribution[1]",),
+        tests=(
+            "tests/histogram/test_message_path.py::test_one_persons_messages_follow_the_randomizers_distribution[1]",
+        ),
     ),
     Mutant(
         name="hist-single-client-without-noise",
@@ -71,7 +73,9 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.histogram:Histogram._send",
         pattern="self.missing_probability",
         replacement="self.missing_probability if number > 1 else 2.0 ** (-53)",
-        tests=("tests/histogram/test_message_path.py::test_one_persons_messages_follow_the_randomizers_distribution[1]",),
+        tests=(
+            "tests/histogram/test_message_path.py::test_one_persons_messages_follow_the_randomizers_distribution[1]",
+        ),
     ),
     Mutant(
         name="hist-sampled-with-half-noise",
@@ -79,7 +83,9 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.histogram:Histogram._draw",
         pattern="truth.counts + self.users - missing",
         replacement="truth.counts + self.users - missing // 2",
-        tests=("tests/histogram/test_message_path.py::test_joint_distribution_of_the_whole_tally_matches_enumeration[by_law]",),
+        tests=(
+            "tests/histogram/test_message_path.py::test_joint_distribution_of_the_whole_tally_matches_enumeration[by_law]",
+        ),
     ),
     Mutant(
         name="hist-accounts-dishonest-noise",
@@ -111,7 +117,9 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.private_coin:PrivateCoinHistogram._send",
         pattern="1 + self.noise_messages",
         replacement="self.noise_messages",
-        tests=("tests/protocols/shuffled/test_private_coin.py::test_one_persons_messages_follow_the_randomizers_distribution",),
+        tests=(
+            "tests/protocols/shuffled/test_private_coin.py::test_one_persons_messages_follow_the_randomizers_distribution",
+        ),
     ),
     Mutant(
         name="public-coin-one-row-of-many",

@@ -85,7 +85,7 @@ def tally_of(rows, kinds):
 
 
 def reader(case, beta):
-    """The simultaneous intervals of bins that show given counts; the same statistic is read once."""
+    """The simultaneous intervals of bins that show given counts, cached by their statistic."""
     kinds = len(case.shows(1, case.noise[0][0]))
 
     @cache

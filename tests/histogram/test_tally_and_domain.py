@@ -122,5 +122,5 @@ def test_labels_survive_the_whole_path():
 
 
 def test_a_label_that_is_listed_twice_is_named():
-    with pytest.raises(ParameterError, match="light is there more than once"):
+    with pytest.raises(ParameterError, match="light occurs more than once"):
         Domain.of(["dark", "light", "system", "light"])

@@ -38,7 +38,7 @@ def test_logarithmic_sizes_give_the_negative_binomial_distribution():
 @pytest.mark.parametrize("rate", [1e-300, 1e-20, 1e-9, 1e-3])
 @pytest.mark.parametrize("weights", [ONES, (SIZE_GRID // 2, SIZE_GRID // 2), (0, 0, SIZE_GRID), (*[0] * 99, SIZE_GRID)])
 def test_hardly_any_clusters_take_no_room(rate, weights):
-    """A task may have any rate, and whoever checks it must not run out of memory."""
+    """A task may have any rate, and a client that checks it must not run out of memory."""
     distribution = CompoundPoisson(rate=rate, size_weights=weights)
     assert distribution.window.last < 1000 * len(weights)
     assert distribution.window.pmf[0] == math.exp(-rate)

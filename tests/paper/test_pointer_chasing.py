@@ -119,7 +119,7 @@ def test_one_step_needs_one_permutation():
         (lambda: PointerChasing(steps=2, length=3).encode([7]), "1 or 2 and a permutation"),
         (lambda: PointerChasing(steps=2, length=3).decode(12), "numbered 0 .. 11"),
         (lambda: PointerChasing(steps=2, length=3).decode(-1), "numbered 0 .. 11"),
-        (lambda: PointerChasing(steps=2, length=3).success(WITH_FALSE_POSITIVES), "phantom bins"),
+        (lambda: PointerChasing(steps=2, length=3).success(WITH_FALSE_POSITIVES), "false positives"),
     ],
 )  # fmt: skip
 def test_bad_parameters(wrong, reason):

@@ -112,7 +112,7 @@ def test_a_sum_of_bits_does_not_know_who_is_missing():
 
 def test_one_message_each_gives_the_number_of_people():
     protocol = BlanketSum.calibrate(users=1000, epsilon=1, delta=1e-6)
-    with pytest.raises(DataError, match="not those of 1000 people"):
+    with pytest.raises(DataError, match="do not fit 1000 people"):
         protocol.estimate(protocol.tally(protocol.randomize(np.zeros(999, dtype=int))))
     assert protocol.estimate(protocol.tally(protocol.randomize(np.zeros(1000, dtype=int)))).guarantee.epsilon == 1
 

@@ -164,7 +164,7 @@ def test_impossible_parameters_are_refused():
         Ranges.published_for(Target(users=1000, bins=20, epsilon=1, delta=1e-4))
     good = Ranges.calibrate(users=1000, bins=20, epsilon=1, delta=1e-4, branching=5)
     for wrong in ({"bins": 21}, {"branching": 2}, {"padding_bins": 2}):
-        with pytest.raises(ParameterError, match=r"nodes must count|fillers"):
+        with pytest.raises(ParameterError, match=r"nodes must count|padding_bins"):
             replace(good, **wrong)
     with pytest.raises(ParameterError, match="nodes must count"):
         replace(good, nodes=replace(good.nodes, values_per_person=1))

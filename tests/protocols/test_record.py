@@ -38,12 +38,12 @@ def test_any_number_of_bins_comes_back(bins):
     ("change", "reason"),
     [
         ({"class": "Popen"}, "'Popen' is no protocol"),
-        ({"class": "Guarantee", "epsilon": 1, "delta": 1, "basis": ""}, "cannot be made"),
+        ({"class": "Guarantee", "epsilon": 1, "delta": 1, "basis": ""}, "cannot be restored"),
         ({"users": -5}, "users"),
         ({"users": {"integer": "2^99999999"}}, "cannot be read"),
         ({"users": {"number": "many"}}, "cannot be read"),
-        ({"unknown": 1}, "Histogram cannot be made"),
-        ({"missing_probability": "x"}, "Histogram cannot be made"),
+        ({"unknown": 1}, "Histogram cannot be created"),
+        ({"missing_probability": "x"}, "Histogram cannot be created"),
     ],
 )
 def test_what_is_no_protocol_is_refused(change, reason):

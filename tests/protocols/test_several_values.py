@@ -189,7 +189,7 @@ def test_impossible_numbers_of_values_are_refused(more):
 def test_impossible_padding_bins_are_refused():
     with pytest.raises(ParameterError, match="padding_bins must be 0 or values_per_person=3"):
         Target(users=10, bins=3, epsilon=1, delta=0.1, values_per_person=3, padding_bins=1)
-    with pytest.raises(ParameterError, match="different values"):
+    with pytest.raises(ParameterError, match="besides the padding bins"):
         Histogram(users=10, bins=2, missing_probability=0.5, values_per_person=3)
     with pytest.raises(ParameterError, match="exactly one value"):
         replace(CATALOGUE["response"].make(Target(users=10, bins=3, epsilon=1, delta=0.1)), values_per_person=2)

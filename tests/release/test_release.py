@@ -1,4 +1,4 @@
-"""The main job as a library: what is chosen, what is said, and what is refused."""
+"""`private_histogram`: the choice of protocol, notes, and refusals."""
 
 import json
 import math
@@ -283,7 +283,7 @@ def test_every_shuffled_protocol_can_be_asked_for(name, messages):
 
 @pytest.mark.parametrize("protocol", [None, "hist", "sparse", "sparse-best"])
 def test_any_value_is_possible_without_a_domain(protocol):
-    """The universe has so many values that the expected number of messages is infinite."""
+    """The domain has so many values that the expected number of messages is infinite."""
     release = private_histogram(VALUES, **GUARANTEE, protocol=protocol)
     assert abs(release.estimate["a"] - 600) < 100
     assert math.isinf(release.protocol.messages_per_user.expected)

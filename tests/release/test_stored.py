@@ -94,7 +94,7 @@ def test_cells_that_are_none_are_noticed():
     for damage, reason in (
         (lambda whole: whole["labels_of_columns"].pop(), "another number"),
         (lambda whole: whole["histogram"][0].update(label=["typo", "below 0"]), "not in the domain"),
-        (lambda whole: whole["histogram"].append(whole["histogram"][0]), "no cells"),
+        (lambda whole: whole["histogram"].append(whole["histogram"][0]), "not cells"),
         (lambda whole: whole.update(labels_of_columns=3), "damaged"),
     ):
         damage(whole := json.loads(release.to_json()))

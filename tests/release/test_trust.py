@@ -125,7 +125,7 @@ def test_where_messages_are_made_there_is_no_tip():
 
 @pytest.mark.slow
 def test_what_a_curator_would_give_does_not_depend_on_the_data():
-    """Equal for any two datasets of as many people; it is known before any value is looked at."""
+    """Equal for any two datasets with the same number of people; it is known before any value is read."""
     people = [Counter({"a": 1000}), Counter({f"v{number}": 1 for number in range(1000)})]
     errors = {private_histogram(data, **GUARANTEE).curator_error for data in people}
     target = Target(users=1000, bins=2 ** (8 * 8192), **GUARANTEE)

@@ -199,7 +199,7 @@ def test_wrong_parameters_and_data():
         total.randomize([2])
     with pytest.raises(DataError, match="more ones"):
         total.sample_tally(101)
-    with pytest.raises(DataError, match="101 messages are not those of 100 people"):
+    with pytest.raises(DataError, match="101 messages do not fit 100 people"):
         total.estimate(total.tally(np.ones(101, dtype=int)))
     with pytest.raises(DataError, match="more ones than 100 people"):
         total.estimate(replace(total.sample_tally(50), counts=np.array([101])))
