@@ -19,7 +19,7 @@ def one_coin(probability):
 def test_the_true_number_is_hardly_ever_excluded_and_few_others_are_kept(probability, total):
     """The fewest who reach a total as rarely as the stated risk, by exact tails; Chernoff's bound is a little wider."""
     fewest, most = fewest_people(total, one_coin(probability)), most_people(total, one_coin(probability))
-    # whoever is excluded reaches the total less often than the risk
+    # excluded numbers of people reach the total less often than the risk
     if fewest > 1:
         assert binom.sf(total - 1, fewest - 1, probability) <= RISK
     assert binom.cdf(total, np.floor(most) + 1, probability) <= RISK

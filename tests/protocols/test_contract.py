@@ -32,7 +32,7 @@ MANY = Target(users=200_000, bins=100, epsilon=1.0, delta=1e-6)
 
 RUNS = 250
 CALLS = 2500
-"""People of whom each is a call of their own."""
+"""The number of people with one call each."""
 
 MOST_DEVIATIONS = 5.5
 """By how many standard deviations sums over people may differ: by luck once in 2 * 10^7 per coordinate."""

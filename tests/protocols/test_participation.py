@@ -22,10 +22,10 @@ TARGET = Target(users=300, bins=4, epsilon=1.0, delta=1e-3, honest_users=240)
 
 
 def worst_epsilon(protocol, *, reports):
-    """The epsilon that holds whoever is missing: all of them followed the protocol, unless enough reported."""
+    """The epsilon that holds for any missing people: all of them followed the protocol, unless enough reported."""
     missing = protocol.users - reports
-    surely = protocol.honest if reports >= protocol.honest else max(1, protocol.honest - missing)
-    return replace(protocol, honest_users=surely).privacy.epsilon(protocol.guarantee.delta)
+    honest = protocol.honest if reports >= protocol.honest else max(1, protocol.honest - missing)
+    return replace(protocol, honest_users=honest).privacy.epsilon(protocol.guarantee.delta)
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def person_distribution(protocol, value):
     ("shape", "people"), [((3, 2), 2), pytest.param((3, 2), 3, marks=pytest.mark.slow), ((2, 2), 3)]
 )
 def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(shape, people):
-    """Every dataset of a few people, whoever is replaced; 3 leaves in 2 levels make an uneven tree."""
+    """Every dataset of a few people and every replaced person; 3 leaves in 2 levels make an uneven tree."""
     protocol, epsilon = made(shape, users=people, noise_probability=0.375), 0.75
     distributions = [person_distribution(protocol, value) for value in range(shape[0])]
     ratio, worst = exact_exp(epsilon), Fraction(0)

@@ -85,14 +85,14 @@ def all_sets(real, each):
 
 @pytest.mark.parametrize(("people", "real"), [(2, 2), (3, 2), pytest.param(2, 3, marks=pytest.mark.slow)])
 def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(people, real):
-    """Every dataset of a few people with at most two values each, whoever is replaced, and by whatever."""
+    """Every dataset of a few people with at most two values each, and every replacement."""
     protocol = Histogram(
         users=people, bins=real + 2, missing_probability=0.375, values_per_person=2, padding_bins=2, truncated=False
     )
     distributions = {held: protocol.randomizer_distribution(*held) for held in all_sets(real, 2)}
     epsilon = 1.25
     ratio, worst = exact_exp(epsilon), Fraction(0)
-    others = list(distributions)[:2]  # whoever else is there only moves the counts of both alike
+    others = list(distributions)[:2]  # other people only move the counts of both alike
     for rest in product(others, repeat=people - 1):
         shuffled = {
             held: shuffled_distribution([distribution, *(distributions[other] for other in rest)])

@@ -89,7 +89,7 @@ def test_nobody_can_prepare_data_for_the_next_public_coin():
 
 
 def test_one_crowded_row_still_has_a_bound():
-    """Everyone in one bin, one row: whoever shares its cell is off by everyone and the noise."""
+    """Everyone in one bin, one row: a value that shares its cell is off by all people and the noise."""
     counts = np.zeros(5000, dtype=np.int64)
     counts[17] = 200
     rng, failed = np.random.default_rng(96), 0

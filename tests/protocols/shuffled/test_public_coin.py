@@ -101,7 +101,7 @@ def test_messages_and_sampled_tally_follow_the_distribution_of_every_cell():
 @pytest.mark.slow
 @pytest.mark.parametrize("bins", [10, 500])
 def test_errors_are_kept_below_and_above(bins):
-    """Also where one value is held by nearly everyone, which crowds whoever shares its cells."""
+    """Also where one value is held by nearly everyone, which crowds the values that share its cells."""
     rng, users = np.random.default_rng(81), 2000
     heavy = np.zeros(bins, dtype=np.int64)
     heavy[0], heavy[1:6] = users - 50, 10

@@ -197,7 +197,7 @@ def test_every_coordinate_of_the_message_path(users, scale):
         check(drawn_pairs[:, j], 0, pairs.window.pmf)
         check(drawn_lone[:, j], 0, lone.window.pmf)
     if scale == 1.0:
-        # independent coordinates: correlations of so many draws stay below six standard deviations
+        # independent coordinates: correlations of this number of samples stay below six standard deviations
         everything = np.hstack([drawn_pairs, drawn_lone])
         off_diagonal = np.corrcoef(everything.T) - np.eye(6)
         assert np.abs(off_diagonal).max() < 6 / math.sqrt(DRAWS)
