@@ -49,7 +49,7 @@ def test_table_1_is_written(root):
 
 
 @pytest.mark.slow
-def test_figures_of_table_1_are_drawn_from_what_was_kept(root):
+def test_figures_of_table_1_are_sampled_from_what_was_kept(root):
     for name in table1_figures.FIGURES:
         kept = table1_figures.kept(table1_figures.data_file(name))
         assert {result.name for result in kept} == set(CATALOGUE)

@@ -9,7 +9,7 @@ MUTANTS = (
         target="shuffledp.ledger.store:changing",
         pattern="'BEGIN IMMEDIATE'",
         replacement="'BEGIN'",
-        tests=("tests/ledger/test_processes.py::test_nobody_is_let_in_between_the_check_and_the_entry",),
+        tests=("tests/ledger/test_processes.py::test_the_check_and_the_entry_are_atomic",),
     ),
     Mutant(
         name="adaptive-limit-as-composed",
@@ -33,7 +33,7 @@ MUTANTS = (
         target="shuffledp.ledger.ledger:Ledger.spend",
         pattern="composed([before, curve])",
         replacement="before",
-        tests=("tests/ledger/test_ledger.py::test_exactly_as_many_as_fit",),
+        tests=("tests/ledger/test_ledger.py::test_exactly_the_number_that_fits",),
     ),
     Mutant(
         name="weaker-release-counts-as-entered",

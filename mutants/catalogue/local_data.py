@@ -59,7 +59,7 @@ MUTANTS = (
         target="shuffledp.histogram.inputs:filled_up",
         pattern="(bins - padding_bins + np.cumsum(empty, axis=1) - 1)[empty]",
         replacement="bins - padding_bins",
-        tests=("tests/histogram/test_sets.py::test_everybody_holds_the_same_number_of_different_bins",),
+        tests=("tests/histogram/test_sets.py::test_everyone_holds_the_same_number_of_different_bins",),
     ),
     Mutant(
         name="ledger-entry-after-noise",

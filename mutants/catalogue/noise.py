@@ -9,7 +9,7 @@ MUTANTS = (
         target="shuffledp.noise.coins:fair_heads",
         pattern="(1 << -coins % 64) - 1",
         replacement="0",
-        tests=("tests/noise/test_coins.py::test_fair_heads_follow_their_law[63]",),
+        tests=("tests/noise/test_coins.py::test_fair_heads_follow_their_distribution[63]",),
     ),
     Mutant(
         name="coins-lose-20-digits",
@@ -41,7 +41,7 @@ MUTANTS = (
         target="shuffledp.noise.binomial:Binomial._table",
         pattern="upward[-1] * (self.trials - k + 1)",
         replacement="upward[-1] * (self.trials - k)",
-        tests=("tests/noise/test_binomial.py::test_inversion_follows_the_law_at_every_value",),
+        tests=("tests/noise/test_binomial.py::test_inversion_follows_the_distribution_at_every_value",),
     ),
     Mutant(
         name="binomial-window-one-trial-more",
@@ -89,7 +89,7 @@ MUTANTS = (
         target="shuffledp.noise.compound_poisson:Clusters.draw_bins",
         pattern="int(self._table.sample(people * self._parts, rng=rng).sum())",
         replacement="int(self._table.sample(people * self._parts, rng=rng).sum()) if people > 1 else 0",
-        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_law[sparse]",),
+        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[sparse]",),
     ),
     Mutant(
         name="laplace-of-one-sign",
@@ -97,7 +97,7 @@ MUTANTS = (
         target="shuffledp.noise.discrete_laplace:DiscreteLaplace._table",
         pattern="InversionTable(first=-self._reach, weights=upward[:0:-1] + upward)",
         replacement="InversionTable(first=0, weights=upward)",
-        tests=("tests/protocols/central/test_central.py::test_the_sampler_follows_the_law",),
+        tests=("tests/protocols/central/test_central.py::test_the_sampler_follows_the_distribution",),
     ),
     Mutant(
         name="inversion-ignores-ties",

@@ -30,11 +30,11 @@ MUTANTS = (
     Mutant(
         name="published-parameters-unchecked",
         harm="Published parameters are used where they miss their guarantee.",
-        target="shuffledp.protocols.guarantee:kept_promise",
-        pattern="reached > promised.delta",
+        target="shuffledp.protocols.guarantee:require_guarantee",
+        pattern="reached > requested.delta",
         replacement="reached > 1",
         tests=(
-            "tests/protocols/shuffled/test_earlier_protocols.py::test_published_parameters_keep_their_promise_or_are_refused",
+            "tests/protocols/shuffled/test_earlier_protocols.py::test_published_parameters_give_their_guarantee_or_are_refused",
         ),
     ),
     Mutant(
@@ -53,7 +53,7 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled_histogram:ShuffledHistogram.joined",
         pattern="replace(self, users=people, honest_users=self.honest, batch=self, **self._noise_of(people))",
         replacement="replace(self, users=people, honest_users=number * self.honest, **self._noise_of(people))",
-        tests=("tests/protocols/test_joined_batches.py::test_the_promise_of_joined_batches_is_that_of_one",),
+        tests=("tests/protocols/test_joined_batches.py::test_joined_batches_have_the_guarantee_of_one",),
     ),
     Mutant(
         name="hist-own-noise-never-missing",
@@ -63,7 +63,9 @@ MUTANTS = (
         replacement=(
             "(missing := missing[missing % self.bins != block[missing // self.bins]]) + values * (missing // self.bins)"
         ),
-        tests=("tests/histogram/test_message_path.py::test_one_persons_messages_follow_the_randomizers_law[1]",),
+        tests=(
+            "tests/histogram/test_message_path.py::test_one_persons_messages_follow_the_randomizers_distribution[1]",
+        ),
     ),
     Mutant(
         name="hist-single-client-without-noise",
@@ -71,7 +73,9 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.histogram:Histogram._send",
         pattern="self.missing_probability",
         replacement="self.missing_probability if number > 1 else 2.0 ** (-53)",
-        tests=("tests/histogram/test_message_path.py::test_one_persons_messages_follow_the_randomizers_law[1]",),
+        tests=(
+            "tests/histogram/test_message_path.py::test_one_persons_messages_follow_the_randomizers_distribution[1]",
+        ),
     ),
     Mutant(
         name="hist-sampled-with-half-noise",
@@ -80,7 +84,8 @@ MUTANTS = (
         pattern="truth.counts + self.users - missing",
         replacement="truth.counts + self.users - missing // 2",
         tests=(
-            "tests/histogram/test_message_path.py::test_joint_law_of_the_whole_tally_matches_enumeration[by_distribution]",
+            "tests/histogram/test_message_path.py::"
+            "test_joint_distribution_of_the_whole_tally_matches_enumeration[by_distribution]",
         ),
     ),
     Mutant(
@@ -105,7 +110,7 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.dummy:DummyHistogram._dummies",
         pattern="heads(block * self.bins, self.noise.probability, rng) % self.bins",
         replacement="heads(block * self.bins, self.noise.probability, rng) % max(self.bins - 1, 1)",
-        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_law[dummy]",),
+        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[dummy]",),
     ),
     Mutant(
         name="private-coin-one-message-fewer",
@@ -113,7 +118,9 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.private_coin:PrivateCoinHistogram._send",
         pattern="1 + self.noise_messages",
         replacement="self.noise_messages",
-        tests=("tests/protocols/shuffled/test_private_coin.py::test_one_persons_messages_follow_the_randomizers_law",),
+        tests=(
+            "tests/protocols/shuffled/test_private_coin.py::test_one_persons_messages_follow_the_randomizers_distribution",
+        ),
     ),
     Mutant(
         name="public-coin-one-row-of-many",
@@ -129,7 +136,7 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.sparse:SparseHistogram._send",
         pattern="(pairs, 1)",
         replacement="(pairs[1:], 1)",
-        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_law[sparse]",),
+        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[sparse]",),
     ),
     Mutant(
         name="sparse-sampled-pairs-independent",
@@ -137,7 +144,7 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.sparse:SparseHistogram._draw",
         pattern="pairs + lone",
         replacement="self.pairs.sample(len(truth), rng=rng) + lone",
-        tests=("tests/protocols/shuffled/test_sparse_histogram.py::test_sample_tally_follows_the_same_law",),
+        tests=("tests/protocols/shuffled/test_sparse_histogram.py::test_sample_tally_follows_the_same_distribution",),
     ),
     Mutant(
         name="sparse-accounts-dishonest-noise",
@@ -153,7 +160,7 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.blanket:BlanketHistogram._ones",
         pattern="np.setxor1d(own, flipped, assume_unique=True)",
         replacement="np.union1d(own, flipped)",
-        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_law[blanket]",),
+        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[blanket]",),
     ),
     Mutant(
         name="ranges-account-for-one-level",
@@ -169,7 +176,7 @@ MUTANTS = (
         target="shuffledp.protocols.local.randomized_response:RandomizedResponse._send",
         pattern="rng.integers(0, self.bins, size=int(lies.sum()))",
         replacement="rng.integers(min(1, self.bins - 1), self.bins, size=int(lies.sum()))",
-        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_law[response]",),
+        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[response]",),
     ),
     Mutant(
         name="unary-own-bit-always-set",
@@ -177,7 +184,7 @@ MUTANTS = (
         target="shuffledp.protocols.local.unary_encoding:UnaryEncoding._rows",
         pattern="own * kept",
         replacement="own",
-        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_law[unary]",),
+        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[unary]",),
     ),
     Mutant(
         name="hashing-sends-true-cell",
@@ -185,7 +192,7 @@ MUTANTS = (
         target="shuffledp.protocols.local.local_hashing:LocalHashing._send",
         pattern="self._response.randomize(own.astype(np.int64), rng=rng)",
         replacement="own",
-        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_law[hashing]",),
+        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[hashing]",),
     ),
     Mutant(
         name="hadamard-never-leaves-its-set",
@@ -193,7 +200,7 @@ MUTANTS = (
         target="shuffledp.protocols.local.hadamard_response:HadamardResponse._send",
         pattern="rng.random(people.size) >= self.true_support",
         replacement="rng.random(people.size) > 1",
-        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_law[hadamard]",),
+        tests=("tests/protocols/test_one_person.py::test_messages_of_one_person_have_their_distribution[hadamard]",),
     ),
     Mutant(
         name="laplace-sensitivity-one",

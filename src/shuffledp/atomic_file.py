@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and the checks before any work on them starts."""
+"""Atomic file writes, and checks of a path before any work starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shuffledp.errors import DataError, ParameterError
 
 
 def check_folder(path: Path) -> None:
-    """Refuses a path in a folder where nothing can be written."""
+    """Refuse a path in a folder that is not writable."""
     if path.is_dir():
         raise DataError(f"cannot write {path}: it is a folder")
     try:
@@ -22,20 +22,20 @@ def check_folder(path: Path) -> None:
 
 
 def refuse_existing(path: Path, *, how: str) -> None:
-    """Refuses to write over a file; `how` says what to do instead."""
+    """Refuse to overwrite a file; `how` is a hint."""
     if path.exists():
         raise DataError(f"{path} exists already: {how}")
 
 
 def refuse_same(path: Path, others: Iterable[Path], what: str) -> None:
-    """Refuses a path that is one of the given files."""
+    """Refuse a path that is one of the given files."""
     for other in others:
         if path == other or (path.exists() and other.exists() and path.samefile(other)):
             raise ParameterError(f"{what} may not be the same file as an input: {path}")
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes names that were given or taken away in a folder durable, where the platform can."""
+    """Make created and removed names in a folder durable, if the platform can."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -46,7 +46,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file that is never seen half written."""
+    """Write a file atomically."""
     check_folder(path)
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

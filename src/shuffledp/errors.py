@@ -18,7 +18,7 @@ from __future__ import annotations
 
 
 class ShuffledpError(Exception):
-    """Base of every error that shuffledp raises on purpose."""
+    """Base class of the errors of shuffledp."""
 
 
 class ParameterError(ShuffledpError, ValueError):
@@ -42,19 +42,19 @@ class BudgetError(ParameterError):
 
 
 class DataError(ShuffledpError, ValueError):
-    """Values, messages or counts do not fit the protocol they were given to."""
+    """Values, messages or counts do not fit the protocol."""
 
 
 class TaskError(DataError):
-    """A file is no task, or a task contradicts itself."""
+    """A file is not a task, or a task contradicts itself."""
 
 
 class BrokenPromiseError(DataError):
-    """The parameters of a task give less privacy than it claims, or than the person who is asked allows."""
+    """The parameters of a task give less privacy than it claims, or than the client allows."""
 
 
 class RefusedError(DataError):
-    """A report is refused, for good or until something is put right; `reason` is a word of collect/reasons.py."""
+    """A server refused a report; `reason` is one of the codes in collect/reasons.py."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
@@ -62,9 +62,9 @@ class RefusedError(DataError):
 
 
 class UnreachableError(ShuffledpError):
-    """A server did not answer, or asks to try again later: nothing is lost, and the same bytes are sent then.
+    """A server did not answer, or asked to retry later. Nothing is lost: retries send the same bytes.
 
-    `reason` is a word of collect/reasons.py, where the server said one.
+    `reason` is one of the codes in collect/reasons.py, if the server gave one.
     """
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:
@@ -73,7 +73,7 @@ class UnreachableError(ShuffledpError):
 
 
 class MissingExtraError(ShuffledpError, ImportError):
-    """An optional library is needed for what was asked and is not installed."""
+    """An optional library is needed and is not installed."""
 
     def __init__(self, library: str, *, extra: str) -> None:
         super().__init__(f"this needs {library}: install it with  pip install 'shuffledp[{extra}]'")

@@ -18,34 +18,34 @@ import numpy as np
 
 
 def readable(number: int) -> str:
-    """A count of any size in few characters."""
+    """Format a count of any size in few characters."""
     return f"{number:,}" if number.bit_length() <= 64 else f"about 2^{number.bit_length() - 1}"
 
 
 def at_most(bound: float) -> str:
-    """An upper bound on a number of people, rounded up, so that what is printed holds too."""
+    """Format an upper bound on a number of people, rounded up so that it still holds."""
     return f"{math.ceil(bound):,}" if math.isfinite(bound) else "any number of"
 
 
 def people_at_most(bound: float) -> str:
-    """The same with its noun."""
+    """Format an upper bound on a number of people, with its noun."""
     return f"{at_most(bound)} {'person' if math.ceil(min(bound, 2)) == 1 else 'people'}"
 
 
 def share_at_most(bound: float, *, digits: int = 2) -> str:
-    """An upper bound on a share, an epsilon, a delta or a factor, rounded up to a number of digits."""
+    """Format an upper bound on a share, an epsilon, a delta or a factor, rounded up to a number of digits."""
     return _rounded(bound, digits, ROUND_CEILING)
 
 
 def share_at_least(bound: float, *, digits: int = 2) -> str:
-    """A lower bound on a share, an epsilon or a factor, rounded down to a number of digits."""
+    """Format a lower bound on a share, an epsilon or a factor, rounded down to a number of digits."""
     return _rounded(bound, digits, ROUND_FLOOR)
 
 
 def _rounded(bound: float, digits: int, direction: str) -> str:
     if not math.isfinite(bound):
         return f"{bound:g}"
-    # a number that its digits write exactly, such as 0.1, is not rounded to the next one
+    # a number that its digits represent exactly, such as 0.1, is not rounded to the next one
     number = Context(prec=digits, rounding=direction).create_decimal(Decimal(repr(float(bound))))
     return short_exponent(f"{float(number):.{digits}g}")
 
@@ -74,7 +74,7 @@ def short_exponent(number: str) -> str:
 
 
 def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:
-    """An upper bound as a share of a whole, in per cent, rounded up to a number of digits."""
+    """Format an upper bound as a percentage of a whole, rounded up to a number of digits."""
     if not math.isfinite(part):
         return "any share"
     up = Context(prec=digits, rounding=ROUND_CEILING)
@@ -82,17 +82,17 @@ def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:
 
 
 def surely(beta: float) -> str:
-    """The probability 1 - beta with which something holds at least, rounded down."""
+    """Format the confidence level 1 - beta as a probability, rounded down: 0.95."""
     return _plain(1 - _rounded_up(beta))
 
 
 def sure_percent(beta: float) -> str:
-    """The same in per cent, without the sign."""
+    """Format the confidence level in per cent without the sign: 95."""
     return _plain(100 * (1 - _rounded_up(beta)))
 
 
 def confidence(beta: float) -> str:
-    """The confidence level 1 - beta in per cent, rounded down: 95%."""
+    """Format the confidence level in per cent: 95%."""
     return f"{sure_percent(beta)}%"
 
 
@@ -106,7 +106,7 @@ def _plain(number: Decimal) -> str:
 
 
 def magnitude(number: float, *, infinite: str = "no limit") -> str:
-    """A number of things that may be huge or without a limit, in few characters."""
+    """Format a number that may be huge or infinite in few characters."""
     if number == math.inf:
         return infinite
     if number >= _LARGEST_POWER:
@@ -117,31 +117,31 @@ def magnitude(number: float, *, infinite: str = "no limit") -> str:
 
 
 _LARGEST_POWER = 10**300
-"""Beyond this a whole number may not fit a float."""
+"""The smallest whole number that may not fit a float."""
 
 
 def counted(number: int, thing: str, *, things: str | None = None) -> str:
-    """A number of things, with the noun in the right form: 1 value, 2 values."""
+    """Format a number of things, with the noun in the right form: 1 value, 2 values."""
     return f"{readable(number)} {thing if number == 1 else things or thing + 's'}"
 
 
 def moment(time: datetime) -> str:
-    """A time in UTC, to the minute, as people read it."""
+    """Format a time in UTC, to the minute."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def sentence(text: str) -> str:
-    """A text that begins with a capital letter."""
+    """Capitalize the first letter of a text."""
     return text[:1].upper() + text[1:]
 
 
 MISSING = "(missing)"
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
-"""Invisible, but parts of emojis and of words in some scripts."""
+"""Invisible characters that are parts of emojis and of words in some scripts."""
 
 
 _TIMES = " \N{MULTIPLICATION SIGN} "
-"""Between the parts of a label of several columns, and between the names of those columns."""
+"""The separator of the parts of a label of several columns, and of the names of those columns."""
 
 
 def _whole(label: Any) -> str:
@@ -149,21 +149,21 @@ def _whole(label: Any) -> str:
 
 
 def shown(label: Any, *, width: int = 40) -> str:
-    """A label in one short printable line."""
+    """Format a label as one short printable line."""
     text = _TIMES.join(map(_whole, label)) if isinstance(label, tuple) else _whole(label)
     line = "".join(mark if mark.isprintable() or mark in _JOINERS else "\N{REPLACEMENT CHARACTER}" for mark in text)
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 _MOST_PARTS = 4
-"""Of a list or tuple that is shown in full."""
+"""The longest list or tuple that is shown in full."""
 
 _MOST_MARKS = 60
-"""Of a text that is shown in full."""
+"""The longest text that is shown in full."""
 
 
 class ShortRepr:
-    """A record, that is a dataclass, whose repr is one short line."""
+    """A dataclass whose repr is one short line."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -175,7 +175,7 @@ class ShortRepr:
 
 
 def short_repr(value: Any) -> str:
-    """A value, or a record with its fields, in a few words."""
+    """Format a value, or a record with its fields, in few characters."""
     if isinstance(value, bool) or value is None:
         return repr(value)
     if isinstance(value, int):
@@ -197,7 +197,7 @@ def short_repr(value: Any) -> str:
 
 
 def _record(record: Any) -> str:
-    """The name of its class and the fields that it shows."""
+    """Format a record: the name of its class and its fields with a repr."""
     shown = (
         f"{each.name}={short_repr(getattr(record, each.name))}" for each in dataclasses.fields(record) if each.repr
     )

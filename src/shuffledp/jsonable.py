@@ -1,11 +1,11 @@
-"""Results as values that JSON can hold: the only way in which this package makes JSON.
+"""Conversion of results to values that JSON can hold; all JSON of this package is made here.
 
 - A number that is infinite or undefined is null.
-- A whole number of more than 64 bits is text, such as "about 2^200": no reader of JSON keeps its digits.
-- A result (a dataclass) is an object of its fields, but for those that its repr leaves out.
-- An enumeration is its value; a date, and whatever else JSON does not know, is its text.
+- A whole number of more than 64 bits is text, such as "about 2^200", since JSON readers do not keep its digits.
+- A result (a dataclass) is an object of the fields that its repr shows.
+- An enumeration is its value; a date, and any other type that JSON does not know, is its text.
 
-Labels are not numbers, even where they are digits: `plain_label` keeps them whole.
+Labels are not numbers, even if they are digits: `plain_label` keeps them unchanged.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import numpy as np
 from shuffledp.formatting import readable
 
 _MOST_BITS = 64
-"""The widest integers that common readers of JSON keep whole."""
+"""The widest integers that common JSON readers keep exactly."""
 
 
 def plain(value: Any) -> Any:
-    """A result, or any part of one, as what json.dumps(..., allow_nan=False) takes."""
+    """Convert a result, or a part of one, to values for json.dumps(..., allow_nan=False)."""
     if isinstance(value, Enum):
         return plain(value.value)
     if value is None or isinstance(value, str | bool):
@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
 
 
 def plain_label(label: Any) -> Any:
-    """A label as JSON holds it, with every digit; one that JSON does not know, such as nan or a date, is its text.
+    """Convert a label to a JSON value with every digit; a type that JSON does not know, such as a date, becomes text.
 
     A label of several columns is a list.
     """
@@ -60,9 +60,9 @@ def plain_label(label: Any) -> Any:
 
 
 def label_kind(label: Any) -> Any:
-    """The name of the type of a label that JSON holds only as text; None where it keeps the type itself.
+    """The name of the type of a label that JSON holds only as text; None if JSON keeps the type.
 
-    Of a label of several columns, a list of these.
+    For a label of several columns, a list of these.
     """
     if isinstance(label, tuple):
         return [label_kind(part) for part in label]
@@ -72,11 +72,11 @@ def label_kind(label: Any) -> Any:
 
 
 def label_with_kind(label: Any) -> dict[str, Any]:
-    """A label, with its kind beside it where JSON does not keep it."""
+    """A label, with its kind if JSON does not keep it."""
     kind = label_kind(label)
     return {"label": plain_label(label), **({} if kind is None else {"kind": kind})}
 
 
 def to_json(value: Any) -> str:
-    """A result as one line of JSON."""
+    """Format a result as one line of JSON."""
     return json.dumps(plain(value), allow_nan=False)

@@ -11,7 +11,7 @@ from typing import Any
 def lazy_names(
     package: str, homes: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose public names live in the given modules below it."""
+    """Return `__getattr__` and `__dir__` of a package whose public names are defined in the given modules below it."""
     places = {name: f"{package}.{home}" for home, names in homes.items() for name in names}
 
     def load(name: str) -> Any:

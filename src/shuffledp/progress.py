@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Progress = Callable[[str, float], None]
-"""Is told what is being done and which share of it is done; 0 where that will not be known until the end."""
+"""A function of the current step and the share that is done; the share is 0 if it is unknown until the end."""
 
 
 def quiet(what: str, share: float) -> None:

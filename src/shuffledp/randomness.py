@@ -17,12 +17,12 @@ from shuffledp.errors import ParameterError
 
 
 def secure_rng() -> np.random.Generator:
-    """A numpy Generator over AES-128 in counter mode under a new key from the operating system."""
+    """Return a numpy Generator over AES-128 in counter mode with a new key from the operating system."""
     return np.random.Generator(AESCounter(key=secrets.randbits(128)))
 
 
 def generator(rng: np.random.Generator | None) -> np.random.Generator:
-    """The given generator, or a new cryptographic one."""
+    """Return the given generator, or a new cryptographic one."""
     if rng is None:
         return secure_rng()
     if not isinstance(rng, np.random.Generator):
@@ -34,14 +34,14 @@ def generator(rng: np.random.Generator | None) -> np.random.Generator:
 
 
 def child(rng: np.random.Generator) -> np.random.Generator:
-    """A generator for a part of the work: AES under a key drawn from the given one, so as secure and as repeatable."""
+    """Return a generator for a part of the work: AES with a key from the given one, as secure and as reproducible."""
     return np.random.Generator(AESCounter(key=int.from_bytes(rng.bytes(16), "little")))
 
 
 def keyed(secret: bytes, *task: int) -> np.random.Generator:
-    """The generator of one task of a distributed run: AES under a key that follows from the run's secret.
+    """Return the generator of one task of a distributed run: AES with a key derived from the run's secret.
 
-    A task that is tried again draws the same noise again, and no two tasks share a key.
+    A retried task samples the same noise again, and no two tasks share a key.
     """
     name = b"".join(number.to_bytes(8, "little") for number in task)
     digest = hashlib.blake2b(name, key=secret, digest_size=16).digest()
@@ -49,12 +49,13 @@ def keyed(secret: bytes, *task: int) -> np.random.Generator:
 
 
 _OF_WHOLE_WORDS = (AESCounter, np.random.PCG64)
-"""Generators each of whose steps gives 64 bits: what they give is taken as it is, which is what `integers` would do,
-in a tenth of the time where few are asked for. MT19937, for one, gives 32."""
+"""Bit generators that give 64 bits per step. Their raw output equals the result of `integers`, in a tenth of the time
+for few words. MT19937, for example, gives 32 bits.
+"""
 
 
 def random_words(size: int, rng: np.random.Generator) -> np.ndarray:
-    """Uniform 64-bit words."""
+    """Return uniform 64-bit words."""
     source = rng.bit_generator
     if isinstance(source, _OF_WHOLE_WORDS):
         return source.random_raw(size)

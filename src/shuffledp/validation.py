@@ -13,19 +13,18 @@ from shuffledp.formatting import readable
 
 MOST_USERS = 10**12
 MOST_VALUES = 256
-"""Of one person: noise grows with their number, up to which calibrations were measured and take half a minute."""
+"""The most values of one person: noise grows with their number, and larger calibrations take over half a minute."""
 
 LEAST_EPSILON, MOST_EPSILON = 1e-3, 50.0
 LEAST_DELTA = 1e-20
-"""The range in which accounting resolves every tail; outside it a guarantee is useless or means nothing."""
+"""The range of epsilon in which accounting resolves every tail; outside of it a guarantee is useless."""
 
 LEAST_BETA = 1e-15
-"""Error bounds divide beta among up to 10^12 bins and read it off tails that are resolved down to 2^-100, which is
-8e-31; below this limit they would look for what is not there."""
+"""The smallest beta: error bounds divide beta among up to 10^12 bins, and tails are resolved down to 2^-100 = 8e-31."""
 
 
 def whole(name: str, value: Any, *, minimum: int = 1) -> int:
-    """A whole number of at least `minimum`, as an exact Python int."""
+    """Return a whole number of at least `minimum`, as an exact Python int."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise ParameterError(f"{name} must be a whole number (an int), got {_shown(value)}")
     if value < minimum:
@@ -34,7 +33,7 @@ def whole(name: str, value: Any, *, minimum: int = 1) -> int:
 
 
 def real(name: str, value: Any) -> float:
-    """A finite real number."""
+    """Return a finite real number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ParameterError(f"{name} must be a number, got {_shown(value)}")
     number = float(value)
@@ -44,7 +43,7 @@ def real(name: str, value: Any) -> float:
 
 
 def head_count(name: str, value: Any) -> int:
-    """A number of people."""
+    """Return a number of people."""
     number = whole(name, value)
     if number > MOST_USERS:
         raise ParameterError(f"{name} must be at most {MOST_USERS:,}, got {readable(number)}")
@@ -52,7 +51,7 @@ def head_count(name: str, value: Any) -> int:
 
 
 def target_epsilon(value: Any) -> float:
-    """The epsilon of a guarantee."""
+    """Return the epsilon of a guarantee."""
     epsilon = real("epsilon", value)
     if epsilon <= 0:
         raise ParameterError(f"epsilon must be above 0, got {epsilon:g}; 1 is a common choice")
@@ -62,7 +61,7 @@ def target_epsilon(value: Any) -> float:
 
 
 def open_probability(name: str, value: Any, *, hint: str = "") -> float:
-    """A probability strictly between 0 and 1."""
+    """Return a probability strictly between 0 and 1."""
     probability = real(name, value)
     if not 0 < probability < 1:
         raise ParameterError(f"{name} must lie strictly between 0 and 1, got {probability:g}{hint}")
@@ -70,7 +69,7 @@ def open_probability(name: str, value: Any, *, hint: str = "") -> float:
 
 
 def target_delta(value: Any) -> float:
-    """The delta of a guarantee."""
+    """Return the delta of a guarantee."""
     delta = open_probability("delta", value, hint="; choose it well below 1 / users")
     if delta < LEAST_DELTA:
         raise ParameterError(f"delta must be at least {LEAST_DELTA:g}, got {delta:g}")
@@ -78,7 +77,7 @@ def target_delta(value: Any) -> float:
 
 
 def failure_probability(value: Any) -> float:
-    """The chance beta that an error bound is allowed to fail."""
+    """Return the probability beta with which an error bound may fail."""
     beta = open_probability("beta", value, hint="; 0.05 gives 95 % intervals")
     if beta < LEAST_BETA:
         raise ParameterError(f"beta must be at least {LEAST_BETA:g}, got {beta:g}; 0.05 gives 95 % intervals")
@@ -86,7 +85,7 @@ def failure_probability(value: Any) -> float:
 
 
 def honest_among(honest_users: Any, *, users: int) -> int:
-    """How many of the users are sure to follow the protocol; all of them unless said otherwise."""
+    """Return the number of users who are known to follow the protocol; None stands for all."""
     if honest_users is None:
         return users
     honest = head_count("honest_users", honest_users)
@@ -96,7 +95,7 @@ def honest_among(honest_users: Any, *, users: int) -> int:
 
 
 def values_each(value: Any) -> int:
-    """How many values one person may hold."""
+    """Return the number of values that one person may hold."""
     number = whole("values_per_person", value)
     if number > MOST_VALUES:
         raise ParameterError(f"values_per_person must be at most {MOST_VALUES:,}, got {readable(number)}")
@@ -104,7 +103,7 @@ def values_each(value: Any) -> int:
 
 
 def reporting(reports: Any, *, users: int) -> int:
-    """How many of the users really reported."""
+    """Return the number of users who reported."""
     number = head_count("reports", reports)
     if number > users:
         raise ParameterError(f"reports={number} exceeds users={users}: construct the protocol for more users")
@@ -112,7 +111,7 @@ def reporting(reports: Any, *, users: int) -> int:
 
 
 def positive(name: str, value: Any) -> float:
-    """A number above 0, which may be infinite."""
+    """Return a positive number, which may be infinite."""
     if not isinstance(value, bool) and isinstance(value, numbers.Real) and value == math.inf:
         return math.inf
     number = real(name, value)
@@ -122,7 +121,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def one_of(name: str, value: Any, options: Iterable[str]) -> str:
-    """One of some names; the error ends with the one that was probably meant."""
+    """Return one of some names; the error suggests the closest one."""
     known = list(options)
     if isinstance(value, str) and value in known:
         return value
@@ -136,10 +135,10 @@ def _shown_text(value: Any) -> str:
 
 
 _MOST_SHOWN = 40
-"""Characters of a parameter in an error."""
+"""The most characters of a parameter in an error."""
 
 
 def _shown(value: Any) -> str:
-    """A parameter as it appears in an error: short, and its type where that is the mistake."""
+    """Format a parameter for an error: short, with its type if the type is wrong."""
     text = repr(value)
     return f"{text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + '...'} ({type(value).__name__})"

@@ -26,7 +26,9 @@ from tests.protocols.local.test_local import exact_distributions
 
 
 def exact_tight_delta(epsilon, local_epsilon, users):
-    """The tight bound as its definition says: both laws of (A + D, C - A + 1 - D), summed outcome by outcome."""
+    """The tight bound as its definition says: both distributions of (A + D, C - A + 1 - D), summed outcome by
+    outcome.
+    """
     ratio, factor = exact_exp(local_epsilon), exact_exp(epsilon)
     copy, own = 2 / (ratio + 1), ratio / (ratio + 1)
     distributions = ({}, {})
@@ -132,7 +134,7 @@ def test_blocks_of_copies_err_on_the_safe_side(monkeypatch):
 
 
 def spread(local_epsilon, epsilon, *, telling, covered):
-    """The law of L of docs/proofs/comparison.md, "All randomizers", in fractions: {value: probability}."""
+    """The distribution of L of docs/proofs/comparison.md, "All randomizers", in fractions: {value: probability}."""
     p, factor = exact_exp(local_epsilon), exact_exp(epsilon)
     t, h = Fraction(telling), max(Fraction(covered), 1 / p)
     distribution = {p - factor: t / (p + 1), 1 - p * factor: t / (p + 1)}
@@ -143,7 +145,7 @@ def spread(local_epsilon, epsilon, *, telling, covered):
 
 @pytest.mark.parametrize(("local_epsilon", "share"), [(0.1, 0.5), (1.0, 0.1), (1.0, 0.9), (4.0, 0.3), (8.0, 0.7)])
 def test_telling_always_is_the_worst(local_epsilon, share):
-    """The three steps of the proof: the formula is the bound, and the laws are ordered, so that deltas are."""
+    """The three steps of the proof: the formula is the bound, and the distributions are ordered, so that deltas are."""
     epsilon, users = share * local_epsilon, 4
     always, never = (spread(local_epsilon, epsilon, telling=t, covered=0) for t in (1, 0))
     assert sum(v * q for v, q in always.items()) == sum(v * q for v, q in never.items()) == 1 - exact_exp(epsilon)
@@ -168,7 +170,7 @@ def test_telling_always_is_the_worst(local_epsilon, share):
 
 @pytest.mark.parametrize("third", [[8, 1, 1], [3, 3, 4], [1, 8, 1]])
 @pytest.mark.parametrize("users", [2, 3, 5])
-def test_two_values_with_one_law_and_a_third(third, users):
+def test_two_values_with_one_distribution_and_a_third(third, users):
     """Where R(x) = R(x') nothing is told, and the bound for the pairs that differ still holds."""
     rows = [[Fraction(w, 10) for w in row] for row in ([5, 3, 2], [5, 3, 2], third)]
     worst = max(max(p, q) / min(p, q) for p, q in zip(rows[0], rows[2], strict=True))
@@ -187,7 +189,7 @@ def test_two_values_with_one_law_and_a_third(third, users):
 @given(st.lists(st.integers(1, 30), min_size=12, max_size=12), st.floats(0, 0.95), st.integers(2, 4))
 @settings(max_examples=60)
 def test_the_bound_for_all_holds_for_any_randomizer(weights, share, users):
-    """Three values, four messages, any probabilities; everybody else holds the third value."""
+    """Three values, four messages, any probabilities; everyone else holds the third value."""
     rows = [[Fraction(w, sum(weights[i : i + 4])) for w in weights[i : i + 4]] for i in (0, 4, 8)]
     worst = max(max(p, q) / min(p, q) for one in rows for two in rows for p, q in zip(one, two, strict=True))
     if worst == 1:
@@ -230,7 +232,7 @@ def test_the_bounds_hold_where_nobody_hides_what_tells_nothing(local_epsilon, te
 
 
 class TinyRandomizer:
-    """Exact laws of one message: d-ary randomized response, Hadamard response or unary encoding."""
+    """Exact distributions of one message: d-ary randomized response, Hadamard response or unary encoding."""
 
     def __init__(self, distributions):
         self.distributions = distributions

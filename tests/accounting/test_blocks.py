@@ -25,7 +25,7 @@ def test_wider_blocks_of_copies_never_lower_delta(telling, monkeypatch):
 
 @pytest.mark.parametrize("local_epsilon", [0.3, 1.0, 2.7, 6.1])
 def test_copies_are_never_more_than_there_are(local_epsilon, monkeypatch):
-    """Everybody else sends a copy with probability 2 / (e^epsilon0 + 1), and what is computed with is not above."""
+    """Everyone else sends a copy with probability 2 / (e^epsilon0 + 1), and what is computed with is not above."""
     used = []
     plain = amplification.blocks
     monkeypatch.setattr(amplification, "blocks", lambda *given, **more: used.append(given[1]) or plain(*given, **more))

@@ -130,7 +130,7 @@ def test_different_releases_compose():
     ("users", "gamma", "releases"), [(1, 0.25, 3), (1, 0.5, 3), (1, 2.0**-53, 4), (2, 2.0**-53, 4), (2, 0.5, 5)]
 )
 @pytest.mark.parametrize("ratio", [Fraction(2), Fraction(1500)])
-def test_degenerate_laws_compose(users, gamma, releases, ratio):
+def test_degenerate_distributions_compose(users, gamma, releases, ratio):
     distribution = Binomial(trials=users, probability=gamma)
     exact = adaptive_delta([distribution_table(distribution)] * releases, ratio=ratio)
     ours = BinarySum(users=users, missing_probability=gamma).privacy.times(releases).delta(math.log(ratio))

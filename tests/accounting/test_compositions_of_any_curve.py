@@ -57,7 +57,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Enumerated:
-    """The exact numbers of a release that is listed as pairs of laws, rounded up."""
+    """The exact numbers of a release that is listed as pairs of distributions, rounded up."""
 
     pairs: tuple
     neighbours: str = REPLACE_ONE
@@ -182,7 +182,7 @@ def test_thresholds_and_counts_bound_every_decision_tree(ratio, values):
     st.sampled_from([Fraction(1), Fraction(5, 4), Fraction(2), Fraction(7)]),
 )
 def test_any_two_releases_are_bounded(first, second, ratio):
-    """Random pairs of laws with their datasets in either order, also with outcomes that reveal everything."""
+    """Random pairs of distributions with their datasets in either order, also with outcomes that reveal everything."""
     releases = []
     for weights in (first, second):
         p, q = (Fraction(sum(column)) for column in zip(*weights, strict=True))

@@ -46,7 +46,7 @@ def test_histogram_matches_enumeration_of_messages(users, bins, gamma, ratio):
     assert_tight_upper_bound(protocol.privacy.delta(math.log(ratio)), exact.delta)
 
 
-def test_the_enumerated_output_is_a_law():
+def test_the_enumerated_output_is_a_distribution():
     protocol = Histogram(users=2, bins=2, missing_probability=0.25)
     assert sum(shuffled_distribution(protocol.randomizer_distribution(v) for v in (0, 1)).values()) == 1
 
@@ -111,7 +111,7 @@ def test_large_numbers_of_people_match_high_precision(users, mean, epsilon):
 
 @pytest.mark.parametrize(("rate", "epsilon"), [(42.65, 1.0), (450.0, 0.25), (2641.2, 0.1), (9000.0, 0.05)])
 def test_poisson_noise_matches_high_precision(rate, epsilon):
-    """Also above the rate from which the law is made of halves."""
+    """Also above the rate from which the distribution is made of halves."""
     distribution = CompoundPoisson(rate=rate, size_weights=(SIZE_GRID,))
     exact = high_precision_delta(distribution.window, lambda k: mpmath.mpf(rate) / k, epsilon)
     ours = PrivacyCurve.of_shifts(

@@ -1,4 +1,4 @@
-"""Noise that cannot take every value: whoever moves a count into a gap is revealed."""
+"""Noise that cannot take every value reveals a person who moves a count into a gap."""
 
 import pytest
 

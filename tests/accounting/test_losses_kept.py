@@ -1,4 +1,4 @@
-"""No mass is lost where losses are shortened, and several releases are as many as they are."""
+"""No mass is lost where losses are shortened, and the number of releases is exact."""
 
 from functools import reduce
 from operator import add

@@ -19,7 +19,7 @@ def one_coin(probability):
 def test_the_true_number_is_hardly_ever_excluded_and_few_others_are_kept(probability, total):
     """The fewest who reach a total as rarely as the stated risk, by exact tails; Chernoff's bound is a little wider."""
     fewest, most = fewest_people(total, one_coin(probability)), most_people(total, one_coin(probability))
-    # whoever is excluded reaches the total less often than the risk
+    # excluded numbers of people reach the total less often than the risk
     if fewest > 1:
         assert binom.sf(total - 1, fewest - 1, probability) <= RISK
     assert binom.cdf(total, np.floor(most) + 1, probability) <= RISK
@@ -36,14 +36,14 @@ def test_the_true_number_is_hardly_ever_excluded_and_few_others_are_kept(probabi
         CompoundPoisson(rate=7.5, size_weights=gamma_sizes(mean=4.0, shape=3.0)),
     ],
 )
-def test_cumulants_are_those_of_the_law(distribution):
+def test_cumulants_match_the_distribution(distribution):
     tilts, window = np.array([-2.0, -0.1, 1e-6, 0.05, 0.2]), distribution.window
     numbers = np.arange(window.first, window.last + 1)
     expected = np.log([window.pmf @ np.exp(tilt * numbers) for tilt in tilts])
     assert distribution.cumulant(tilts) == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
-def test_a_number_of_messages_that_everybody_sends_tells_everybody():
+def test_a_fixed_number_of_messages_gives_the_number_of_people():
     everybody = fewest_people(700, lambda tilts: 7 * tilts)
     assert 70 <= everybody <= 100
     assert most_people(700, lambda tilts: 7 * tilts) >= 100

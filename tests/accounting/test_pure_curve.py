@@ -1,4 +1,4 @@
-"""The curve of a message by itself: that of binary randomized response, which tells most."""
+"""The curve of a message by itself: the curve of binary randomized response, the worst case."""
 
 import mpmath
 import pytest

@@ -44,7 +44,7 @@ def test_lemma_binomial_is_smooth(trials, mean, alpha, shifts):
 @pytest.mark.parametrize("mean", [3, 30, 300])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_lemma_smoothness_gives_privacy(mean, epsilon):
-    """An (epsilon, delta, 1)-smooth law added to a 1-sensitive sum gives (epsilon, delta)-privacy."""
+    """An (epsilon, delta, 1)-smooth distribution added to a 1-sensitive sum gives (epsilon, delta)-privacy."""
     smooth = smooth_delta(Binomial(trials=1000, probability=round_up_to_grid(mean / 1000)), epsilon=epsilon, shifts=1)
     private = BinarySum(users=1000, missing_probability=round_up_to_grid(mean / 1000)).privacy.delta(epsilon)
     assert 0 < private <= smooth

@@ -38,7 +38,7 @@ def test_theorem_3_1_iii_nobody_is_zero_always():
     rng = np.random.default_rng(0)
     assert all(run(protocol, np.zeros(300, dtype=int), rng=rng)[1] == 0 for _ in range(2000))
     assert all(protocol.estimate(protocol.sample_tally(0, rng=rng))[1] == 0 for _ in range(5000))
-    # not by luck: with somebody there it is not always 0
+    # not by luck: with someone there it is not always 0
     assert any(protocol.estimate(protocol.sample_tally(60, rng=rng))[1] > 0 for _ in range(100))
 
 

@@ -13,7 +13,7 @@ from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
 from shuffledp.protocols.central import _private_pairs
 
 MANY = 44
-"""People in a value that is published whatever the noise is, but for 2^-40."""
+"""People in a value that is published whatever the noise is, except for 2^-40."""
 
 
 def published(count, decay, threshold, *, last):

@@ -53,7 +53,7 @@ def test_a_histogram_with_a_group_of_10_shuffled_apart_is_found():
 
 
 def noisy_counts(users, missing, trials, rng, *, mine):
-    """The shuffled messages of P^hist on three bins as counts, which is all they say; everybody else holds 0."""
+    """The shuffled messages of P^hist on three bins as counts, which is all they say; everyone else holds 0."""
     true = np.bincount([mine] + [0] * (users - 1), minlength=3)
     counts = true + users - rng.binomial(users, missing, size=(trials, 3))
     return [dict(enumerate(row)) for row in counts.tolist()]
@@ -70,7 +70,9 @@ def found(seed, trials, *, missing=WEAKER, delta=0.05):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_30_percent_too_small_among_40_people_is_found_in_the_default_number_of_runs(seed):
-    """Promised 0.553 at delta 0.05, truth 0.946, and no choice of an event could show more than 0.71 in 10,000 runs."""
+    """guaranteed 0.553 at delta 0.05, truth 0.946, and no choice of an event could show more than 0.71 in 10,000
+    runs.
+    """
     promised = Histogram(users=40, bins=3, missing_probability=0.25).privacy.epsilon(0.05)
     assert found(seed, 10_000).accuses(promised)
 
@@ -95,7 +97,7 @@ def test_no_audit_shows_more_than_the_best_event_would():
 
 
 def test_fifteen_percent_fewer_missing_messages_cannot_be_found_in_the_default_number_of_runs():
-    """Not by this audit's fault: promised 0.553, truth 0.614, and the best event shows 0.44."""
+    """Not by this audit's fault: guaranteed 0.553, truth 0.614, and the best event shows 0.44."""
     missing = round_up_to_grid(0.85 * 0.25)
     promised = Histogram(users=40, bins=3, missing_probability=0.25).privacy.epsilon(0.05)
     assert provable_epsilon(pair(missing), trials=10_000, delta=0.05) < promised

@@ -49,7 +49,7 @@ LOCAL = {
 
 
 def view(protocol):
-    """What is looked at: the shuffled messages, but for shares, which say nothing one by one, their sum."""
+    """What is looked at: the shuffled messages, except for shares, which say nothing one by one, their sum."""
     return tallied_messages(protocol) if isinstance(protocol, RealSum) else shuffled_messages(protocol)
 
 
@@ -70,7 +70,7 @@ def test_shuffled_protocols_are_not_accused(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SHUFFLED, ids=lambda kind: kind.__name__)
 def test_people_without_noise_are_found(kind):
-    """The same protocols, where all but one send nothing that hides the one: the promise counts on their noise."""
+    """The same protocols, where all but one send nothing that hides the one: the guarantee counts on their noise."""
     protocol, delta = SHUFFLED[kind], 0.05
 
     def faulty(values, *, rng):

@@ -260,8 +260,8 @@ def test_missing_files_and_mixed_formats(tmp_path):
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ([1, [SECRET]], "nested or has no text"),
-        ([SECRET, object()], "nested or has no text"),
+        ([1, [SECRET]], "nested or cannot be written"),
+        ([SECRET, object()], "nested or cannot be written"),
         ({"value": [[1], [2]]}, "choose one of text"),
         (np.zeros((2, 2)), "flat array"),
         (7, "a table, an array"),

@@ -140,7 +140,7 @@ def test_one_person_less_at_either_end_is_noticed():
     ],
     ids=["too many bins allowed", "nothing counted", "small bins forgotten"],
 )
-def test_planted_faults_are_noticed(where, name, fault, dataset, monkeypatch):
+def test_injected_faults_are_noticed(where, name, fault, dataset, monkeypatch):
     protocol = replace(protocol_of("hist"))
     counts = ADVERSARIAL[dataset](protocol.error(BETA).hidden)
     monkeypatch.setattr(where, name, fault)
@@ -218,7 +218,7 @@ def test_the_unbiased_bound_is_exact():
 
 @pytest.mark.parametrize("beta", [0.9, 0.5, 0.2, 0.05, 1e-4])
 def test_truncated_per_bin_error_is_the_smallest_that_holds(beta):
-    """Against the law itself: the worst true count for every error, by exhaustion."""
+    """Against the distribution itself: the worst true count for every error, by exhaustion."""
     protocol = BinarySum(users=300, missing_probability=0.125)
     distribution, mean = binom(300, 0.125), protocol.noise.mean
     m = np.arange(301)
@@ -268,7 +268,9 @@ def test_the_table_of_the_proof_is_written(tmp_path):
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("missing", [True, False])
 def test_intervals_of_unbiased_counts_hold_as_often_as_asked_for(beta, missing):
-    """From the law itself: all of 500 independent bins at once, but for what whole counts do not resolve."""
+    """From the distribution itself: all of 500 independent bins at once, except for what whole counts do not
+    resolve.
+    """
     noise, people, true = Binomial(trials=3000, probability=0.125), 3000, 1500
     estimator = UnbiasedCounts(noise=noise, people=people, bins=3001, missing=missing)
     values = np.arange(people + 1)

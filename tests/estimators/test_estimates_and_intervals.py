@@ -53,7 +53,7 @@ def test_an_estimate_lies_in_its_intervals(name, beta):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRUNCATED)
 def test_a_truncated_estimate_is_possible(name):
-    """Between nobody and everybody, with its intervals; all together are no more than there are."""
+    """Between nobody and everyone, with its intervals; all together are no more than there are."""
     for estimate in estimates(name, 0.05):
         assert ((estimate.counts >= 0) & (estimate.counts <= estimate.people)).all()
         assert (estimate.frequencies <= 1).all()

@@ -25,7 +25,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A reading, the noise of one bin with its probabilities, and the counts that a bin shows with it."""
+    """An estimator, the noise of one bin with its probabilities, and the counts that a bin shows with it."""
 
     estimator: Any
     occupied: int
@@ -34,7 +34,7 @@ class Case:
 
 
 def values_of(distribution, *, mass):
-    """The values of a law with their probabilities, but for those that are rarer than a given mass."""
+    """The values of a distribution with their probabilities, except for those that are rarer than a given mass."""
     window = distribution.window
     listed = zip(range(window.first, window.last + 1), window.pmf.tolist(), strict=True)
     return [(value, probability) for value, probability in listed if probability > mass]
@@ -85,7 +85,7 @@ def tally_of(rows, kinds):
 
 
 def reader(case, beta):
-    """The simultaneous intervals of bins that show given counts; the same evidence is read once."""
+    """The simultaneous intervals of bins that show given counts, cached by their statistic."""
     kinds = len(case.shows(1, case.noise[0][0]))
 
     @cache
@@ -129,7 +129,7 @@ def test_all_intervals_hold_at_once_for_every_dataset(name, beta):
 
 
 def narrower(case):
-    """The same reading, with intervals that lose a person at either end."""
+    """The same estimator, with intervals that lose a person at either end."""
 
     class Narrower:
         statistic = staticmethod(case.estimator.statistic)

@@ -29,5 +29,5 @@ def test_a_level_fails_as_rarely_as_it_says(distribution, risk):
     outside = sum(
         p for k, p in enumerate(window.pmf.tolist(), start=window.first) if not level.least <= k <= level.most
     )
-    # but for what sums are rounded: Python 3.12 and later add up more carefully than 3.11
+    # except for what sums are rounded: Python 3.12 and later add up more carefully than 3.11
     assert outside * (1 - 1e-14) <= level.risk <= outside * (1 + 1e-9) + 1e-12

@@ -121,7 +121,7 @@ def test_impossible_trees_are_refused(wrong):
 
 @every_distribution
 @pytest.mark.parametrize("tilt", [-0.12, -0.01, 0.05, 0.12])
-def test_laws_under_weights_are_what_their_probabilities_say(distribution, tilt):
+def test_tilted_distributions_match_their_probabilities(distribution, tilt):
     """Moments summed over the probabilities; the third absolute one of a sum of parts is at most the bound."""
     window = distribution.window
     k = np.arange(window.first, window.last + 1, dtype=float) - distribution.mean
@@ -158,7 +158,7 @@ def test_cumulants_are_derivatives(distribution):
 
 @every_distribution
 @pytest.mark.parametrize("risk", [0.2, 1e-3, 1e-7])
-def test_bounds_hold_for_sums_whose_law_is_known(distribution, risk):
+def test_bounds_hold_for_sums_whose_distribution_is_known(distribution, risk):
     """M1 + M2 - M3 by convolution: what it reaches with at most the risk, never less than that, and not much more."""
     pmf, window = distribution.window.pmf, distribution.window
     joined = np.convolve(np.convolve(pmf, pmf), pmf[::-1])

@@ -96,7 +96,7 @@ def test_consistent_counts_of_a_release(protocol):
 
 
 def test_no_end_of_an_interval_is_an_impossible_number_afterwards():
-    """Nobody holds 39 of 40 values, and everybody the first: both ends of what is possible are passed by noise."""
+    """Nobody holds 39 of 40 values, and everyone the first: both ends of what is possible are passed by noise."""
     protocol = LaplaceHistogram.calibrate(users=3000, bins=40, epsilon=0.2, delta=1e-6)
     truth = np.append(3000, np.zeros(39, dtype=int))
     estimate = protocol.estimate(protocol.sample_tally(truth, rng=np.random.default_rng(1)), reports=3000)

@@ -119,7 +119,7 @@ def test_low_and_high_mean_the_same_everywhere(estimate):
 FACTS = {"people": 5000, "epsilon": 1.0, "delta": 1e-6, "beta": 0.05, "estimator": "truncated"}
 
 
-def test_the_promise_travels_with_every_table(estimate):
+def test_every_table_has_the_guarantee(estimate):
     for row in csv.DictReader(io.StringIO(estimate.to_csv())):
         assert {name: type(fact)(row[name]) for name, fact in FACTS.items()} == FACTS
         assert int(row["unreported_high"]) == estimate.simultaneous.unreported_high
@@ -177,7 +177,7 @@ def test_an_estimate_shows_itself(estimate):
     assert "and 1 more value" in estimate.to_text(1).splitlines()
 
 
-def test_a_promise_in_few_digits_is_rounded_up(estimate):
+def test_a_guarantee_in_few_digits_is_rounded_up(estimate):
     promise = replace(estimate.guarantee, epsilon=1.23441, delta=1.23441e-7)
     assert "(1.235, 1.235e-7) private" in repr(replace(estimate, guarantee=promise))
 
@@ -260,7 +260,7 @@ def test_labels_without_a_domain_must_be_bins():
         ones.estimate(ones.sample_tally(500))[0]
 
 
-def test_fewer_reports_than_the_guarantee_needs_are_told():
+def test_fewer_reports_than_the_guarantee_needs_are_reported():
     protocol = Histogram.calibrate(users=2000, bins=3, epsilon=1, delta=1e-6)
     values = np.repeat([0, 1], [1000, 500])
     for estimate in (

@@ -111,7 +111,7 @@ def test_times_that_python_has_not():
 
 @pytest.mark.parametrize("value", [["secret"], ("secret",), {"secret": 1}, {"secret"}, np.array(["secret"]), object()])
 def test_what_has_no_label_is_refused_without_showing_it(value):
-    with pytest.raises(DataError, match="nested or has no text") as error:
+    with pytest.raises(DataError, match="nested or cannot be written") as error:
         label(value)
     assert "secret" not in str(error.value)
     assert "object at" not in str(error.value)

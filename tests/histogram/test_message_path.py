@@ -1,4 +1,4 @@
-"""Messages really made, shuffled and counted follow the law that privacy and error are computed from.
+"""Messages really made, shuffled and counted follow the distribution that privacy and error are computed from.
 
 Each assertion fails on correct code with probability at most 1e-6 (see goodness.py); generators are seeded.
 """
@@ -48,7 +48,7 @@ def test_every_coordinate_of_a_small_histogram(draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", [by_messages, one_by_one, by_distribution])
-def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
+def test_joint_distribution_of_the_whole_tally_matches_enumeration(draw):
     protocol = Histogram(users=2, bins=2, missing_probability=0.375)
     values = np.array([0, 1])
     exact = Counter()
@@ -66,7 +66,7 @@ def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [0, 1, 2])
-def test_one_persons_messages_follow_the_randomizers_law(value):
+def test_one_persons_messages_follow_the_randomizers_distribution(value):
     protocol = Histogram(users=1, bins=3, missing_probability=0.375)
     distribution = protocol.randomizer_distribution(value)
     rng = np.random.default_rng(12)

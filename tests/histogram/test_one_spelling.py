@@ -1,4 +1,4 @@
-"""A bin is named after the value, not after whoever held it first."""
+"""A bin is named after the value, not after the person who held it first."""
 
 import numpy as np
 import pytest

@@ -23,17 +23,17 @@ def rows_of_people(draw):
 
 @pytest.mark.slow
 @given(rows_of_people())
-def test_everybody_holds_the_same_number_of_different_bins(people):
+def test_everyone_holds_the_same_number_of_different_bins(people):
     held, rows = people
     whole = filled_up(rows, bins=REAL + EACH, each=EACH, padding_bins=EACH)
     for bins, row in zip(held, whole, strict=True):
         missing = EACH - len(bins)
-        assert sorted(row) == sorted([*bins, *range(REAL, REAL + missing)])  # the first fillers, each once
+        assert sorted(row) == sorted([*bins, *range(REAL, REAL + missing)])  # the first padding bins, each once
 
 
 @pytest.mark.slow
 @given(rows_of_people())
-def test_the_holders_of_a_filler_lack_that_many_values(people):
+def test_the_holders_of_a_padding_bin_lack_that_many_values(people):
     held, rows = people
     whole = filled_up(rows, bins=REAL + EACH, each=EACH, padding_bins=EACH)
     numbers = np.bincount([len(bins) for bins in held], minlength=EACH + 1)
@@ -52,7 +52,7 @@ def test_shorter_rows_and_people_without_values():
     "rows", [[[1, 1]], [[0, 6]], [[0, -2]], [[0, 1, 2]], [[0.5, 1]], [["a", "b"]], [0, 1], [[[0]]]], ids=repr
 )
 def test_other_rows_are_refused(rows):
-    """Above all a bin that a person holds twice, and a filler: it would count them twice."""
+    """Above all a bin that a person holds twice, and a padding bin: it would count them twice."""
     with pytest.raises(DataError, match="bin"):
         filled_up(rows, bins=6 + 2, each=2, padding_bins=2)
 
@@ -62,12 +62,12 @@ def test_a_bin_held_twice_is_refused_in_any_place():
         filled_up([[3, 1, 3]], bins=6 + 3, each=3, padding_bins=3)
 
 
-def test_without_fillers_everybody_holds_all():
+def test_without_padding_bins_everyone_holds_all():
     with pytest.raises(DataError, match="exactly 2"):
         filled_up([[0, NONE]], bins=3, each=2, padding_bins=0)
 
 
-def test_labels_of_fillers_are_nobodys_values():
+def test_labels_of_padding_bins_are_not_values():
     listed = Domain.of(["mail", "(no value)"]).with_absent(3)
     assert listed.size == 5
     assert listed.decode([0, 1, 2, 4]).tolist() == ["mail", "(no value)", Absent(most=2), Absent(most=0)]

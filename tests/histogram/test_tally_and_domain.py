@@ -36,7 +36,7 @@ def test_a_dense_and_a_sparse_tally_of_the_same_messages_are_equal():
     assert Tally.of(messages) != "a tally"
 
 
-def test_partly_drawn_tallies_of_different_bins_do_not_add():
+def test_partly_sampled_tallies_of_different_bins_do_not_add():
     drawn = [Tally.from_mapping(counts, complete=False) for counts in ({"x": 9}, {"y": 8})]
     with pytest.raises(DataError, match="cannot be added"):
         drawn[0] + drawn[1]
@@ -122,5 +122,5 @@ def test_labels_survive_the_whole_path():
 
 
 def test_a_label_that_is_listed_twice_is_named():
-    with pytest.raises(ParameterError, match="light is there more than once"):
+    with pytest.raises(ParameterError, match="light occurs more than once"):
         Domain.of(["dark", "light", "system", "light"])

@@ -19,7 +19,7 @@ from shuffledp.protocols.target import Target
 LIMIT = {"epsilon": 3.0, "delta": 1e-5}
 HISTOGRAM = Histogram.calibrate(users=10_000, bins=20, epsilon=1, delta=1e-6)
 FIT = 10
-"""So many of that histogram are within the limit (test_exactly_as_many_as_fit)."""
+"""So many of that histogram are within the limit (test_exactly_the_number_that_fits)."""
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_an_entry_holds_the_exact_parameters(ledger):
     assert entry.curve == HISTOGRAM.privacy
     ledger.finish(1)
     assert ledger.entries[0].published
-    with pytest.raises(ParameterError, match="number must be that of an entry of this ledger, got 2"):
+    with pytest.raises(ParameterError, match="number must be the number of an entry of this ledger, got 2"):
         ledger.finish(2)
 
 
@@ -117,7 +117,7 @@ def test_a_release_slightly_over_the_limit_is_refused(path):
 
 
 @pytest.mark.slow
-def test_exactly_as_many_as_fit(ledger):
+def test_exactly_the_number_that_fits(ledger):
     assert HISTOGRAM.privacy.times(FIT).delta(3.0) <= 1e-5 < HISTOGRAM.privacy.times(FIT + 1).delta(3.0)
     fill(ledger, FIT)
     with pytest.raises(BudgetError):
@@ -285,7 +285,7 @@ def test_a_missing_ledger_says_how_to_make_one(path):
 
 
 def changed(path, *statements):
-    """What somebody does to the file with other means."""
+    """What someone does to the file with other means."""
     connection = sqlite3.connect(path)
     for statement in statements:
         connection.execute(statement)

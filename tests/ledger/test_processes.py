@@ -82,7 +82,7 @@ def test_processes_at_once_spend_exactly_what_fits(path):
     assert Ledger(path).total.delta(3.0) <= 1e-5
 
 
-def test_nobody_is_let_in_between_the_check_and_the_entry(path, monkeypatch):
+def test_the_check_and_the_entry_are_atomic(path, monkeypatch):
     """One is held up where its check is done; another must wait for it, and gives up when its patience ends."""
     checked, go_on, second = threading.Event(), threading.Event(), []
     allows = Budget.allows

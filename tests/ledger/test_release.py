@@ -76,7 +76,7 @@ def test_a_failure_while_noise_is_drawn_counts_as_spent(ledger, monkeypatch, dom
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
-        ({"domain": ["a"]}, DataError),  # somebody holds another value
+        ({"domain": ["a"]}, DataError),  # someone holds another value
         ({"epsilon": 0.1, "protocol": "hist"}, TooFewUsersError),
         ({"estimator": "unbiased"}, ParameterError),  # needs a domain
         ({"epsilon": 2.5, "delta": 1e-4}, BudgetError),
@@ -152,7 +152,7 @@ def test_releases_until_nothing_fits(ledger):
     assert ledger.total.delta(2.0) <= 1e-5
 
 
-def test_without_a_ledger_nothing_is_said(tmp_path):
+def test_without_a_ledger_there_is_no_output(tmp_path):
     release = private_histogram(VALUES, **GUARANTEE)
     assert "ledger" not in " ".join(note_sentences(release))
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The binomial law: probabilities against exact arithmetic and mpmath, draws against the law."""
+"""The binomial distribution: probabilities against exact arithmetic and mpmath, draws against the distribution."""
 
 import math
 from fractions import Fraction
@@ -76,7 +76,7 @@ def test_rounding_up_to_the_grid(p):
 @pytest.mark.parametrize(
     ("n", "p"), [(1, 0.5), (3, 0.25), (50, 2.0**-4 + 2.0**-50), (10**6, round_up_to_grid(42.6e-6))]
 )
-def test_inversion_follows_the_law_at_every_value(n, p):
+def test_inversion_follows_the_distribution_at_every_value(n, p):
     distribution = Binomial(trials=n, probability=p)
     draws = distribution.sample(200_000, rng=np.random.default_rng(2))
     assert_distribution(draws, distribution.window.first, distribution.window.pmf)

@@ -13,7 +13,7 @@ from tests.oracles.goodness import assert_distribution, p_value
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tosses", [1, 63, 64, 65, 200])
-def test_fair_heads_follow_their_law(tosses):
+def test_fair_heads_follow_their_distribution(tosses):
     rng = np.random.default_rng(4)
     draws = np.array([fair_heads(tosses, rng) for _ in range(20_000)])
     pmf = np.array([math.comb(tosses, k) / 2**tosses for k in range(tosses + 1)])
@@ -24,7 +24,7 @@ def test_fair_heads_follow_their_law(tosses):
 @pytest.mark.parametrize(
     ("tosses", "p"), [(1, 0.5), (5, 0.375), (40, 2.0**-3 + 2.0**-53), (3000, round_up_to_grid(0.004))]
 )
-def test_counted_heads_follow_the_binomial_law(tosses, p):
+def test_counted_heads_follow_the_binomial_distribution(tosses, p):
     rng = np.random.default_rng(5)
     draws = np.array([count_heads(tosses, p, rng) for _ in range(8_000)])
     window = Binomial(trials=tosses, probability=p).window

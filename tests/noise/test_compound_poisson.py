@@ -16,7 +16,7 @@ ONES = (SIZE_GRID,)
 
 
 @pytest.mark.parametrize("rate", [0.1, 3.0, 42.0, 300.0, 5000.0])
-def test_sizes_of_one_give_the_poisson_law(rate):
+def test_sizes_of_one_give_the_poisson_distribution(rate):
     distribution = CompoundPoisson(rate=rate, size_weights=ONES)
     k = np.arange(distribution.window.last + 1)
     assert distribution.window.pmf == pytest.approx(
@@ -25,7 +25,7 @@ def test_sizes_of_one_give_the_poisson_law(rate):
     assert distribution.mean == distribution.variance == pytest.approx(rate)
 
 
-def test_logarithmic_sizes_give_the_negative_binomial_law():
+def test_logarithmic_sizes_give_the_negative_binomial_distribution():
     q, r = 0.7, 9.0
     sizes = -(q ** np.arange(1, 80)) / np.arange(1, 80) / math.log1p(-q)
     weights = np.floor(sizes * SIZE_GRID).astype(np.int64)
@@ -38,7 +38,7 @@ def test_logarithmic_sizes_give_the_negative_binomial_law():
 @pytest.mark.parametrize("rate", [1e-300, 1e-20, 1e-9, 1e-3])
 @pytest.mark.parametrize("weights", [ONES, (SIZE_GRID // 2, SIZE_GRID // 2), (0, 0, SIZE_GRID), (*[0] * 99, SIZE_GRID)])
 def test_hardly_any_clusters_take_no_room(rate, weights):
-    """A task may have any rate, and whoever checks it must not run out of memory."""
+    """A task may have any rate, and a client that checks it must not run out of memory."""
     distribution = CompoundPoisson(rate=rate, size_weights=weights)
     assert distribution.window.last < 1000 * len(weights)
     assert distribution.window.pmf[0] == math.exp(-rate)
@@ -91,13 +91,13 @@ def test_gamma_sizes_have_about_their_mean_and_spread():
         {"rate": 1.0, "size_weights": (SIZE_GRID, 0)},
     ],
 )
-def test_bad_laws_are_refused(fields):
+def test_bad_distributions_are_refused(fields):
     with pytest.raises(ParameterError):
         CompoundPoisson(**fields)
 
 
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
-def test_inversion_follows_the_law_with_negative_controls(scale):
+def test_inversion_follows_the_distribution_with_negative_controls(scale):
     sizes = gamma_sizes(mean=4, shape=6)
     distribution = CompoundPoisson(rate=12.0, size_weights=sizes)
     draws = distribution.with_rate(12.0 * scale).sample(50_000, rng=np.random.default_rng(30))

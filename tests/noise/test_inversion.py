@@ -28,5 +28,5 @@ def test_inversion_reads_further_bits_on_a_tie():
     assert table.sample(3, rng=_Scripted([third - 1, third, third + 1], 2**128 - 1)).tolist() == [7, 8, 8]
 
 
-def test_a_law_with_one_value_needs_no_thresholds():
+def test_a_distribution_with_one_value_needs_no_thresholds():
     assert InversionTable(first=4, weights=[9]).sample(3, rng=np.random.default_rng(0)).tolist() == [4, 4, 4]

@@ -1,4 +1,4 @@
-"""Tails of binomial laws: in fractions for few trials, and to twelve digits for millions."""
+"""Tails of binomial distributions: in fractions for few trials, and to twelve digits for millions."""
 
 from fractions import Fraction
 from math import comb, sqrt

@@ -22,7 +22,7 @@ def counted(engine, encode=None):
 
 
 def held_by(rows, *, keep=lambda row: True):
-    """Everybody's different values, from rows (person, value, ...); rows of nobody are left out."""
+    """Everyone's different values, from rows (person, value, ...); rows of nobody are left out."""
     sets = {row[0]: set() for row in rows if row[0] is not None}
     for row in rows:
         if row[0] is not None and keep(row):
@@ -42,12 +42,12 @@ class Truthful:
         self.messages_per_user = MessageCount(expected=float(values_per_person), maximum=float(values_per_person))
 
     def randomize(self, values, *, rng=None):
-        """Everybody's bins and fillers; `filled_up` refuses a bin that occurs twice in a row."""
+        """Everyone's bins and padding bins; `filled_up` refuses a bin that occurs twice in a row."""
         each, padding_bins = self.values_per_person, self.padding_bins
         return filled_up(values, bins=self.bins, each=each, padding_bins=padding_bins).ravel()
 
     def tally(self, messages):
-        """How many people hold each bin and filler."""
+        """How many people hold each bin and padding bin."""
         if isinstance(messages, Tally):
             return messages.dense(bins=self.bins)
         return Tally.of_bins(np.asarray(messages), bins=self.bins)

@@ -1,6 +1,6 @@
 """Values that tempt a reader to guess, and neighbouring inputs: lists of rows that differ in one of them.
 
-The rule they are for: whatever one person holds, everybody else's label and the number of people stay the same. A test
+The rule they are for: whatever one person holds, everyone else's label and the number of people stay the same. A test
 draws `neighbours`, reads both lists, and compares the two counts `without` the person.
 """
 
@@ -84,7 +84,7 @@ LINES = {
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Everybody else's values, and two that one person may hold, at some place among them."""
+    """Everyone else's values, and two that one person may hold, at some place among them."""
 
     others: tuple[Any, ...]
     place: int
@@ -133,6 +133,6 @@ def neighbours(
 
 
 def without(counts: Counter[Any], label: Any) -> Counter[Any]:
-    """The counts of everybody but one person, who is counted under this label; fails if nobody is."""
+    """The counts of everyone but one person, who is counted under this label; fails if nobody is."""
     assert counts[label] >= 1, "the person is not counted under their own label"
     return counts - Counter([label])

@@ -1,4 +1,6 @@
-"""Releases whose neighbours are told apart by any of several pairs of laws, chosen result by result, in fractions."""
+"""Releases whose neighbours are distinguished by any of several pairs of distributions, chosen result by result, in
+fractions.
+"""
 
 from fractions import Fraction
 from functools import cache
@@ -27,7 +29,9 @@ def numbers(pairs, ratio):
 
 
 def shifted_pairs(distribution):
-    """One count whose noise has this law and which moves by one, either way: a table of fractions to a release."""
+    """One count whose noise has this distribution and which moves by one, either way: a table of fractions to a
+    release.
+    """
     values = range(min(distribution) - 1, max(distribution) + 2)
     return [
         [(distribution.get(k, Fraction(0)), distribution.get(k - by, Fraction(0))) for k in values] for by in (1, -1)

@@ -1,4 +1,4 @@
-"""How data in memory is read: everybody's label, told apart by its spelling, without any noise."""
+"""How data in memory is read: everyone's label, distinguished by its spelling, without any noise."""
 
 from collections import Counter
 from types import SimpleNamespace

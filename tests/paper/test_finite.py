@@ -74,7 +74,7 @@ def test_the_witness_attains_the_pure_ratio(randomizer, users):
 
 @settings(max_examples=40, deadline=None)
 @given(st.one_of(single_message(), multi_message()), st.data())
-def test_the_fast_law_is_the_plain_one(randomizer, data):
+def test_the_fast_distribution_is_the_plain_one(randomizer, data):
     dataset = data.draw(st.lists(st.sampled_from(randomizer.values), min_size=1, max_size=4))
     plain = shuffled_distribution(randomizer.table[value] for value in dataset)
     assert randomizer.shuffled_distribution(dataset) == {outcome: p for outcome, p in plain.items() if p}
@@ -103,7 +103,7 @@ def test_local_protocols_are_exactly_as_private_as_they_say(protocol):
 
 
 @pytest.mark.parametrize("protocol", ENUMERABLE, ids=lambda p: type(p).__name__)
-def test_tables_are_the_laws_of_the_samplers(protocol):
+def test_tables_are_the_distributions_of_the_samplers(protocol):
     rng, draws = np.random.default_rng(11), 40_000
     for value in range(protocol.bins):
         distribution = protocol.randomizer_distribution(value)
@@ -114,7 +114,7 @@ def test_tables_are_the_laws_of_the_samplers(protocol):
         assert p_value(observed, np.array([float(p) for p in distribution.values()])) > FALSE_FAILURE_RATE
 
 
-def test_a_table_draws_from_its_law():
+def test_a_table_draws_from_its_distribution():
     randomizer = FiniteRandomizer({"a": {(): Fraction(1, 3), ("x",): Fraction(1, 6), ("x", "y"): HALF}})
     rng = np.random.default_rng(12)
     sizes = np.array([len(randomizer.randomize("a", rng=rng)) for _ in range(6000)])

@@ -1,4 +1,4 @@
-"""Local baselines: drawn from their law as with every message made."""
+"""Local baselines: drawn from their distribution as with every message made."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.oracles.goodness import FALSE_FAILURE_RATE, p_value
 
 @pytest.mark.parametrize("kind", [HadamardResponse, RandomizedResponse])
 @pytest.mark.parametrize("held", [[2], [0, 3, 5], [0, 1, 2, 3, 4, 5]])
-def test_the_law_of_reports_is_that_of_the_messages(kind, held):
+def test_reports_and_messages_have_one_distribution(kind, held):
     oracle, rng = kind(users=20_000, bins=6, epsilon=1.0), np.random.default_rng(9)
     shares = np.zeros(6)
     shares[held] = 1 / len(held)
@@ -36,7 +36,7 @@ def test_the_law_of_reports_is_that_of_the_messages(kind, held):
     ],
     ids=["chasing", "chasing by randomized response", "jumping", "support"],
 )
-def test_baselines_drawn_from_their_law_succeed_as_often_as_with_messages(baseline):
+def test_baselines_sampled_from_their_distribution_succeed_as_often_as_with_messages(baseline):
     rng, trials = np.random.default_rng(10), 1500
     drawn, made = (sum(method(rng) for _ in range(trials)) for method in (baseline.run, baseline.run_messages))
     assert 0.2 * trials < drawn < 0.97 * trials

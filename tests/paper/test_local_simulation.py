@@ -32,7 +32,7 @@ def protocol_of(randomizer, users, analyzer):
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(single_message(), st.integers(1, 3), st.sampled_from(sorted(ANALYZERS)))
-def test_theorem_4_1_the_output_law_is_the_same_for_every_input(randomizer, users, analyzer):
+def test_theorem_4_1_the_output_distribution_is_the_same_for_every_input(randomizer, users, analyzer):
     protocol = protocol_of(randomizer, users, ANALYZERS[analyzer])
     local = to_local(protocol)
     for dataset in product(randomizer.values, repeat=users):
@@ -48,7 +48,7 @@ def test_theorem_4_1_the_randomizer_keeps_epsilon(randomizer, users):
 
 
 def test_theorem_4_1_needs_its_permutation():
-    """An analyzer that looks at the order has another law if the messages come in the order of people."""
+    """An analyzer that looks at the order has another distribution if the messages come in the order of people."""
     randomizer = FiniteRandomizer.of(RandomizedResponse(users=2, bins=2, epsilon=1), range(2))
     protocol = protocol_of(randomizer, 2, ANALYZERS["the first message"])
     unpermuted = {message: p for (message,), p in randomizer.table[0].items()}
@@ -57,7 +57,7 @@ def test_theorem_4_1_needs_its_permutation():
 
 
 @pytest.mark.slow
-def test_the_local_simulation_draws_from_the_law():
+def test_the_local_simulation_draws_from_the_distribution():
     """The analyzer keeps the first of four messages and the sum of the rest."""
     randomizer = FiniteRandomizer.of(RandomizedResponse(users=4, bins=2, epsilon=1), range(2))
     protocol = protocol_of(randomizer, 4, lambda messages: (messages[0], sum(messages[1:])))
@@ -73,7 +73,7 @@ def test_the_local_simulation_draws_from_the_law():
 
 
 @pytest.mark.slow
-def test_a_real_protocol_and_its_local_simulation_have_one_law():
+def test_a_real_protocol_and_its_local_simulation_have_one_distribution():
     """Among 300 people, both follow Bin(c, p) + Bin(n - c, q) in a bin."""
     protocol = RandomizedResponse(users=300, bins=3, epsilon=1)
     local, rng = to_local(protocol), np.random.default_rng(6)

@@ -1,4 +1,6 @@
-"""Pairs of listed laws: products, both directions, and whole numbers, each against fractions outcome by outcome."""
+"""Pairs of listed distributions: products, both directions, and whole numbers, each against fractions outcome by
+outcome.
+"""
 
 import math
 from fractions import Fraction
@@ -43,7 +45,7 @@ def test_both_directions_are_looked_at():
     assert worse_way([pair], 1.5) == max(pair.delta(1.5), pair.reversed.delta(1.5))
 
 
-def test_laws_are_their_definitions():
+def test_distributions_are_their_definitions():
     assert pairs.binomial(40, 0.3) == pytest.approx([float(p) for p in distribution(40, 0.3).values()], rel=1e-11)
     poisson = [math.exp(-2.5) * 2.5**k / math.factorial(k) for k in range(20)]
     assert pairs.compound_poisson(2.5, np.ones(1), most=19) == pytest.approx(poisson, rel=1e-12)

@@ -1,4 +1,4 @@
-"""Pointer chasing: the chase by hand, values as numbers, messages and the drawn law."""
+"""Pointer chasing: the chase by hand, values as numbers, messages and the drawn distribution."""
 
 from itertools import permutations
 
@@ -52,7 +52,7 @@ def test_permutations_are_numbered(length):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by_messages", [True, False])
-def test_messages_and_the_drawn_law_agree_for_short_permutations(by_messages):
+def test_messages_and_the_drawn_distribution_agree_for_short_permutations(by_messages):
     """Every coordinate of the tally, and how often the chase succeeds, for all 2 * 3! values."""
     problem, rng = PointerChasing(steps=2, length=3), np.random.default_rng(4)
     protocol = Histogram(users=30, bins=problem.bins, missing_probability=0.3125)
@@ -119,7 +119,7 @@ def test_one_step_needs_one_permutation():
         (lambda: PointerChasing(steps=2, length=3).encode([7]), "1 or 2 and a permutation"),
         (lambda: PointerChasing(steps=2, length=3).decode(12), "numbered 0 .. 11"),
         (lambda: PointerChasing(steps=2, length=3).decode(-1), "numbered 0 .. 11"),
-        (lambda: PointerChasing(steps=2, length=3).success(WITH_FALSE_POSITIVES), "phantom bins"),
+        (lambda: PointerChasing(steps=2, length=3).success(WITH_FALSE_POSITIVES), "false positives"),
     ],
 )  # fmt: skip
 def test_bad_parameters(wrong, reason):

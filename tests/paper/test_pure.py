@@ -31,7 +31,7 @@ def test_claim_4_2_for_many_people(users):
     randomizer = FiniteRandomizer.single({0: {0: HALF, 1: HALF}, 1: {0: Fraction(1, 7), 1: Fraction(6, 7)}})
     exact = randomizer.shuffled_privacy(users=users)
     assert exact.ratio == Fraction(7, 2)
-    # the pair of the paper's proof: everybody holds the same value, but for one
+    # the pair of the paper's proof: everyone holds the same value, except for one
     assert (exact.dataset, set(exact.neighbour[1:]), set(exact.outcome)) == ((0,) * users, {0}, {0})
 
 

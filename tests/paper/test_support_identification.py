@@ -119,9 +119,9 @@ def test_drawn_supports_are_uniform():
         (lambda: SupportIdentification(items_in_support=6, bins=5), "must not exceed bins=5"),
         (lambda: SupportIdentification(items_in_support=2, bins=5).sample_size(FINDERS["exact"], rule="x"), "rule"),
         (lambda: SupportIdentification(items_in_support=10**6, bins=10**6).claimed_sample_size(epsilon=1, delta=0.99),
-         "as the claim asks"),
+         "as the claim requires"),
         (lambda: SupportIdentification(items_in_support=2, bins=5).sample((1,), users=5), "2 different items"),
-        (lambda: SupportIdentification(items_in_support=2, bins=5).success(WITH_FALSE_POSITIVES), "phantom bins"),
+        (lambda: SupportIdentification(items_in_support=2, bins=5).success(WITH_FALSE_POSITIVES), "false positives"),
     ],
 )  # fmt: skip
 def test_bad_parameters(wrong, reason):

@@ -15,7 +15,7 @@ from tests.protocols import test_contract
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-protocol.md"
 NOT_OF_ONE = {
     "test_an_error_about_honest_people_names_them",
-    "test_published_parameters_count_on_everybody",
+    "test_published_parameters_need_honest_users_only",
 }
 CONTRACT = {
     name: check for name, check in vars(test_contract).items() if name.startswith("test_") and name not in NOT_OF_ONE

@@ -32,7 +32,7 @@ MANY = Target(users=200_000, bins=100, epsilon=1.0, delta=1e-6)
 
 RUNS = 250
 CALLS = 2500
-"""People of whom each is a call of their own."""
+"""The number of people with one call each."""
 
 MOST_DEVIATIONS = 5.5
 """By how many standard deviations sums over people may differ: by luck once in 2 * 10^7 per coordinate."""
@@ -79,7 +79,7 @@ def columns(tally):
 
 
 def same_distribution(one, other):
-    """Whether every coordinate of two samples of vectors follows the same law."""
+    """Whether every coordinate of two samples of vectors follows the same distribution."""
     pairs = zip(np.array(one).T, np.array(other).T, strict=True)
     return min(same_distribution_p_value(first, second) for first, second in pairs) > FALSE_FAILURE_RATE / 10
 
@@ -125,7 +125,7 @@ def test_bad_targets_are_refused(name):
 
 @pytest.mark.slow
 @every
-def test_it_keeps_its_promise(name):
+def test_the_curve_gives_the_guarantee(name):
     protocol, target = protocol_of(name), MANY if CATALOGUE[name].published else TARGET
     promised, curve = protocol.guarantee, protocol.privacy
     assert promised.epsilon == target.epsilon
@@ -162,8 +162,8 @@ def test_an_error_about_honest_people_names_them(name):
 
 @sending
 @pytest.mark.slow
-def test_drawn_tallies_and_messages_follow_one_law(name):
-    """And the tally of another noise is told apart."""
+def test_sampled_tallies_and_messages_follow_one_distribution(name):
+    """And the tally of another noise is detected."""
     protocol, rng = protocol_of(name), np.random.default_rng(70)
     vectorised = [columns(protocol.tally(shuffle(protocol.randomize(VALUES, rng=rng), rng=rng))) for _ in range(RUNS)]
     drawn = [columns(protocol.sample_tally(COUNTS, rng=rng)) for _ in range(RUNS)]
@@ -185,8 +185,8 @@ def deviations(protocol, alone, value, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SENDING if name not in ("amplified", "sparse-best")])
-def test_one_person_at_a_time_has_the_law_of_many(name):
-    """As deployed. Noise that differs by 30 % is told apart (tests/protocols/test_planted_faults.py)."""
+def test_one_person_at_a_time_has_the_distribution_of_many(name):
+    """As deployed. Noise that differs by 30 % is detected (tests/protocols/test_injected_faults.py)."""
     protocol = calibrated(name, CATALOGUE[name].kind, NOISY)
     assert deviations(protocol, protocol, 3, np.random.default_rng(79)) < MOST_DEVIATIONS
 
@@ -253,8 +253,8 @@ def test_a_tally_of_another_kind_is_refused(name):
 
 
 @pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.published])
-def test_published_parameters_count_on_everybody(name):
-    with pytest.raises(ParameterError, match="leave honest_users out"):
+def test_published_parameters_need_honest_users_only(name):
+    with pytest.raises(ParameterError, match="leave out honest_users"):
         protocol_of(name, honest_users=10)
 
 
@@ -328,7 +328,7 @@ def test_estimates_intervals_and_errors_are_what_they_claim(name):
 
 
 @made
-def test_evidence_is_all_that_an_estimate_needs(name):
+def test_the_statistic_is_all_that_an_estimate_needs(name):
     protocol = protocol_of(name)
     tally = protocol.sample_tally(COUNTS, rng=np.random.default_rng(77))
     statistic = protocol.estimator.statistic(tally)
@@ -360,7 +360,7 @@ ALONE = Target(users=1, bins=3, epsilon=1.0, delta=0.05)
 @sending
 @pytest.mark.slow
 def test_an_audit_accuses_it_only_without_its_noise(name):
-    """With almost no noise the promise of epsilon 1 is refuted; both with a confidence of 1 - 1e-6."""
+    """With almost no noise the guarantee of epsilon 1 is refuted; both with a confidence of 1 - 1e-6."""
     entry, rng = CATALOGUE[name], np.random.default_rng(78)
     target = ALONE if entry.model == "local" else FEW
     dataset = np.arange(target.users) % 2

@@ -102,7 +102,7 @@ def amplified():
 
 
 def local(kind):
-    """Every message by itself: at most binary randomized response, whose law is two fractions."""
+    """Every message by itself: at most binary randomized response, whose distribution is two fractions."""
 
     def pair():
         p = Fraction(math.e)

@@ -1,4 +1,4 @@
-"""Several batches as one, and tallies with forged messages: which numbers of people fit, and what is promised."""
+"""Several batches as one, and tallies with forged messages: which numbers of people fit, and what is guaranteed."""
 
 from dataclasses import replace
 from math import inf
@@ -26,13 +26,13 @@ def protocol_of(name, *, honest_users=None, users=USERS, bins=3):
 
 
 def distributions(protocol):
-    """The laws of a protocol's noise in one bin."""
+    """The distributions of a protocol's noise in one bin."""
     return [protocol.pairs, protocol.lone] if isinstance(protocol, SparseHistogram) else [protocol.noise]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_noise_of_joined_batches_is_the_sum_of_theirs(name):
-    """By convolving the exact probabilities; the noise of one batch, or of a person more, is another law."""
+    """By convolving the exact probabilities; the noise of one batch, or of a person more, is another distribution."""
     protocol = protocol_of(name)
     for one, joined, more in zip(
         distributions(protocol),
@@ -53,7 +53,7 @@ def test_the_noise_of_joined_batches_is_the_sum_of_theirs(name):
 
 
 def noise_seen(protocol, tally, truth):
-    """What the noise of every bin was, in the order of `laws`."""
+    """What the noise of every bin was, in the order of `distributions`."""
     if isinstance(protocol, SparseHistogram):
         plus, minus = tally.counts.T
         return [plus - truth, truth - (plus - minus)]
@@ -63,8 +63,10 @@ def noise_seen(protocol, tally, truth):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_added_tallies_follow_the_law_of_the_joined_protocol(name):
-    """Messages of batches and draws of the joined law; the law of one batch less or more is seen to be wrong."""
+def test_added_tallies_follow_the_distribution_of_the_joined_protocol(name):
+    """Messages of batches and draws of the joined distribution; the distribution of one batch less or more is seen to
+    be wrong.
+    """
     protocol, rng = protocol_of(name), np.random.default_rng(140)
     joined, values = protocol.joined(BATCHES), np.repeat([0, 1, 2], [70, 40, 10])
     truth = np.bincount(values) * BATCHES
@@ -84,7 +86,7 @@ def test_added_tallies_follow_the_law_of_the_joined_protocol(name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("honest", [USERS, 100])
-def test_the_promise_of_joined_batches_is_that_of_one(name, honest):
+def test_joined_batches_have_the_guarantee_of_one(name, honest):
     protocol = protocol_of(name, honest_users=honest)
     joined = protocol.joined(BATCHES)
     assert (joined.users, joined.honest, joined.batches) == (BATCHES * USERS, honest, BATCHES)
@@ -166,7 +168,7 @@ def test_numbers_of_people_that_fit_a_tally(name):
     assert protocol.most_reports(tally_of(protocol, 40)) < 400 < protocol.fewest_reports(tally_of(protocol, 4000))
 
 
-def test_where_everybody_sends_the_same_number_it_says_how_many_they_are():
+def test_a_fixed_number_of_messages_gives_the_number_of_people():
     protocol = protocol_of("private-coin", users=400)
     each = int(protocol.messages_per_user.maximum)
     tally = protocol.tally(protocol.randomize(np.zeros(400, dtype=int)))

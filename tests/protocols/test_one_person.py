@@ -1,4 +1,4 @@
-"""What one person sends in a call of their own, as deployed, against the law that privacy is computed from.
+"""What one person sends in a call of their own, as deployed, against the distribution that privacy is computed from.
 
 Each assertion fails on correct code with a probability of at most 1e-6 (tests/oracles/goodness.py), under fixed seeds.
 """
@@ -120,7 +120,7 @@ OTHERS = {
         "bassily-smith",
     ],
 )
-def test_messages_of_one_person_have_their_law(name):
+def test_messages_of_one_person_have_their_distribution(name):
     few = replace(TARGET, users=12, honest_users=None)  # who make more noise each
     protocol, rng = (
         CATALOGUE[name].make(few if name in ("sparse", "dummy-poisson") else TARGET),
@@ -137,7 +137,7 @@ def test_messages_of_one_person_have_their_law(name):
 
 
 @pytest.mark.slow
-def test_cells_of_one_person_have_their_law():
+def test_cells_of_one_person_have_their_distribution():
     noise = Binomial(trials=9, probability=0.25)
     protocol, rng = (
         PublicCoinHistogram(users=9, bins=2, rows=2, width=2, noise=noise, coin=3),
@@ -149,7 +149,7 @@ def test_cells_of_one_person_have_their_law():
 
 
 @pytest.mark.parametrize("kind", [BinarySum, BlanketSum], ids=lambda kind: kind.__name__)
-def test_bits_of_one_person_have_their_law(kind):
+def test_bits_of_one_person_have_their_distribution(kind):
     protocol, rng = kind.calibrate(users=60, epsilon=1.0, delta=0.01), np.random.default_rng(81)
     for bit in (0, 1):
         check_table(lambda rng, bit=bit: protocol.randomize(bit, rng=rng), protocol.randomizer_distribution(bit), rng)
@@ -163,7 +163,9 @@ def test_drawn_sums_have_noise_whatever_people_hold(ones):
 
 
 def test_parts_of_a_sum_one_by_one_add_up_to_its_noise():
-    """One person at a time makes the same parts as many at once, which tests/protocols/sums compares with the law."""
+    """One person at a time makes the same parts as many at once, which tests/protocols/sums compares with the
+    distribution.
+    """
     protocol, rng = RealSum.calibrate(users=19, epsilon=1.0, delta=1e-6, scale=4), np.random.default_rng(83)
     mask = (1 << protocol.modulus_bits) - 1
 

@@ -22,10 +22,10 @@ TARGET = Target(users=300, bins=4, epsilon=1.0, delta=1e-3, honest_users=240)
 
 
 def worst_epsilon(protocol, *, reports):
-    """The epsilon that holds whoever is missing: all of them followed the protocol, unless enough reported."""
+    """The epsilon that holds for any missing people: all of them followed the protocol, unless enough reported."""
     missing = protocol.users - reports
-    surely = protocol.honest if reports >= protocol.honest else max(1, protocol.honest - missing)
-    return replace(protocol, honest_users=surely).privacy.epsilon(protocol.guarantee.delta)
+    honest = protocol.honest if reports >= protocol.honest else max(1, protocol.honest - missing)
+    return replace(protocol, honest_users=honest).privacy.epsilon(protocol.guarantee.delta)
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ CASES = [(name, 200, 2) for name in QUICK] + [(name, 1000, 10) for name in ("his
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "users", "bins"), [*CASES, ("hist", 4000, 200), ("sparse", 4000, 200)])
-def test_missing_people_never_pass_for_the_whole_promise(name, users, bins):
+def test_missing_people_never_pass_for_the_whole_guarantee(name, users, bins):
     """However many are missing, the tally is refused, or the true epsilon is at most 1 % above the printed one.
 
     Fails on a correct protocol with probability 1e-9 for each number of people.
@@ -88,7 +88,7 @@ def test_missing_people_never_pass_for_the_whole_promise(name, users, bins):
 
 @pytest.mark.parametrize(("users", "bins", "missing"), [(200, 2, 164), (1000, 10, 360)])
 def test_a_sparse_histogram_does_not_hide_missing_people(users, bins, missing):
-    """As many as a review found to pass; told how many reported, it says that nothing is promised."""
+    """As many as a review found to pass; told how many reported, it says that nothing is guaranteed."""
     protocol, rng = SparseHistogram.calibrate(users=users, bins=bins, epsilon=1, delta=1e-6), np.random.default_rng(82)
     tally = sent(protocol, users - missing, rng)
     with pytest.raises(DataError, match="reports="):
@@ -110,9 +110,9 @@ def test_a_sum_of_bits_does_not_know_who_is_missing():
     assert drawn.guarantee == protocol.guarantee
 
 
-def test_a_message_each_tells_everybody():
+def test_one_message_each_gives_the_number_of_people():
     protocol = BlanketSum.calibrate(users=1000, epsilon=1, delta=1e-6)
-    with pytest.raises(DataError, match="not those of 1000 people"):
+    with pytest.raises(DataError, match="do not fit 1000 people"):
         protocol.estimate(protocol.tally(protocol.randomize(np.zeros(999, dtype=int))))
     assert protocol.estimate(protocol.tally(protocol.randomize(np.zeros(1000, dtype=int)))).guarantee.epsilon == 1
 
@@ -127,7 +127,7 @@ def test_runs_and_releases_know_how_many_there_are():
         assert release.estimate.guarantee.epsilon == 1
 
 
-def test_a_protocol_that_says_nothing_about_its_messages_must_be_told():
+def test_a_tally_without_a_number_of_messages_needs_reports():
     class Silent(DummyHistogram):
         def participation_cumulant(self, tilts):
             return super(DummyHistogram, self).participation_cumulant(tilts)

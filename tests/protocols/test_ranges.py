@@ -1,4 +1,5 @@
-"""Ranges of ordered values: privacy in fractions, messages against the law, bands, quantiles and ranges that hold.
+"""Ranges of ordered values: privacy in fractions, messages against the distribution, bands, quantiles and ranges that
+hold.
 
 Statistical assertions fail on correct code with a probability of at most 1e-6 each, under fixed seeds.
 """
@@ -63,11 +64,13 @@ def made(tree_of, *, users, noise_probability):
     return replace(small, nodes=nodes)
 
 
-# the promise ------------------------------------------------------------------------------------------------------
+# the guarantee ------------------------------------------------------------------------------------------------------
 
 
 def person_distribution(protocol, value):
-    """The exact law of a person's messages, by definition: the nodes above the value, and a coin for each node."""
+    """The exact distribution of a person's messages, by definition: the nodes above the value, and a coin for each
+    node.
+    """
     chance = Fraction(protocol.nodes.noise.probability)
     path = protocol.tree.paths(np.array([value]))[0].tolist()
     law = {}
@@ -82,7 +85,7 @@ def person_distribution(protocol, value):
     ("shape", "people"), [((3, 2), 2), pytest.param((3, 2), 3, marks=pytest.mark.slow), ((2, 2), 3)]
 )
 def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(shape, people):
-    """Every dataset of a few people, whoever is replaced; 3 leaves in 2 levels make an uneven tree."""
+    """Every dataset of a few people and every replaced person; 3 leaves in 2 levels make an uneven tree."""
     protocol, epsilon = made(shape, users=people, noise_probability=0.375), 0.75
     distributions = [person_distribution(protocol, value) for value in range(shape[0])]
     ratio, worst = exact_exp(epsilon), Fraction(0)
@@ -96,7 +99,7 @@ def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(shape, people):
     assert claimed == pytest.approx(float(worst), rel=1e-2)
 
 
-def test_a_level_that_is_not_accounted_for_would_break_the_promise():
+def test_a_level_that_is_not_accounted_for_would_break_the_guarantee():
     """The curve of one level fewer is below the truth: what the planted fault would claim."""
     protocol = made((3, 2), users=3, noise_probability=0.375)
     honest = protocol.privacy.delta(0.75)
@@ -161,7 +164,7 @@ def test_impossible_parameters_are_refused():
         Ranges.published_for(Target(users=1000, bins=20, epsilon=1, delta=1e-4))
     good = Ranges.calibrate(users=1000, bins=20, epsilon=1, delta=1e-4, branching=5)
     for wrong in ({"bins": 21}, {"branching": 2}, {"padding_bins": 2}):
-        with pytest.raises(ParameterError, match=r"nodes must count|fillers"):
+        with pytest.raises(ParameterError, match=r"nodes must count|padding_bins"):
             replace(good, **wrong)
     with pytest.raises(ParameterError, match="nodes must count"):
         replace(good, nodes=replace(good.nodes, values_per_person=1))
@@ -181,8 +184,8 @@ def test_it_is_a_protocol_and_comes_back_from_its_record(protocol):
 
 
 @pytest.mark.slow
-def test_messages_follow_the_law_that_is_drawn():
-    """All at once and one person at a time, against `sample_tally`, at every node; other noise is told apart."""
+def test_messages_follow_the_distribution_that_is_sampled():
+    """All at once and one person at a time, against `sample_tally`, at every node; other noise is detected."""
     people, leaves, runs = 200, 7, 160
     protocol = Ranges.calibrate(users=people, bins=leaves, epsilon=1, delta=1e-3, branching=3)
     other = Ranges.calibrate(users=people, bins=leaves, epsilon=2, delta=1e-3, branching=3)
@@ -208,7 +211,7 @@ def test_messages_follow_the_law_that_is_drawn():
     assert p_values[2] < FALSE_FAILURE_RATE / 10
 
 
-def test_everybody_sends_as_many_messages_whatever_they_hold():
+def test_the_number_of_messages_does_not_depend_on_the_value():
     protocol = Ranges.calibrate(users=500, bins=7, epsilon=1, delta=1e-3, branching=2)
     numbers = {len(protocol.randomize(value, rng=np.random.default_rng(5))) for value in range(7)}
     assert len(numbers) == 1
@@ -327,7 +330,7 @@ def test_bands_quantiles_and_ranges_hold(protocol):
 
 
 @pytest.mark.slow
-def test_with_more_noise_than_is_said_the_band_fails():
+def test_with_more_noise_than_stated_the_band_fails():
     """The control: noise of 1/0.7 times the size."""
     protocol = Ranges.calibrate(users=PEOPLE, bins=LEAVES, **GUARANTEE)
     noise = Binomial(trials=PEOPLE, probability=round_up_to_grid(2 * protocol.nodes.noise.probability))
@@ -363,7 +366,7 @@ def ages():
     return values, protocol.estimate(tally, edges=list(range(120)))
 
 
-def test_a_distribution_never_falls_and_ends_with_everybody(ages):
+def test_a_distribution_never_falls_and_ends_with_everyone(ages):
     _, estimate = ages
     distribution = estimate.distribution()
     for numbers in (distribution.people, distribution.low, distribution.high, *distribution.shares):

@@ -38,12 +38,12 @@ def test_any_number_of_bins_comes_back(bins):
     ("change", "reason"),
     [
         ({"class": "Popen"}, "'Popen' is no protocol"),
-        ({"class": "Guarantee", "epsilon": 1, "delta": 1, "basis": ""}, "cannot be made"),
+        ({"class": "Guarantee", "epsilon": 1, "delta": 1, "basis": ""}, "cannot be restored"),
         ({"users": -5}, "users"),
         ({"users": {"integer": "2^99999999"}}, "cannot be read"),
         ({"users": {"number": "many"}}, "cannot be read"),
-        ({"unknown": 1}, "Histogram cannot be made"),
-        ({"missing_probability": "x"}, "Histogram cannot be made"),
+        ({"unknown": 1}, "Histogram cannot be created"),
+        ({"missing_probability": "x"}, "Histogram cannot be created"),
     ],
 )
 def test_what_is_no_protocol_is_refused(change, reason):
@@ -55,7 +55,7 @@ def test_what_is_no_protocol_is_refused(change, reason):
             from_record(other)
 
 
-def test_what_no_file_can_hold_is_said():
+def test_values_that_no_file_can_hold_are_refused():
     odd = replace(Histogram.calibrate(users=2000, bins=4, **GUARANTEE))
     object.__setattr__(odd, "truncated", object())
     assert "text" in to_record(odd)["truncated"]

@@ -1,4 +1,4 @@
-"""A person may hold several values: the curve, messages, laws and intervals for sets of at most K.
+"""A person may hold several values: the curve, messages, distributions and intervals for sets of at most K.
 
 Statistical assertions fail on correct code with a probability of at most 1e-6 each, under fixed seeds.
 """
@@ -62,7 +62,7 @@ def counts_of(rows, *, real=REAL, each=EACH):
     return np.bincount(filled_up(rows, bins=real + each, each=each, padding_bins=each).ravel(), minlength=real + each)
 
 
-# the promise ------------------------------------------------------------------------------------------------------
+# the guarantee ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def all_sets(real, each):
 
 @pytest.mark.parametrize(("people", "real"), [(2, 2), (3, 2), pytest.param(2, 3, marks=pytest.mark.slow)])
 def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(people, real):
-    """Every dataset of a few people with at most two values each, whoever is replaced, and by whatever."""
+    """Every dataset of a few people with at most two values each, and every replacement."""
     protocol = Histogram(
         users=people, bins=real + 2, missing_probability=0.375, values_per_person=2, padding_bins=2, truncated=False
     )
     distributions = {held: protocol.randomizer_distribution(*held) for held in all_sets(real, 2)}
     epsilon = 1.25
     ratio, worst = exact_exp(epsilon), Fraction(0)
-    others = list(distributions)[:2]  # whoever else is there only moves the counts of both alike
+    others = list(distributions)[:2]  # other people only move the counts of both alike
     for rest in product(others, repeat=people - 1):
         shuffled = {
             held: shuffled_distribution([distribution, *(distributions[other] for other in rest)])
@@ -107,8 +107,8 @@ def test_the_curve_is_the_worst_of_all_neighbours_in_fractions(people, real):
     assert claimed == pytest.approx(float(worst), rel=1e-2)
 
 
-def test_one_filler_for_everything_would_break_the_promise():
-    """The fault that distinct fillers avoid: a shared one moves by two, and tells more than the curve says."""
+def test_a_single_padding_bin_would_break_the_guarantee():
+    """The fault that distinct padding bins avoid: a shared one moves by two, and tells more than the curve says."""
     people, epsilon = 3, 1.25
     protocol = Histogram(users=people, bins=4, missing_probability=0.375, values_per_person=2, padding_bins=2)
 
@@ -186,10 +186,10 @@ def test_impossible_numbers_of_values_are_refused(more):
         Histogram.calibrate(users=10**4, bins=10, epsilon=1, delta=1e-6, **more)
 
 
-def test_impossible_fillers_are_refused():
-    with pytest.raises(ParameterError, match="fillers must be 0 or values_per_person=3"):
+def test_impossible_padding_bins_are_refused():
+    with pytest.raises(ParameterError, match="padding_bins must be 0 or values_per_person=3"):
         Target(users=10, bins=3, epsilon=1, delta=0.1, values_per_person=3, padding_bins=1)
-    with pytest.raises(ParameterError, match="different values"):
+    with pytest.raises(ParameterError, match="besides the padding bins"):
         Histogram(users=10, bins=2, missing_probability=0.5, values_per_person=3)
     with pytest.raises(ParameterError, match="exactly one value"):
         replace(CATALOGUE["response"].make(Target(users=10, bins=3, epsilon=1, delta=0.1)), values_per_person=2)
@@ -216,8 +216,8 @@ def test_a_bin_that_is_held_twice_is_refused(name):
 
 @pytest.mark.slow
 @sending
-def test_messages_follow_the_law_that_is_drawn(name):
-    """One person at a time and all at once, against `sample_tally`, at every coordinate; other noise is told apart."""
+def test_messages_follow_the_distribution_that_is_sampled(name):
+    """One person at a time and all at once, against `sample_tally`, at every coordinate; other noise is detected."""
     people, runs = 200, 160
     rows, protocol = sets_of(people), calibrated(name, people=people)
     truth = counts_of(rows)
@@ -271,9 +271,9 @@ def test_true_counts_must_be_those_of_sets(name):
 @pytest.mark.slow
 @drawn
 def test_intervals_and_errors_hold_for_sets(name):
-    """Over many draws, also of the filler bins; with 30 % less noise than there is they would fail more often.
+    """Over many draws, also of the padding bins; with 30 % less noise than there is they would fail more often.
 
-    Of 300 trials each, at most 15 % of misses are allowed where 5 % are promised: by luck once in 10^10.
+    Of 300 trials each, at most 15 % of misses are allowed where 5 % are guaranteed: by luck once in 10^10.
     """
     people, trials = 3000, 300
     protocol, truth = calibrated(name, people=people), counts_of(sets_of(people))
@@ -303,7 +303,7 @@ def test_a_value_that_nobody_holds_is_never_shown(name):
 
 @pytest.mark.slow
 @drawn
-def test_fillers_have_labels_and_the_promise_says_what_is_replaced(name):
+def test_padding_bins_have_labels_and_the_guarantee_says_what_is_replaced(name):
     people = 3000
     protocol, truth = calibrated(name, people=people), counts_of(sets_of(people))
     domain = Domain.of(["mail", "maps", "music", "chess", "nothing"])
@@ -339,7 +339,7 @@ def test_many_more_values_than_people_can_be_held():
     assert estimate.simultaneous.unreported_high <= people
 
 
-def test_holdings_give_the_counts_of_fillers():
+def test_holdings_give_the_counts_of_padding_bins():
     assert holders_of_padding([5, 2, 0, 3]).tolist() == [7, 7, 5]
     assert holders_of_padding([4, 6]).tolist() == [4]
 

@@ -63,7 +63,7 @@ def test_where_values_are_not_listed_nothing_is_invented():
         chosen(protocol="dummy", listed=False)
 
 
-def test_a_reading_can_be_asked_for_alone():
+def test_an_estimator_can_be_requested_alone():
     assert chosen(estimator="truncated").protocol.estimator.name == "truncated"
     assert chosen(estimator="truncated").limited
     assert not chosen().limited
@@ -102,7 +102,7 @@ def test_too_few_people_are_an_error_that_says_how_many():
 
 
 def test_a_release_calibrates_each_protocol_once(monkeypatch):
-    """hist, its unbiased reading and dummy share one calibration; both sparse ones are searched for once each."""
+    """hist, its unbiased estimator and dummy share one calibration; both sparse ones are searched for once each."""
     calls = Counter()
     searched, smallest = NoiseSearch.excess, calibration.smallest_probability
 

@@ -58,7 +58,7 @@ def test_some_errors_grow_with_the_number_of_values_and_others_do_not():
 
 @pytest.mark.parametrize("kind", ["zipf", "uniform", "adversarial"])
 @pytest.mark.parametrize("bins", [2, 30, 10**6])
-def test_made_up_data_has_everybody_once(kind, bins):
+def test_made_up_data_has_everyone_once(kind, bins):
     truth = true_histogram(kind, Target(users=5000, bins=bins, **WISH))
     assert truth.total == 5000
     assert len(truth) <= min(bins, 5000)
@@ -73,7 +73,7 @@ def test_adversarial_data_hurts_truncation_more_than_uniform_data():
     assert errors["adversarial"] > 1.5 * errors["uniform"]
 
 
-def test_huge_universes_are_only_for_those_whose_law_allows_it():
+def test_huge_domains_need_a_protocol_that_samples_its_tally():
     results = compare(users=[5000], bins=[2**200], trials=2, **WISH)
     feasible = {result.name for result in results if not result.problem}
     assert feasible == {name for name, contender in CATALOGUE.items() if not contender.false_positives} - {

@@ -45,7 +45,7 @@ def test_impossible_protocols_say_what_they_need():
 
 @pytest.mark.slow
 def test_honest_users_count_everywhere():
-    """A target that the table does not meet is not said to need less than was asked for."""
+    """If the table misses a target, it does not claim to need less than the request."""
     honest = {"users": 10**6, "bins": 10**4, "delta": 1e-6, "honest_users": 2 * 10**5}
     assert epsilon_needed("dummy", error=60, **honest) > 1
     assert plan(epsilon=1, **honest).row("dummy").simultaneous > 60
@@ -78,7 +78,7 @@ def test_advice():
 
 
 @pytest.mark.slow
-def test_what_is_surely_seen_is_seen():
+def test_counts_above_the_detection_limit_are_shown():
     answer = plan(**ASKED).row("sparse")
     protocol = SparseHistogram.calibrate(**ASKED)
     count = int(answer.detection_limit)

@@ -244,7 +244,7 @@ def test_shares_may_be_any_numbers():
 
 
 @pytest.mark.parametrize("domain", [{"age": Edges("0:100:5")}, [Edges("0:100:5")]], ids=["by name", "in a list"])
-def test_what_is_possible_in_one_column_may_be_said_as_for_several(domain):
+def test_a_domain_of_one_column_may_be_given_as_for_several(domain):
     release = private_histogram({"age": AGES}, column="age", domain=domain, ranges=True, **GUARANTEE)
     assert (release.estimate.bins, release.estimate.ordered) == (23, 22)
     with pytest.raises(ParameterError, match="intervals and periods have a bin for every value"):

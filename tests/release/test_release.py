@@ -1,4 +1,4 @@
-"""The main job as a library: what is chosen, what is said, and what is refused."""
+"""`private_histogram`: the choice of protocol, notes, and refusals."""
 
 import json
 import math
@@ -63,7 +63,7 @@ def test_every_protocol_on_a_listed_domain(protocol, estimator, messages):
 
 
 @pytest.mark.slow
-def test_the_planner_chooses_unless_told():
+def test_the_planner_chooses_by_default():
     few = private_histogram(VALUES, **GUARANTEE, domain=["a", "b", "rare"])
     assert few.title == "DummyHistogram"
     assert private_histogram(VALUES, epsilon=0.2, delta=1e-6).title == "SparseHistogram (ours), best error"
@@ -78,7 +78,7 @@ def test_the_calibrated_guarantee_is_the_asked_one():
     assert release.protocol.users == 1101
 
 
-def test_what_is_said_about_people_and_missing_values():
+def test_notes_on_people_and_missing_values():
     table = pd.DataFrame({"page": VALUES, "who": np.arange(1101) // 2})
     plain = private_histogram(table, column="page", **GUARANTEE)
     assert "Each row counts as one person. The guarantee is per row" in plain.explain()
@@ -208,7 +208,7 @@ def test_only_a_release_with_messages_speaks_of_the_shuffler():
     assert "a shuffler mixes" in sent.explain()
 
 
-def test_what_is_surely_seen_and_what_may_be_hidden_agree():
+def test_detection_limit_and_hidden_counts_agree():
     release = private_histogram(VALUES, **GUARANTEE)
     assert release.detection_limit == release.estimate.simultaneous.unreported_high + 1
 
@@ -222,7 +222,7 @@ def test_simulation_with_several_rows_is_repeatable_too():
 
 
 @pytest.mark.slow
-def test_simulation_is_repeatable_and_keeps_its_promise():
+def test_simulation_is_repeatable_and_gives_its_guarantee():
     wish = {**GUARANTEE, "trials": 200}
     first, again, other = (simulate(VALUES, **wish, seed=seed) for seed in (1, 1, 2))
     assert first.quantiles([0.5, 1]) == again.quantiles([0.5, 1]) != other.quantiles([0.5, 1])
@@ -283,7 +283,7 @@ def test_every_shuffled_protocol_can_be_asked_for(name, messages):
 
 @pytest.mark.parametrize("protocol", [None, "hist", "sparse", "sparse-best"])
 def test_any_value_is_possible_without_a_domain(protocol):
-    """The universe has so many values that the expected number of messages is infinite."""
+    """The domain has so many values that the expected number of messages is infinite."""
     release = private_histogram(VALUES, **GUARANTEE, protocol=protocol)
     assert abs(release.estimate["a"] - 600) < 100
     assert math.isinf(release.protocol.messages_per_user.expected)

@@ -94,7 +94,7 @@ def test_cells_that_are_none_are_noticed():
     for damage, reason in (
         (lambda whole: whole["labels_of_columns"].pop(), "another number"),
         (lambda whole: whole["histogram"][0].update(label=["typo", "below 0"]), "not in the domain"),
-        (lambda whole: whole["histogram"].append(whole["histogram"][0]), "no cells"),
+        (lambda whole: whole["histogram"].append(whole["histogram"][0]), "not cells"),
         (lambda whole: whole.update(labels_of_columns=3), "damaged"),
     ):
         damage(whole := json.loads(release.to_json()))
@@ -143,7 +143,7 @@ def test_truth_values_come_back_as_such():
     assert sorted(map(repr, Release.from_json(release.to_json()).estimate)) == ["False", "True"]
 
 
-def test_what_does_not_come_back_is_as_said():
+def test_what_does_not_come_back_is_documented():
     """The docstring names three things: the list of a domain, odd labels, the true counts."""
     listed = private_histogram(VALUES, **GUARANTEE, domain=["a", "b", "rare"], protocol="hist")
     with pytest.raises(DataError, match="not in the domain"):
@@ -215,17 +215,17 @@ def test_every_damage_is_one_clear_error():
         Release.from_json(json.dumps(broken))
 
 
-def test_a_changed_promise_is_noticed():
+def test_a_changed_guarantee_is_noticed():
     whole = json.loads(private_histogram(VALUES, **GUARANTEE).to_json())
     whole["guarantee"]["epsilon"] = 0.1
     with pytest.raises(DataError, match="contradicts itself"):
         Release.from_json(json.dumps(whole))
 
 
-def test_a_promise_that_the_parameters_do_not_keep_is_noticed():
+def test_a_guarantee_that_the_parameters_do_not_keep_is_noticed():
     whole = json.loads(private_histogram(VALUES, **GUARANTEE, protocol="hist").to_json())
     whole["parameters"]["missing_probability"] = 2.0**-12
-    with pytest.raises(DataError, match="contradicts itself: its protocol does not keep its promise"):
+    with pytest.raises(DataError, match="contradicts itself: its protocol does not give its guarantee"):
         Release.from_json(json.dumps(whole))
 
 

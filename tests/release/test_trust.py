@@ -27,7 +27,7 @@ def chosen(users=10**5, bins=100, values=1, listed=True, **asked):
     return choose(target, PrivacySpec(**GUARANTEE, **{"trust": "curator", **asked}), beta=0.05, listed=listed)
 
 
-def test_without_a_list_only_what_somebody_holds_can_be_shown():
+def test_without_a_list_only_values_that_people_hold_can_be_shown():
     assert chosen(bins=2**300, listed=False).name == "stability"
     with pytest.raises(ParameterError, match="give the domain"):
         chosen(bins=2**300, listed=False, protocol="laplace")
@@ -43,7 +43,7 @@ def test_with_a_list_the_smaller_error_is_taken(bins):
 
 
 @pytest.mark.parametrize(("estimator", "name"), [("truncated", "stability"), ("unbiased", "laplace")])
-def test_a_reading_can_be_asked_for(estimator, name):
+def test_an_estimator_can_be_requested(estimator, name):
     assert chosen(estimator=estimator).name == name
     assert chosen(protocol=name).reason is Reason.AS_ASKED
 
@@ -117,7 +117,7 @@ def test_the_default_says_what_a_curator_would_give(domain):
     assert json.loads(release.to_json())["curator_error"] == curated.error
 
 
-def test_where_messages_are_made_nothing_is_said():
+def test_where_messages_are_made_there_is_no_tip():
     release = private_histogram(PEOPLE, **GUARANTEE, domain=FRUIT, messages=True)
     assert release.curator_error is None
     assert release.smaller_curator_error is None
@@ -125,7 +125,7 @@ def test_where_messages_are_made_nothing_is_said():
 
 @pytest.mark.slow
 def test_what_a_curator_would_give_does_not_depend_on_the_data():
-    """Equal for any two datasets of as many people; it is known before any value is looked at."""
+    """Equal for any two datasets with the same number of people; it is known before any value is read."""
     people = [Counter({"a": 1000}), Counter({f"v{number}": 1 for number in range(1000)})]
     errors = {private_histogram(data, **GUARANTEE).curator_error for data in people}
     target = Target(users=1000, bins=2 ** (8 * 8192), **GUARANTEE)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shuffledp.accounting.blanket_curve import BlanketCurve
     from shuffledp.accounting.support_curve import SupportCurve
 
-    # the type checker sees to it that every curve of this package answers what a curve is asked
+    # the type checker verifies that every curve of this package implements `Curve`
     _CURVES: tuple[type[Curve], ...] = (
         PrivacyCurve,
         BlanketCurve,

@@ -1,21 +1,21 @@
-"""What shuffling adds to the privacy of a local randomizer.
+"""Privacy amplification by shuffling the messages of a local randomizer.
 
-Every person sends one message of an epsilon0-local randomizer, and the messages are shuffled. Then the release is
-(epsilon, delta)-private for the whole of a curve far below epsilon0. Here are the tight numerical bound, two published
-closed forms, and a lower bound that no argument can undercut.
+Every person sends one message of an epsilon0-local randomizer, and the messages are shuffled. The release is then
+(epsilon, delta)-private along a curve far below epsilon0. This module has the tight numerical bound, two published
+closed forms, and a lower bound for every randomizer.
 
-The tight bound (Feldman, McMillan and Talwar, "Stronger privacy amplification by shuffling"): other people imitate
-the one whose value is replaced. Let C ~ Bin(n - 1, q), q = 2 / (e^epsilon0 + 1), of them be fair copies of either
-value, let A ~ Bin(C, 1/2) of these be of the first, and let D ~ Ber(p), p = e^epsilon0 / (e^epsilon0 + 1), be the
-person's own message. Telling (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) is at least as easy as telling the two
-datasets apart.
+The tight bound is from Feldman, McMillan and Talwar, "Stronger privacy amplification by shuffling": other people
+imitate the one whose value is replaced. Let C ~ Bin(n - 1, q), q = 2 / (e^epsilon0 + 1), of them be fair copies of
+either value, let A ~ Bin(C, 1/2) of these be of the first, and let D ~ Ber(p), p = e^epsilon0 / (e^epsilon0 + 1), be
+the person's own message. Distinguishing (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) is at least as easy as
+distinguishing the two datasets.
 
-Many randomizers do better. Let a message be telling if it is more likely under one of the two values, then e^epsilon0
-times, and let that happen with probability t only. Every other person sends a copy of a telling message of either kind
-with probability at least t / (e^epsilon0 + 1) each, and a copy of one that tells nothing with probability (1 - t) h,
-where h says how much less likely such messages can be under another value: e^-epsilon0 at least, 1 for d-ary response.
-Knowing which are copies, one sees how many, together with the person's own, are of each kind
-(docs/proofs/comparison.md).
+Many randomizers do better. A message is telling if it is more likely under one of the two values, and then e^epsilon0
+times. Suppose that this has probability t only. Every other person sends a copy of a telling message of either kind
+with probability at least t / (e^epsilon0 + 1) each. They send a copy of a message that tells nothing with probability
+(1 - t) h. Here h bounds how much less likely such messages are under another value: at least e^-epsilon0, and 1 for
+d-ary response. An attacker who knows the copies sees how many of them, together with the person's own message, are of
+each kind (docs/proofs/comparison.md).
 """
 
 from __future__ import annotations
@@ -42,37 +42,38 @@ from shuffledp.validation import head_count, open_probability, real
 MOST_LOCAL_EPSILON = 30.0
 _MOST_BLOCKS = 1024
 _BLOCK_WIDTH = 1e-5
-"""Values of C that differ by less than this share, or are more than the most, are taken together, on the safe side."""
+"""Values of C within this relative distance, or beyond the maximum number of blocks, are merged, on the safe side."""
 
 _MOST_THINNED_COPIES = 4 * 10**5
 _THINNED_OUTCOMES = 3 * 10**4
 _THINNED_BLOCKS = (32, 192)
-"""The same where every number of telling messages is tried for every block: beyond this many copies that is slow, and
-so are more than about this many outcomes, or blocks. Up to 192 people every number of copies is a block of its own;
-beyond, delta is above its formula: measured by up to 4 % at 1,000 people, 9 % at 3,000, for deltas above 1e-10."""
+"""The same limits if every number of telling messages is tried for every block, which is slow for more copies, outcomes
+or blocks. Up to 192 people every number of copies is a block of its own. Beyond, delta is above its formula: measured
+by up to 4 % at 1,000 people and 9 % at 3,000, for deltas above 1e-10.
+"""
 
 _TOLERANCE = 1e-9
-"""Of an epsilon, relative; of a local epsilon, absolute."""
+"""The relative precision of an epsilon, and the absolute precision of a local epsilon."""
 
 _LOOSE_TOLERANCE = 1e-5
-"""Of a local epsilon for a particular randomizer, whose bound takes longer to compute."""
+"""The precision of a local epsilon for a particular randomizer, whose bound takes longer to compute."""
 
 _LOG_STRIDE = math.log(1.2)
-"""First step from a rough epsilon, in its logarithm."""
+"""The first step from a rough epsilon, in its logarithm."""
 
 _MOST_KEPT = 64
-"""Answers for all randomizers that are remembered: a calibration asks for the same one for each of its candidates."""
+"""The number of cached results for all randomizers: a calibration asks for the same one for each of its candidates."""
 
 _LOCAL_STRIDE = 0.1
-"""First step from the local epsilon that is enough for all randomizers."""
+"""The first step from the local epsilon that suffices for all randomizers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Amplification:
-    """Shuffling the messages of `users` people, each private by itself at `local_epsilon`.
+    """The curve of the shuffled messages of `users` people, each private by itself at `local_epsilon`.
 
-    `telling` is how often, at most, a message is of a kind that is more likely under one of two given values, t above.
-    `covered` is h: how likely any other message is under a third value, at least, relative to those two.
+    `telling` is t above: an upper bound on the probability that a message is more likely under one of two given values.
+    `covered` is h: a lower bound on the probability of any other message under a third value, relative to those two.
     """
 
     local_epsilon: float
@@ -96,7 +97,7 @@ class Amplification:
 
     @property
     def neighbours(self) -> str:
-        """Datasets of equal size: with one person more or less, the number of messages would tell."""
+        """Datasets of equal size: with one person more or less, the number of messages would reveal the change."""
         return REPLACE_ONE
 
     @property
@@ -105,11 +106,13 @@ class Amplification:
         return False
 
     def delta(self, epsilon: float) -> float:
-        """The tight bound: the shuffled messages are (epsilon, delta)-private; never below the numerical truth."""
+        """The delta of the tight bound; never below the numerical truth."""
         return self._bound(epsilon, upper=True)
 
     def delta_of_bound(self, epsilon: float) -> tuple[float, float]:
-        """The numbers that enclose the tight bound itself: what taking values of C together and rounding cost."""
+        """Lower and upper numbers for the tight bound itself; they differ by the cost of merged values of C and
+        rounding.
+        """
         return self._bound(epsilon, upper=False), self._bound(epsilon, upper=True)
 
     def epsilon(self, delta: float) -> float:
@@ -129,11 +132,13 @@ class Amplification:
             most=most,
             tolerance=_TOLERANCE,
         )
-        # from local_epsilon on the local guarantee alone is enough
+        # at local_epsilon the local guarantee alone suffices
         return self.local_epsilon if found is None else epsilon_at(found)
 
     def _rough_epsilon(self, delta: float) -> float:
-        """Where the search starts: the epsilon of a Gaussian whose mean moves by as many standard deviations."""
+        """The start of the search: the epsilon of a Gaussian whose mean moves by the same number of standard
+        deviations.
+        """
         t, copied = self.telling, _copied_by_all(self.local_epsilon)
         shift = 2 * (1 - copied) * t / math.sqrt(t + self.users * copied * t)
         return shift * math.sqrt(2 * math.log(1 / delta)) + shift**2 / 2
@@ -149,7 +154,7 @@ class Amplification:
             low, high = message.delta(*self._tellings)
             return min(self._for_any.delta(epsilon), float(high.sum()) + 4 * TAIL) if upper else float(low.sum())
         first, last, mass = self._copies
-        # every message is telling: all of the copies, and surely the person's own
+        # every message is telling: all copies, and always the person's own
         total = (first if upper else last) + 1
         low, high = message.delta(total, np.ones(total.size), np.zeros(total.size))
         return min(1.0, float(mass @ high) + 2 * TAIL) if upper else float(mass @ low)
@@ -161,25 +166,29 @@ class Amplification:
 
     @property
     def _thinned(self) -> bool:
-        """Whether `telling` is used: with very many copies there are too many outcomes to try each."""
+        """Whether `telling` is used; with very many copies there are too many outcomes to try."""
         return self.telling < 1 and self.users * self._copied < _MOST_THINNED_COPIES
 
     @property
     def _copy_rates(self) -> tuple[float, float]:
-        """How often another person sends a copy of a telling message, and of one that tells nothing, at least."""
+        """Lower bounds on the probabilities that another person sends a copy of a telling message, and of another
+        message.
+        """
         plain = max(1 - self.telling - SEVERAL_OPERATIONS, 0.0)
-        surely = 1 - 8 * SEVERAL_OPERATIONS
-        return _copied_by_all(self.local_epsilon) * self.telling * surely, plain * self.covered * surely
+        margin = 1 - 8 * SEVERAL_OPERATIONS
+        return _copied_by_all(self.local_epsilon) * self.telling * margin, plain * self.covered * margin
 
     @property
     def _telling_share(self) -> float:
-        """Which share of the copies is telling; on the grid, rounded up."""
+        """The share of the copies that is telling, rounded up to the grid."""
         telling, plain = self._copy_rates
         return round_up_to_grid(telling / (telling + plain)) if plain else 1.0
 
     @property
     def _copied(self) -> float:
-        """How often another person sends a copy: with that share of telling ones, no kind more often than its rate."""
+        """The probability that another person sends a copy; with this share of telling ones, no kind exceeds its
+        rate.
+        """
         if self.telling == 1:
             return _copied_by_all(self.local_epsilon)
         (telling, plain), share = self._copy_rates, self._telling_share
@@ -197,11 +206,11 @@ class Amplification:
 
     @cached_property
     def _tellings(self) -> _Tellings:
-        """The distribution of how many messages are telling, for every block of C, which counts as its first value.
+        """The distribution of the number of telling messages, for every block of C, which counts as its first value.
 
-        With f the distribution of how many of the C copies are telling, n are with probability t f(n - 1) if the
-        person's own is among them, and (1 - t) f(n) if not; each is multiplied by the block's probability. Numbers n
-        that are possible only without the person's own tell nothing and are left out.
+        Let f be the distribution of the number of telling ones among the C copies. There are n telling messages with
+        probability t f(n - 1) if the person's own is one of them, and (1 - t) f(n) if not. Each is multiplied by the
+        block's probability. Numbers n that are possible only without the person's own reveal nothing and are left out.
         """
         t = self.telling
         totals, with_owns, withouts = [], [], []
@@ -215,7 +224,7 @@ class Amplification:
 
 
 class _Tellings(NamedTuple):
-    """Numbers of telling messages, and how likely each is together with the person's own, and without it."""
+    """Numbers of telling messages, and the probability of each with the person's own message and without it."""
 
     total: NDArray[np.int64]
     with_own: NDArray[np.float64]
@@ -225,9 +234,8 @@ class _Tellings(NamedTuple):
 def _binomials(trials: list[int], probability: float) -> Iterator[tuple[int, NDArray[np.float64]]]:
     """The distributions of Bin(n, probability) for increasing n: the first value and the probabilities from there on.
 
-    Where n grows by one, a distribution follows from the one before: one more trial succeeds or not. That adds positive
-    numbers, so each step is off by two roundings at most, and what the first distribution leaves out stays as small as
-    it was.
+    If n grows by one, a distribution follows from the previous one: one more trial succeeds or not. This adds positive
+    numbers, so each step adds at most two roundings, and the mass outside of the first window does not grow.
     """
     before, first, f = -1, 0, np.empty(0)
     for number in trials:
@@ -241,19 +249,19 @@ def _binomials(trials: list[int], probability: float) -> Iterator[tuple[int, NDA
 
 
 def _copied_by_all(local_epsilon: float) -> float:
-    """2 (1 - p): how often another person's message is a copy of either value's, whatever the randomizer."""
+    """2 (1 - p): the probability that another person's message is a copy of either value's, for any randomizer."""
     return 2 / (1 + math.exp(local_epsilon))
 
 
 def closed_form_epsilon(*, local_epsilon: float, users: int, delta: float) -> float | None:
-    """The bound of Erlingsson, Feldman, Mironov, Raghunathan, Talwar and Thakurta (2019), where it holds; else None."""
+    """The bound of Erlingsson, Feldman, Mironov, Raghunathan, Talwar and Thakurta (2019); None if it does not apply."""
     if users < 1000 or local_epsilon >= 0.5 or delta >= 0.01:
         return None
     return 12 * local_epsilon * math.sqrt(math.log(1 / delta) / users)
 
 
 def blanket_epsilon(*, local_epsilon: float, users: int, delta: float) -> float | None:
-    """The privacy blanket of Balle, Bell, Gascon and Nissim (2019) with Hoeffding's inequality; None where it is void.
+    """The privacy blanket of Balle, Bell, Gascon and Nissim (2019) with Hoeffding's inequality; None if it is void.
 
     Each message comes with some probability g >= e^-epsilon0 from a distribution that does not depend on the value.
     With M ~ Bin(n, g), delta(epsilon) <= E[(L_1 + ... + L_M)_+] / (g n), where the L_i have mean 1 - e^epsilon and a
@@ -279,7 +287,7 @@ def blanket_epsilon(*, local_epsilon: float, users: int, delta: float) -> float 
 
 
 def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> float:
-    """No bound for all randomizers can be below: the epsilon of binary randomized response where all others hold 0."""
+    """A lower bound for all randomizers: the epsilon of binary randomized response if all others hold 0."""
     flip = round_up_to_grid(1 / (1 + math.exp(local_epsilon)))
     distribution = np.ones(1) if users == 1 else Binomial(trials=users - 1, probability=flip).window.pmf
     before, after = np.append(distribution, 0.0), np.append(0.0, distribution)
@@ -298,7 +306,7 @@ def unavoidable_epsilon(*, local_epsilon: float, users: int, delta: float) -> fl
 
     if reached(0.0) <= delta:
         return 0.0
-    low, high = 0.0, local_epsilon  # always too little, always enough
+    low, high = 0.0, local_epsilon  # too little, and enough
     while high - low > _TOLERANCE * max(high, 1e-6):
         middle = (low + high) / 2
         low, high = (middle, high) if reached(middle) > delta else (low, middle)
@@ -310,13 +318,13 @@ def largest_local_epsilon(
 ) -> float:
     """The largest epsilon0 whose shuffled messages are (epsilon, delta)-private by the tight bound.
 
-    `special` gives, for an epsilon0, the bound of a particular randomizer, if that is better than the one for all.
+    `special` gives the bound of a particular randomizer for an epsilon0, if it is better than the general one.
     """
     epsilon, delta = real("epsilon", epsilon), open_probability("delta", delta)
     if not 0 < epsilon <= MOST_LOCAL_EPSILON:
         raise ParameterError(f"epsilon must lie in (0, {MOST_LOCAL_EPSILON:g}], got {epsilon:g}")
 
-    # what is epsilon-private before it is shuffled stays so, and no bound for one randomizer is worse than that for all
+    # shuffling preserves epsilon-privacy, and no bound for one randomizer is worse than the general one
     enough = _largest_for_all(epsilon, delta, head_count("users", users))
     if special is None:
         return enough
@@ -327,7 +335,7 @@ def largest_local_epsilon(
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _largest_for_all(epsilon: float, delta: float, users: int) -> float:
-    """The largest epsilon0 for every randomizer, where the searches for particular ones start."""
+    """The largest epsilon0 for every randomizer, which is the start of searches for particular ones."""
 
     def for_all(local_epsilon: float) -> Amplification:
         return Amplification(local_epsilon=local_epsilon, users=users)
@@ -346,7 +354,7 @@ def _largest(
     stride: float,
     tolerance: float,
 ) -> float:
-    """The largest epsilon0 that is enough by this bound, from the start on; the start if none larger is."""
+    """The largest epsilon0 that suffices by this bound, from the start on; the start if no larger one does."""
     found = last_safe_from(
         lambda local_epsilon: log_excess(bound(local_epsilon).delta(epsilon), delta),
         start,

@@ -35,7 +35,7 @@ from shuffledp.noise.distribution import TAIL
 from shuffledp.validation import real
 
 _MORE_THAN_ALL = 2.0
-"""Stands for any share of the messages above 1: an event that cannot happen."""
+"""A share of the messages above 1: an event that cannot happen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,32 +47,32 @@ class HiddenMessage:
 
     @property
     def likely(self) -> float:
-        """p: how often a telling message is like the person's own value's."""
+        """p: the probability that a telling message is like those of the person's own value."""
         return 1 / (1 + math.exp(-self.local_epsilon))
 
     @property
     def unlikely(self) -> float:
-        """1 - p, computed by itself: a difference would lose its digits where p is nearly 1."""
+        """1 - p, computed directly: a difference would lose digits if p is nearly 1."""
         return 1 / (1 + math.exp(self.local_epsilon))
 
     @property
     def gain(self) -> float:
-        """What an event gains where only the own message decides: p - e^epsilon (1 - p), without cancellation."""
+        """The gain of an event that depends only on the own message: p - e^epsilon (1 - p), without cancellation."""
         return self.unlikely * math.exp(self.epsilon) * math.expm1(self.local_epsilon - self.epsilon)
 
     @property
     def loss(self) -> float:
-        """e^epsilon - 1: what an event costs for each unit of its probability where both values give it the same."""
+        """e^epsilon - 1: the loss of an event per unit of probability, if both values give it the same probability."""
         return math.expm1(self.epsilon)
 
     def delta(
         self, total: NDArray[np.int64], with_own: NDArray[np.float64], without: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """For every number n of telling messages what it adds to delta, from below and from above.
+        """The lower and upper contribution to delta of every number n of telling messages.
 
-        `with_own` is the probability that there are n and the person's own is among them, `without` that there are n
-        others. The likelihood ratio grows with k, so the best event is "k or more", with the first k where the ratio
-        exceeds e^epsilon; since rounding may have put that one too high, the next lower k is tried as well.
+        `with_own` is the probability of n including the person's own, `without` of n others. The likelihood ratio grows
+        with k, so the best event is "k or more", with the first k where the ratio exceeds e^epsilon. Rounding may have
+        made this k too large, so the next lower k is tried as well.
         """
         first = self._first_telling(total, with_own, without)
         margin = rounding.half_binomial(total)
@@ -98,10 +98,10 @@ class HiddenMessage:
         with_own: NDArray[np.float64],
         without: NDArray[np.float64],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """P(event) - e^epsilon Q(event) of the event "k or more of n", as what it gains and what it loses.
+        """P(event) - e^epsilon Q(event) of the event "k or more of n", as its gain and its loss.
 
-        Where the person's own is among them, it adds gain * P(coins = k - 1) - loss * P(coins >= k) over n - 1 coins;
-        where it is not, -loss * P(coins >= k) over n coins, of which one is set apart here.
+        With the person's own message among them, it is gain * P(coins = k - 1) - loss * P(coins >= k) over n - 1 coins.
+        Without it, it is -loss * P(coins >= k) over n coins, of which one is set apart here.
         """
         at, beyond = half_binomial.pmf(total - 1, k - 1), half_binomial.tail(total - 1, k)
         return with_own * self.gain * at, self.loss * (with_own * beyond + without * (beyond + at / 2))
@@ -114,10 +114,10 @@ _FEWEST_BLOCKS = 16
 def blocks(
     trials: int, probability: float, *, most: int, width: float = 0.0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Bin(trials, probability) with neighbouring values taken together: first, last and mass of each block.
+    """Bin(trials, probability) with neighbouring values merged: first, last and mass of each block.
 
-    The probability is a multiple of 2^-53. There are at most `most` blocks, and values that differ by less than the
-    share `width` are together. All but `TAIL` on either side is there.
+    The probability is a multiple of 2^-53. There are at most `most` blocks, and values within the relative distance
+    `width` are merged. The blocks hold all mass except `TAIL` on either side.
     """
     if trials == 0 or probability in (0.0, 1.0):
         at = np.array([0 if probability == 0.0 else trials])
@@ -135,7 +135,7 @@ def blocks(
 
 @dataclass(frozen=True, kw_only=True)
 class BlanketCurve:
-    """delta(epsilon) of bits of `users` people that are flipped with a probability; a neighbour moves `shifts` of them.
+    """The curve delta(epsilon) of flipped bits of `users` people, if a neighbour moves `shifts` of them.
 
     `delta` and `epsilon` are upper bounds, `lowest_delta` is a lower one.
     """
@@ -152,14 +152,14 @@ class BlanketCurve:
 
     @cached_property
     def _loss(self) -> PrivacyLoss:
-        """The loss of one moved bit; it is the same for both directions, since 0 and 1 play the same part."""
+        """The loss of one moved bit; it is the same in both directions, since 0 and 1 are symmetric."""
         flip = self.flip_probability
         likely = 1 + 2 * flip * (self.users - 1)
         width = 2 * math.sqrt(likely * math.log(2 / TAIL) / 2) + 2
         most = max(_FEWEST_BLOCKS, int(_MOST_OUTCOMES / width))
         # fewer coins are never better for privacy, so a block counts as its first value
         coins, _, mass = blocks(self.users - 1, 2 * flip, most=most)
-        # with the person's own bit among them: total of them, sum of which are 1
+        # total and sum include the person's own bit
         block, sums = _side_by_side(*_likely_sums(coins + 1))
         total = (coins + 1)[block]
         if_one, if_zero = (1 - flip) * sums + flip * (total - sums), flip * sums + (1 - flip) * (total - sums)
@@ -170,7 +170,7 @@ class BlanketCurve:
 
     @cached_property
     def _real_losses(self) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """One moved bit where all others hold 0, in both directions: the truth for that dataset."""
+        """The losses of one moved bit if all others hold 0, in both directions; exact for this dataset."""
         flip = self.flip_probability
         others = np.ones(1) if self.users == 1 else Binomial(trials=self.users - 1, probability=flip).window.pmf
         before, after = np.append(others, 0.0), np.append(0.0, others)
@@ -185,7 +185,7 @@ class BlanketCurve:
         return min(1.0, float(one.delta(epsilon)) if self.shifts == 1 else one.delta_with(one, epsilon))
 
     def lowest_delta(self, epsilon: float) -> float:
-        """A lower bound: the delta of neighbours where all others hold the same, one of the two values that differ."""
+        """A lower bound: the delta of neighbours where all others hold the same one of the two values that differ."""
         epsilon = _not_negative(epsilon)
         up, down = self._real_losses
         reached = max(
@@ -201,13 +201,13 @@ class BlanketCurve:
 
 
 def _likely_sums(coins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the last sum that this many fair coins reach but for 2^-100, by Hoeffding's inequality."""
+    """The range of sums of this number of fair coins, except with probability 2^-100, by Hoeffding's inequality."""
     reach = np.ceil(np.sqrt(coins * math.log(2 / TAIL) / 2)).astype(np.int64) + 1
     return np.maximum(coins // 2 - reach, 0), np.minimum(coins // 2 + reach, coins)
 
 
 def _side_by_side(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The ranges first[i] .. last[i], one after the other: which range each number is of, and the number."""
+    """Concatenate the ranges first[i] .. last[i]: the index of the range of each number, and the number."""
     sizes = last - first + 1
     which = np.repeat(np.arange(sizes.size), sizes)
     starts = np.cumsum(sizes) - sizes

@@ -12,23 +12,23 @@ from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import GRID_BITS, round_up_to_grid
 
 _TOLERANCE = 1e-9
-"""Relative precision of a calibrated probability; it is rounded up."""
+"""The relative precision of a calibrated probability; it is rounded up."""
 
 _STRIDE = 0.02
-"""First step of the search, in the logarithm of the probability: what the rough mean is usually off by."""
+"""The first step of the search in the logarithm of the probability: the usual error of the rough mean."""
 
 _RATE_TOLERANCE = 1e-4
-"""Relative precision of a Poisson rate, whose curve takes longer to compute."""
+"""The relative precision of a Poisson rate, whose curve takes longer to compute."""
 
 _RATE_STRIDE = 0.1
-"""First step of the search for a rate, in its logarithm."""
+"""The first step of the search for a rate, in its logarithm."""
 
 _ROUGH_TOLERANCE = 1e-4
-"""Relative precision of the place where a search starts."""
+"""The relative precision of the start of a search."""
 
 
 CurveOf = Callable[[int, float], Curve]
-"""From a number of honest people and a noise probability to the privacy curve of a protocol."""
+"""A function from a number of honest people and a noise probability to the privacy curve of a protocol."""
 
 
 def smallest_probability(
@@ -36,8 +36,8 @@ def smallest_probability(
 ) -> float | None:
     """The smallest noise probability in (0, 1/2], on the dyadic grid, that gives (epsilon, delta); None if none does.
 
-    More noise never hurts privacy, so this is a root of log delta(epsilon) in the logarithm of the probability.
-    `shifts` is how many coordinates a neighbour moves; it only says where the search starts.
+    More noise never weakens privacy, so this is a root of log delta(epsilon) in the logarithm of the probability.
+    `shifts` is the number of coordinates that a neighbour moves; it only affects the start of the search.
     """
 
     def probability_at(logarithm: float) -> float:
@@ -57,8 +57,8 @@ def smallest_probability(
 
 
 def first_rate(excess: Callable[[float], float], *, start: float, largest: float) -> float | None:
-    """The smallest rate of a Poisson distribution whose excess is not positive, to 1e-4; None if it is above the
-    largest.
+    """The smallest rate of a Poisson distribution whose excess is not positive, to 1e-4; None if there is none in
+    range.
     """
     found = first_safe_from(
         lambda logarithm: excess(math.exp(logarithm)),
@@ -92,10 +92,10 @@ def fewest_users(curve_of: CurveOf, *, epsilon: float, delta: float, shifts: int
 
 @lru_cache(maxsize=256)
 def moved_bins_probability(*, users: int, epsilon: float, delta: float, values: int = 1) -> float | None:
-    """`smallest_probability` for every histogram whose bins have binomial noise of one coin per person, computed once.
+    """Return `smallest_probability` for histograms whose bins have binomial noise of one coin per person; cached.
 
-    The paper's histogram and that of dummies have the same curve, so one release compares them for the price of one.
-    `values` is how many a person holds.
+    The paper's histogram and the dummy histogram have the same curve, so one release compares both at the cost of one.
+    `values` is the number of values per person.
     """
     return smallest_probability(
         partial(_binomial_bins, values), users=users, epsilon=epsilon, delta=delta, shifts=2 * values
@@ -104,7 +104,7 @@ def moved_bins_probability(*, users: int, epsilon: float, delta: float, values: 
 
 @lru_cache(maxsize=256)
 def moved_bins_fewest_users(*, epsilon: float, delta: float, values: int = 1) -> int:
-    """`fewest_users` for the same histograms."""
+    """Return `fewest_users` for the same histograms."""
     return fewest_users(partial(_binomial_bins, values), epsilon=epsilon, delta=delta, shifts=2 * values)
 
 
@@ -113,8 +113,9 @@ def _binomial_bins(values: int, users: int, probability: float) -> Curve:
 
 
 def _rough_mean(shifts: int, epsilon: float, delta: float) -> float:
-    """Where the search starts: the noise mean if the losses of the shifts were Gaussian, at least the mean log(1/delta)
-    that makes the noiseless outcome rare enough.
+    """The start of the search: the noise mean if the losses of the shifts were Gaussian.
+
+    It is at least the mean log(1/delta) that makes the noiseless outcome rare enough.
     """
 
     def excess(log_mean: float) -> float:

@@ -20,9 +20,9 @@ from shuffledp.validation import real
 
 @dataclass(frozen=True, kw_only=True)
 class PureCurve:
-    """Every likelihood ratio is at most e^epsilon0, with `pure_epsilon` as epsilon0.
+    """The curve of a release whose likelihood ratios are at most e^epsilon0, with `pure_epsilon` as epsilon0.
 
-    Of all such releases binary randomized response tells most (Kairouz, Oh and Viswanath 2015), so that
+    Binary randomized response is the worst case (Kairouz, Oh and Viswanath 2015), so that
 
         delta(epsilon) <= (e^epsilon0 - e^epsilon) / (1 + e^epsilon0)   below epsilon0, and 0 from there on.
     """
@@ -36,7 +36,7 @@ class PureCurve:
         return False
 
     def delta(self, epsilon: float) -> float:
-        """At most the delta for an epsilon."""
+        """An upper bound on the delta for an epsilon."""
         return min(1.0, response_delta(epsilon, self.pure_epsilon) * (1 + SEVERAL_OPERATIONS))
 
     def epsilon(self, delta: float) -> float:
@@ -80,7 +80,7 @@ class StatedCurve:
         return False
 
     def delta(self, epsilon: float) -> float:
-        """At most the delta for an epsilon."""
+        """An upper bound on the delta for an epsilon."""
         response = response_delta(epsilon, self.stated_epsilon)
         if not response:
             return self.stated_delta
@@ -102,12 +102,12 @@ def check_guarantee(epsilon: Any, delta: Any, *, name: str = "{}") -> None:
 
 
 _LARGEST_EXPONENT = 700.0
-"""Above it e^epsilon overflows; delta is then 1 anyway."""
+"""The largest exponent: above it e^epsilon overflows, and delta is 1 anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitAndMixCurve:
-    """The curve of the noise, plus (1 + e^epsilon) 2^-sigma for what shares can tell beyond their sum."""
+    """The curve of the noise, plus (1 + e^epsilon) 2^-sigma for what shares reveal beyond their sum."""
 
     noise: PrivacyCurve
     security_bits: int
@@ -120,8 +120,8 @@ class SplitAndMixCurve:
 
     def delta(self, epsilon: float) -> float:
         """The delta for an epsilon."""
-        told = (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * 2.0**-self.security_bits
-        return min(1.0, self.noise.delta(epsilon) + told)
+        leak = (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * 2.0**-self.security_bits
+        return min(1.0, self.noise.delta(epsilon) + leak)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that the bound gives; inf if none does."""

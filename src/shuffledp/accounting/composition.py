@@ -46,29 +46,30 @@ from shuffledp.errors import ParameterError
 from shuffledp.validation import real, target_delta, target_epsilon
 
 _DOTS = 128
-"""On either side of 0. The epsilon of eleven histograms is then 0.2 % above that of their shifts, with twice as many
-0.05 %; but some curves take a tenth of a second for each dot."""
+"""The number of dots on either side of 0. The epsilon of eleven histograms is then 0.2 % above the epsilon of their
+shifts, and 0.05 % with twice this number; but some curves take a tenth of a second for each dot.
+"""
 
 _FARTHEST = 128.0
-"""Beyond this epsilon no curve is asked: what is not resolved up to there counts as revealed."""
+"""The largest epsilon at which a curve is evaluated; mass that is not resolved there counts as revealed."""
 
 _FLOOR = 1e-3
-"""A delta that is within this share of the smallest one of its curve has reached it."""
+"""The relative distance at which a delta counts as the smallest one of its curve."""
 
 _LOWEST = -30.0
-"""No dots are set below: an outcome with a smaller loss has a probability below e^-30, and could as well have this."""
+"""The lowest dot: an outcome with a smaller loss has a probability below e^-30, and can be given this loss."""
 
 
 @lru_cache(maxsize=128)
 def connected(curve: Curve, resolution: float) -> PrivacyLoss:
-    """The loss of a pair of distributions that tells at least as much as what the curve is of, in either direction.
+    """The loss of a pair of distributions that reveals at least as much as the curve allows, in either direction.
 
-    `resolution` is a delta below which nothing needs to be told apart.
+    `resolution` is a delta below which nothing needs to be distinguished.
     """
     end = _end(curve, resolution)
     epsilons = np.linspace(0.0, end, _DOTS + 1)
     deltas = np.array([min(1.0, curve.delta(float(epsilon))) for epsilon in epsilons])
-    deltas = np.minimum.accumulate(deltas)  # H falls, so what bounds it bounds it further on as well
+    deltas = np.minimum.accumulate(deltas)  # H decreases, so a bound holds further on as well
     mirrored = (epsilons[1:] <= -_LOWEST).nonzero()[0][::-1] + 1
     losses = np.concatenate([-epsilons[mirrored], epsilons])
     below = np.exp(-epsilons[mirrored])
@@ -81,7 +82,7 @@ def connected(curve: Curve, resolution: float) -> PrivacyLoss:
 
 
 def _end(curve: Curve, resolution: float) -> float:
-    """The last dot: about the first epsilon at which the delta is below the resolution, or falls no more."""
+    """The last dot: about the first epsilon at which the delta is below the resolution, or stops decreasing."""
     floor = min(curve.delta(epsilon) for epsilon in (1.0, 4.0, 16.0, 64.0, _FARTHEST))
     enough = max(resolution, floor * (1 + _FLOOR))
     low, high = 0.0, 1.0
@@ -94,11 +95,11 @@ def _end(curve: Curve, resolution: float) -> float:
 
 
 _NEARLY = 1e-9
-"""Where the last dot may be, relative: a curve that ends in a corner, as every pure one does, has a dot on it."""
+"""The relative precision of the last dot: a curve that ends in a corner, as every pure one, has a dot on it."""
 
 
 def _lower_hull(places: NDArray[np.float64], heights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Which points are corners of the largest convex function that is nowhere above any of them."""
+    """The indices of the corners of the largest convex function that is nowhere above the points."""
     corners: list[int] = []
     for at in range(places.size):
         while len(corners) > 1 and not _turns_up(places, heights, corners[-2], corners[-1], at):
@@ -108,25 +109,25 @@ def _lower_hull(places: NDArray[np.float64], heights: NDArray[np.float64]) -> ND
 
 
 def _turns_up(places: NDArray[np.float64], heights: NDArray[np.float64], first: int, middle: int, last: int) -> bool:
-    """Whether the middle one of three points lies below the line through the others."""
+    """Whether the middle one of three points is below the line through the others."""
     before = (heights[middle] - heights[first]) / (places[middle] - places[first])
     after = (heights[last] - heights[middle]) / (places[last] - places[middle])
     return bool(before < after)
 
 
 RESOLUTION = 1e-25
-"""The mass that may be given up, counted as revealed, wherever a distribution is shortened: that of `PrivacyCurve`."""
+"""The mass that may be given up (counted as revealed) wherever a distribution is shortened, as for `PrivacyCurve`."""
 
 _STEPS_PER_DEVIATION = 60
 _MOST_STEPS = 1 << 13
-"""Of the grid on which losses are composed, as fine as that of `PrivacyCurve`."""
+"""The grid on which losses are composed: steps per standard deviation and most steps, as for `PrivacyCurve`."""
 
 
 @dataclass(frozen=True)
 class Composition:
-    """delta(epsilon) of several releases together, each with fresh noise; never below the truth.
+    """The curve delta(epsilon) of several releases together, each with fresh noise; never below the truth.
 
-    `parts` are the curves and how often each is released. Made by `composed`, which counts equal ones together.
+    `parts` are the curves and the number of releases of each. `composed` creates it and counts equal curves together.
     """
 
     parts: frozenset[tuple[Curve, int]]
@@ -134,24 +135,24 @@ class Composition:
 
     @property
     def exact(self) -> bool:
-        """Whether this is the truth: where nothing was released, or once, with an exact curve."""
+        """Whether this is the exact curve: for no release, or for one with an exact curve."""
         return not self.parts or (self._only is not None and self._only.exact)
 
     @property
     def releases(self) -> int:
-        """How many releases there are."""
+        """The number of releases."""
         return sum(times for _, times in self.parts)
 
     @property
     def pair(self) -> PrivacyLoss:
-        """The loss of a pair of distributions that tells at least as much as all releases together, in either
+        """The loss of a pair of distributions that reveals at least as much as all releases together, in either
         direction.
         """
         return _together(self.parts) if self.parts else PrivacyLoss(np.zeros(1), np.ones(1), 0.0)
 
     @cached_property
     def _only(self) -> Curve | None:
-        """A curve that knows its own composition: of one release, or of shifts alone; None if there is none."""
+        """A curve that knows its own composition, of one release or of shifts alone; None if there is none."""
         shifts, others = _apart(self.parts)
         if not others:
             return shifts
@@ -175,7 +176,7 @@ class Composition:
 
 
 def composed(curves: Iterable[Curve], *, neighbours: str = REPLACE_ONE) -> Composition:
-    """The curve of all these releases together; equal ones are counted, and compositions are taken apart."""
+    """Return the curve of all these releases together; equal ones are counted, and compositions are flattened."""
     parts: Counter[Curve] = Counter()
     for curve in curves:
         if curve.neighbours != neighbours:
@@ -191,10 +192,10 @@ _Parts = frozenset[tuple[Curve, int]]
 
 
 def _apart(parts: _Parts) -> tuple[PrivacyCurve | None, list[tuple[Curve, int]]]:
-    """The composition of those that are made of shifts, and the others."""
+    """The composition of the curves that are made of shifts, and the other curves."""
     shifts = [curve.times(times) for curve, times in parts if isinstance(curve, PrivacyCurve)]
     others = [(curve, times) for curve, times in parts if not isinstance(curve, PrivacyCurve)]
-    # a curve's own resolution suits its own guarantee, not that of very many releases
+    # a curve's own resolution suits its own guarantee, not the guarantee of very many releases
     return (replace(shifts[0].compose(*shifts[1:]), resolution=RESOLUTION) if shifts else None), others
 
 
@@ -214,28 +215,31 @@ def _together(parts: _Parts) -> PrivacyLoss:
 
 
 def _step(losses: list[tuple[PrivacyLoss, int]], span: float) -> float:
-    """Of the grid: a fraction of the standard deviation of the average loss, and not too fine for the longest."""
+    """The step of the grid: a fraction of the standard deviation of the average loss, and not too fine for the
+    longest.
+    """
     variance = sum(count * loss.variance for loss, count in losses)
     number = sum(count for _, count in losses)
     step = max(math.sqrt(variance / number) / _STEPS_PER_DEVIATION, span / _MOST_STEPS)
-    # where every release has one single loss, that loss is the grid
+    # if every release has one single loss, that loss is the grid
     return step or max(abs(loss.mean) for loss, _ in losses) or 1.0
 
 
 def _smallest_first(losses: list[GridLoss]) -> GridLoss:
-    """The sum, which takes least time where short distributions meet short ones."""
+    """Sum the losses in the fastest order: short distributions with short ones."""
     return sum_of(sorted(losses, key=lambda loss: loss.masses.size))
 
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e4, 2000)
-"""Among which the order is chosen: what a limit allows is flat around the best one."""
+"""The orders to choose from; the number of releases that a limit allows is flat around the best one."""
 
 _REVEALED = 0.5
-"""The share of a delta that is for what is revealed outright, R; the rest is for moments. Half of it costs the moments
-little: ln 2 / (a - 1) of epsilon."""
+"""The share of a delta for revealed mass, R; the rest is for moments. A share of one half costs the moments little: ln
+2 / (a - 1) of epsilon.
+"""
 
 _STEPS = 1 << 11
-"""Of the losses of one release on a grid: moments of the order in use move by less than one part in a thousand."""
+"""The grid steps of the losses of one release: moments of the order in use move by less than 0.1 %."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +255,7 @@ class MomentBound:
 
     @cached_property
     def order(self) -> float:
-        """The one with which most releases of Gaussian losses fit: with variance v, M = e^(a (a - 1) v / 2)."""
+        """The order with which most releases of Gaussian losses fit: with variance v, M = e^(a (a - 1) v / 2)."""
         a = _ORDERS
         log_c = (a - 1) * np.log1p(-1 / a) - np.log(a)
         variance = 2 * (math.log((1 - _REVEALED) * self.delta) - log_c + (a - 1) * self.epsilon) / (a * (a - 1))
@@ -260,8 +264,8 @@ class MomentBound:
     def reached(self, total: Composition) -> float:
         """The delta that all releases use at the limit's epsilon, even if each was chosen by earlier results.
 
-        Where it is at most some delta on every way that the results can lead, all is private with that delta: R is at
-        most one share of it, and the term with B the other.
+        If it is at most some delta on every path of results, all releases are private with that delta: R is at most one
+        share of it, and the term with B the other.
         """
         a, revealed, log_moment = self.order, 0.0, 0.0
         for curve, times in total.parts:
@@ -277,12 +281,12 @@ class MomentBound:
 
 
 _MARGIN = 1e-9
-"""Relative: of the exponential of a sum of logarithms, each off by a few roundings of losses up to 700."""
+"""The relative margin of the exponential of a sum of logarithms, each off by a few roundings of losses up to 700."""
 
 
 @lru_cache(maxsize=512)
 def _moment(curve: Curve, order: float) -> tuple[float, float]:
-    """What one release reveals outright, and the logarithm of its moment; both rounded up."""
+    """The mass that one release reveals, and the logarithm of its moment; both rounded up."""
     loss = _pair(curve)
     moment = float(np.log(np.sum(loss.masses * np.exp((order - 1) * (loss.losses - loss.losses[-1])))))
     return loss.infinity, max(0.0, moment + (order - 1) * float(loss.losses[-1]) + PRIVACY_LOSS)

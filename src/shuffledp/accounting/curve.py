@@ -21,7 +21,7 @@ from shuffledp.validation import real, whole
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What was promised: (epsilon, delta)-differential privacy, and where the promise comes from."""
+    """An (epsilon, delta)-differential privacy guarantee and its basis."""
 
     epsilon: float
     delta: float
@@ -34,26 +34,26 @@ class Guarantee:
 REPLACE_ONE = "datasets of equal size in which what one person holds is replaced"
 
 _STEPS_PER_DEVIATION = 60
-"""Of the grid on which losses are composed: finer ones move delta by less than one part in a thousand."""
+"""The grid steps per standard deviation of a composed loss; finer grids move delta by less than 0.1 %."""
 
 _MOST_STEPS = 1 << 13
-"""Of one shift's losses on the grid, so that a composition takes milliseconds."""
+"""The most losses of one shift on the grid, so that a composition takes milliseconds."""
 
 
 _SAME_SIZE = 1e-9
-"""Losses whose sizes differ by less, relative to them, are one on the grid; what differs is split on the safe side."""
+"""The relative distance at which losses are merged on the grid; the difference is split on the safe side."""
 
 
 class Curve(Protocol):
-    """What every privacy curve answers, whichever release it is for."""
+    """The interface of a privacy curve of any release."""
 
     @property
     def neighbours(self) -> str:
-        """Which datasets count as neighbours."""
+        """The neighbouring relation of datasets."""
 
     @property
     def exact(self) -> bool:
-        """Whether the curve is the truth, up to rounding, or an upper bound."""
+        """Whether the curve is exact, up to rounding, or an upper bound."""
 
     def delta(self, epsilon: float) -> float:
         """A delta such that the release is (epsilon, delta)-private; never below the smallest."""
@@ -62,7 +62,7 @@ class Curve(Protocol):
         """The smallest epsilon for which the curve gives this delta; inf if there is none."""
 
     def __hash__(self) -> int:
-        """Curves are records: equal ones are counted together where several releases are composed."""
+        """Curves are records: equal ones are counted together if several releases are composed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,32 +79,34 @@ class Shift:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Its privacy-loss distribution."""
+        """The privacy-loss distribution of the shift."""
         return _shift_loss(self)
 
 
 @lru_cache(maxsize=128)
 def _shift_loss(shift: Shift) -> PrivacyLoss:
-    """Equal shifts share one loss distribution, also when they belong to different curves."""
+    """The loss of a shift, cached: equal shifts of different curves share it."""
     return PrivacyLoss.of_shift(shift.distribution, shift.by)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two neighbouring datasets, in this order, can be told apart by one release: independent shifts, counted."""
+    """The difference of two neighbouring datasets, in this order, in one release: independent shifts with their
+    numbers.
+    """
 
     shifts: frozenset[tuple[Shift, int]]
 
     @classmethod
     def of(cls, shifts: Iterable[Shift]) -> Comparison:
-        """The given shifts, equal ones counted."""
+        """Return the comparison of these shifts, counting equal ones."""
         return cls(frozenset(Counter(shifts).items()))
 
     @property
     def in_order(self) -> list[tuple[Shift, int]]:
-        """The shifts in an order that any other program can follow: of the larger noise first, and down before up.
+        """The shifts in a reproducible order: larger noise first, and down before up.
 
-        Composing shortens after every step, so the order moves an upper bound, by up to a thousandth.
+        Composition shortens after every step, so the order moves an upper bound, by up to 0.1 %.
         """
         return sorted(
             self.shifts, key=lambda one: (-one[0].distribution.mean, -one[0].distribution.variance, one[0].by)
@@ -112,22 +114,24 @@ class Comparison:
 
     @property
     def each(self) -> list[Shift]:
-        """Every shift, as often as it occurs."""
+        """Every shift, repeated by its number."""
         return [shift for shift, count in self.shifts for _ in range(count)]
 
     @property
     def reversed(self) -> Comparison:
-        """The two datasets exchanged."""
+        """The comparison with the two datasets exchanged."""
         return Comparison(frozenset((shift.reversed, count) for shift, count in self.shifts))
 
     @property
     def ways(self) -> frozenset[Comparison]:
-        """Both ways round; one only where they are the same, as in every histogram."""
+        """Both directions; one only if they are equal, as in every histogram."""
         return frozenset([self, self.reversed])
 
     @property
     def exact(self) -> bool:
-        """Up to two shifts are summed outcome by outcome; more are composed on a grid that errs on the safe side."""
+        """Whether delta is exact: up to two shifts are summed by outcome; more are composed on a grid, as an upper
+        bound.
+        """
         return sum(count for _, count in self.shifts) <= 2
 
     def delta(self, epsilon: float, *, resolution: float) -> float:
@@ -138,7 +142,7 @@ class Comparison:
         return rest[0].loss.delta_with(first.loss, epsilon) if rest else float(first.loss.delta(epsilon))
 
     def span(self, cut: float) -> float:
-        """How far apart the losses of one of its shifts are, over the ways round that differ."""
+        """The largest span of the losses of one shift, over the directions that differ."""
         if len(self.ways) == 1:
             return max(shift.loss.shortened(cut).span for shift, _ in self.shifts)
         every = [way.loss.shortened(cut).losses for shift, _ in self.shifts for way in (shift, shift.reversed)]
@@ -146,7 +150,7 @@ class Comparison:
         return float(np.ptp(losses)) if losses.size else 0.0
 
     def on_grid(self, step: float, *, cut: float) -> GridLoss:
-        """The loss of all shifts together, on a grid; where the ways round differ, one that is as bad as either."""
+        """The loss of all shifts together on a grid; if the directions differ, one that is as bad as either."""
         ways = [
             sum_of([shift.loss.on_grid(step, cut=cut).times(count) for shift, count in way.in_order])
             for way in self.ways
@@ -155,7 +159,7 @@ class Comparison:
 
 
 _Releases = frozenset[tuple[Comparison, int]]
-"""Releases, each with how often it is made."""
+"""Releases with the number of times that each is made."""
 
 
 @lru_cache(maxsize=64)
@@ -167,13 +171,13 @@ def _composed(releases: _Releases, resolution: float) -> PrivacyLoss:
     # every split adds about step^2 / 6 to the variance: this keeps the total below 1 part in 10^4
     step = math.sqrt(variance / number) / _STEPS_PER_DEVIATION
     step = max(step, max(release.span(resolution) for release, _ in releases) / _MOST_STEPS)
-    # where every shift has one single loss, but for its sign, that loss is the grid
+    # if every shift has one single loss up to its sign, that loss is the grid
     step = _only_size(shift.loss for shift, _ in shifts) or step or 1.0
     return sum_of([release.on_grid(step, cut=resolution).times(times) for release, times in releases]).loss
 
 
 def _only_size(losses: Iterable[PrivacyLoss]) -> float | None:
-    """The size that all losses have, as where discrete Laplace noise moves by one; None where there are several."""
+    """The size of all losses, as for discrete Laplace noise that moves by one; None if there are several."""
     sizes = np.concatenate([np.abs(loss.losses) for loss in losses])
     largest = float(sizes.max(initial=0.0))
     return largest if (sizes >= (1 - _SAME_SIZE) * largest).all() else None
@@ -181,11 +185,11 @@ def _only_size(losses: Iterable[PrivacyLoss]) -> float | None:
 
 @dataclass(frozen=True)
 class PrivacyCurve:
-    """delta(epsilon) of one release or of several, over all neighbouring datasets and both directions.
+    """The curve delta(epsilon) of one release or of several, over all neighbouring datasets and both directions.
 
-    `exact` tells whether the curve is the truth (up to an allowance of 1e-12 for rounding, on the safe side) or an
-    upper bound. `neighbours` says which datasets count as neighbours. `resolution` is the mass that composition may
-    give up (count as revealed) wherever it shortens a distribution; it matters only far below the deltas of interest.
+    `exact` tells whether the curve is exact (up to an allowance of 1e-12 for rounding, on the safe side) or an upper
+    bound. `neighbours` is the neighbouring relation. `resolution` is the mass that composition may give up (count as
+    revealed) when it shortens a distribution; it matters only far below the deltas of interest.
     """
 
     releases: frozenset[tuple[Comparison, int]]
@@ -194,7 +198,7 @@ class PrivacyCurve:
 
     @classmethod
     def of_shifts(cls, *shifts: Shift, neighbours: str = REPLACE_ONE, resolution: float = 1e-25) -> PrivacyCurve:
-        """The curve of a release in which neighbours move these independent coordinates, either way round."""
+        """Return the curve of a release in which neighbours move these independent coordinates, in either direction."""
         if not shifts:
             raise ParameterError("a curve needs at least one shift")
         return cls(frozenset([(Comparison.of(shifts), 1)]), neighbours, resolution)
@@ -206,17 +210,17 @@ class PrivacyCurve:
 
     @property
     def _only(self) -> Comparison | None:
-        """The one release that this is the curve of; None if there are several."""
+        """The single release of this curve; None if there are several."""
         (release, times), *more = self.releases
         return release if times == 1 and not more else None
 
     @property
     def shifts(self) -> int:
-        """How many independent coordinates a neighbouring dataset moves, at most."""
+        """The largest number of independent coordinates that a neighbouring dataset moves."""
         return sum(times * len(release.each) for release, times in self.releases)
 
     def delta(self, epsilon: float) -> float:
-        """The smallest delta such that the release is (epsilon, delta)-differentially private; never below it."""
+        """The smallest delta for which the release is (epsilon, delta)-differentially private; never below it."""
         epsilon = real("epsilon", epsilon)
         if epsilon < 0:
             raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
@@ -229,11 +233,11 @@ class PrivacyCurve:
         return smallest_epsilon(self.delta, delta)
 
     def compose(self, *others: PrivacyCurve) -> PrivacyCurve:
-        """The curve of this release together with others of the same people's data, each with fresh noise.
+        """Return the curve of this release together with others of the same people's data, each with fresh noise.
 
-        What is asked in a later release may depend on the results of the earlier ones, and so may the direction in
-        which a person's value moves it. A release whose two directions differ therefore counts as a pair of
-        distributions that is as bad as either for every epsilon: an upper bound (docs/proofs/exact-privacy.md).
+        A later release may depend on the results of earlier ones, and so may the direction in which a person's value
+        moves it. A release whose two directions differ therefore counts as a pair of distributions that is as bad as
+        either for every epsilon: an upper bound (docs/proofs/exact-privacy.md).
         """
         curves = (self, *others)
         if len({curve.neighbours for curve in curves}) > 1:
@@ -241,20 +245,22 @@ class PrivacyCurve:
         together: Counter[Comparison] = Counter()
         for curve in curves:
             for release, times in curve.releases:
-                # the other way round is the same release
+                # the other direction is the same release
                 together[release.reversed if release.reversed in together else release] += times
         return PrivacyCurve(frozenset(together.items()), self.neighbours, max(curve.resolution for curve in curves))
 
     def times(self, releases: int) -> PrivacyCurve:
-        """The curve of `releases` releases of this kind, each with fresh noise: equal to composing one by one."""
+        """Return the curve of `releases` releases of this kind, each with fresh noise; equal to composing one by
+        one.
+        """
         number = whole("releases", releases)
         return replace(self, releases=frozenset((release, number * times) for release, times in self.releases))
 
     def pld(self, *, value_discretization_interval: float = 1e-4) -> Any:
-        """This curve as a dp_accounting PrivacyLossDistribution, pessimistic, for use with that library's accountants.
+        """Convert this curve to a pessimistic PrivacyLossDistribution of dp_accounting, for that library's accountants.
 
-        They compose each direction only with itself. That is right for a release that is the same both ways round, as
-        every histogram here; any other is handed over as a pair that is as bad as either of its directions.
+        They compose each direction only with itself. This is correct for a release that is the same in both directions,
+        as every histogram here. Any other release is converted to a pair that is as bad as either of its directions.
         """
         try:
             from dp_accounting.pld import privacy_loss_distribution as library
@@ -280,7 +286,7 @@ def _both_ways(shift: Shift, step: float, library: Any) -> Any:
     window = shift.distribution.window
     log_upper = {window.first + i: float(p) for i, p in enumerate(window.log_pmf) if np.isfinite(p)}
     log_lower = {k + shift.by: p for k, p in log_upper.items()}
-    # what lies outside the window is revealed, in either direction: an outcome of its own
+    # mass outside of the window is revealed, in either direction: a separate outcome
     outside = window.mass_below + window.mass_above
     if outside:
         log_upper[window.first - 1 - abs(shift.by)] = math.log(outside)
@@ -291,10 +297,10 @@ def _both_ways(shift: Shift, step: float, library: Any) -> Any:
 
 
 def moved_bins(*noises: IntegerDistribution, values: int = 1, resolution: float = 1e-25) -> PrivacyCurve:
-    """A replaced person leaves at most this number of bins and enters as many, each of which then moves by one.
+    """The shifts of a replaced person, who leaves and enters at most this number of bins; each bin moves by one.
 
     Every bin has an independent coordinate for each of the `noises`. People who share some of their values move fewer
-    bins, which tells less.
+    bins, which reveals less.
     """
     shifts = [Shift(distribution=noise, by=by) for noise in noises for by in (1, -1)] * values
     return PrivacyCurve.of_shifts(*shifts, resolution=resolution)

@@ -1,12 +1,12 @@
-"""Privacy-loss distributions: what one outcome says about which of two neighbouring datasets it came from.
+"""Privacy-loss distributions of pairs of neighbouring datasets.
 
-For a pair of distributions (P, Q) the loss of outcome o is log P(o)/Q(o). All of privacy is in the distribution of the
-loss under P:
+For a pair of distributions (P, Q) the loss of outcome o is log P(o)/Q(o). The distribution of the loss under P
+determines the privacy curve:
 
     delta(epsilon) = sum over o of [P(o) - e^epsilon Q(o)]_+ = E_P[(1 - e^(epsilon - loss))_+] + P(loss infinite)
 
-Independent pairs add their losses. Everything here errs on the safe side: mass that is not resolved counts as an
-infinite loss, and rounding is paid for in delta.
+Losses of independent pairs add up. Everything here errs on the safe side: mass that is not resolved counts as an
+infinite loss, and rounding is added to delta.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from shuffledp.accounting.rounding import PRIVACY_LOSS
 from shuffledp.noise import IntegerDistribution
 
 _LARGEST_EXPONENT = 700.0
-"""Keeps e^epsilon finite; where it matters the mass is 0."""
+"""The largest exponent, which keeps e^epsilon finite; the mass there is 0."""
 
 
 _ONE_THREAD = 1 << 13
-"""Longer products of vectors are divided among threads, which on busy machines takes twenty times as long."""
+"""The longest product of vectors at once: longer ones use threads, which take twenty times as long on busy machines."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class PrivacyLoss:
         """P is the distribution of the noise M, Q the distribution of M + shift."""
         window = distribution.window
         size = window.log_pmf.size
-        shift = max(-size, min(shift, size))  # a longer shift reveals everything, as one of the whole window does
+        shift = max(-size, min(shift, size))  # a longer shift reveals everything, as a shift by the whole window does
         reachable = slice(max(shift, 0), size + min(shift, 0))
         image = slice(max(-shift, 0), size - max(shift, 0))
         possible = window.pmf[reachable] > 0
@@ -88,10 +88,10 @@ class PrivacyLoss:
         return float(self.masses @ (self.losses - self.mean) ** 2)
 
     def shortened(self, cut: float) -> PrivacyLoss:
-        """Without the far ends: the largest losses become infinite, the smallest move up to the first one kept.
+        """Cut the far ends: the largest losses become infinite, the smallest move up to the first one kept.
 
-        Making losses infinite raises delta(epsilon) by at most e^epsilon times their mass under Q; raising the
-        smallest ones by at most their mass under P. So these are what `cut` bounds.
+        Infinite losses raise delta(epsilon) by at most e^epsilon times their mass under Q, and raised small losses by
+        at most their mass under P. `cut` bounds these masses.
         """
         low = int(np.searchsorted(np.cumsum(self.masses), cut))
         high = int(np.searchsorted(-self._other_mass_from, -cut))
@@ -103,15 +103,15 @@ class PrivacyLoss:
 
     @property
     def span(self) -> float:
-        """How far apart the smallest and the largest finite loss are."""
+        """The distance of the smallest and the largest finite loss."""
         return float(self.losses[-1] - self.losses[0]) if self.losses.size else 0.0
 
     def on_grid(self, step: float, *, cut: float) -> GridLoss:
-        """Moves the losses to multiples of `step` without ever weakening the adversary.
+        """Move the losses to multiples of `step` without ever weakening the adversary.
 
-        An outcome with loss between two grid points is split into two outcomes that lie on them and together keep its
-        mass under P and under Q. Forgetting which of the two occurred gives the old pair back, so the new pair
-        reveals at least as much; the error is of second order in `step`. `cut` is as for `shortened`.
+        An outcome with a loss between two grid points is split into two outcomes on them, which together keep its mass
+        under P and under Q. Merging the two gives the old pair back, so the new pair reveals at least as much. The
+        error is of second order in `step`. `cut` is as for `shortened`.
         """
         kept = self.shortened(cut)
         if not kept.losses.size:
@@ -157,12 +157,13 @@ class GridLoss:
         return total
 
     def or_worse(self, other: GridLoss) -> GridLoss:
-        """A loss whose delta(epsilon) is the larger one of two at every point of the grid, and between them no less.
+        """A loss whose delta(epsilon) is the larger one of two at every point of the grid, and at least that between
+        points.
 
         A delta is a convex function of x = e^epsilon whose slope at x is minus the Q-mass of all losses above; on a
-        grid it is linear between neighbouring points. The larger one of two is convex too. Where it is that of one loss
-        at both ends of a step, its slope there is that of the same loss; where the larger one changes, the
-        steeper of the two slopes is on the safe side. The change of slope at a point is the Q-mass there.
+        grid it is linear between neighbouring points. The larger one of two is convex too. If it belongs to the same
+        loss at both ends of a step, it has the slope of that loss. If it changes, the steeper of the two slopes is on
+        the safe side. The change of slope at a point is the Q-mass there.
         """
         first = min(self.first, other.first)
         size = max(loss.first + loss.masses.size for loss in (self, other)) - first
@@ -193,7 +194,7 @@ class GridLoss:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The same distribution as losses and masses, with the rounding of the convolutions paid for."""
+        """The same distribution as losses and masses, with a margin for the rounding of the convolutions."""
         return PrivacyLoss(self._losses, self.masses * (1 + PRIVACY_LOSS), self.infinity * (1 + PRIVACY_LOSS))
 
     @property
@@ -208,7 +209,7 @@ def sum_of(losses: Sequence[GridLoss]) -> GridLoss:
 
 
 def _convolved(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The masses of sums of two independent losses, in pieces so short that numpy starts no threads for them."""
+    """The masses of sums of two independent losses, in pieces for which numpy starts no threads."""
     short, long = sorted((one, other), key=len)
     total = np.zeros(one.size + other.size - 1)
     for start in range(0, short.size, _ONE_THREAD):

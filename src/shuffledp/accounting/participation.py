@@ -1,12 +1,11 @@
-"""How many users took part, judged by the number of messages; and exact binomial confidence bounds.
+"""Bounds on the number of users who took part, from the number of messages; and exact binomial confidence bounds.
 
-If one user's part of a number S has ln E e^(t S) = k(t) whatever their value, R users have R k(t), and by Chernoff's
-bound
+If one user's part of a number S has ln E e^(t S) = k(t) for every value, R users have R k(t), and by Chernoff's bound
 
     P(S >= s) <= e^(R k(t) - t s)   and   P(S <= s) <= e^(R k(-t) + t s)   for every t > 0.
 
 So fewer than (t s + ln RISK) / k(t) users reach s with probability below RISK, for the best t. The values of s that
-exclude a given R are all those above some point, so choosing t by s costs nothing. The other side is the same.
+exclude a given R are all those above some point, so choosing t by s costs nothing. The upper bound is analogous.
 
 `lower_bound` and `upper_bound` are the confidence bounds of Clopper and Pearson (1934).
 """
@@ -28,7 +27,7 @@ def lower_bound(successes: int, trials: int, *, failure: float) -> float:
     """A number that is above the true probability with probability at most `failure`.
 
     It is the p with P[Bin(trials, p) >= successes] = failure. That tail is the distribution function at p of a
-    Beta(successes, trials - successes + 1) variable, which scipy inverts; the margin covers how exactly it does.
+    Beta(successes, trials - successes + 1) variable, which scipy inverts; the margin covers its error.
     """
     from scipy.special import betaincinv
 
@@ -47,24 +46,24 @@ def upper_bound(successes: int, trials: int, *, failure: float) -> float:
 
 
 Cumulant = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""From tilts t to ln E e^(t S) of one person."""
+"""A function from tilts t to ln E e^(t S) of one person."""
 
 RISK = 1e-9
-"""How likely a number of people is excluded although it is the true one, on either side."""
+"""The probability that the true number of people is excluded, on either side."""
 
 _TILTS = np.geomspace(1e-9, 50.0, 400)
-"""Tilts that are tried: the best one is about 6 / (standard deviation of S), and the bound is flat around it."""
+"""The tilts to try: the best one is about 6 / (standard deviation of S), and the bound is flat around it."""
 
 
 def fewest_people(total: float, cumulant: Cumulant) -> int:
-    """The smallest number of people who send this much, but for RISK; at least 1."""
+    """The smallest number of people who send this much, except with probability RISK; at least 1."""
     with np.errstate(all="ignore"):
         needed = (_TILTS * total + math.log(RISK)) / cumulant(_TILTS)
     return max(1, math.ceil(np.nanmax(needed) * (1 - 1e-12)))
 
 
 def most_people(total: float, cumulant: Cumulant) -> float:
-    """The largest number of people who send as little as this, but for RISK; it can be infinite."""
+    """The largest number of people who send only this much, except with probability RISK; it can be infinite."""
     with np.errstate(all="ignore"):
         falling = -cumulant(-_TILTS)
         most = np.where(falling > 0, (_TILTS * total - math.log(RISK)) / falling, np.inf)

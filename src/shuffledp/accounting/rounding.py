@@ -1,12 +1,12 @@
-"""Every margin by which a number is moved to the safe side because a computer rounds.
+"""The margins by which numbers are moved to the safe side because of floating-point rounding.
 
 The library never states a delta below the truth, nor a bound that does not hold. Floating-point numbers have 53 bits,
-so each operation is off by a relative 2^-53 = 1.1e-16 at most, and a sum of many terms by more. A margin says what it
-covers and how far off the computation it is for was measured to be, against fractions or against mpmath with 40 digits;
-tests/accounting/test_rounding.py measures most of them again and fails if a margin is less than twice as large.
+so each operation has a relative error of at most 2^-53 = 1.1e-16, and a sum of many terms a larger one. The description
+of a margin says what it covers and the measured error of that computation, against fractions or mpmath with 40 digits.
+tests/accounting/test_rounding.py repeats most measurements and fails if a margin is less than twice the error.
 
-A margin is relative, to be used as `x * (1 + MARGIN)` or `x * (1 - MARGIN)`, unless its description says otherwise.
-What is left out of a window of probabilities is no rounding: it is bounded, and counted, as `noise.distribution.TAIL`.
+A margin is relative, to be used as `x * (1 + MARGIN)` or `x * (1 - MARGIN)`, unless its description says otherwise. The
+mass outside of a window of probabilities is not rounding: it is bounded and counted as `noise.distribution.TAIL`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ __all__ = [
 ]
 
 SEVERAL_OPERATIONS = 1e-12
-"""A probability or a rate from up to a dozen operations and one exponential, such as e^-epsilon0, how often a message
-is telling, or 1 less that. Measured: 3e-16. Also used eight times over, and as an absolute margin of probabilities."""
+"""A probability or a rate from up to a dozen operations and one exponential, such as e^-epsilon0, the probability of a
+telling message, or its complement. Measured: 3e-16. Also used eight times over, and as an absolute margin of
+probabilities.
+"""
 
 PRIVACY_LOSS = 2.0**-40
 """A delta that is summed over a distribution of losses, relative to the probability of the losses that count; the mass
@@ -91,16 +93,19 @@ SHARE_OF_A_RATE = 1e-12
 """The rate of Poisson noise that is scaled up from the honest people to all, then back down for their share."""
 
 SCALED_DISTRIBUTIONS = 1e-5
-"""By how much the rates of two distributions grow if scaling them up to all people and back down lost the guarantee:
-more than the 1e-16 that is lost, so that one step is enough, and fewer messages than anybody could notice."""
+"""The growth of the rates of two distributions if scaling them up to all people and back down lost the guarantee. It
+exceeds the lost 1e-16, so one step suffices, and adds a negligible number of messages.
+"""
 
 LARGE_LOGARITHMS = 2.0**-30
 """A difference of the logarithms of two integers too large for a float, relative to the difference."""
 
 ESTIMATE_AT_AN_EDGE = 1e-6
-"""Absolute, in people: an estimate that lies on the edge of an interval is inside or outside as asked, not as rounding
-has it. Not measured here: it must stay far below the distance of two estimates."""
+"""Absolute, in people: an estimate on the edge of an interval is inside or outside as requested, regardless of
+rounding. Not measured: it must stay far below the distance of two estimates.
+"""
 
 CLOPPER_PEARSON_TAIL = 5e-7
-"""The failure probability that a confidence bound may spend is lowered by this: scipy's inverse of the beta function is
-off by 8e-10 below 10^5 trials, by 5e-8 below 10^7 and by 1.5e-7 at 3 * 10^7 (15,000 random settings)."""
+"""The margin of the failure probability of a confidence bound: scipy's inverse of the beta function is off by 8e-10
+below 10^5 trials, by 5e-8 below 10^7 and by 1.5e-7 at 3 * 10^7 (15,000 random settings).
+"""

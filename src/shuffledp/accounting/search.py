@@ -1,8 +1,8 @@
-"""Where a condition starts to hold, always reported on the safe side.
+"""Root search for the point where a condition starts to hold, rounded to the safe side.
 
 A condition is a function `excess` that is positive where it fails: too little noise, too small an epsilon. It fails
-below some point and holds from there on (or, for `last_safe_from`, the other way round). The point that is returned
-is always one at which it was seen to hold.
+below some point and holds from there on (for `last_safe_from`, the reverse). At the returned point the condition was
+evaluated and holds.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from functools import cache
 from shuffledp.validation import open_probability
 
 _BISECT_EVERY = 4
-"""False position halves a bracket at least this often: enough guard, and it costs little where it was not needed."""
+"""The number of steps after which false position is interrupted by a bisection; a cheap guard."""
 
 _EPSILON_TOLERANCE = 1e-11
 _MOST_EPSILON = 512.0
-"""An epsilon of 512 promises nothing; beyond it none is looked for."""
+"""The largest epsilon of a search; an epsilon of 512 guarantees nothing."""
 
 _NOTHING = 1e-300
-"""Stands for a delta of 0, which has no logarithm."""
+"""The stand-in for a delta of 0, which has no logarithm."""
 
 
 def log_excess(reached: float, allowed: float) -> float:
@@ -39,11 +39,11 @@ def first_safe_from(
     most: float = math.inf,
     growth: float = 2.0,
 ) -> float | None:
-    """A point where `excess` is not positive, at most `tolerance` above the first, looked for around `start`.
+    """A point where `excess` is not positive, at most `tolerance` above the first, searched for around `start`.
 
-    Walks from `start`, up if it is not safe and down if it is, until the first safe point lies between two places; the
-    first step is `stride` long and every further one `growth` times longer. Only places from `least` to `most` are
-    tried: the answer is `least` if that is safe already, and None if `most` is not.
+    The search walks from `start`, up if it is not safe and down if it is, until it brackets the first safe point. The
+    first step is `stride` long and every further one `growth` times longer. Only points from `least` to `most` are
+    tried: the result is `least` if that is safe already, and None if `most` is not.
     """
     known = cache(excess)
     low = high = min(max(start, least), most)
@@ -68,9 +68,9 @@ def last_safe_from(
     most: float = math.inf,
     growth: float = 2.0,
 ) -> float | None:
-    """The mirror image: where a condition holds below some point and fails above, a point just below it.
+    """The mirror image: if a condition holds below some point and fails above, a point just below it.
 
-    The answer is `most` if that is safe, and None if `least` is not.
+    The result is `most` if that is safe, and None if `least` is not.
     """
     mirrored = first_safe_from(
         lambda at: excess(-at), -start, stride=stride, tolerance=tolerance, least=-most, most=-least, growth=growth
@@ -79,11 +79,11 @@ def last_safe_from(
 
 
 def first_safe(excess: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
-    """A point where `excess` is not positive, at most `tolerance` above the place where it stops being positive.
+    """A point where `excess` is not positive, at most `tolerance` above the point where it stops being positive.
 
     Needs excess(low) > 0 >= excess(high). False position aims just past the root, on the side of the farther end, so
-    that the bracket closes from both sides; now and then a bisection guards against functions it does not suit. A
-    general root finder would return a point on either side.
+    that the bracket closes from both sides. Occasional bisection guards against unsuitable functions. A general root
+    finder would return a point on either side.
     """
     at_low, at_high = excess(low), excess(high)
     step = 0

@@ -28,15 +28,15 @@ from shuffledp.noise.distribution import Window
 from shuffledp.validation import real, whole
 
 MOST_ELEMENTS = 50
-"""So that 2^-elements is a probability on the dyadic grid."""
+"""The most elements, so that 2^-elements is a probability on the dyadic grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SupportCurve:
-    """One real message of `elements` fair parities, hidden among `noise_messages` uniform ones.
+    """The curve of one real message of `elements` fair parities, hidden among `noise_messages` uniform ones.
 
-    The curve is exact if everybody else's real message is known to the adversary, and an upper bound if not;
-    `lowest_delta` tells how far the truth can be below.
+    The curve is exact if the adversary knows all other people's real messages, and otherwise an upper bound.
+    `lowest_delta` is a lower bound on the truth.
     """
 
     noise_messages: int
@@ -55,7 +55,7 @@ class SupportCurve:
 
     @property
     def support(self) -> float:
-        """t, how likely a message supports a value that is not its own."""
+        """t, the probability that a message supports a value that is not its own."""
         return 2.0**-self.elements
 
     def delta(self, epsilon: float) -> float:
@@ -68,12 +68,12 @@ class SupportCurve:
         return smallest_epsilon(self.delta, delta)
 
     def lowest_delta(self, epsilon: float) -> float:
-        """A delta that the release surely has on some pair of datasets, with at least four bins.
+        """A lower bound on the delta of some pair of datasets, with at least four bins.
 
-        Everybody else holds a third value z, such that x, x' and z are supported independently, and the adversary drops
-        all messages that support z: with them the others', and m - k of the noise messages, k ~ Bin(m, 1 - t). If the
-        real message is kept (probability 1 - t), it is hidden among k; if not, the event W that serves best against k
-        messages costs (e^epsilon - 1) times its probability:
+        Everyone else holds a third value z, such that x, x' and z are supported independently. The adversary drops all
+        messages that support z: the messages of the others, and m - k of the noise messages, k ~ Bin(m, 1 - t). If the
+        real message is kept (probability 1 - t), it is hidden among k. If not, the best event W against k messages
+        costs (e^epsilon - 1) times its probability:
 
             delta(epsilon) >= E_k[ (1 - t) delta_k(epsilon) - t (e^epsilon - 1) P_k(W) ]   (docs/proofs/private-coin.md)
         """
@@ -82,7 +82,7 @@ class SupportCurve:
         dropped = self._among_noise
         expected, unresolved = 0.0, dropped.mass_below + dropped.mass_above
         for number, probability in enumerate(dropped.pmf.tolist(), start=dropped.first):
-            if number == self.noise_messages:  # nothing is left to hide among
+            if number == self.noise_messages:  # no noise message is left
                 unresolved += probability
                 continue
             among_kept = SupportCurve(noise_messages=self.noise_messages - number, elements=self.elements)
@@ -92,16 +92,16 @@ class SupportCurve:
 
     @cached_property
     def _among_noise(self) -> Window:
-        """How many of the noise messages support a given value."""
+        """The distribution of the number of noise messages that support a given value."""
         return Binomial(trials=self.noise_messages, probability=self.support).window
 
     @cached_property
     def _among_all(self) -> Window:
-        """The distribution of the number of messages that support a given value that nobody holds."""
+        """The distribution of the number of messages that support a value that nobody holds."""
         return Binomial(trials=self.noise_messages + 1, probability=self.support).window
 
     def _gain(self, epsilon: float) -> tuple[float, float, float]:
-        """The formula's sum, the probability of the event it is over, and the probability that it leaves out."""
+        """The sum of the formula, the probability of its event, and the probability outside of the windows."""
         own, other, factor = self._among_noise, self._among_all, math.exp(epsilon)
         supporting = np.arange(own.first, own.last + 1) + 1.0
         below = _below(other, supporting / factor)
@@ -118,7 +118,7 @@ class SupportCurve:
         return gained - WINDOW_SUM * mass
 
     def _event(self, epsilon: float) -> float:
-        """P(W), W = {N_x > e^epsilon N_x'}, where no message is real; rounded up."""
+        """P(W), W = {N_x > e^epsilon N_x'}, if no message is real; rounded up."""
         distribution = self._among_noise
         below = _below(distribution, np.arange(distribution.first, distribution.last + 1) / math.exp(epsilon))
         event = float(distribution.pmf @ np.append(0.0, np.cumsum(distribution.pmf))[below])
@@ -126,7 +126,7 @@ class SupportCurve:
 
 
 def _below(window: Window, limits: NDArray[np.floating]) -> NDArray[np.int64]:
-    """How many numbers of the window lie below each limit."""
+    """The number of values of the window below each limit."""
     below: NDArray[np.int64] = np.clip(np.ceil(limits) - window.first, 0, window.pmf.size).astype(np.int64)
     return below
 

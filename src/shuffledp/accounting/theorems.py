@@ -76,7 +76,7 @@ def _alpha(epsilon: float, delta: float, beta: float) -> float:
 
 
 def _conditions(epsilon: float, delta: float) -> tuple[float, float]:
-    """0 < epsilon <= 1 and 0 < delta < 1, as both theorems ask."""
+    """Check 0 < epsilon <= 1 and 0 < delta < 1, the conditions of both theorems."""
     epsilon, delta = target_epsilon(epsilon), target_delta(delta)
     if epsilon > 1:
         raise ParameterError(f"epsilon={epsilon:g} is above 1, where the theorem does not hold: calibrate instead")
@@ -99,7 +99,7 @@ class Check:
 
     @property
     def slack(self) -> float:
-        """How many times larger the claimed delta is than it need be, at least."""
+        """A lower bound on the ratio of the claimed and the smallest delta."""
         return self.claimed_delta / self.exact_delta if self.exact_delta else math.inf
 
 
@@ -138,7 +138,7 @@ def binomial_lemma(*, trials: int, probability: float, alpha: float, shifts: int
     if shifts > alpha * distribution.mean / 2:
         raise ParameterError(
             f"shifts must be at most alpha * gamma * n / 2 = {alpha * distribution.mean / 2:.4g}, got {shifts}: "
-            "the lemma is silent there"
+            "the lemma does not apply there"
         )
     epsilon = math.log((1 + alpha) / (1 - alpha))
     exponent = alpha**2 * distribution.mean

@@ -24,16 +24,16 @@ from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.validation import real
 
 _CUT = 1e-25
-"""Mass that may be given up at either end, on the safe side: far below the deltas of interest."""
+"""The mass that may be given up at either end, on the safe side: far below the deltas of interest."""
 
 
 @lru_cache(maxsize=1024)
 def loss_of_shifts(noise: DiscreteLaplace, number: int) -> PrivacyLoss:
     """The loss of this number of independent counts, each of which moves by one, up or down.
 
-    P(k) / P(k - 1) is 1 / decay for k <= 0 and decay from 1 on, so the loss of one is plus or minus ln(1 / decay), and
-    that of several a multiple of it: nothing is rounded to a grid. The distribution is symmetric, so that k -> -k turns
-    a move up into a move down, with the same loss.
+    P(k) / P(k - 1) is 1 / decay for k <= 0 and decay from 1 on. The loss of one count is therefore plus or minus ln(1 /
+    decay), and the loss of several a multiple of it: nothing is rounded to a grid. The distribution is symmetric, so k
+    -> -k turns a move up into a move down with the same loss.
     """
     if not number:
         return PrivacyLoss(np.zeros(1), np.ones(1), 0.0)
@@ -49,18 +49,17 @@ def _one(noise: DiscreteLaplace) -> GridLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdCurve:
-    """The worst of all kinds of neighbours: of the bins a person leaves some become empty, of those they enter some
-    were empty.
+    """The exact curve over all kinds of neighbours, in which bins that a person leaves or enters can be empty.
 
-    A bin with one person is published with probability s = P(1 + Z >= threshold); left out, it looks like an empty one.
-    Where a bin stays occupied, leaving out small counts is post-processing of a shift by one, and for large counts
-    loses nothing. If a bin that is left becomes empty, publishing it reveals that (s), and not publishing it has
-    likelihood ratio 1 - s; if a bin that is entered was empty, the ratio is 1 / (1 - s).
+    A bin with one person is published with probability s = P(1 + Z >= threshold); otherwise it looks empty. If a bin
+    stays occupied, leaving out small counts is post-processing of a shift by one, and for large counts loses nothing.
+    If the person leaves a bin empty, publishing it reveals that (s), and not publishing it has likelihood ratio 1 - s.
+    If the person enters an empty bin, the ratio is 1 / (1 - s).
 
-    A person holds `values` = K of them. Replacing all moves K bins down and K up; fewer tell no more, since whoever
-    sees fewer bins could make up the others. If a of those that are left become empty and b of those that are entered
-    were, then with probability 1 - (1 - s)^a one is published and that is revealed; otherwise the loss is
-    (a - b) ln(1 - s) plus that of 2K - a - b shifts. docs/proofs/exact-privacy.md has the proof.
+    A person holds `values` = K values. Replacing all moves K bins down and K up. Fewer moved bins reveal no more, since
+    an attacker could simulate the others. Suppose that a of the bins that are left become empty and b of those that are
+    entered were empty. With probability 1 - (1 - s)^a one is published, which reveals everything. Otherwise the loss is
+    (a - b) ln(1 - s) plus the loss of 2K - a - b shifts. docs/proofs/exact-privacy.md has the proof.
     """
 
     noise: DiscreteLaplace
@@ -70,7 +69,7 @@ class ThresholdCurve:
 
     @property
     def exact(self) -> bool:
-        """The worst neighbours are known."""
+        """True: the worst neighbours are known."""
         return True
 
     def delta(self, epsilon: float) -> float:
@@ -81,13 +80,13 @@ class ThresholdCurve:
         return self._largest(epsilon, allowed=0.0)
 
     def keeps(self, epsilon: float, delta: float) -> bool:
-        """Whether delta(epsilon) is at most this: quicker than the curve itself, for calibration."""
+        """Whether delta(epsilon) is at most this; faster than the curve itself, for calibration."""
         return self._largest(epsilon, allowed=delta) <= delta
 
     def _largest(self, epsilon: float, *, allowed: float) -> float:
-        """The largest delta over all pairs (a, b), or a bound on it that is allowed.
+        """The largest delta over all pairs (a, b), or an upper bound on it that is allowed.
 
-        Best first: of all blocks of pairs the one with the largest bound is split, until it is a single pair.
+        Best first: the block of pairs with the largest bound is split, until it is a single pair.
         """
         seen = self.noise.window.above(self.threshold - 2)
         if seen >= 1:
@@ -105,7 +104,7 @@ class ThresholdCurve:
         return smallest_epsilon(self.delta, delta)
 
     def _bound(self, block: _Block, epsilon: float, hidden: float) -> float:
-        """At least the delta of every pair (a, b) of a block; of a single pair exactly that.
+        """An upper bound on the delta of every pair (a, b) of a block; exact for a single pair.
 
         More shifts, a smaller epsilon and more bins that can become empty never lower it.
         """
@@ -117,7 +116,7 @@ class ThresholdCurve:
 
 
 class _Block(NamedTuple):
-    """Pairs of numbers of bins: of those that become empty, and of those that were empty."""
+    """A block of pairs: numbers of bins that become empty, and of bins that were empty."""
 
     least_emptied: int
     most_emptied: int
@@ -130,7 +129,7 @@ class _Block(NamedTuple):
         return self.least_emptied < self.most_emptied or self.least_new < self.most_new
 
     def split(self) -> Iterator[_Block]:
-        """Its halves in either number: four blocks, or two of a single row."""
+        """Split the block in half in both numbers: four blocks, or two if it is a single row."""
         ranges = [_halves(self.least_emptied, self.most_emptied), _halves(self.least_new, self.most_new)]
         for emptied, new in product(*ranges):
             yield _Block(*emptied, *new)

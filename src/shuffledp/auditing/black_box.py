@@ -1,18 +1,19 @@
 """A statistical lower bound on epsilon for any mechanism, used as a black box.
 
-The mechanism is run many times on two neighbouring datasets. A third of the outputs learns what to look at and chooses
-an event that is likely on one and unlikely on the other. The rest, which had no part in the choice, counts it: exact
-confidence bounds L <= P[event on one] and U >= P[event on the other] hold together with the stated confidence, so
+The mechanism is run many times on two neighbouring datasets. A third of the outputs is used to learn statistics and to
+choose an event that is likely on one dataset and unlikely on the other. The other outputs, which had no part in the
+choice, count it. Exact confidence bounds L <= P[event on one] and U >= P[event on the other] hold together with the
+stated confidence, so
 
     epsilon >= ln((L - delta) / U).
 
-A bound above the guaranteed epsilon proves a violation; one below proves nothing, since another pair of datasets or
+A bound above the guaranteed epsilon proves a violation. A bound below proves nothing, since another pair of datasets or
 another event may be worse.
 
-`provable_epsilon` is the best that an audit can show. By Neyman and Pearson no event of a given probability on one
-dataset is less likely on the other than "the likelihood ratio is at least r". So the largest bound over all r is what a
-perfect choice of the event would show, and an audit, which has to learn the event, shows less. To refute a guarantee,
-this bound must exceed it.
+`provable_epsilon` is the best bound that an audit can find. By Neyman and Pearson, no event of a given probability on
+one dataset is less likely on the other than "the likelihood ratio is at least r". The largest bound over all r
+therefore belongs to a perfect choice of the event; an audit, which has to learn the event, finds less. To refute a
+guarantee, this bound must exceed it.
 """
 
 from __future__ import annotations
@@ -41,26 +42,27 @@ Relation = Literal["at least", "at most", "exactly"]
 _RELATIONS: tuple[Relation, ...] = ("at least", "at most", "exactly")
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _MOST_THRESHOLDS = 200
-"""For each question, thresholds among which the event is chosen: more cost time and hardly help, since neighbouring
-ones have nearly the same probability."""
+"""The number of thresholds of each statistic among which the event is chosen; more hardly help, since neighbouring ones
+have nearly the same probability.
+"""
 _FEWEST_TRIALS = 100
-"""They leave 67 outputs that count the event, which at confidence 0.99 can show an epsilon of 2.5 at most."""
+"""The fewest trials: 67 outputs then count the event, which at confidence 0.99 can show an epsilon of at most 2.5."""
 COUNTING_SHARE = 2 / 3
-"""Of the runs: the rest learns what to look at and chooses the event, half and half."""
+"""The share of the runs that counts the event; the rest learns statistics and chooses the event, half and half."""
 _NEVER = 1e-300
-"""In place of a probability that is not above 0, whose logarithm is then -690: below any other."""
+"""The stand-in for a probability that is not positive; its logarithm is -690."""
 
 
 class Mechanism(Protocol):
-    """What is audited: any function from people's values to an output."""
+    """The audited mechanism: any function from people's values to an output."""
 
     def __call__(self, values: ArrayLike, *, rng: np.random.Generator) -> Output:
-        """One output, drawn from the given generator."""
+        """Return one output, with randomness from the given generator."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """`epsilon` is at most the true epsilon at `delta`, except with probability 1 - `confidence`."""
+    """A lower bound: `epsilon` is at most the true epsilon at `delta`, except with probability 1 - `confidence`."""
 
     epsilon: float
     delta: float
@@ -71,7 +73,7 @@ class Audit:
     unlikely: float
 
     def accuses(self, epsilon: float) -> bool:
-        """Whether a promise of (epsilon, delta) is refuted."""
+        """Whether the audit refutes a guarantee of (epsilon, delta)."""
         return self.epsilon > epsilon
 
     def __str__(self) -> str:
@@ -85,7 +87,9 @@ class Audit:
 
 @dataclass(frozen=True)
 class _Event:
-    """A question's answer is at least, at most or exactly a threshold; more likely on the dataset or not."""
+    """An event: a statistic is at least, at most or exactly a threshold. It is more likely on the dataset, or on the
+    neighbour.
+    """
 
     question: int
     relation: Relation
@@ -108,7 +112,9 @@ def audit(
     confidence: float = 0.99,
     rng: np.random.Generator | None = None,
 ) -> Audit:
-    """A lower bound on the mechanism's epsilon at delta, from `trials` runs on each of two neighbouring datasets."""
+    """Return a lower bound on the mechanism's epsilon at delta, from `trials` runs on each of two neighbouring
+    datasets.
+    """
     trials, (delta, confidence) = whole("trials", trials, minimum=_FEWEST_TRIALS), _checked(delta, confidence)
     row = _differing_row(np.asarray(dataset), np.asarray(neighbour))
     source = generator(rng)
@@ -125,9 +131,9 @@ def audit_outputs(
     row: int = 0,
     people: int | None = None,
 ) -> Audit:
-    """The same for outputs that were drawn already, independently, as many on either dataset.
+    """Return the same for independent outputs that exist already, the same number on either dataset.
 
-    `row` is the place of the person whose value differs, among `people` if their number is known.
+    `row` is the position of the person whose value differs, among `people` if their number is known.
     """
     trials = whole("trials", min(len(outputs), len(others)), minimum=_FEWEST_TRIALS)
     delta, confidence = _checked(delta, confidence)
@@ -154,17 +160,17 @@ def audit_outputs(
 
 
 def shuffled_messages(protocol: ShuffledProtocol[Any]) -> Mechanism:
-    """What the shuffler puts out: the output that a shuffled protocol's guarantee is about."""
+    """The output of the shuffler, which the guarantee of a shuffled protocol is about."""
     return lambda values, *, rng: shuffle(protocol.randomize(values, rng=rng), rng=rng)
 
 
 def tallied_messages(protocol: ShuffledProtocol[Any]) -> Mechanism:
-    """The tally of the messages, for protocols whose messages are too many to compare, such as hashes."""
+    """The tally of the messages, for protocols with too many messages to compare, such as hashes."""
     return lambda values, *, rng: protocol.tally(protocol.randomize(values, rng=rng)).as_dict()
 
 
 def released_counts(protocol: CentralProtocol) -> Mechanism:
-    """What a central protocol publishes."""
+    """The published counts of a central protocol."""
 
     def release(values: ArrayLike, *, rng: np.random.Generator) -> dict[Any, float]:
         estimate = protocol.release(values, rng=rng)
@@ -192,8 +198,8 @@ def _differing_row(dataset: NDArray[Any], neighbour: NDArray[Any]) -> int:
 def _most_telling(
     dataset: NDArray[np.float64], neighbour: NDArray[np.float64], *, delta: float, failure: float
 ) -> _Event:
-    """The event with the largest bound on epsilon, by a quick approximation of the confidence bounds."""
-    score = math.sqrt(2 * math.log(1 / failure))  # a normal quantile, on the large side
+    """Return the event with the largest bound on epsilon, by a quick approximation of the confidence bounds."""
+    score = math.sqrt(2 * math.log(1 / failure))  # a normal quantile, rounded up
     best, event = -math.inf, _Event(0, _RELATIONS[0], -math.inf, True)
     for question in range(dataset.shape[1]):
         thresholds = _thresholds(dataset[:, question], neighbour[:, question])
@@ -218,7 +224,7 @@ def _thresholds(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray
 
 
 def _shares(sample: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How often the event happens in a sample: a row for each relation, a column for each threshold."""
+    """The share of a sample in which the event occurs: a row for each relation, a column for each threshold."""
     ordered = np.sort(sample)
     below, up_to = (np.searchsorted(ordered, thresholds, side=side) / sample.size for side in _SIDES)
     return np.stack([1 - below, up_to, up_to - below])
@@ -240,7 +246,7 @@ def _wilson(share: NDArray[np.float64], trials: int, score: float) -> NDArray[np
 
 
 _MOST_EVENTS = 300
-"""Events that are tried: neighbouring ones have nearly the same probability."""
+"""The number of events to try; neighbouring ones have nearly the same probability."""
 
 
 def provable_epsilon(pair: Pair, *, trials: int, delta: float = 0.0, confidence: float = 0.99) -> float:

@@ -1,9 +1,10 @@
-"""The statistics that an audit computes from many outputs of a mechanism: one number per output and per question.
+"""The statistics that an audit computes from outputs of a mechanism: one number per output and per question.
 
 An output is either the flat array of messages in the order seen, or a mapping from names to numbers (a tally, a
-released histogram). Of messages, the questions are how many there are of each kind and together; which one is at some
-places, so that a shuffler that keeps order is noticed; and how many of a kind are in some stretch of places (the first
-few, the last few, around the person who differs), so that one that shuffles inside groups is noticed.
+released histogram). For messages there are three kinds of questions. The first is the number of messages of each kind
+and in total. The second is the message at some places, which detects a shuffler that keeps the order. The third is the
+number of messages of a kind in a stretch of places (the first few, the last few, around the person who differs), which
+detects a shuffler that shuffles inside groups.
 """
 
 from __future__ import annotations
@@ -29,28 +30,28 @@ SCORES = (
 )
 
 _MOST_CELLS = 30
-"""Of a number with many values, so that 250 examples still leave about eight in each cell."""
+"""The number of cells of a number with many values, so that 250 examples leave about eight in each cell."""
 _SMOOTHING = 2.0
-"""Added to every cell's count, so that a cell which one sample never met has a finite ratio."""
+"""Added to every cell's count, so that a cell that does not occur in one sample has a finite ratio."""
 _RIDGE = 1e-6
-"""Added to every variance, so that a number that never varies has a finite weight. Counts vary by far more."""
+"""Added to every variance, so that a constant number has a finite weight. Counts vary by far more."""
 _FITTED = 6
-"""Numbers in a fitted ratio: with their squares and products 28 weights, which a hundred examples begin to settle."""
+"""The most numbers in a fitted ratio: with squares and products these are 28 weights, for about a hundred examples."""
 _FITTED_RIDGE = 1.0
-"""How strongly fitted weights are held near 0, in examples: it matters only where there are few."""
+"""The strength of the regularization of fitted weights, in examples; it matters only if there are few."""
 _STEPS = 25
-"""Of Newton's method, which has converged long before."""
+"""The steps of Newton's method, which converges in far fewer."""
 
 
 def learn(
     one: NDArray[np.float64], other: NDArray[np.float64], *, totals: int, numbers: int
 ) -> tuple[Score, Score, Score, Score]:
-    """Fisher's discriminant, the likelihood ratio as if the numbers were independent, and two fitted ones.
+    """Learn Fisher's discriminant, the likelihood ratio of independent numbers, and two fitted ratios.
 
     The first `totals` columns are about whole outputs and the first `numbers` are numbers.
     """
     weights = _discriminant(one[:, :numbers], other[:, :numbers])
-    # the last total is the sum of the others or nearly so, and would be counted twice
+    # the last total is nearly the sum of the others, and would be counted twice
     single = max(1, totals - 1)
     ratios = [_log_ratio(one[:, column], other[:, column]) for column in range(single)]
     return (
@@ -62,7 +63,7 @@ def learn(
 
 
 def _discriminant(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of the sum that tells both apart best if the numbers are nearly normal."""
+    """The weights of the sum that separates both samples best if the numbers are nearly normal."""
     difference = one.mean(axis=0) - other.mean(axis=0)
     within = np.atleast_2d(np.cov(one, rowvar=False) + np.cov(other, rowvar=False))
     weights: NDArray[np.float64] = np.linalg.lstsq(within + _RIDGE * np.eye(difference.size), difference, rcond=None)[0]
@@ -70,7 +71,7 @@ def _discriminant(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArr
 
 
 def _log_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> Score:
-    """The logarithm of how much more often a number occurs in one sample, by cells of neighbouring numbers."""
+    """The logarithm of the ratio of frequencies of a number in both samples, by cells of neighbouring numbers."""
     values = np.unique(np.concatenate([one, other]))
     if values.size > _MOST_CELLS:
         values = np.unique(np.quantile(np.concatenate([one, other]), np.arange(_MOST_CELLS) / _MOST_CELLS))
@@ -84,10 +85,10 @@ def _log_ratio(one: NDArray[np.float64], other: NDArray[np.float64]) -> Score:
 
 
 def _fitted(one: NDArray[np.float64], other: NDArray[np.float64], numbers: int) -> Score:
-    """Logistic regression on the numbers that tell most, their squares and products.
+    """Logistic regression on the most informative numbers, their squares and products.
 
-    It fits the logarithm of the likelihood ratio itself. That of a shifted binomial count is nearly a parabola where
-    the count is likely, so a few weights say what a table of cells needs many examples for.
+    It fits the logarithm of the likelihood ratio. For a shifted binomial count this is nearly a parabola where the
+    count is likely, so a few weights replace a table of cells, which needs many examples.
     """
     first, second = one[:, :numbers], other[:, :numbers]
     spread = np.sqrt(first.var(axis=0) + second.var(axis=0)) + _RIDGE
@@ -96,7 +97,7 @@ def _fitted(one: NDArray[np.float64], other: NDArray[np.float64], numbers: int) 
     pairs = np.triu_indices(columns.size)
 
     def features(seen: NDArray[np.float64]) -> NDArray[np.float64]:
-        # an output far from all examples is no more telling than the farthest of them
+        # an output far from all examples is clipped to the farthest of them
         x = np.clip((seen[:, columns] - middle) / scale, -10, 10)
         return np.column_stack([np.ones(len(seen)), x, x[:, pairs[0]] * x[:, pairs[1]]])
 
@@ -115,22 +116,22 @@ def _fitted(one: NDArray[np.float64], other: NDArray[np.float64], numbers: int) 
 
 
 _MOST_SYMBOLS = 64
-"""The most frequent ones are counted one by one: of a rare one there are too few to show anything."""
+"""The number of most frequent symbols that are counted separately; rare ones show nothing."""
 _SYMBOLS_IN_PLACES = 8
-"""Those among them that are also counted in stretches of places."""
+"""The number of these that are also counted in stretches of places."""
 _ENDS = 16
-"""Places looked at from either end, where the first and the last person's messages are if order is kept."""
+"""The number of places looked at from either end, where the first and last messages are if the order is kept."""
 _GROWTH = 2**0.25
-"""Stretches are this much longer from one to the next: a group of any size is met to a tenth."""
+"""The ratio of the lengths of successive stretches: a group of any size is matched to a tenth."""
 _PARTS = 12
-"""Equal parts of all places; every run of neighbouring parts is a stretch."""
+"""The number of equal parts of all places; every run of neighbouring parts is a stretch."""
 _MOST_STRETCHES = 24
-"""The counts that tell the examples apart best are asked for: others only make the choice of an event harder."""
+"""The number of counts that are asked for, those that separate the examples best; others make the choice harder."""
 _WRONG = "an output must be a flat array of messages, or a mapping from names to numbers"
 
 
 class Stretch(NamedTuple):
-    """How many messages of one kind are at the places from `start` up to, not including, `stop`."""
+    """The number of messages of one kind at the places from `start` up to, not including, `stop`."""
 
     symbol: int
     start: int
@@ -138,13 +139,13 @@ class Stretch(NamedTuple):
 
 
 class _Messages(NamedTuple):
-    """All outputs one after the other: the code of every message, and the size of every output."""
+    """All outputs concatenated: the code of every message, and the size of every output."""
 
     codes: NDArray[np.int64]
     sizes: NDArray[np.int64]
 
     def counts(self, stretches: Sequence[Stretch]) -> list[NDArray[np.int64]]:
-        """For every stretch, how many there are in each output."""
+        """For every stretch, the number of its messages in each output."""
         starts = np.cumsum(self.sizes) - self.sizes
         totals = {
             symbol: np.append(0, np.cumsum(self.codes == symbol))
@@ -159,7 +160,7 @@ class _Messages(NamedTuple):
 
 @dataclass(frozen=True)
 class Observer:
-    """The questions, fixed once: which symbols, which places and which stretches of places."""
+    """The fixed questions: symbols, places and stretches of places."""
 
     symbols: tuple[Any, ...]
     places: tuple[int, ...]
@@ -167,9 +168,10 @@ class Observer:
 
     @classmethod
     def of(cls, outputs: Sequence[Any], others: Sequence[Any], *, row: int, people: int | None = None) -> Observer:
-        """From examples on both datasets: frequent symbols, places at the ends and where the person who differs is.
+        """Return the questions from examples on both datasets: frequent symbols, and places at the ends and near the
+        person.
 
-        If messages are in the order of `people`, theirs are at about row / people of all places.
+        If messages are in the order of `people`, the person's messages are at about row / people of all places.
         """
         together = [*outputs, *others]
         if _are_mappings(together):
@@ -197,7 +199,7 @@ class Observer:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """In words, without the symbols themselves, which may be people's values."""
+        """The questions as text, without the symbols themselves, which may be people's values."""
         counts = [f"the number at symbol {at}" for at in range(len(self.symbols))]
         stretches = [f"the number at symbol {s} in places {start} to {stop - 1}" for s, start, stop in self.stretches]
         places = [f"the symbol at place {place}" for place in self.places]
@@ -205,16 +207,16 @@ class Observer:
 
     @property
     def totals(self) -> int:
-        """How many of the questions, the first ones, are about whole outputs."""
+        """The number of first questions that are about whole outputs."""
         return len(self.symbols) + 1
 
     @property
     def numbers(self) -> int:
-        """How many of the questions, the first ones, have numbers as answers and not names."""
+        """The number of first questions whose answers are numbers and not names."""
         return self.totals + len(self.stretches)
 
     def answers(self, outputs: Sequence[Any]) -> NDArray[np.float64]:
-        """One row per output, one column per question."""
+        """The answers: one row per output, one column per question."""
         if _are_mappings(outputs):
             rows = [[*(output.get(symbol, 0) for symbol in self.symbols), len(output)] for output in outputs]
             return _numbers(rows)
@@ -231,7 +233,7 @@ class Observer:
         return np.column_stack(columns).astype(np.float64)
 
     def _codes(self, flat: Any) -> NDArray[np.int64]:
-        """The number of every message's symbol; one more than the last for all that are not listed."""
+        """The number of every message's symbol; all unlisted symbols have one more than the last."""
         if isinstance(flat, np.ndarray):
             symbols = np.array(self.symbols, dtype=flat.dtype)
             order = np.argsort(symbols)
@@ -244,7 +246,7 @@ class Observer:
 
 
 def _stretches(longest: int, centre: int) -> list[tuple[int, int]]:
-    """From the start, to the end, around the centre, and every run of equal parts."""
+    """Stretches from the start, to the end, around the centre, and every run of equal parts."""
     lengths, length = [], 1.0
     while length < longest:
         lengths.append(round(length))
@@ -261,7 +263,7 @@ def _stretches(longest: int, centre: int) -> list[tuple[int, int]]:
 
 
 def _apart(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """How far apart two samples are, in standard deviations of one output."""
+    """The distance of two samples, in standard deviations of one output."""
     spread = float(one.var() + other.var())
     return abs(float(one.mean() - other.mean())) / math.sqrt(spread + 1e-9)
 

@@ -1,11 +1,10 @@
 """The interface of an estimator, and what all estimators share.
 
-An estimator goes from the counts of shuffled messages to estimates, intervals and error bounds. It knows the
-distribution of the counts and the number of users; it knows nothing about privacy or about how messages are made.
+An estimator maps the counts of shuffled messages to estimates, intervals and error bounds. It knows the distribution of
+the counts and the number of users; it knows nothing about privacy or about how messages are made.
 
-`any_of`, `last_low` and `first_high` bound the risk that something goes wrong in at least one of many bins.
-`MissingNoise` is noise M that hides users: a bin of c users shows an excess of c - M and is reported if that is
-positive.
+`any_of`, `last_low` and `first_high` bound the risk of a failure in at least one of many bins. `MissingNoise` is noise
+M that hides users: a bin of c users shows an excess of c - M and is reported if that is positive.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from shuffledp.histogram.tally import Tally, sorted_order
 from shuffledp.noise import IntegerDistribution
 
 _MOST_LISTED = 2**32
-"""A tally is filled up with the bins that did not occur only where a count for each fits in memory."""
+"""The most bins for which a tally is completed with zeros, so that a count for each fits in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +34,9 @@ class ErrorBound:
     """Errors in people that are exceeded with probability at most beta, on the worst dataset.
 
     `per_bin` is for any single bin, `simultaneous` for the largest error over all bins, where a bin that is not
-    reported counts as an estimate of 0. `shown` and `hidden` take these two apart: with probability at least 1 - beta,
-    no bin that is reported is off by more than `shown`, and every bin that more than `hidden` people hold is reported.
-    After a release the same two are the widths of its intervals and their `unreported_high`, which are usually smaller.
+    reported counts as an estimate of 0. `shown` and `hidden` separate the two cases: with probability at least 1 -
+    beta, no reported bin is off by more than `shown`, and every bin that more than `hidden` people hold is reported.
+    After a release, they correspond to the widths of its intervals and to `unreported_high`, which are usually smaller.
     """
 
     beta: float
@@ -63,33 +62,37 @@ class Estimator(Protocol):
         """Whether every bin is reported, so that an empty bin can look occupied."""
 
     def statistic(self, tally: Tally) -> Tally:
-        """The entries that are reported, in an order that says nothing about the data; all that the estimate needs.
+        """The reported entries in an order independent of the data; sufficient for the estimate.
 
-        Applying it to its own result changes nothing.
+        The function is idempotent.
         """
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
         """The estimate of each reported bin, in people."""
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """Bounds on true counts that hold for any given number of bins at once, but for probability beta."""
+        """Bounds on true counts that hold for any given number of bins at once, except with probability beta."""
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The smallest error in people that the estimates of these bins exceed with probability at most beta.
 
-        At most `occupied` of the bins are held by anybody.
+        At most `occupied` of the bins are held by anyone.
         """
 
 
 @runtime_checkable
 class Truncating(Protocol):
-    """An estimator that leaves out whatever could be an empty bin; `false_positives` is then False."""
+    """A zero-preserving estimator, which leaves out every bin that could be empty; `false_positives` is False."""
 
     def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """How far off a reported bin, and how many people an unreported one can be, together but for beta."""
+        """Bounds on the error of reported bins and on the counts of unreported ones, together except with probability
+        beta.
+        """
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """How likely a bin of `count` people is reported with an estimate of `at_least` people; 0 for an empty one."""
+        """The probability that a bin of `count` people is reported with at least `at_least` people; 0 for an empty
+        bin.
+        """
 
 
 def possible_counts(low: NDArray[Any], high: NDArray[Any], *, people: int) -> Intervals:
@@ -101,10 +104,10 @@ def possible_counts(low: NDArray[Any], high: NDArray[Any], *, people: int) -> In
 def around_estimates(
     counts: NDArray[np.float64], *, per_bin: Intervals, simultaneous: Intervals
 ) -> tuple[Intervals, Intervals]:
-    """The same intervals, widened where needed so that each holds its estimate and what holds for all holds for one.
+    """The same intervals, widened where needed so that each contains its estimate, and the joint ones the single ones.
 
     An unbiased estimate may be negative, or larger than the number of people: an interval then reaches from the
-    possible counts to the estimate. Wider intervals cover all that they covered.
+    possible counts to the estimate. Wider intervals keep their coverage.
     """
     if (counts < per_bin.low).any() or (counts > per_bin.high).any():
         low = np.minimum(per_bin.low, np.floor(counts).astype(np.int64))
@@ -118,7 +121,7 @@ def around_estimates(
 
 
 def in_order(tally: Tally) -> Tally:
-    """The same tally with its entries in an order that says nothing about the data."""
+    """The same tally with its entries in an order independent of the data."""
     order = sorted_order(tally.symbols)
     if isinstance(order, slice):
         return tally
@@ -126,7 +129,7 @@ def in_order(tally: Tally) -> Tally:
 
 
 def every_bin(tally: Tally, *, bins: int) -> Tally:
-    """The tally in order, with an entry for every bin; refused where some were not drawn."""
+    """The tally in order, with an entry for every bin; refused if some were not sampled."""
     if len(tally) == bins:
         return in_order(tally)
     if not tally.complete or bins > _MOST_LISTED:
@@ -139,11 +142,11 @@ def every_bin(tally: Tally, *, bins: int) -> Tally:
 
 
 _MOST_EVENTS = 10**300
-"""More events than this cannot be told apart in floats, and leave nothing to chance."""
+"""The most events; more cannot be distinguished in floats."""
 
 
 def any_of(*risks: tuple[float, int]) -> float:
-    """How likely at least one of independent events is: each entry is a probability and how many events have it."""
+    """The probability of at least one of independent events; each entry is a probability and a number of events."""
     at_risk = [(probability, min(count, _MOST_EVENTS)) for probability, count in risks if count]
     if any(probability >= 1 for probability, _ in at_risk):
         return 1.0
@@ -157,19 +160,19 @@ def last_low(noise: IntegerDistribution, fails: Callable[[int], bool]) -> int:
 
 
 def first_high(noise: IntegerDistribution, fails: Callable[[int], bool]) -> int:
-    """The smallest bound above the mean that does not fail; the largest possible value if only that is sure."""
+    """The smallest bound above the mean that does not fail; the largest possible value if no smaller one does."""
     options = range(math.floor(noise.mean), noise.window.last + 2)
     at = bisect_left(options, True, key=lambda high: not fails(high))
     return options[at] if at < len(options) else int(noise.window.highest)
 
 
 def smallest_distance(noise: IntegerDistribution, holds: Callable[[float], bool]) -> float:
-    """The smallest error that holds, where errors are whole counts or distances of the noise from its mean."""
+    """The smallest error that holds, if errors are whole counts or distances of the noise from its mean."""
     largest = math.ceil(max(noise.mean, min(noise.window.highest, 2 * noise.window.last))) + 1
     whole = bisect_left(range(largest), True, key=holds)
-    if whole == largest:  # the tails outside of the window are too heavy for this risk: only the farthest value is sure
+    if whole == largest:  # the tails outside of the window are too heavy for this risk: only the farthest value holds
         return max(noise.mean, noise.window.highest - noise.mean)
-    # of the distances from the mean, two lie in the last unit
+    # two of the distances from the mean are in the last unit
     below = noise.mean - math.floor(noise.mean - whole + 1)
     above = math.ceil(noise.mean + whole - 1) - noise.mean
     between = sorted(error for error in (below, above) if max(0, whole - 1) < error < whole)
@@ -178,9 +181,7 @@ def smallest_distance(noise: IntegerDistribution, holds: Callable[[float], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class MissingNoise:
-    """M = Z + `shift`, for Z with the given `distribution`; noise of both signs that must reach a threshold has a
-    shift.
-    """
+    """Noise M = Z + `shift`, for Z with the given `distribution`; two-sided noise with a threshold has a shift."""
 
     distribution: IntegerDistribution
     shift: int = 0
@@ -209,33 +210,35 @@ class MissingNoise:
         return self.distribution.window.below(k - self.shift)
 
     def most(self, risk: float) -> float:
-        """The smallest bound from the mean on that M exceeds with at most this risk; infinite if there is none."""
+        """The smallest bound at or above the mean that M exceeds with at most this risk; infinite if there is none."""
         options = range(math.ceil(self.mean), max(math.ceil(self.mean), self.last) + 1)
         at = bisect_left(options, True, key=lambda k: self.above(k) <= risk)
         return options[at] if at < len(options) else math.inf
 
     def least(self, risk: float) -> float:
-        """The largest bound up to the mean that M falls below with at most this risk; -infinite if there is none."""
+        """The largest bound at or below the mean that M falls below with at most this risk; -infinite if there is
+        none.
+        """
         options = range(math.floor(self.mean), min(math.floor(self.mean), self.first) - 1, -1)
         at = bisect_left(options, True, key=lambda k: self.below(k) <= risk)
         return options[at] if at < len(options) else -math.inf
 
     def least_of_small(self, risk: float, *, held: int, bins: int) -> float:
-        """The largest bound that M stays under in some *reported* bin with at most this risk, whatever the data.
+        """The largest bound that M is below in some *reported* bin with at most this risk, for any data.
 
-        A bin of c people is reported where M < c, so it counts with P(M < min(bound, c)); over all bins this adds up
-        to at most held * max over c of P(M < min(bound, c)) / c, and to at most (occupied bins) * P(M < bound), where
-        `held` is the number of values that all people hold together.
+        A bin of c people is reported if M < c, so it counts with P(M < min(bound, c)). Over all bins this adds up to at
+        most held * max over c of P(M < min(bound, c)) / c, and to at most (occupied bins) * P(M < bound). `held` is the
+        number of values that all people hold together.
         """
         single = self.least(risk / min(held, bins))
         largest = max(1, math.floor(self.mean))
-        # sizes up to the window all have the same P(M < c): of them one person counts most, so they need not be tried
+        # sizes up to the window all have the same P(M < c), so one person counts most and the others need not be tried
         start = min(max(1, self.first), largest)
         sizes = np.arange(start, largest + 1)
         shares = self._below_each(sizes) / sizes
         shares[0] = self.below(1)
         per_person = np.maximum.accumulate(shares)
-        small = int(np.searchsorted(held * per_person, risk, side="right"))  # how many of these keep to the risk
+        small = int(np.searchsorted(held * per_person, risk, side="right"))  # how many of these have at most the risk
         return max(single, start - 1 + small) if small else single
 
     def _below_each(self, k: NDArray[np.int64]) -> NDArray[np.float64]:

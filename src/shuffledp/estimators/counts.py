@@ -1,19 +1,19 @@
-"""Counts with known noise M in every bin: (true count) + (people) - M where M of a message per person are missing, or
-(true count) + M where M are added.
+"""Counts with known noise M in every bin.
 
-Two estimators of the same counts, both post-processing, with excess = count - people = (true count) - M:
+The count is (true count) + (people) - M if M of one message per person are missing, or (true count) + M if M are added.
+There are two estimators, both post-processing, with excess = count - people = (true count) - M:
 
     truncated   excess + E[M] where excess > 0, else 0. An empty bin has excess <= 0, so it is never reported.
     unbiased    excess + E[M] everywhere.
 
-For an error `a` and a bin of true count c, the truncated estimate is off by c if M >= c and by |E[M] - M| otherwise.
-So a bin with c > a fails with probability at most P(M > a) + P(M < E[M] - a), one with 1 <= c <= a with at most
-P(M < E[M] - a), an empty one never. At most people / (floor(a) + 1) bins can hold more than a people: that number,
-not the number of bins, multiplies the risk. Where everybody holds several values, all of these count. docs/proofs/
-exact-error.md has the details.
+For an error `a` and a bin of true count c, the truncated estimate is off by c if M >= c and by |E[M] - M| otherwise. So
+a bin with c > a fails with probability at most P(M > a) + P(M < E[M] - a), one with 1 <= c <= a with at most P(M < E[M]
+- a), an empty one never. At most people / (floor(a) + 1) bins can hold more than a people: that number, not the number
+of bins, multiplies the risk. If people hold several values, each value counts as a person here.
+docs/proofs/exact-error.md has the details.
 
-`CuratedCounts` and `ThresholdedCounts` are true counts with noise of both signs, as a curator publishes them: of every
-bin, or of the bins above a threshold.
+`CuratedCounts` and `ThresholdedCounts` are true counts with two-sided noise, as a curator publishes them: of every bin,
+or of the bins above a threshold.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ from shuffledp.noise.discrete_laplace import DiscreteLaplace
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedCounts:
-    """The paper's reading: 0 unless the count exceeds the number of people, since `noise` messages are missing."""
+    """The paper's zero-preserving estimator: 0 unless the count exceeds the number of people, since `noise` is
+    missing.
+    """
 
     noise: IntegerDistribution
     people: int
@@ -49,7 +51,7 @@ class TruncatedCounts:
 
     @property
     def held(self) -> int:
-        """How many values all people hold together."""
+        """The number of values that all people hold together."""
         return self.people * self.values_per_person
 
     def statistic(self, tally: Tally) -> Tally:
@@ -59,7 +61,7 @@ class TruncatedCounts:
         return ordered.pick(ordered.counts > self.people)
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
-        """Excess + E[M], as far as there are people."""
+        """Excess + E[M], at most the number of people."""
         excess = self._excess(statistic)
         return np.minimum(
             excess.astype(np.float64) + self.noise.mean, Known.of(excess, people=self.people, held=self.held).most
@@ -72,12 +74,12 @@ class TruncatedCounts:
         return self._ladder.intervals(excess, excess, known, beta=beta, bins=bins)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest error that some bin exceeds with probability at most beta; nothing is off by more than all."""
+        """The smallest error that some bin exceeds with probability at most beta; at most the number of people."""
         bound = smallest_distance(self.noise, lambda error: self.failure(error, bins=bins, occupied=occupied) <= beta)
         return min(bound, float(self.people))
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
-        """At most how likely some bin is off by more: large bins can be hidden or off, small ones only off."""
+        """An upper bound on the probability that some bin has a larger error; only large bins can be hidden."""
         most = math.floor(error + COUNT_AGAINST_MEAN)
         off = self.noise.window.below(math.ceil(self.noise.mean - error - COUNT_AGAINST_MEAN))
         off_or_hidden = off + self.noise.window.above(most)
@@ -85,17 +87,17 @@ class TruncatedCounts:
         return any_of((off_or_hidden, large), (off, min(bins, occupied) - large))
 
     def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Bounds on the error of shown bins and on the counts of hidden ones, together but for probability beta."""
+        """Bounds on the error of shown bins and on the counts of hidden ones, together except with probability beta."""
         return self._ladder.before(self.noise.mean, beta=beta, bins=bins, occupied=occupied)
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """Reported where count - M > 0, as count - M + E[M]; up to float rounding, and 0 for an empty bin."""
+        """The chance that count - M > 0 and count - M + E[M] is large enough, up to rounding; 0 for an empty bin."""
         needed = max(1, math.ceil(at_least - self.noise.mean - COUNT_AGAINST_MEAN))
         return max(0.0, 1 - self.noise.window.above(count - needed)) if count >= needed else 0.0
 
     @cached_property
     def _ladder(self) -> Ladder:
-        """What the excess of a bin says about its people."""
+        """The levels for the excess of a bin."""
         return Ladder(
             rungs=ExcessRungs(noise=MissingNoise(distribution=self.noise), people=self.people, held=self.held)
         )
@@ -107,9 +109,9 @@ class TruncatedCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class UnbiasedCounts:
-    """No truncation: smaller worst error while there are few bins, but every empty bin is noisy.
+    """The unbiased estimator: a smaller worst error for few bins, but every empty bin is noisy.
 
-    `missing` says that the noise is missing from one message per person, and not added to the true count.
+    `missing` means that the noise is missing from one message per person, instead of added to the true count.
     """
 
     noise: IntegerDistribution
@@ -127,13 +129,13 @@ class UnbiasedCounts:
         return every_bin(tally, bins=self.bins)
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
-        """The count less what everybody sends, without the expected noise."""
+        """The count less one message per person if noise is missing, without the expected noise."""
         if self.missing:
             return (statistic.counts - self.people).astype(np.float64) + self.noise.mean
         return statistic.counts.astype(np.float64) - self.noise.mean
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """The range that the noise of all these bins keeps to, as likely to be left on either side."""
+        """The range of the noise of all these bins, with equal risk on both sides."""
         least, most = noise_range(MissingNoise(distribution=self.noise), beta=beta, bins=bins)
         if self.missing:
             low, high = statistic.counts - self.people + least, statistic.counts - self.people + most
@@ -142,7 +144,7 @@ class UnbiasedCounts:
         return possible_counts(low, high, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """Every bin fails alike: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
+        """The error bound; all bins have the same noise: exactly 1 - (1 - P(|M - E[M]| > error))^bins."""
         return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
 
 
@@ -154,7 +156,7 @@ def beyond(noise: IntegerDistribution, error: float) -> float:
 
 
 def possible(tally: Tally, *, people: int) -> None:
-    """Refuses a bin with more than two messages for each person: one if they hold it and one of the noise."""
+    """Refuse a bin with more than two messages for each person: one value and one noise message."""
     if len(tally) and tally.counts.max() > 2 * people:
         raise DataError(
             f"a bin has more messages than {people} people can send; give the number who reported as reports="
@@ -163,7 +165,7 @@ def possible(tally: Tally, *, people: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class CuratedCounts:
-    """The noisy count of every bin, as it is."""
+    """The noisy count of every bin, unchanged."""
 
     noise: DiscreteLaplace
     people: int
@@ -181,12 +183,12 @@ class CuratedCounts:
         return statistic.counts.astype(np.float64)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """As wide on either side as the noise of this number of bins goes."""
+        """The range of the noise of this number of bins, symmetric around the estimates."""
         least, most = noise_range(MissingNoise(distribution=self.noise), beta=beta, bins=bins)
         return possible_counts(statistic.counts - most, statistic.counts - least, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """Every bin fails alike: exactly 1 - (1 - P(|Z| > error))^bins."""
+        """The error bound; all bins have the same noise: exactly 1 - (1 - P(|Z| > error))^bins."""
         return smallest_distance(self.noise, lambda error: any_of((beyond(self.noise, error), bins)) <= beta)
 
 
@@ -194,8 +196,8 @@ class CuratedCounts:
 class ThresholdedCounts:
     """The noisy counts of occupied bins that reach the `threshold`; all others look empty.
 
-    A bin of c people is published where c + Z >= threshold, that is where c > M for the noise M = threshold - 1 - Z:
-    its excess over threshold - 1 is c - M. The distribution of Z is symmetric, so M is Z shifted by threshold - 1.
+    A bin of c people is published if c + Z >= threshold, that is c > M for the noise M = threshold - 1 - Z: its excess
+    over threshold - 1 is c - M. The distribution of Z is symmetric, so M is Z shifted by threshold - 1.
     """
 
     noise: DiscreteLaplace
@@ -208,16 +210,16 @@ class ThresholdedCounts:
 
     @property
     def held(self) -> int:
-        """How many values all people hold together."""
+        """The number of values that all people hold together."""
         return self.people * self.values_per_person
 
     def statistic(self, tally: Tally) -> Tally:
-        """What was published."""
+        """The published bins."""
         ordered = in_order(tally)
         return ordered.pick(ordered.counts >= self.threshold)
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
-        """The noisy counts, as far as there are people."""
+        """The noisy counts, at most the number of people."""
         return np.minimum(statistic.counts, self._known(statistic).most).astype(np.float64)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
@@ -228,29 +230,31 @@ class ThresholdedCounts:
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The smallest error that some bin exceeds with probability at most beta, on the worst dataset."""
         options = range(min(self.threshold + self.noise.window.last + 1, self.people))
-        # beyond them all, nothing is off by more than the number of people
+        # beyond all of them, the error is at most the number of people
         at = bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
         return float(at if at < len(options) else self.people)
 
     def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Bounds on the error of shown bins and on the counts of hidden ones, together but for probability beta."""
+        """Bounds on the error of shown bins and on the counts of hidden ones, together except with probability beta."""
         return self._ladder.before(self.threshold - 1, beta=beta, bins=bins, occupied=occupied)
 
     def failure(self, error: int, *, bins: int, occupied: int) -> float:
-        """At most how likely some bin is off by more: a bin of more than `error` people can also be hidden."""
+        """An upper bound on the probability that some bin has a larger error; a bin of more than `error` people can be
+        hidden.
+        """
         off = 2 * self.noise.window.above(error)
         hidden = self.noise.window.below(self.threshold - error - 1)
         large = min(bins, occupied, self.held // (error + 1))
         return any_of((min(1.0, off + hidden), large), (off, min(bins, occupied) - large))
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """How likely a bin of `count` people is published with a noisy count of `at_least` people."""
+        """The probability that a bin of `count` people is published with a noisy count of at least `at_least`."""
         needed = max(self.threshold, math.ceil(at_least))
         return max(0.0, 1 - self.noise.window.below(needed - count)) if count else 0.0
 
     @cached_property
     def _ladder(self) -> Ladder:
-        """What the excess of a bin says about its people."""
+        """The levels for the excess of a bin."""
         noise = MissingNoise(distribution=self.noise, shift=self.threshold - 1)
         return Ladder(rungs=ExcessRungs(noise=noise, people=self.people, held=self.held))
 

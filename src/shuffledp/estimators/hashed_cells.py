@@ -1,10 +1,10 @@
 """Counts of hashed cells: a bin's estimate is the smallest count of its cells, less the expected noise.
 
-A cell of one of T rows holds the people whose values fall into it, and noise M. Cells only add other people, so the
-estimate is too small only if some cell of the bin has too little noise. It is too large by more than k + m only if in
-every row more than k others share the bin's cell, or if the noise of the first row where they do not exceeds its mean
-by more than m. On average n / s others share a cell of a row of s cells, so by Markov's inequality a row is that
-crowded with probability at most n / (s (k + 1)), independently for each row.
+The count of a cell of one of T rows is the number of people whose values fall into it, plus noise M. Collisions only
+add people, so the estimate is too small only if some cell of the bin has too little noise. It is too large by more than
+k + m only in two cases: in every row more than k others share the bin's cell, or the noise of the first row where they
+do not exceeds its mean by more than m. On average n / s others share a cell of a row of s cells. By Markov's
+inequality, a row is that crowded with probability at most n / (s (k + 1)), independently for each row.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 
 _BINS_AT_ONCE = 1 << 18
-"""Bins whose cells are looked up together, so that they stay in the cache."""
+"""The number of bins whose cells are looked up together, so that they stay in the cache."""
 
 _NOT_UNIFORM = 2.0**-32
-"""How much likelier than 1 / s a cell can be: hashes are the upper 32 bits of a product."""
+"""The amount by which a cell can be more likely than 1 / s: hashes are the upper 32 bits of a product."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HashRows:
-    """`rows` hash functions into `width` cells each, from a public `coin`; cells are numbered row after row."""
+    """A public `coin`'s `rows` hash functions into `width` cells each; cells are numbered row by row."""
 
     rows: int
     width: int
@@ -40,11 +40,11 @@ class HashRows:
 
     @property
     def cells(self) -> int:
-        """How many cells there are in all rows."""
+        """The number of cells in all rows."""
         return self.rows * self.width
 
     def of(self, bins: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The cell of every bin in every row: one line for each row."""
+        """The cell of every bin in every row, as one row of the array for each."""
         multipliers, offsets = self._functions
         half, width = np.uint64(32), np.uint64(self.width)
         hashed = (multipliers[:, None] * bins.astype(np.uint64) + offsets[:, None]) >> half
@@ -71,11 +71,11 @@ class SmallestCell:
     false_positives = True
 
     def statistic(self, tally: Tally) -> Tally:
-        """For every bin the smallest count of its cells; a tally of bins is such a statistic already."""
+        """The smallest count of the cells of every bin; a tally of bins is returned unchanged."""
         if not tally.complete and len(tally) == self.bins:
             return tally
         if len(tally) != self.hashes.cells or not tally.complete:
-            raise DataError("this protocol needs the count of every cell: tally messages, or draw with sample_tally")
+            raise DataError("this protocol needs the count of every cell: tally messages, or use sample_tally")
         smallest = np.empty(self.bins, dtype=np.int64)
         for start in range(0, self.bins, _BINS_AT_ONCE):
             stop = min(start + _BINS_AT_ONCE, self.bins)
@@ -87,41 +87,41 @@ class SmallestCell:
         return statistic.counts.astype(np.float64) - self.noise.mean
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """How far estimates go above and below the truth, turned around."""
+        """The estimates less their largest errors above and below."""
         counts = self.point(statistic)
         below, above = self._reaches(beta, bins)
         return possible_counts(counts - above, counts + below, people=self.people)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The larger of both reaches; for any dataset that was chosen without the coin."""
+        """The larger of both errors, for any dataset chosen independently of the coin."""
         return float(max(self._reaches(beta, bins)))
 
     def _reaches(self, beta: float, bins: int) -> tuple[int, int]:
-        """How far estimates of this number of bins are below and above the truth, each but for beta / 2."""
+        """Bounds on how far estimates of this number of bins are below and above the truth, each with risk beta / 2."""
         cells = min(bins, self.hashes.width) * self.hashes.rows
         return self._too_little_noise(beta / 2, cells), self._too_many_others(beta / (2 * bins))
 
     def _too_little_noise(self, risk: float, cells: int) -> int:
-        """The smallest reach below the mean that the noise of any of these cells passes with at most this risk."""
+        """The smallest distance below the mean that the noise of any of these cells passes with at most this risk."""
         window, mean = self.noise.window, self.noise.mean
         return bisect_left(
             range(math.floor(mean) + 1), True, key=lambda reach: cells * window.below(math.ceil(mean - reach)) <= risk
         )
 
     def _too_much_noise(self, risk: float) -> int:
-        """The smallest reach above the mean that the noise of one cell passes with at most this risk."""
+        """The smallest distance above the mean that the noise of one cell passes with at most this risk."""
         window, mean = self.noise.window, self.noise.mean
         return bisect_left(
             range(self.noise.trials + 1), True, key=lambda reach: window.above(math.floor(mean + reach)) <= risk
         )
 
     def _all_crowded(self, others: int) -> float:
-        """At most how likely every row has more than the given number of others in the bin's cell."""
+        """An upper bound on the probability that every row has more than this number of others in the bin's cell."""
         share = self.people * (1 / self.hashes.width + _NOT_UNIFORM)
         return float(min(1.0, share / (others + 1)) ** self.hashes.rows)
 
     def _too_many_others(self, risk: float) -> int:
-        """The smallest k + m of the module's text; everybody in one cell (k = n) needs no luck with the others."""
+        """The smallest k + m as in the module docstring; k = n always holds."""
         best = self.people + self._too_much_noise(risk)
         first = bisect_left(range(self.people), True, key=lambda others: self._all_crowded(others) < risk)
         for others in range(first, self.people):

@@ -1,8 +1,8 @@
-"""The noise to allow for, given the tally: the choice behind intervals that hold for all bins at once.
+"""Simultaneous intervals that allow for as little noise as the tally permits.
 
-A level is a claim about bins of more than h people: they are reported, and their true counts lie in a range around what
-they show. It fails with a known risk for each of them, so what matters is how many such bins there are. That is
-unknown, but more than K of them would have been visible. docs/proofs/intervals.md has the theorem and its proof.
+A level is a claim about bins of more than h people: they are reported, and their true counts are in a range around
+their values. It fails with a known risk for each of them, so the number of such bins matters. That number is unknown,
+but more than K of them would have been visible. docs/proofs/intervals.md has the theorem and its proof.
 """
 
 from __future__ import annotations
@@ -22,30 +22,37 @@ from shuffledp.estimators.base import MissingNoise
 from shuffledp.histogram.estimate import Intervals
 
 _STEPS = 8
-"""Levels for each halving of the risk: steps are then smaller than those of whole counts."""
+"""The number of levels for each halving of the risk; steps are then smaller than one count."""
 
 _LEVELS = 80 * _STEPS
-"""Down to risks of 2^-80, where the windows of all distributions still say something."""
+"""The number of levels, down to a risk of 2^-80 at which the windows of all distributions are still informative."""
 
 _SMALL, _NUMBER = 1 / 80, 1 / 40
-"""Of beta, what is set aside for small bins that are reported at all; and of the smaller of beta and 1 - beta, for
-having misjudged the number of large ones. Ranges grow with the logarithm of a share, so that a small one costs little,
-and the rest of beta is spent where it is needed."""
+"""The share of beta for small bins that are reported, and the share of min(beta, 1 - beta) for misjudging the number of
+large bins. Ranges grow with the logarithm of a share, so a small share costs little.
+"""
 
 _UNSEEN = (0.08, 0.02, 0.0)
-"""Large bins are counted by what they show, in three ways; in each, one goes unnoticed with about this probability. A
-loose way tells sizes apart better, a strict one is better where few bins are seen."""
+"""The probabilities with which a large bin goes unnoticed in the three ways of counting. A loose way separates sizes
+better; a strict one is better if few bins are seen.
+"""
 
 LOWER_EDGE = 0.75
-"""Risk of a level's lower edge, relative to the upper one: the edges of a symmetric distribution then move in turn."""
+"""The risk of a level's lower edge relative to its upper one: the edges of a symmetric distribution then move in
+turn.
+"""
 
 _TAIL_MARGIN = 1e-9
-"""Of a binomial tail from scipy's beta function, relative: its error of 6e-15 sqrt(trials) is less for 10^10 trials."""
+"""The relative margin of a binomial tail from scipy's beta function, whose error is 6e-15 sqrt(trials), for 10^10
+trials.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """A bin of more than `hidden` people is reported and holds value + least .. value + most, but for `risk`."""
+    """A claim: a bin of more than `hidden` people is reported and holds value + least .. value + most, except with
+    `risk`.
+    """
 
     hidden: float
     least: float
@@ -55,9 +62,9 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is sure without any luck: bounds on the counts of reported bins, and on those of all others.
+    """Certain bounds on the counts of reported bins, and on the counts of all others.
 
-    All people together hold a known number of values: those that are surely in one bin are in no other.
+    All people together hold a known number of values, and values that are certainly in one bin are in no other.
     """
 
     least: NDArray[np.int64]
@@ -69,9 +76,9 @@ class Known:
     def of(
         cls, least: NDArray[np.int64], *, people: int, held: int | None = None, most: NDArray[np.int64] | None = None
     ) -> Known:
-        """From the people who are surely in each reported bin, and at most how many can be in it.
+        """Return the bounds, from the certain and the largest possible number of people in each reported bin.
 
-        `held` is how many values all people hold together, one each unless given.
+        `held` is the number of values that all people hold together; by default one each.
         """
         room = max(0, (people if held is None else held) - int(least.sum()))
         highest = np.minimum(least + room, people)
@@ -79,7 +86,7 @@ class Known:
 
 
 class Rungs(Protocol):
-    """What an estimator says about its noise, from which levels are made."""
+    """The noise of an estimator, from which levels are made."""
 
     @property
     def noise(self) -> MissingNoise:
@@ -87,33 +94,33 @@ class Rungs(Protocol):
 
     @property
     def people(self) -> int:
-        """How many people there are: as many as can hold one value."""
+        """The number of people, which is the largest count of a bin."""
 
     @property
     def held(self) -> int:
-        """How many values they hold together: as many as all bins have."""
+        """The number of values that people hold together, which is the sum of all bins."""
 
     def level(self, risk: float) -> Level:
-        """A level whose edges are each passed with at most this risk; wider for smaller risks."""
+        """Return a level whose edges are each passed with at most this risk; wider for smaller risks."""
 
     def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
-        """How far the true count of a reported bin lies from its value, at least and at most, whatever its size.
+        """The smallest and largest distance of the true count of a reported bin of any size from its value.
 
-        It holds for all reported bins at once, but for this risk. Ends that the levels bound are infinite: inf for
-        `at least`, -inf for `at most`.
+        It holds for all reported bins at once, except with this risk. Ends that the levels bound are infinite: inf for
+        the smallest, -inf for the largest.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """Levels that become wider and less risky from one to the next."""
+    """A sequence of levels, each wider and less risky than the previous one."""
 
     rungs: Rungs
 
     def intervals(
         self, value: NDArray[Any], excess: NDArray[np.int64], known: Known, *, beta: float, bins: int
     ) -> Intervals:
-        """Intervals for the true counts of this number of bins at once, for what the reported ones show."""
+        """Intervals for the true counts of this number of bins at once, given the values of the reported ones."""
         if bins == 1:
             return _intervals(value, self._of_one_bin(beta), known)
         seen = _Seen(noise=self.rungs.noise, excess=excess, offsets=self._offsets)
@@ -131,9 +138,9 @@ class Ladder:
         return _intervals(value, self._with_small(self._first(holds), beta=beta, bins=bins), known)
 
     def before(self, offset: float, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Before anything is seen: how far off a reported bin, and how large a hidden one can be on the worst dataset.
+        """Bounds on the error of reported bins and on the size of hidden ones before a release, on the worst dataset.
 
-        Both hold together, but for probability beta. An estimate is the bin's value + `offset`.
+        Both hold together, except with probability beta. An estimate is the bin's value + `offset`.
         """
         share, most = beta * (1 - _SMALL), min(bins, occupied)
         if bins == 1:
@@ -145,23 +152,23 @@ class Ladder:
         return min(shown, float(self.rungs.people)), int(min(reach.level.hidden, self.rungs.people))
 
     def _of_one_bin(self, beta: float) -> _Reach:
-        """Of a single bin, whatever its size."""
+        """The interval of a single bin of any size."""
         level = self._first(lambda level: level.risk <= beta)
         return _Reach(level, level.least, level.most)
 
     def _with_small(self, level: Level, *, beta: float, bins: int) -> _Reach:
-        """With the range of small bins, which is at least as wide."""
+        """The union with the range of small bins, which is at least as wide."""
         if (beta, bins) not in self._small:
             self._small[beta, bins] = self.rungs.small_range(beta * _SMALL, bins=bins)
         least, most = self._small[beta, bins]
         return _Reach(level, min(least, level.least), max(most, level.most))
 
     def _possible(self, level: Level, bins: int) -> int:
-        """How many of the bins can have more than `hidden` people."""
+        """The largest number of bins with more than `hidden` people."""
         return min(bins, self.rungs.held // (int(min(level.hidden, self.rungs.people)) + 1))
 
     def _first(self, holds: Callable[[Level], bool]) -> Level:
-        """The first level for which something holds that then holds for all later ones; the last one says nothing."""
+        """The first level for which a monotone condition holds; the last level claims nothing."""
         at = bisect_left(range(1, _LEVELS), True, key=lambda k: holds(self._level(k))) + 1
         if at < _LEVELS:
             return self._level(at)
@@ -174,24 +181,24 @@ class Ladder:
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """For each way of counting, how far above the excess in question a bin must be to be noticed that often."""
+        """For each way of counting, the excess above a size at which a bin goes unnoticed with that probability."""
         noise = self.rungs.noise
         return [int(min(noise.most(unseen), noise.last)) for unseen in _UNSEEN]
 
     @cached_property
     def _made(self) -> dict[int, Level]:
-        """Levels that were needed before."""
+        """Cached levels."""
         return {}
 
     @cached_property
     def _small(self) -> dict[tuple[float, int], tuple[float, float]]:
-        """Ranges of small bins that were needed before."""
+        """Cached ranges of small bins."""
         return {}
 
 
 @dataclass(frozen=True)
 class _Reach:
-    """A level, and the range of bins that need not be larger than its `hidden`."""
+    """A level, and the range of bins that may be no larger than its `hidden`."""
 
     level: Level
     small_least: float
@@ -200,21 +207,21 @@ class _Reach:
 
 @dataclass(frozen=True, kw_only=True)
 class ExcessRungs:
-    """A bin's value is its excess c - M: the true count is the excess plus M."""
+    """Levels for bins whose value is the excess c - M: the true count is the excess plus M."""
 
     noise: MissingNoise
     people: int
     held: int
 
     def level(self, risk: float) -> Level:
-        """M between two bounds. A bin of more than `most` people with no more M than that is reported."""
+        """Bound M on both sides. A bin of more than `most` people is reported if M is at most `most`."""
         least, most = self.noise.least(risk * LOWER_EDGE), int(min(self.noise.most(risk), self.people))
         risk_below = self.noise.below(int(least)) if math.isfinite(least) else 0.0
         risk_above = self.noise.above(most) if most < self.people else 0.0
         return Level(hidden=most, least=least, most=most, risk=min(1.0, risk_below + risk_above))
 
     def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
-        """Too little M in a reported bin; too much of it hides a small one."""
+        """Bound M from below in reported bins; too large an M hides a small bin."""
         return self.noise.least_of_small(risk, held=self.held, bins=bins), -math.inf
 
 
@@ -227,10 +234,10 @@ class _Seen:
     offsets: list[int]
 
     def too_few_for(self, bins: int, *, larger_than: int, risk: float) -> bool:
-        """Whether this number of bins of more people than that would have shown more than was seen, but for the risk.
+        """Whether this number of bins of more people would have shown more than was seen, except with the risk.
 
-        Each shows an excess of more than x with probability at least 1 - q, q = P(M > larger_than - x), so the number
-        of those is stochastically at least Bin(bins, 1 - q), whatever the other bins are.
+        Each shows an excess of more than x with probability at least 1 - q, q = P(M > larger_than - x). The number of
+        these is stochastically at least Bin(bins, 1 - q), for any other bins.
         """
         return any(
             _lower_tail(self._number_above(at), bins, self.noise.above(larger_than - at)) <= risk / len(_UNSEEN)
@@ -238,12 +245,12 @@ class _Seen:
         )
 
     def _number_above(self, excess: int) -> int:
-        """How many reported bins have a larger excess."""
+        """The number of reported bins with a larger excess."""
         return int(self._numbers[min(excess + 1, self._numbers.size - 1)])
 
     @cached_property
     def _numbers(self) -> NDArray[np.int64]:
-        """How many reported bins have an excess of at least 0, 1, ... up to the largest noise."""
+        """The numbers of reported bins with an excess of at least 0, 1, ... up to the largest noise."""
         largest = max(1, self.noise.last) + 1
         counted = np.bincount(np.minimum(self.excess, largest), minlength=largest + 1)
         return np.cumsum(counted[::-1])[::-1]
@@ -266,8 +273,8 @@ def _bins_allowed(risk: float, beta: float) -> float:
 
 
 def _intervals(value: NDArray[Any], reach: _Reach, known: Known) -> Intervals:
-    """The true counts that are left: more than `hidden` people in the range of the level, or at most that many."""
-    level, farthest = reach.level, 4 * known.people + 4  # beyond all values and counts, for edges that are nowhere
+    """The possible true counts: more than `hidden` people in the range of the level, or at most `hidden`."""
+    level, farthest = reach.level, 4 * known.people + 4  # beyond all values and counts, for infinite edges
     low = _lower(value, max(level.least, -farthest))
     if reach.small_least < level.least:
         small = _lower(value, max(reach.small_least, -farthest))
@@ -283,14 +290,14 @@ def _intervals(value: NDArray[Any], reach: _Reach, known: Known) -> Intervals:
 
 
 def _lower(value: NDArray[Any], offset: float) -> NDArray[np.int64]:
-    """The smallest whole count from value + offset on; one that is there but for rounding counts."""
+    """The smallest whole count from value + offset on, tolerating rounding."""
     if value.dtype.kind == "i":
         return np.asarray(value + math.ceil(offset))
     return np.ceil(value + (offset - COUNT_AGAINST_MEAN)).astype(np.int64)
 
 
 def _upper(value: NDArray[Any], offset: float) -> NDArray[np.int64]:
-    """The largest whole count up to value + offset; one that is there but for rounding counts."""
+    """The largest whole count up to value + offset, tolerating rounding."""
     if value.dtype.kind == "i":
         return np.asarray(value + math.floor(offset))
     return np.floor(value + (offset + COUNT_AGAINST_MEAN)).astype(np.int64)
@@ -298,10 +305,10 @@ def _upper(value: NDArray[Any], offset: float) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=64)
 def noise_range(noise: MissingNoise, *, beta: float, bins: int) -> tuple[float, float]:
-    """Bounds that the noise of this number of independent bins keeps to, but for probability beta.
+    """Bounds on the noise of this number of independent bins, which fail with probability at most beta.
 
-    They do not depend on what was counted, so simulations and audits, which estimate from many tallies of one
-    distribution, compute them once.
+    They do not depend on the counts. They are cached for simulations and audits, which estimate from many tallies of
+    one distribution.
     """
 
     def risk(number: int) -> tuple[float, float, float]:

@@ -1,6 +1,6 @@
-"""Pairs of counts: the analyzer sees c + P and P + M messages of a bin, so c + P and c - M with independent noise.
+"""Pairs of counts: c + P and P + M messages of a bin, or equivalently c + P and c - M with independent noise.
 
-A bin is reported where c - M > 0. There c - M + E[M] and c + P - E[P] are two independent unbiased estimates of c; the
+A bin is reported if c - M > 0. Then c - M + E[M] and c + P - E[P] are two independent unbiased estimates of c. The
 average with weights w and 1 - w inverse to their variances is off by
 
     D = w (E[M] - M) + (1 - w) (P - E[P]).
@@ -29,7 +29,7 @@ from shuffledp.noise import IntegerDistribution
 
 @dataclass(frozen=True, kw_only=True)
 class PairedCounts:
-    """The estimator from two kinds of messages, +j and -j, for given distributions of P (`pairs`) and M (`lone`)."""
+    """The estimator from two kinds of messages, +j and -j, given the distributions of P (`pairs`) and M (`lone`)."""
 
     pairs: IntegerDistribution
     lone: IntegerDistribution
@@ -41,7 +41,7 @@ class PairedCounts:
 
     @property
     def held(self) -> int:
-        """How many values all people hold together."""
+        """The number of values that all people hold together."""
         return self.people * self.values_per_person
 
     def statistic(self, tally: Tally) -> Tally:
@@ -55,12 +55,12 @@ class PairedCounts:
         return self.pairs.variance / (self.pairs.variance + self.lone.variance)
 
     def point(self, statistic: Tally) -> NDArray[np.float64]:
-        """The weighted average of both estimates, where it is possible."""
+        """The weighted average of both estimates, restricted to possible counts."""
         known = self._known(statistic)
         return np.asarray(np.clip(self._average(statistic), known.least, known.most), dtype=np.float64)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """The average less the range of D; c - M <= c <= c + P holds always."""
+        """The average less the range of D; c - M <= c <= c + P always holds."""
         _, excess = _plus_and_excess(statistic)
         return self._ladder.intervals(self._average(statistic), excess, self._known(statistic), beta=beta, bins=bins)
 
@@ -83,9 +83,9 @@ class PairedCounts:
         return self._sum_over_lone(self._pair_misses(bound, below=True))
 
     def report_chance(self, count: int, *, at_least: float = 0.0) -> float:
-        """How likely count - M > 0 and the average of both estimates, where possible, is `at_least`; 0 if empty.
+        """The probability that count - M > 0 and the estimate is at least `at_least`; 0 for an empty bin.
 
-        Up to float rounding, and before other bins leave too few people for it.
+        It ignores rounding, and the restriction by the counts of other bins.
         """
         if count < 1:
             return 0.0
@@ -94,8 +94,8 @@ class PairedCounts:
         missing = at_least - count
         enough_pairs = np.maximum(self._pairs_needed(missing), missing)  # at most c + P people are possible
         too_small = self._pair_tails_below(np.ceil(enough_pairs - COUNT_AGAINST_MEAN))
-        surely = self._lone_values <= -missing  # at least c - M people are sure
-        chance = np.where(surely, 1.0, 1 - np.minimum(too_small, 1.0))
+        certain = self._lone_values <= -missing  # at least c - M people hold the bin
+        chance = np.where(certain, 1.0, 1 - np.minimum(too_small, 1.0))
         return float(self.lone.window.pmf @ (chance * (self._lone_values < count)))
 
     def _pairs_needed(self, bound: float) -> NDArray[np.float64]:
@@ -107,7 +107,7 @@ class PairedCounts:
         return min(1.0, float(window.pmf @ tails) + window.mass_above + window.mass_below)
 
     def failure(self, error: float, *, bins: int, occupied: int) -> float:
-        """At most how likely some bin is off by more than `error`, on the worst dataset."""
+        """An upper bound on the probability that some bin is off by more than `error`, on the worst dataset."""
         most = math.floor(error + COUNT_AGAINST_MEAN)
         off = self.deviates_above(error) + self.deviates_below(-error)
         off_or_hidden = off + self.lone.window.above(most)
@@ -117,12 +117,12 @@ class PairedCounts:
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
         """The smallest whole number of people that the error exceeds with probability at most beta."""
         options = range(min(self.lone.window.last + self.pairs.window.last + 2, self.people))
-        # beyond them all, nothing is off by more than the number of people
+        # beyond all of them, the error is at most the number of people
         at = bisect_left(options, True, key=lambda e: self.failure(e, bins=bins, occupied=occupied) <= beta)
         return float(at if at < len(options) else self.people)
 
     def shown_and_hidden(self, *, beta: float, bins: int, occupied: int) -> tuple[float, int]:
-        """Bounds on the error of shown bins and on the counts of hidden ones, together but for probability beta."""
+        """Bounds on the error of shown bins and on the counts of hidden ones, together except with probability beta."""
         return self._ladder.before(0.0, beta=beta, bins=bins, occupied=occupied)
 
     @cached_property
@@ -135,11 +135,11 @@ class PairedCounts:
         return Ladder(rungs=self)
 
     def level(self, risk: float) -> Level:
-        """M up to a bound, above which bins are reported, and D between two bounds."""
+        """Bound M above, beyond which bins are reported, and D on both sides."""
         hidden = min(self.noise.most(risk), self.people)
         above = self._reach(lambda bound: self.deviates_above(bound) <= risk * LOWER_EDGE)
         below = self._reach(lambda bound: self.deviates_below(-bound) <= risk)
-        # of the values of M with which such a bin is reported, those that come with a bad P
+        # of the values of M with which such a bin is reported, those with a P outside of the bounds
         off = self._pair_misses(above) + self._pair_misses(-below, below=True)
         reported = self._lone_values <= hidden
         window = self.lone.window
@@ -148,10 +148,11 @@ class PairedCounts:
         return Level(hidden=hidden, least=-above, most=below, risk=min(1.0, total))
 
     def small_range(self, risk: float, *, bins: int) -> tuple[float, float]:
-        """Bounds on D of all bins that are reported, with half of the risk for each.
+        """Bounds on D of all reported bins, with half of the risk for each.
 
-        A bin of c people adds P(M < c and D beyond the bound), over all bins at most people times the largest ratio of
-        that to c, and at most (occupied bins) * P(D beyond the bound). With several values each, these count as people.
+        A bin of c people adds P(M < c and D beyond the bound). Over all bins this is at most people times the largest
+        ratio of that to c, and at most (occupied bins) * P(D beyond the bound). With several values each, these count
+        as people.
         """
         sizes, window = self._lone_values + 1, self.lone.window
         occupied, outside = min(bins, self.held), window.mass_below + window.mass_above
@@ -166,20 +167,20 @@ class PairedCounts:
         return -above, below
 
     def _reach(self, holds: Callable[[float], bool]) -> float:
-        """The smallest bound in quarters of a person for which the condition holds; infinite if none does."""
+        """The smallest bound in quarters of a person for which the condition holds; infinite if there is none."""
         options = range(4 * (self.lone.window.last + self.pairs.window.last + 1))
         at = bisect_left(options, True, key=lambda quarters: holds(quarters / 4))
         return at / 4 if at < len(options) else math.inf
 
     def _pair_misses(self, bound: float, *, below: bool = False) -> NDArray[np.float64]:
-        """For every value of M, how likely D lies above the bound, or below it."""
+        """For every value of M, the probability that D is above the bound, or below it."""
         if below:
             return self._pair_tails_below(np.ceil(self._pairs_needed(bound) - COUNT_AGAINST_MEAN))
         return self._pair_tails_above(np.floor(self._pairs_needed(bound) + COUNT_AGAINST_MEAN))
 
     @cached_property
     def _lone_deviations(self) -> NDArray[np.float64]:
-        """What the values of M inside the window add to D: w (E[M] - M)."""
+        """The part of D due to the values of M inside the window: w (E[M] - M)."""
         return self.weight * (self.lone.mean - self._lone_values.astype(np.float64))
 
     @cached_property

@@ -1,17 +1,17 @@
 """Estimates from the number of messages that support a bin, and their errors.
 
-A message of a person with value x supports bin x with probability p, and every other bin with probability q. The
-number of messages that support bin j is Bin(c_j, p) + Bin(n - c_j, q), so (supports - n q) / (p - q) is an unbiased
-estimate of the true count c_j. Nothing is clipped or rescaled: a projection would be biased.
+A message of a person with value x supports bin x with probability p, and every other bin with probability q. The number
+of messages that support bin j is Bin(c_j, p) + Bin(n - c_j, q), so (supports - n q) / (p - q) is an unbiased estimate
+of the true count c_j. Nothing is clipped or rescaled: a projection would be biased.
 
-`ChanceSupports` is for messages of which c support the bin with certainty and every other one by chance, so that the
-count is c + Bin(N - c, t). Then
+`ChanceSupports` is for messages of which c support the bin with certainty and every other one by chance. The count is
+then c + Bin(N - c, t), and
 
     (supports - N t) / (1 - t)
 
-is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t). The distribution of B depends on c, a little:
-true counts are taken in blocks, and within a block B lies between the distributions at its ends, so that every bound
-holds for every c.
+is unbiased for c, off by (B - E[B]) / (1 - t) with B ~ Bin(N - c, t). The distribution of B depends slightly on c. True
+counts are therefore grouped in blocks; within a block B is between the distributions at its ends, so every bound holds
+for every c.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from shuffledp.noise import Binomial
 from shuffledp.noise.coins import count_heads
 
 _TOLERANCE, _LEAST_TOLERANCE = 1e-9, 1e-12
-"""Precision of a share of flipped bits, relative to their probability, and where that is very small."""
+"""The precision of a share of flipped bits, relative to their probability, and its lower limit."""
 
 _MANY_DRAWS, _MANY_TRIALS = 8, 1 << 22
-"""From this many draws of one distribution, or trials of one draw, on a table for inversion pays."""
+"""The number of samples of one distribution, or trials of one sample, from which a table for inversion is faster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class Supports:
         return ((statistic.counts - self.people * q) / (p - q)).astype(np.float64)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """As wide as the error bound."""
+        """Intervals from the error bound."""
         counts, error = self.point(statistic), self.error(beta=beta, bins=bins, occupied=bins)
         return possible_counts(counts - error, counts + error, people=self.people)
 
@@ -74,12 +74,14 @@ class Supports:
         return reach * log / 3 + math.sqrt((reach * log / 3) ** 2 + 2 * spread * log)
 
     def variance(self, count: int = 0) -> float:
-        """Variance of the estimate of a bin that `count` people hold."""
+        """The variance of the estimate of a bin that `count` people hold."""
         p, q = self.true_support, self.false_support
         return (count * p * (1 - p) + (self.people - count) * q * (1 - q)) / (p - q) ** 2
 
     def draw(self, counts: NDArray[np.int64], *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """For each true count c an independent draw of Bin(c, p) + Bin(n - c, q), exactly, for p and q on the grid."""
+        """Sample Bin(c, p) + Bin(n - c, q) for each true count c, independently and exactly, for p and q on the
+        grid.
+        """
         drawn = np.empty_like(counts)
         order = np.argsort(counts, kind="stable")
         values, starts = np.unique(counts[order], return_index=True)
@@ -92,7 +94,7 @@ class Supports:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedBits(Supports):
-    """Supports of bits that are all flipped alike, with probability q = 1 - p: a sharper bound on the error."""
+    """Supports of bits that are all flipped with the same probability q = 1 - p, with a sharper error bound."""
 
     def statistic(self, tally: Tally) -> Tally:
         """Every bin, with at most one support from each person."""
@@ -101,13 +103,13 @@ class FlippedBits(Supports):
         return super().statistic(tally)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """Chernoff's bound on either side."""
+        """The error by Chernoff's bound on either side."""
         reach = flipped_reach(self.people, self.false_support, beta / (2 * bins))
         return reach / (1 - 2 * self.false_support)
 
 
 def flipped_reach(users: int, flip: float, risk: float) -> float:
-    """How far a sum of bits, each flipped with probability `flip`, goes beyond its mean but for `risk`, on one side.
+    """The distance of a sum of flipped bits above its mean that is exceeded with at most the `risk`.
 
     Chernoff's bound for Bin(users, flip), which has the heaviest tail: every flip of a 0 has a larger moment generating
     function than one of a 1 (docs/proofs/comparison.md).
@@ -123,7 +125,7 @@ def flipped_reach(users: int, flip: float, risk: float) -> float:
 
 
 def _binomial(trials: int, probability: float, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Exact draws, one by one or by inversion, whichever is faster."""
+    """Exact samples, one by one or by inversion, whichever is faster."""
     if not trials:
         return np.zeros(size, dtype=np.int64)
     if probability > 0.5:
@@ -140,13 +142,13 @@ def _divergence(share: float, flip: float) -> float:
 
 
 _SLIP = 0.05
-"""How far apart the means at the ends of a block may be, in standard deviations."""
+"""The largest distance of the means at the ends of a block, in standard deviations."""
 
 _MOST_BLOCKS = 200
-"""More blocks take longer than their sharper bounds are worth."""
+"""The most blocks; sharper bounds are not worth more time."""
 
 _CHANCE_TOLERANCE = 1e-6
-"""Relative precision of an error bound, which is rounded up."""
+"""The relative precision of an error bound, which is rounded up."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,9 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class ChanceSupports:
-    """All `messages` of `people`, each of which supports a bin that is not its own with `probability`."""
+    """The estimator for all `messages` of `people`, each of which supports a bin that is not its own with
+    `probability`.
+    """
 
     people: int
     bins: int
@@ -180,11 +184,11 @@ class ChanceSupports:
         return self.estimate(statistic.counts)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """The true counts that do not make the supports too unlikely, with the same risk for each bin."""
+        """The true counts under which the supports are likely enough, with the same risk for each bin."""
         return Intervals(*self.interval(statistic.counts, beta=beta / bins), unreported_high=0)
 
     def variance(self, count: int = 0) -> float:
-        """Variance of the estimate of a bin that `count` people hold."""
+        """The variance of the estimate of a bin that `count` people hold."""
         t = self.probability
         return (self.messages - count) * t / (1 - t)
 
@@ -206,7 +210,9 @@ class ChanceSupports:
         return Binomial(trials=self.messages - count, probability=self.probability)
 
     def failure(self, error: float) -> float:
-        """At most how likely the estimate of a bin is off by more than `error`, whatever its true count."""
+        """An upper bound on the probability that the estimate of a bin is off by more than `error`, for any true
+        count.
+        """
         reach = error * (1 - self.probability) - SUPPORTS_AGAINST_MEAN
         return max(
             block.at_fewest.window.above(math.floor(block.at_most.mean + reach))
@@ -215,7 +221,7 @@ class ChanceSupports:
         )
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """The smallest error that is exceeded with probability at most beta, added up over the bins."""
+        """The smallest error that is exceeded with probability at most beta, as a sum over the bins."""
         low, high, risk = 0.0, 1.0, beta / bins
         while self.failure(high) > risk:
             low, high = high, 2 * high
@@ -225,8 +231,8 @@ class ChanceSupports:
         return high
 
     def interval(self, supports: NDArray[np.int64], *, beta: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The true counts that do not make these supports too unlikely: too few or too many with beta / 2 each."""
-        # where no count fits at all, the nearest one
+        """The true counts under which these supports are likely enough: too few or too many with beta / 2 each."""
+        # if no count fits, the nearest one
         nearest = np.clip(np.rint(self.estimate(supports)), 0, self.people).astype(np.int64)
         low, high = np.full(supports.shape, self.people + 1), np.full(supports.shape, -1)
         for block in self.blocks:

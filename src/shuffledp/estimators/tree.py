@@ -45,33 +45,30 @@ from shuffledp.validation import whole
 Numbers = NDArray[np.float64]
 
 _BERRY_ESSEEN = 0.56
-"""For independent summands of any distributions: Shevtsova 2010 has 0.5600."""
+"""The constant for independent summands of any distributions (Shevtsova 2010 has 0.5600)."""
 
 _NEWTON_STEPS = 4
-"""After these, tilts are within a thousandth of the best for nearly all sums."""
+"""The number of steps after which tilts are within 0.1 % of the best for nearly all sums."""
 
 _STEP_UP = 1.002
-"""A tilt is taken a little larger than the one that seems best, so that its bound holds; so is the width."""
+"""The factor by which a tilt, and a width, is larger than the one that seems best, so that its bound holds."""
 
 _MOST_TO_SPARE = 0.1
-"""A tilt whose risk is by more than this below the one asked for, in its logarithm, is improved: that is half a per
-cent of a width."""
+"""The most that the logarithm of a risk may be below the request before its tilt is improved: 0.5 % of a width."""
 
 _ROUNDING = 1e-9
-"""Of the logarithm of a risk, and relative of a width. Measured: 1e-12."""
+"""The margin of the logarithm of a risk, and the relative margin of a width. Measured: 1e-12."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinearErrors:
-    """Many sums of independent noises of one distribution: a column of coefficients for each, and how many noises
-    have each.
-    """
+    """Many sums of independent noises of one distribution: a column of coefficients for each, with multiplicities."""
 
     coefficients: Numbers
     numbers: Numbers
 
     def __post_init__(self) -> None:
-        # what does not occur must not limit the tilts
+        # coefficients that do not occur must not limit the tilts
         object.__setattr__(self, "coefficients", np.where(self.numbers > 0, self.coefficients, 0.0))
 
     @classmethod
@@ -82,16 +79,16 @@ class LinearErrors:
 
     @property
     def reversed(self) -> LinearErrors:
-        """The sums with the other sign."""
+        """The sums with the opposite sign."""
         return LinearErrors(coefficients=-self.coefficients, numbers=self.numbers)
 
     @cached_property
     def variances(self) -> Numbers:
-        """Of each sum, where one noise has variance 1."""
+        """The variance of each sum, if one noise has variance 1."""
         return np.asarray(np.einsum("ij,ij,ij->j", self.numbers, self.coefficients, self.coefficients))
 
     def above(self, distribution: TiltedDistribution, risks: float | Numbers) -> Numbers:
-        """For each sum a number that it reaches with probability at most this risk, or that of its own."""
+        """For each sum, a number that it reaches with probability at most this risk, or at most its own risk."""
         found = np.zeros(self.variances.size)
         noisy = np.flatnonzero(self.variances > 0)
         if noisy.size:
@@ -111,7 +108,7 @@ class LinearErrors:
         return np.asarray(means * (1 + _ROUNDING))
 
     def _first_tilts(self, distribution: TiltedDistribution, log_risks: Numbers, limit: Numbers) -> Numbers:
-        """Tilts that would do if the first cumulants of the noise were all: nearly the best ones where it is large."""
+        """The best tilts if the noise had only its first cumulants; nearly the best ones if it is large."""
         from scipy.special import ndtri_exp
 
         orders = range(2, 2 + len(distribution.cumulants))
@@ -138,7 +135,7 @@ class LinearErrors:
     def _searched(
         self, distribution: TiltedDistribution, log_risks: Numbers, tilts: Numbers, limit: Numbers
     ) -> Numbers:
-        """By Newton's steps, then by small ones upwards."""
+        """Search for tilts by Newton's steps, then by small steps upwards."""
         for _ in range(_NEWTON_STEPS):
             tilts = _next(tilts, self._tilted(distribution, tilts), log_risks, limit)
         while True:
@@ -152,7 +149,7 @@ class LinearErrors:
         return LinearErrors(coefficients=self.coefficients[:, at], numbers=self.numbers[:, at])
 
     def _tilted(self, distribution: TiltedDistribution, tilts: Numbers) -> Tilted:
-        """All sums under weights, each with its own tilt."""
+        """All sums under exponential weights, each with its own tilt."""
         a, k = self.coefficients, self.numbers
         each = distribution.tilted(a * tilts)
         return Tilted(
@@ -164,7 +161,7 @@ class LinearErrors:
 
 
 def _next(tilts: Numbers, sums: Tilted, log_risks: Numbers, limit: Numbers) -> Numbers:
-    """Newton's next tilts, kept from jumping."""
+    """Newton's next tilts, with bounded steps."""
     step = (_log_risk(tilts, sums) - log_risks) / (tilts * sums.variance + 1 / tilts)
     return np.clip(tilts + step, tilts / 2, np.minimum(2 * tilts, (tilts + limit) / 2))
 
@@ -181,7 +178,7 @@ def _log_risk(tilts: Numbers, sums: Tilted) -> Numbers:
 N = TypeVar("N", np.int64, np.float64)
 
 MOST_LEAVES = 1 << 20
-"""A tree has a number for every node, and a band one for every leaf: more would take minutes."""
+"""The most leaves of a tree: a band has a number for each, and more would take minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +202,7 @@ class Tree:
 
     @classmethod
     def with_levels(cls, *, leaves: int, levels: int) -> Tree:
-        """The tree of at most this many levels with the fewest children each."""
+        """Return the tree of at most this number of levels with the fewest children each."""
         branching = max(2, round(leaves ** (1 / levels)) - 1)
         while branching**levels < leaves:
             branching += 1
@@ -213,7 +210,7 @@ class Tree:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many nodes each level has, from level 1 to the leaves."""
+        """The number of nodes of each level, from level 1 to the leaves."""
         upwards = [self.leaves]
         while upwards[-1] > self.branching:
             upwards.append(-(-upwards[-1] // self.branching))
@@ -221,12 +218,12 @@ class Tree:
 
     @property
     def levels(self) -> int:
-        """How many levels there are below the root: as many nodes hold each leaf."""
+        """The number of levels below the root, which is the number of nodes above each leaf including itself."""
         return len(self.sizes)
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are without the root."""
+        """The number of nodes without the root."""
         return sum(self.sizes)
 
     @cached_property
@@ -236,22 +233,22 @@ class Tree:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """How many leaves a node of each level has, unless it is the last one."""
+        """The number of leaves of a node of each level, except for the last node."""
         return tuple(self.branching ** (self.levels - 1 - level) for level in range(self.levels))
 
     def paths(self, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The nodes that hold each of many leaves: a row of `levels` numbers for each."""
+        """The nodes that contain each of many leaves: a row of `levels` numbers for each."""
         return np.asarray(leaves[:, None] // np.array(self.widths) + np.array(self.starts))
 
     def totals(self, leaf_counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The counts of all nodes, from those of the leaves."""
+        """The counts of all nodes, from the counts of the leaves."""
         upwards = [leaf_counts]
         for _ in range(self.levels - 1):
             upwards.append(self._sums(upwards[-1]))
         return np.concatenate(upwards[::-1])
 
     def fit(self, node_counts: Numbers, *, people: int) -> Numbers:
-        """The least squares estimate of every leaf; all of them add up to the people."""
+        """The least squares estimate of every leaf; they add up to the number of people."""
         own, variances = self._by_level(node_counts), self.variances
         upwards = [own[-1]]
         for y, s in zip(own[-2::-1], variances[-2::-1], strict=True):
@@ -263,7 +260,7 @@ class Tree:
         return agreed
 
     def coefficients(self, weights: Numbers) -> Numbers:
-        """By which the noise of every node enters the sum of the leaves' estimates with these weights.
+        """The coefficients of the noise of every node in the sum of the leaves' estimates with these weights.
 
         The transpose of `fit`: its steps in reverse order, with gradients.
         """
@@ -281,7 +278,7 @@ class Tree:
 
     @cached_property
     def variances(self) -> tuple[Numbers, ...]:
-        """The variance s of the upward estimate of each node, level by level; that of one noise is 1."""
+        """The variance s of the upward estimate of each node, level by level, if one noise has variance 1."""
         upwards = [np.ones(self.leaves)]
         for _ in range(self.levels - 1):
             below = self._sums(upwards[-1])
@@ -290,7 +287,7 @@ class Tree:
 
     @cached_property
     def shares(self) -> tuple[Numbers, ...]:
-        """Which share of what a parent lacks goes to each node, level by level."""
+        """The share of a parent's difference that goes to each node, level by level."""
         return tuple(s / self._to_children(self._sums(s), s.size) for s in self.variances)
 
     def _by_level(self, numbers: Numbers) -> list[Numbers]:

@@ -1,17 +1,16 @@
 """Estimates of leaves and ranges from noisy counts of the nodes of a tree, with exact error bounds.
 
-Errors are linear combinations of the noise of the nodes, found along paths.
-
-Let z be the upward estimates of a tree, with errors Z, and x the final ones, with errors X. For the leaves before a
-place, walk up from that place, at level l in node v with `c` siblings on its left. If phi_l is how the error X of v
-enters what is counted below v, the part below its parent p is
+Errors are linear combinations of the noise of the nodes, found along paths. Let z be the upward estimates of a tree,
+with errors Z, and x the final ones, with errors X. For the leaves before a place, walk up from that place, at level l
+in node v with `c` siblings on its left. Let phi_l be the coefficient of the error X of v in the count below v. The part
+below its parent p is
 
     (sum of X over the left siblings) + phi_l X_v,   with   X_i = Z_i + r_i (X_p - sum of Z over the children of p),
 
-so that phi_(l-1) = sum of r over the left siblings + r_v phi_l: (c + phi_l) / b where all children are alike. Walking
-down again gives the coefficient of each Z: 1 - phi_(l-1) + m on the left, -phi_(l-1) + m on the right and
-k = phi_l - phi_(l-1) + m for v itself, whose own noise then has s_v k and whose children inherit m = (1 - s_v) k. The
-error Z of a sibling is a fixed combination of the noises below it. So a few numbers for each level say it all. The same
+so that phi_(l-1) = sum of r over the left siblings + r_v phi_l: (c + phi_l) / b if all children are alike. Walking down
+again gives the coefficient of each Z: 1 - phi_(l-1) + m on the left, -phi_(l-1) + m on the right and k = phi_l -
+phi_(l-1) + m for v itself. The own noise of v then has s_v k, and its children inherit m = (1 - s_v) k. The error Z of
+a sibling is a fixed combination of the noises below it, so a few numbers per level determine all coefficients. The same
 walk with phi = 1 at the leaf and nothing on the left gives the error of one leaf.
 """
 
@@ -32,27 +31,28 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise.distribution import TiltedDistribution
 
 Expansion = list[tuple[float, int]]
-"""The error of an upward estimate: coefficients of noises, and how many noises have each."""
+"""The error of an upward estimate: coefficients of noises with multiplicities."""
 
 _NUMBERS_AT_ONCE = 1 << 16
-"""Coefficients held at a time: they stay in the cache."""
+"""The number of coefficients held at a time, so that they stay in the cache."""
 
 _EQUAL_PART = 0.1
-"""Of the risk of many answers, which is divided equally among them."""
+"""The share of the risk of many answers that is divided equally among them."""
 
 _FARTHEST, _HALVINGS = 40.0, 24
-"""Where the search for a common distance ends, in standard deviations, which no normal error reaches; and its steps."""
+"""The end of the search for a common distance, in standard deviations, which no normal error reaches; and its steps."""
 
 _SMALLEST = 1e-6
 """Errors with a smaller share of the largest deviation need no part of the risk."""
 
 _AS_PLANNED, _DIVISIONS = 1.04, 3
-"""The risk is divided anew, by the widths that were found, where the widest is by more than this wider than planned:
-the noise of a curator has tails that are heavier than normal ones. At most so often in all."""
+"""The risk is divided again, by the widths found, if the widest exceeds the plan by more than this factor: a curator's
+noise has heavier tails than normal. The second number is the largest number of rounds.
+"""
 
 
 def prefix_errors(tree: Tree, places: NDArray[np.int64]) -> LinearErrors:
-    """The errors of how many people are before each of these places, from 1 to leaves - 1."""
+    """The errors of the numbers of people before each of these places, from 1 to leaves - 1."""
     return _along_paths(tree, places, left=1.0, leaf=0.0)
 
 
@@ -62,17 +62,17 @@ def leaf_errors(tree: Tree, leaves: NDArray[np.int64]) -> LinearErrors:
 
 
 def range_errors(tree: Tree, first: int, stop: int) -> LinearErrors:
-    """The error of how many people are in the leaves first .. stop - 1."""
+    """The error of the number of people in the leaves first .. stop - 1."""
     weights = np.zeros(tree.leaves)
     weights[first:stop] = 1.0
     return LinearErrors.single(tree.coefficients(weights))
 
 
 def distribution_widths(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> tuple[Numbers, Numbers]:
-    """How far the numbers of people before the places 1 .. leaves - 1 may be too high, and how far too low.
+    """Bounds on the errors of the numbers of people before the places 1 .. leaves - 1: too high, and too low.
 
-    All of them together are off by more with probability at most `risk`. It is divided so that the widest are as narrow
-    as possible (`_divided`).
+    Some error is larger with probability at most `risk`. The risk is divided so that the widest bounds are as narrow as
+    possible (`_divided`).
     """
     from scipy.special import ndtri
 
@@ -93,7 +93,7 @@ def distribution_widths(tree: Tree, distribution: TiltedDistribution, *, risk: f
 
 
 def _blocks(tree: Tree) -> Iterator[tuple[slice, LinearErrors]]:
-    """The errors at the places 1 .. leaves - 1, some at a time, since each has many coefficients."""
+    """The errors at the places 1 .. leaves - 1, in blocks, since each has many coefficients."""
     size = max(1, _NUMBERS_AT_ONCE // (2 * tree.levels * (tree.levels + 1)))
     for start in range(0, tree.leaves - 1, size):
         stop = min(start + size, tree.leaves - 1)
@@ -101,9 +101,9 @@ def _blocks(tree: Tree) -> Iterator[tuple[slice, LinearErrors]]:
 
 
 def leaf_widths(tree: Tree, distribution: TiltedDistribution, *, risk: float) -> tuple[Numbers, Numbers]:
-    """How far the estimate of each leaf may be too high, and how far too low, with this risk for each of them.
+    """Bounds on the error of each leaf, too high and too low, with this risk for each of them.
 
-    Leaves differ only in how many of the nodes above them are the last of their level, where the tree may be uneven.
+    Leaves differ only in the number of nodes above them that are the last of their level, where the tree may be uneven.
     """
     leaves = np.arange(tree.leaves)
     last = sum(
@@ -115,13 +115,15 @@ def leaf_widths(tree: Tree, distribution: TiltedDistribution, *, risk: float) ->
 
 
 def alone(errors: LinearErrors, distribution: TiltedDistribution, *, risks: float | Numbers) -> tuple[Numbers, Numbers]:
-    """How far each answer may be too high, and how far too low, with this risk for each of them on its own."""
+    """Bounds on the error of each answer, too high and too low, with this risk for each of them alone."""
     half = np.asarray(risks) / 2
     return errors.above(distribution, half), errors.reversed.above(distribution, half)
 
 
 def largest_deviation(tree: Tree, *, places: int) -> float:
-    """The standard deviation of the worst of about this many evenly spaced prefixes, in units of one node's noise."""
+    """The standard deviation of the worst of about this number of evenly spaced prefixes, in units of one node's
+    noise.
+    """
     if tree.leaves == 1:
         return 0.0
     some = np.unique(np.linspace(1, tree.leaves - 1, min(places, tree.leaves - 1)).astype(np.int64))
@@ -129,11 +131,11 @@ def largest_deviation(tree: Tree, *, places: int) -> float:
 
 
 def _divided(deviations: Numbers, risk: float) -> tuple[Numbers, float]:
-    """The risk of each of many answers, which add up to `risk`: one tenth in equal parts, the rest by what is needed.
+    """The risk of each of many answers, with sum `risk`: one tenth in equal parts, the rest by need.
 
-    If all errors were normal and allowed to be off by the same distance, which is returned too, each would need the
-    tail beyond it. So the widest intervals are narrower than with equal parts, by up to a tenth, and those of other
-    answers not much wider.
+    If all errors were normal with the same bound, which is also returned, each would need the tail beyond it. The
+    widest intervals are then narrower than with equal parts, by up to a tenth, and the intervals of other answers
+    hardly wider.
     """
     from scipy.special import ndtr
 
@@ -148,7 +150,7 @@ def _divided(deviations: Numbers, risk: float) -> tuple[Numbers, float]:
 
 
 def _along_paths(tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float) -> LinearErrors:
-    """Coefficients of all noises, gathered in groups of equal ones."""
+    """The coefficients of all noises, in groups of equal ones."""
     groups = list(_groups(tree, at, left=left, leaf=leaf))
     coefficients, numbers = (np.array([group[part] for group in groups]) for part in (0, 1))
     return LinearErrors(coefficients=coefficients, numbers=numbers)
@@ -186,7 +188,7 @@ def _entering(tree: Tree, at: NDArray[np.int64], *, left: float, leaf: float) ->
 
 
 def _expansions(tree: Tree) -> tuple[list[Expansion], list[Expansion]]:
-    """For each level the expansion of its nodes, and of its last one, which may have fewer below it."""
+    """For each level, the expansion of its nodes and of its last node, which may have fewer below it."""
     regular: list[Expansion] = [[(1.0, 1)]]
     last: list[Expansion] = [[(1.0, 1)]]
     for level in range(tree.levels - 2, -1, -1):
@@ -208,7 +210,9 @@ def _scaled(expansion: Expansion, factor: float, times: int) -> Expansion:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeCounts:
-    """`nodes` reads the counts of all nodes, whose noise is independent and has the distribution `noise`."""
+    """The estimator of leaves; `nodes` estimates the counts of all nodes, whose independent noise has distribution
+    `noise`.
+    """
 
     tree: Tree
     nodes: Estimator
@@ -219,7 +223,7 @@ class TreeCounts:
 
     @property
     def people(self) -> int:
-        """How many people there are."""
+        """The number of people."""
         return self.nodes.people
 
     def statistic(self, tally: Tally) -> Tally:
@@ -231,28 +235,28 @@ class TreeCounts:
         return self.tree.fit(self.nodes.point(statistic), people=self.people)
 
     def intervals(self, statistic: Tally, *, beta: float, bins: int) -> Intervals:
-        """Bounds on the leaves: on all at once, or for one of them alone."""
+        """Bounds on the leaves: for all at once, or for one of them alone."""
         too_high, too_low = self._leaf_widths(beta, bins)
         low, high = whole_bounds(self.point(statistic), too_high, too_low, people=self.people)
         return Intervals(low, high, unreported_high=0)
 
     def error(self, *, beta: float, bins: int, occupied: int) -> float:
-        """By how much the estimates of the leaves are off: of one, or of all at once."""
+        """The error bounds of the leaves: for one, and for all at once."""
         return min(float(np.max(self._leaf_widths(beta, bins))), float(self.people))
 
     def distribution_error(self, *, beta: float) -> float:
-        """By how much the number of people before some place is off, with probability at most beta by more."""
+        """The error of the number of people before any place, exceeded with probability at most beta."""
         return min(float(np.max(_distribution_widths(self.tree, self.noise, beta), initial=0.0)), float(self.people))
 
     def band(self, leaves: Numbers, *, beta: float) -> tuple[Numbers, NDArray[np.int64], NDArray[np.int64]]:
-        """How many people are before the places 1 .. leaves - 1: estimates, and bounds that hold for all at once."""
+        """The numbers of people before the places 1 .. leaves - 1: estimates, and bounds that hold for all at once."""
         before = np.cumsum(leaves)[:-1]
         too_high, too_low = _distribution_widths(self.tree, self.noise, beta)
         low, high = whole_bounds(before, too_high, too_low, people=self.people)
         return (before, *rising_band(low, high))
 
     def range_widths(self, first: int, stop: int, *, beta: float, everywhere: bool) -> tuple[float, float]:
-        """How far the number of people in the leaves first .. stop - 1 may be too high, and too low.
+        """Bounds on the error of the number of people in the leaves first .. stop - 1: too high, and too low.
 
         For this range alone, or `everywhere`: for all ranges at once, with an equal part of the risk for each.
         """
@@ -267,7 +271,7 @@ class TreeCounts:
 
 @lru_cache(maxsize=16)
 def _distribution_widths(tree: Tree, noise: TiltedDistribution, beta: float) -> tuple[Numbers, Numbers]:
-    """A release asks for them more than once."""
+    """Cached: a release needs them more than once."""
     return distribution_widths(tree, noise, risk=beta)
 
 

@@ -96,7 +96,7 @@ class _Listed(Domain):
             raise ParameterError("a domain needs at least one label, got an empty list")
         if len(self._bins) != self.size:
             repeated = next(one for at, one in enumerate(self._labels.tolist()) if self._bins[symbol(one)] != at)
-            raise ParameterError(f"the labels of a domain must differ: {shown(repeated)} is there more than once")
+            raise ParameterError(f"the labels of a domain must differ: {shown(repeated)} occurs more than once")
 
     def encode(self, values: Iterable[Hashable] | ArrayLike) -> NDArray[Any]:
         try:

@@ -1,10 +1,10 @@
-"""Which texts are numbers: one strict reading, wherever numbers come as text.
+"""Numbers as text, and the intervals of numbers between public edges.
 
-A number is written with the digits 0 to 9, at most one point, and perhaps a sign in front and an exponent behind;
-spaces around it do not matter. Nothing else is a number: "1,000" (which is one in some countries and a thousand in
-others), "1_000", "0x10", "inf", "nan", digits of other scripts.
+A number has the digits 0 to 9, at most one decimal point, an optional sign and an optional exponent; surrounding spaces
+are ignored. Nothing else is a number: "1,000" (which is ambiguous between countries), "1_000", "0x10", "inf", "nan",
+digits of other scripts.
 
-Numbers in intervals between public edges, open at both ends: `Edges("0,18,30,65")` or `Edges("0:120:5")`.
+The intervals are open at both ends: `Edges("0,18,30,65")` or `Edges("0:120:5")`.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from shuffledp.histogram.domain import Domain
 from shuffledp.histogram.labels import number
 
 NUMBER = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?"
-"""For the regular expressions of Python, RE2 and Java alike."""
+"""The pattern works in the regular expressions of Python, RE2 and Java."""
 
 LONGEST = 400
-"""Characters of a number, with the spaces around it: a float has at most 309 digits before its point."""
+"""The most characters of a number, including spaces: a float has at most 309 digits before its point."""
 
 _NUMBER = re.compile(f" *{NUMBER} *")
 
 
 def read_number(text: str) -> Decimal | None:
-    """The exact number that a text is; None where it is none."""
+    """Return the exact number of a text; None if it is not a number."""
     return Decimal(text.strip(" ")) if len(text) <= LONGEST and _NUMBER.fullmatch(text) else None
 
 
 MOST_EDGES = 1_000_000
-"""Of a list: a second's work, and more intervals than anybody looks at one by one."""
+"""The most edges, which takes about a second."""
 
 _MOST_DIGITS = 300
-"""Before and after the point of an edge, so that it fits a float."""
+"""The most digits before and after the point of an edge, so that it fits a float."""
 
 _HOW = 'write them as "0,18,30,65", as "0:120:5" (from, to, step) or as a list of numbers'
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Edges:
-    """Where one interval of numbers ends and the next begins: n edges make n + 1 intervals.
+    """Public edges between intervals of numbers: n edges make n + 1 intervals.
 
-    An edge belongs to the interval above it: of 0, 18 and 65 the intervals are below 0, from 0 to below 18, from 18 to
-    below 65, and 65 and above. Edges are public: they are chosen without looking at the data. They are kept as whole
-    or decimal numbers, exactly as they are written; a float is the shortest decimal number that reads back as it.
+    An edge belongs to the interval above it: the edges 0, 18 and 65 give the intervals below 0, from 0 to below 18,
+    from 18 to below 65, and 65 and above. Edges must be chosen without looking at the data. They are stored exactly, as
+    whole or decimal numbers; a float becomes the shortest decimal number that converts back to it.
     """
 
     edges: tuple[int | Decimal, ...]
@@ -67,7 +67,7 @@ class Edges:
         object.__setattr__(self, "edges", found)
 
     def __str__(self) -> str:
-        """The edges as text, which `Edges` reads."""
+        """Format the edges as a text that `Edges` accepts."""
         step = self._step
         if step is not None and len(self.edges) > 3:
             return ":".join(map(written, (self.edges[0], self.edges[-1], step)))
@@ -85,7 +85,7 @@ class Edges:
         return Domain.of([f"below {texts[0]}", *between, f"{texts[-1]} and above"], in_order=True)
 
     def interval(self, number: int) -> tuple[int | Decimal | None, int | Decimal | None]:
-        """The ends of an interval, counted from 0, of which it holds the lower; None where it is open."""
+        """The ends of an interval, numbered from 0; it includes the lower end. None if it is open."""
         if not 0 <= number <= len(self.edges):
             raise ParameterError(f"number must lie between 0 and {len(self.edges)}, got {number}")
         below = self.edges[number - 1] if number else None
@@ -93,7 +93,7 @@ class Edges:
 
     @cached_property
     def _step(self) -> int | Decimal | None:
-        """The one step between all edges; None where steps differ."""
+        """The common step of all edges; None if steps differ."""
         places = max(map(_places, self.edges))
         units = [scaled(edge, places) for edge in self.edges]
         steps = {above - below for below, above in pairwise(units)}
@@ -101,13 +101,13 @@ class Edges:
 
 
 def written(edge: int | Decimal) -> str:
-    """An edge as a person writes it."""
+    """Format an edge."""
     plain = f"{edge:f}" if isinstance(edge, Decimal) else str(edge)
     return plain if len(plain) <= 21 else str(edge)
 
 
 def _written(text: str) -> tuple[int | Decimal, ...]:
-    """Edges from text."""
+    """Parse edges from text."""
     parts = text.split(":") if ":" in text else text.split(",")
     numbers = [read_number(part) for part in parts]
     if len(parts) > MOST_EDGES:
@@ -151,14 +151,14 @@ def scaled(edge: int | Decimal, places: int) -> int:
 
 
 def _unscaled(units: int, places: int) -> int | Decimal:
-    """The other way round, exactly, without zeros at the end."""
+    """The inverse, exactly, without trailing zeros."""
     while places and units % 10 == 0:
         units, places = units // 10, places - 1
     return Decimal(f"{units}e-{places}") if places else units
 
 
 def _listed(edges: Any) -> tuple[int | Decimal, ...]:
-    """Edges from a list or an array of numbers."""
+    """Validate edges from a list or an array of numbers."""
     if isinstance(edges, bytes | dict | set | frozenset) or not isinstance(edges, Iterable):
         raise ParameterError(f"edges must be text or a list of numbers, got {type(edges).__name__}: {_HOW}")
     if isinstance(edges, np.ndarray) and edges.ndim != 1:
@@ -185,7 +185,7 @@ def _checked(found: Decimal) -> int | Decimal:
 
 
 def _places(found: int | Decimal) -> int:
-    """Digits after the point."""
+    """The number of digits after the point."""
     exponent = 0 if isinstance(found, int) else found.as_tuple().exponent
     assert isinstance(exponent, int)
     return max(0, -exponent)

@@ -67,13 +67,13 @@ def nearest_possible(
 
 
 MOST_BARS = 25
-"""Bars that fit a page or a notebook cell."""
+"""The most bars in a page or a notebook cell."""
 
 _MOST_IN_ORDER = 60
-"""Ordered values that are all shown: hours of two days, months of five years."""
+"""The most ordered values that are all shown: hours of two days, months of five years."""
 
 _BARS_IN_TEXT = 10
-"""Bars in a table of text."""
+"""The most bars in a table of text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class Estimate(Exports):
 
     @property
     def possible(self) -> int:
-        """How many values are possible."""
+        """The number of possible values."""
         return self.bins - self.padding_bins
 
     @cached_property
@@ -294,11 +294,11 @@ class Estimate(Exports):
 
     def facts(self) -> dict[str, Any]:
         """Plain values that hold for the whole histogram: people, guarantee, and the bound for values not reported."""
-        promise = self.guarantee
+        guarantee = self.guarantee
         return {
             "people": self.people,
-            "epsilon": None if promise is None else promise.epsilon,
-            "delta": None if promise is None else promise.delta,
+            "epsilon": None if guarantee is None else guarantee.epsilon,
+            "delta": None if guarantee is None else guarantee.delta,
             "beta": self.beta,
             "estimator": self.estimator,
             "unreported_high": self.simultaneous.unreported_high,

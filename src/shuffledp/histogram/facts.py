@@ -52,12 +52,12 @@ class NoiseFacts(ShortRepr):
 
 @dataclass(frozen=True, kw_only=True)
 class ProtocolFacts(ShortRepr):
-    """What a reader of a release must know about its protocol.
+    """The facts about a protocol that a reader of a release must know.
 
-    `guarantee` is the one that the parameters give. `users` are the people of one of the `batches`, of whom
-    `honest_users` follow the protocol; None stands for all. Neighbouring datasets differ in all `values_per_person`
-    values of one person, who may have fewer if `optional`. `false_positives` says whether values that nobody holds can
-    be shown.
+    `guarantee` is the one that the parameters give. `users` is the number of people in one of the `batches`, and
+    `honest_users` the number of them who follow the protocol; None stands for all. Neighbouring datasets differ in all
+    `values_per_person` values of one person, who may have fewer if `optional`. `false_positives` says whether values
+    that nobody holds can be shown.
     """
 
     guarantee: Guarantee

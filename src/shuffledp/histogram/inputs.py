@@ -84,7 +84,7 @@ def true_counts(counts: Counts, *, users: int, bins: int, part: bool = False, ea
         together = "" if each == 1 else f" with {each} values each, padding included"
         raise DataError(f"the counts add up to {truth.total} people, the protocol is for {users}{together}")
     if each > 1 and len(truth) and truth.counts.max() > users:
-        raise DataError(f"a bin counts more than the {users} people there are")
+        raise DataError(f"a bin has more than {users} people")
     return truth
 
 
@@ -114,12 +114,12 @@ def check_messages(tally: Tally, *, people: int, each: int = 1) -> None:
     """Refuse a wrong number of messages for the number of people; sampled tallies have no messages."""
     if tally.messages not in (None, people * each):
         raise DataError(
-            f"{tally.messages} messages are not those of {people} people; give the number who reported as reports="
+            f"{tally.messages} messages do not fit {people} people; give the number who reported as reports="
         )
 
 
 NONE = -1
-"""Stands for a missing value."""
+"""The bin number of a missing value."""
 
 
 def filled_up(values: ArrayLike, *, bins: int, each: int, padding_bins: int) -> NDArray[np.int64]:
@@ -136,7 +136,7 @@ def filled_up(values: ArrayLike, *, bins: int, each: int, padding_bins: int) -> 
     whole = np.full((rows.shape[0], each), NONE, dtype=np.int64)
     whole[:, : rows.shape[1]] = rows
     empty = whole == NONE
-    # the first empty place takes the first filler, and so on
+    # the first empty place takes the first padding bin, and so on
     whole[empty] = (bins - padding_bins + np.cumsum(empty, axis=1) - 1)[empty]
     _refuse_repeated(whole)
     return whole[:, 0] if each == 1 else whole

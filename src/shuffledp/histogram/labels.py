@@ -1,7 +1,7 @@
-"""One spelling for every value: the label of a value is a function of that value alone.
+"""Canonical labels: the label of a value is a function of that value alone.
 
-Nothing here looks at a second value. So one person cannot change how the values of others are named, whatever they
-hold: a text among numbers, a fraction among whole numbers, a date that no calendar has.
+No function here looks at a second value. One person therefore cannot change how the values of others are named, for
+example with a text among numbers, a fraction among whole numbers or an invalid date.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _LAST_SECOND = (datetime.max - _EPOCH) // timedelta(seconds=1)
 _MOST_SECONDS = timedelta.max // timedelta(seconds=1)
 
 LONGEST_NUMBER = 14_000
-"""Bits of a whole number that Python writes in base 10, of at most 4,300 digits; a longer one is kept in base 16."""
+"""The most bits of a whole number that Python writes in base 10 (4,300 digits); a longer one is written in base 16."""
 
 _EQUAL_ACROSS_TYPES = (np.datetime64, np.timedelta64, Number, date, time, timedelta)
-"""Types whose values Python takes for equal to some of other types, or to others of another spelling."""
+"""Types with values that compare equal to values of other types, or to values with another spelling."""
 
 
 @dataclass(frozen=True, order=True)
 class Absent:
-    """The label of people who hold fewer values than they may: at most this number. It equals nobody's value."""
+    """The label of people who hold fewer values than they may, for a number of missing values. It equals no value."""
 
     most: int
 
@@ -49,20 +49,20 @@ class Absent:
 
     @classmethod
     def from_text(cls, text: str) -> Absent:
-        """The label that is written like this."""
+        """Parse the label from its text."""
         number = text.strip("()").split()[-2]
         return cls(most=0 if number == "no" else int(number))
 
 
 _FAR = 4_000
-"""Digits before or after the point beyond which a decimal number stays as it is written."""
+"""The number of digits before or after the point beyond which a decimal number keeps its spelling."""
 
 
 def label(value: Any) -> Any:
-    """The one label of a value: text, a number, a truth value, a date or a time; None where it is missing.
+    """Return the label of a value: text, a number, a truth value, a date or a time; None if it is missing.
 
-    Equal numbers have one label whatever their type: 1.0, Decimal("1.00") and 1 are 1, and -0.0 is 0. What Python has
-    no such value for, such as a date after the year 9999 or an interval, is its text.
+    Equal numbers have one label for all types: 1.0, Decimal("1.00") and 1 are 1, and -0.0 is 0. A value without a
+    Python type, such as a date after the year 9999 or an interval, becomes its text.
     """
     if value is None or type(value) is int or type(value) is bool or isinstance(value, Absent):
         return value
@@ -80,17 +80,17 @@ def label(value: Any) -> Any:
         return label(value.value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).decode("utf-8", "backslashreplace")
-    if type(value).__name__ in ("NAType", "NaTType"):  # the missing values of pandas
+    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
         return None
     if isinstance(value, date | time | timedelta):
         return _calendar(value)
-    if hasattr(value, "as_py"):  # a value of Arrow
+    if hasattr(value, "as_py"):  # a scalar of Arrow
         return label(value.as_py())
     return _own_text(value)
 
 
 def number(value: Any) -> Any:
-    """A number as an int where it is whole, else as a float where that is exact, else as a Decimal or as text."""
+    """Return a number as an int if it is whole, as a float if that is exact, and otherwise as a Decimal or text."""
     if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, np.floating) and not isinstance(value, float):
@@ -111,7 +111,7 @@ def number(value: Any) -> Any:
 
 
 def moment(value: np.datetime64, *, aware: bool = False) -> Any:
-    """A date or a moment; `aware` says that it counts from a moment in UTC, and not on some clock."""
+    """Return a date or a datetime; `aware` says that it is in UTC instead of local time."""
     if np.isnat(value):
         return None
     unit, steps = np.datetime_data(value.dtype)
@@ -134,7 +134,7 @@ def moment(value: np.datetime64, *, aware: bool = False) -> Any:
 
 
 def time_of_day(ticks: int, unit: str) -> Any:
-    """A time of the day, from the ticks since midnight."""
+    """Return a time of day, from the ticks since midnight."""
     seconds, rest = divmod(ticks, _PER_SECOND[unit])
     micro, finer = divmod(rest * 10**6, _PER_SECOND[unit])
     if not finer and 0 <= seconds < 86400:
@@ -143,7 +143,7 @@ def time_of_day(ticks: int, unit: str) -> Any:
 
 
 def duration(ticks: int, unit: str) -> Any:
-    """A length of time."""
+    """Return a duration."""
     seconds, rest = divmod(ticks * _SECONDS.get(unit, 1), _PER_SECOND.get(unit, 1))
     micro, finer = divmod(rest * 10**6, _PER_SECOND.get(unit, 1))
     if not finer and abs(seconds) < _MOST_SECONDS:
@@ -152,9 +152,9 @@ def duration(ticks: int, unit: str) -> Any:
 
 
 def symbol(value: Any) -> Any:
-    """One spelling for all hashable values that Python takes for equal, such as True, 1 and 1.0, which are 1.
+    """Return one spelling of all hashable values that compare equal: True, 1 and 1.0 become 1.
 
-    Unlike `label`, it keeps values of kinds that it does not know, so that anything can be counted.
+    Unlike `label`, it keeps values of unknown types, so that anything can be counted.
     """
     if type(value) is str or type(value) is int:
         return value
@@ -170,9 +170,9 @@ def symbol(value: Any) -> Any:
 
 
 class Places:
-    """Where labels are in a list. A value of another type is found under its label.
+    """The positions of labels in a list. A value of another type is found by its label.
 
-    The number 1 and the truth value True are told apart, unless only one of them is there.
+    The number 1 and the truth value True are distinguished, unless only one of them is in the list.
     """
 
     def __init__(self, labels: Iterable[Any]) -> None:
@@ -182,13 +182,13 @@ class Places:
         return self.find(wanted) is not None
 
     def find(self, wanted: Any) -> int | None:
-        """Where a value's label is; None if it is not there."""
+        """The position of a value's label; None if it is not in the list."""
         found = self._find(wanted)
         if found is not None:
             return found
         try:
             return self._find(label(wanted))
-        except DataError:  # it has no label
+        except DataError:  # the value has no label
             return None
 
     def _find(self, wanted: Any) -> int | None:
@@ -197,11 +197,11 @@ class Places:
         return self._places.get((not truth, wanted)) if found is None else found
 
 
-# labels as text, which keeps them apart by their kind --------------------------------------------------------------
+# labels as text that preserves their type -------------------------------------------------------------------------
 
 
 def key(known: Any) -> str:
-    """A label as text, different for any two labels: 1, "1" and True differ."""
+    """Return a label as text, different for any two labels: 1, "1" and True differ."""
     if known is None:
         return ""
     if isinstance(known, str):
@@ -224,7 +224,7 @@ def key(known: Any) -> str:
 
 
 def from_key(text: str) -> Any:
-    """The label of a key."""
+    """Return the label of a key."""
     return _FROM_KEY[text[:1]](text[1:])
 
 
@@ -248,29 +248,29 @@ _FROM_KEY: dict[str, Any] = {
 
 
 def _text(value: str) -> str:
-    """Text as it is; halves of a character, which no file can hold, are written out."""
+    """Return text unchanged, except that lone surrogates, which no file can hold, are escaped."""
     if value.isascii():
         return value
     return value.encode("utf-8", "backslashreplace").decode()
 
 
 def _own_text(value: Any) -> str:
-    """Whatever else has a text of its own, such as an interval."""
+    """Return the text of a value of any other type, such as an interval."""
     nested = isinstance(value, list | tuple | Mapping | AbstractSet | np.ndarray | np.void)
     kind: Any = type(value)
     if nested or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__):
         raise DataError(
-            "a value is nested or has no text of its own (it is not shown, since it may be personal): choose one of "
+            "a value is nested or cannot be written as text (it is not shown, since it may be personal): choose one of "
             "text, numbers, truth values, dates or times for each person"
         )
     try:
         return _text(str(value))
-    except Exception:  # whatever its class raises could quote it
+    except Exception:  # an exception of its class could quote the value
         raise DataError("a value cannot be written as text (it is not shown, since it may be personal)") from None
 
 
 def _narrow(value: Any) -> Any:
-    """A float of another width: whole as it is, else with as many digits as its width needs."""
+    """Return a float of another width with the number of digits that its width needs; a whole number unchanged."""
     wide = float(value)
     if wide != wide or wide.is_integer() or wide in (float("inf"), float("-inf")):
         return number(wide)
@@ -306,7 +306,7 @@ def _fraction(value: Fraction) -> Any:
 
 
 def _calendar(value: Any) -> Any:
-    """A date, a time or a length of time of Python, or one of pandas, which counts nanoseconds."""
+    """Return the label of a date, time or duration of Python or pandas, which counts nanoseconds."""
     if hasattr(value, "asm8"):
         exact = value.asm8
         return moment(exact, aware=value.tzinfo is not None) if isinstance(exact, np.datetime64) else _step(exact)
@@ -319,7 +319,7 @@ def _calendar(value: Any) -> Any:
         return date(value.year, value.month, value.day)
     try:
         there = value if value.utcoffset() is None else value.astimezone(UTC)
-    except Exception:  # a moment before the year 1 or after 9999 in UTC, or a broken time zone
+    except Exception:  # outside of the years 1 to 9999 in UTC, or an invalid time zone
         return value.replace(tzinfo=None).isoformat(" ") + " in its time zone"
     zone = None if value.utcoffset() is None else UTC
     parts = (there.year, there.month, there.day, there.hour, there.minute, there.second, there.microsecond)
@@ -333,7 +333,7 @@ def _step(value: np.timedelta64) -> Any:
     if unit in ("W", "D"):
         return duration(int(value.astype("timedelta64[D]").astype(np.int64)) * 24, "h")
     if unit not in _PER_SECOND and unit not in _SECONDS:
-        return str(value)  # months have no one length
+        return str(value)  # months differ in length
     return duration(int(value.astype(np.int64)) * steps, unit)
 
 
@@ -342,6 +342,6 @@ def _clock(seconds: int) -> str:
 
 
 def _after_the_point(rest: int, per_second: int) -> str:
-    """The part of a second, without trailing zeros."""
+    """The fraction of a second, without trailing zeros."""
     digits = str(per_second + rest)[1:].rstrip("0")
     return f".{digits}" if digits else ""

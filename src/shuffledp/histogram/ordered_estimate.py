@@ -97,7 +97,7 @@ class OrderedEstimate(Estimate):
         return self._distribution.quantile(share)
 
     def quantiles(self, shares: Iterable[float] | None = None) -> list[Quantile]:
-        """Several quantiles whose intervals all hold at once; by default those of `shares`."""
+        """Several quantiles whose intervals all hold at once; by default the quantiles of `shares`."""
         return [self.quantile(share) for share in (self.shares if shares is None else shares)]
 
     @property

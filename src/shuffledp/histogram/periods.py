@@ -1,10 +1,10 @@
-"""Which texts are dates and moments: one strict reading, wherever they come as text.
+"""Dates and times as text, and the periods of a calendar.
 
-A date is written 2026-11-16, a moment 2026-11-16 13:45, with seconds and their fractions or without, with a space or a
-T between; a zone behind it is Z or an offset such as +02:00. Spaces around it do not matter. Nothing else is read: in
-03/04/2026 nobody knows which is the month.
+A date is written 2026-11-16 and a time 2026-11-16 13:45, with optional seconds and fractions, and a space or a T
+between. A time zone is Z or an offset such as +02:00. Surrounding spaces are ignored. No other format is accepted: in
+03/04/2026, for example, the month is ambiguous.
 
-Dates and times in hours, days, weeks, months or years: `Periods("month", start="2026-01-01", stop="2027-01-01")`.
+Periods are hours, days, weeks, months or years: `Periods("month", start="2026-01-01", stop="2027-01-01")`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shuffledp.histogram.labels import moment
 from shuffledp.validation import one_of
 
 _YEAR = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
-"""From 0001 to 9999: other years are not the same in all calendars."""
+"""The years 0001 to 9999; other years differ between calendars."""
 
 DATE = f"{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 HOUR = "(?:[01][0-9]|2[0-3])"
@@ -31,14 +31,14 @@ AFTER_HOURS = ":[0-5][0-9]"
 AFTER_MINUTES = "(?::[0-5][0-9](?:[.][0-9]{1,12})?)?"
 ZONE = f"(?:Z|[+-]{HOUR}(?::?[0-5][0-9])?)?"
 MOMENT = f"{DATE}(?:[ T]{HOUR}{AFTER_HOURS}{AFTER_MINUTES}{ZONE})?"
-"""For the regular expressions of Python, RE2 and Java alike; days that a month has not are refused after it."""
+"""The pattern works in the regular expressions of Python, RE2 and Java; invalid days of a month are refused later."""
 
 _MOMENT = re.compile(f" *{MOMENT} *")
 _PARTS = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)[0-9:.]*(?:Z|([+-])(\d\d):?(\d\d)?)?)?", re.ASCII)
 
 
 def read_minute(text: str) -> int | None:
-    """The minute in which a text's moment lies, counted from 1970 in UTC or on the clock; None where it is no moment.
+    """Return the minute of a text's time, counted from 1970 in UTC or local time; None if the text is not a time.
 
     A date is its midnight.
     """
@@ -62,7 +62,7 @@ _EPOCH = datetime(1970, 1, 1)
 LENGTHS = ("hour", "day", "week", "month", "year")
 
 MOST_PERIODS = 1_000_000
-"""Of a list: hours of a century, and more than anybody looks at one by one."""
+"""The most periods: the hours of a century."""
 
 _EXAMPLE = "such as 2026-01-01 or 2026-01-01 13:00"
 
@@ -71,10 +71,10 @@ _EXAMPLE = "such as 2026-01-01 or 2026-01-01 13:00"
 class Periods:
     """All hours, days, weeks, months or years from `start` to `stop`, the time before and the time after.
 
-    The first period is the one that `start` lies in, and the last the one that ends at `stop` or is the first to end
-    after it; each counts as a whole. Weeks are those of ISO 8601: they begin on Mondays. The list is public: it is
-    chosen without looking at the data. Moments with a time zone are counted in UTC, others are taken as they are; so
-    `start` and `stop` are in UTC or have no zone.
+    The first period is the one that contains `start`. The last one ends at `stop`, or is the first to end after it.
+    Each counts as a whole. Weeks follow ISO 8601: they begin on Mondays. The list is public and must be chosen without
+    looking at the data. Times with a time zone are counted in UTC, others as they are; so `start` and `stop` are in UTC
+    or have no zone.
     """
 
     by: str
@@ -102,7 +102,7 @@ class Periods:
 
     @cached_property
     def edges(self) -> tuple[datetime, ...]:
-        """When each period begins, and when the last one ends."""
+        """The beginning of each period, and the end of the last one."""
         found = [self.start]
         while found[-1] < self.stop:
             found.append(_after(self.by, found[-1]))
@@ -110,23 +110,23 @@ class Periods:
 
     @cached_property
     def domain(self) -> Domain:
-        """The labels of all periods in their order, between the time before and the time after."""
+        """The labels of all periods in order, between the time before and the time after."""
         names = [_name(self.by, edge) for edge in self.edges]
         return Domain.of([f"before {names[0]}", *names[:-1], f"{names[-1]} and later"], in_order=True)
 
     def interval(self, number: int) -> tuple[datetime | None, datetime | None]:
-        """The ends of a period, counted from 0, of which it holds the earlier; None where it is open."""
+        """The ends of a period, numbered from 0; it includes the earlier end. None if it is open."""
         if not 0 <= number <= len(self.edges):
             raise ParameterError(f"number must lie between 0 and {len(self.edges)}, got {number}")
         return self.edges[number - 1] if number else None, (self.edges[number] if number < len(self.edges) else None)
 
 
 _HOURS = {"hour": 1, "day": 24, "week": 7 * 24, "month": 28 * 24, "year": 365 * 24}
-"""The shortest of each kind."""
+"""The shortest duration of each kind."""
 
 
 def _name(by: str, at: datetime) -> str:
-    """The period that begins at a moment, in its ISO form."""
+    """The ISO name of the period that begins at a time."""
     day = at.date().isoformat()
     if by == "hour":
         return f"{day} {at.hour:02}:00"
@@ -137,7 +137,7 @@ def _name(by: str, at: datetime) -> str:
 
 
 def _floor(by: str, at: datetime) -> datetime:
-    """The beginning of the period that a moment lies in."""
+    """The beginning of the period that contains a time."""
     if by == "hour":
         return at.replace(minute=0, second=0, microsecond=0)
     day = datetime(at.year, 1 if by == "year" else at.month, 1 if by in ("year", "month") else at.day)
@@ -157,12 +157,12 @@ def _after(by: str, begin: datetime) -> datetime:
 
 
 def plain_moment(at: datetime) -> str:
-    """A start or a stop as a person writes it."""
+    """Format a start or a stop."""
     return at.date().isoformat() if at == _floor("day", at) else _name("hour", at)
 
 
 def _moment(name: str, given: Any) -> datetime:
-    """A moment on the clock or in UTC; one of another zone would begin a period elsewhere than it says."""
+    """Return a time in local time or UTC; refuse other zones, where periods would begin at other times."""
     found = given
     if isinstance(given, str):
         text = given.strip()
@@ -193,7 +193,7 @@ def _moment(name: str, given: Any) -> datetime:
 
 
 def _in_utc(at: datetime) -> str:
-    """How to write a moment of another zone; empty at the ends of the calendar."""
+    """A hint with a time of another zone in UTC; empty at the ends of the calendar."""
     try:
         return f", {at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'minutes')}"
     except OverflowError:

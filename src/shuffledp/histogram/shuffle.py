@@ -1,14 +1,12 @@
-"""The shuffler: a uniformly random permutation of everybody's messages.
+"""The shuffler, and the three models of the paper's section 2.
 
-A plain Fisher-Yates shuffle of an array larger than the cache waits for memory at every step. Here every message
-first gets an independent uniform bucket, and each bucket, small enough for the cache, is then permuted uniformly. The
-result is exactly uniform: it is the order of independent uniform keys whose leading digits are the buckets (Rao and
-Sandelius).
-
-The three models of the paper's section 2, and the evaluation of a protocol.
+The shuffler applies a uniformly random permutation to all messages. A plain Fisher-Yates shuffle of an array larger
+than the cache waits for memory at every step. Here every message first gets an independent uniform bucket, and each
+bucket, small enough for the cache, is then permuted uniformly. The result is exactly uniform: it is the order of
+independent uniform keys whose leading digits are the buckets (Rao and Sandelius).
 
 local      A(R(x_1), ..., R(x_n))      every message is private by itself
-shuffled   A(S(R(x_1), ..., R(x_n)))   what the shuffler hands out is private
+shuffled   A(S(R(x_1), ..., R(x_n)))   the shuffler's output is private
 central    A(x_1, ..., x_n)            only the result is private
 """
 
@@ -28,22 +26,22 @@ from shuffledp.histogram.estimate import Estimate
 from shuffledp.randomness import child, generator
 
 _DIRECT = 1 << 20
-"""Up to this many messages are permuted directly: 8 MB as 64-bit integers."""
+"""The most messages that are permuted directly: 8 MB as 64-bit integers."""
 
 _BUCKET = 1 << 18
-"""Messages in a bucket, about."""
+"""The approximate number of messages in a bucket."""
 
 MOST_BUCKETS = 1 << 16
 _FEWEST_PER_PIECE = 1 << 8
-"""Messages that one chunk deals to one bucket, about, so that moving pieces stays cheap."""
+"""The approximate number of messages that one chunk puts into one bucket, so that moving pieces stays cheap."""
 
 
 def shuffle(
     messages: ArrayLike | Sequence[ArrayLike], *, rng: np.random.Generator | None = None
 ) -> NDArray[np.generic]:
-    """Concatenates the messages of all people and permutes them uniformly at random, on all cores.
+    """Concatenate the messages of all people and permute them uniformly at random, on all cores.
 
-    Takes one array with everybody's messages, or a sequence of arrays, one per person; returns a new array.
+    Takes one array with all messages, or a sequence of arrays, one per person; returns a new array.
     """
     together, source = concatenate(messages), generator(rng)
     if together.size <= _DIRECT:
@@ -52,7 +50,7 @@ def shuffle(
 
 
 def concatenate(messages: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.generic]:
-    """The messages of all people in one flat array."""
+    """Concatenate the messages of all people."""
     if isinstance(messages, np.ndarray):
         if messages.ndim != 1:
             raise DataError(f"messages must form one flat array, got {messages.ndim} dimensions")
@@ -64,7 +62,7 @@ def concatenate(messages: ArrayLike | Sequence[ArrayLike]) -> NDArray[np.generic
 
 
 def _permuted(messages: NDArray[np.generic], rng: np.random.Generator) -> NDArray[np.generic]:
-    """A uniform permutation by numpy, which moves 64-bit integers about twice as fast as narrower ones."""
+    """Permute uniformly by numpy, which moves 64-bit integers about twice as fast as narrower ones."""
     wide = messages.astype(np.int64 if messages.dtype.kind in "iu" else messages.dtype)
     rng.shuffle(wide)
     return wide.astype(messages.dtype, copy=False)
@@ -73,7 +71,7 @@ def _permuted(messages: NDArray[np.generic], rng: np.random.Generator) -> NDArra
 def _permuted_in_buckets(
     messages: NDArray[np.generic], rng: np.random.Generator, *, bucket_size: int
 ) -> NDArray[np.generic]:
-    """A uniform permutation through buckets. Every task has a generator of its own, keyed in a fixed order."""
+    """Permute uniformly through buckets. Every task has its own generator, keyed in a fixed order."""
     buckets = min(MOST_BUCKETS, 1 << (messages.size // bucket_size).bit_length())
     chunk = max(bucket_size, buckets * _FEWEST_PER_PIECE)
     chunks = [messages[start : start + chunk] for start in range(0, messages.size, chunk)]
@@ -93,9 +91,9 @@ def _permuted_in_buckets(
 
 
 def deal(messages: NDArray[np.generic], buckets: int, rng: np.random.Generator) -> list[NDArray[np.generic]]:
-    """Gives each message an independent uniform bucket; their number is a power of two, at most MOST_BUCKETS.
+    """Put each message into an independent uniform bucket; their number is a power of two, at most MOST_BUCKETS.
 
-    Buckets that are dealt in parts, wherever, and then each shuffled as a whole are a uniform shuffle of everything.
+    Parts can be put into buckets separately. If each whole bucket is then shuffled, the result is a uniform shuffle.
     """
     labels = np.frombuffer(rng.bytes(2 * messages.size), dtype=np.uint16) & np.uint16(buckets - 1)
     by_bucket = messages[np.argsort(labels, kind="stable")]  # a radix sort, for 16-bit labels
@@ -110,26 +108,26 @@ Output = TypeVar("Output", covariant=True)
 class ShuffledProtocol(Protocol[Output]):
     """A randomizer R and an analyzer A that sees only the shuffled messages; A is `tally`, then `estimate`.
 
-    A local protocol has the same verbs: its analyzer may see who sent what, and makes no use of it.
+    A local protocol has the same methods; its analyzer does not use the senders.
     """
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
         """The messages of one person or of many."""
 
     def tally(self, messages: Any) -> Any:
-        """The part of the analyzer that scales: counts per symbol, which add up over parts of the messages."""
+        """Count messages per symbol; the counts of parts of the messages add up."""
 
     def estimate(
         self, tally: Any, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
     ) -> Output:
-        """The rest of the analyzer."""
+        """Estimate from a tally."""
 
 
 class CentralProtocol(Protocol):
-    """A curator who sees every value."""
+    """A protocol with a curator who sees every value."""
 
     def release(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Estimate:
-        """The private result."""
+        """Return the private result."""
 
 
 def run(
@@ -141,9 +139,9 @@ def run(
     reports: int | None = None,
     domain: Domain | None = None,
 ) -> Output:
-    """P(x) = A(S(R(x_1), ..., R(x_n))), with every message really made.
+    """Run P(x) = A(S(R(x_1), ..., R(x_n))), making every message.
 
-    If there are fewer values than the protocol has users, the estimate says what that does to the guarantee.
+    If there are fewer values than the protocol has users, the estimate has the weaker guarantee.
     """
     messages = protocol.randomize(values, rng=rng)
     shuffled = shuffle(messages, rng=rng)

@@ -48,7 +48,7 @@ class Tally(ShortRepr):
         """Count hashable values or messages; equal ones are one symbol with one spelling."""
         array = values if isinstance(values, np.ndarray) else as_symbols(list(values))  # type: ignore[arg-type]
         if array.dtype.kind not in "iuU":
-            # dates of numpy stay its own, since as Python objects some are plain numbers
+            # numpy dates stay numpy dates, since some are plain numbers as Python objects
             listed = list(array) if array.dtype.kind in "Mm" else array.tolist()
             return replace(cls.from_mapping(Counter(listed)), messages=array.size)
         if array.size and array.dtype.kind in "iu" and array.min() >= 0 and array.max() < _BINS_PER_VALUE * array.size:
@@ -98,7 +98,7 @@ class Tally(ShortRepr):
         if np.array_equal(self.symbols, other.symbols):
             return Tally(self.symbols, self.counts + other.counts, complete, messages)
         if not complete:
-            raise DataError("partly drawn tallies of different bins cannot be added: the bins left out are not 0")
+            raise DataError("partly sampled tallies of different bins cannot be added: the bins left out are not 0")
         symbols, where = _distinct(self.symbols, other.symbols)
         together = np.concatenate([self.counts, other.counts])
         counts = np.zeros((symbols.size, *together.shape[1:]), dtype=np.int64)
@@ -180,7 +180,7 @@ def sorted_order(symbols: NDArray[Any]) -> NDArray[np.int64] | slice:
 
 def _distinct(one: NDArray[Any], other: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The distinct symbols of two arrays, and the position of each entry of both among them."""
-    if one.dtype.kind == other.dtype.kind != "O":  # of different kinds, numpy would make other numbers or text of them
+    if one.dtype.kind == other.dtype.kind != "O":  # numpy would convert different types to other numbers or text
         return np.unique(np.concatenate([one, other]), return_inverse=True)
     places: dict[Any, int] = {}
     where = [places.setdefault(symbol(name), len(places)) for name in (*one.tolist(), *other.tolist())]

@@ -1,4 +1,4 @@
-"""The privacy budget of a population: its limit, whether a release fits, and what is left.
+"""The privacy budget of a population: its limit, whether a release fits, and the remaining budget.
 
 `Budget` is the limit, `largest_that_fits` the largest epsilon of one more release, and `Standing` the state of a
 ledger.
@@ -64,14 +64,14 @@ Make = Callable[[float], Curve]
 
 _DIGITS = 3
 _TOLERANCE = 1e-3
-"""Relative precision of an epsilon that is printed with three digits."""
+"""The relative precision of an epsilon that is printed with three digits."""
 
 _LESS = 0.99
 _TRIES = 5
-"""How often a slightly smaller epsilon is tried if the approximate total was too small (by a few per mille)."""
+"""The number of slightly smaller epsilons to try if the approximate total was too small (by a few per mille)."""
 
 _MANY_PEOPLE = 10**6
-"""Summed over this number of people, the noise hardly depends on the number any more."""
+"""A large number of people; the noise of this number hardly depends on it any more."""
 
 
 def smallest_epsilon(budget: Budget) -> float:
@@ -129,7 +129,7 @@ def _fits(budget: Budget, total: Composition, make: Make, epsilon: float) -> boo
 
 
 _USUAL_SHARE = 10
-"""What is left is computed for a release with a tenth of the limit's delta."""
+"""The remaining budget is computed for a release with this share of the limit's delta."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from shuffledp.accounting.curve import Curve
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import ShortRepr
 from shuffledp.protocols.catalogue import from_record, to_record
-from shuffledp.protocols.guarantee import promised_or_usual
+from shuffledp.protocols.guarantee import guarantee_or_usual
 from shuffledp.protocols.protocol import HistogramProtocol
 
 ELSEWHERE = "spent elsewhere"
@@ -70,10 +70,10 @@ def described(what: Any) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
-def promised(protocol: HistogramProtocol) -> tuple[float, float]:
+def stated_guarantee(protocol: HistogramProtocol) -> tuple[float, float]:
     """Return the epsilon and the delta that a protocol was calibrated for."""
-    promise = promised_or_usual(protocol)
-    return promise.epsilon, promise.delta
+    guarantee = guarantee_or_usual(protocol)
+    return guarantee.epsilon, guarantee.delta
 
 
 def parameters_of(protocol: HistogramProtocol) -> str:

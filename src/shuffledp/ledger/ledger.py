@@ -19,7 +19,7 @@ from shuffledp.errors import BudgetError, DataError, ParameterError
 from shuffledp.formatting import ShortRepr, epsilon_delta, share_at_most
 from shuffledp.ledger import store
 from shuffledp.ledger.budget import Budget, Make, Standing, largest_that_fits, smallest_epsilon, stand
-from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, promised, remade
+from shuffledp.ledger.entry import ELSEWHERE, LedgerEntry, described, parameters_of, remade, stated_guarantee
 from shuffledp.protocols.catalogue import Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
@@ -83,7 +83,7 @@ class Ledger:
 
     @property
     def standing(self) -> Standing:
-        """All entries together against the limit, and what is left."""
+        """The state of all entries together against the limit, with the remaining budget."""
         return stand(self._budget, self.entries)
 
     def spend(self, protocol: HistogramProtocol, *, what: str, entry: Entry | None = None, once: bool = False) -> int:
@@ -93,7 +93,7 @@ class Ledger:
         the same people and the same protocol, or the same catalogue `entry` if it is given. With `once`, the call is
         idempotent: an entry with the same `what` and the same curve is returned instead of entering it again.
         """
-        parameters, (epsilon, delta) = parameters_of(protocol), promised(protocol)
+        parameters, (epsilon, delta) = parameters_of(protocol), stated_guarantee(protocol)
         curve, what = _curve_of(protocol), described(what)
         with store.changing(self._path, patience=self._patience) as change:
             if change.budget != self._budget:
@@ -125,7 +125,7 @@ class Ledger:
                 continue
             together = composed([before, curve])
             if not self._budget.allows(together):
-                _, delta = promised(protocol)
+                _, delta = stated_guarantee(protocol)
                 raise self._refusal(before, curve, partial(_same_curve, protocol, entries.get(what)), delta=delta)
             before = together
 
@@ -151,7 +151,7 @@ class Ledger:
         """Mark an entry as published; it counts either way."""
         with store.changing(self._path, patience=self._patience) as change:
             if not change.publish(whole("number", number)):
-                raise ParameterError(f"number must be that of an entry of this ledger, got {number}")
+                raise ParameterError(f"number must be the number of an entry of this ledger, got {number}")
 
     def _refusal(self, before: Composition, curve: Curve, make: Make, *, delta: float) -> BudgetError:
         """Return the error for a release that does not fit, with the epsilon that would."""
@@ -198,7 +198,7 @@ def _same_curve(protocol: HistogramProtocol, entry: Entry | None, epsilon: float
 
 def _same_kind(protocol: HistogramProtocol, entry: Entry | None, epsilon: float) -> HistogramProtocol:
     """Return the same protocol for the same people with another epsilon."""
-    _, delta = promised(protocol)
+    _, delta = stated_guarantee(protocol)
     target = Target(
         users=protocol.users,
         bins=protocol.bins - protocol.padding_bins,

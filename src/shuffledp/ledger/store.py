@@ -184,7 +184,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise DataError(_DAMAGED.format(path=path))
 
 
-_DAMAGED = "{path} is damaged, so what was spent is unknown and nothing can be released: restore a complete backup"
+_DAMAGED = "{path} is damaged, so the spent budget is unknown and nothing can be released: restore a complete backup"
 
 
 def _explained(error: sqlite3.Error, path: Path, *, patience: float) -> DataError:

@@ -15,15 +15,16 @@ from shuffledp.noise.distribution import TAIL, InversionTable, Tilted, Window
 from shuffledp.validation import real, whole
 
 GRID_BITS = 53
-"""Probabilities are multiples of 2^-53: every one is a float, its complement too, and a sampler can hit it exactly."""
+"""The grid of probabilities, multiples of 2^-53: each is a float, its complement too, and can be sampled exactly."""
 
 _WEIGHT_BITS = 256
-"""Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
+"""The bits of the integer table of probabilities: tails down to 2^-100 keep more than a hundred bits."""
 
 FEW_OPERATIONS = 2.0**-50
 """Relative margin for a number from up to four operations, each off by 2^-53 at most.
 
-All other margins are in accounting/rounding.py, which lists this one too."""
+All other margins are in accounting/rounding.py, which lists this one too.
+"""
 
 
 def round_up_to_grid(probability: float) -> float:
@@ -32,13 +33,13 @@ def round_up_to_grid(probability: float) -> float:
 
 
 def safely_up(probability: float) -> float:
-    """On the grid, and not below the true number, of which the given one is a rounded computation."""
+    """Round up to the grid, with a margin for the rounding of the given number."""
     return round_up_to_grid(probability * (1 + FEW_OPERATIONS))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Binomial:
-    """How many of `trials` independent coins come up, each with `probability` (a multiple of 2^-53, at most 1/2)."""
+    """The number of heads of `trials` independent coins with `probability` (a multiple of 2^-53, at most 1/2)."""
 
     trials: int
     probability: float
@@ -74,7 +75,9 @@ class Binomial:
         return self.trials * np.log1p(self.probability * np.expm1(tilts))
 
     def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
-        """M - E[M] under weights e^(t M): every coin comes up with probability q = p e^t / (1 + p (e^t - 1))."""
+        """The distribution of M - E[M] under weights e^(t M): each coin has probability q = p e^t / (1 + p (e^t -
+        1)).
+        """
         p, grown = self.probability, self.probability * np.expm1(tilts)
         q = (p + grown) / (1 + grown)
         spread = q * (1 - q)
@@ -87,13 +90,13 @@ class Binomial:
 
     @property
     def cumulants(self) -> tuple[float, ...]:
-        """Of the second to the fifth order."""
+        """The cumulants of order two to five."""
         spread, skew = self.probability * (1 - self.probability), 1 - 2 * self.probability
         return tuple(self.variance * part for part in (1, skew, 1 - 6 * spread, skew * (1 - 12 * spread)))
 
     @property
     def largest_tilt(self) -> float:
-        """Any tilt will do."""
+        """The largest tilt: infinite."""
         return math.inf
 
     @cached_property
@@ -119,11 +122,11 @@ class Binomial:
         )
 
     def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent draws by inversion, exact but for the 2^-100 of either tail."""
+        """Independent samples by inversion, exact except for the 2^-100 of either tail."""
         return self._table.sample(size, rng=rng)
 
     def share(self, people: int, *, of: int) -> Binomial:
-        """The part of this noise that some of the people make, where each of all makes one trial."""
+        """The part of this noise that some of the people make, if each person makes one trial."""
         if of != self.trials:
             raise ParameterError(f"this noise is made by {self.trials} people, not by {of}")
         return Binomial(trials=people, probability=self.probability)

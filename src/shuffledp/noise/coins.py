@@ -1,8 +1,8 @@
-"""Tossing very many biased coins exactly, at a cost that follows the rare side.
+"""Exact tosses of very many biased coins, at a cost proportional to the rare side.
 
-A coin of probability p shows heads when a uniform number U, written in binary, lies below p. Reading the digits of all
-coins together, most significant first, about half of the undecided coins drop out at each digit, so the number of
-heads among N coins takes about N/32 random 64-bit words and is exact for every p on the dyadic grid.
+A coin of probability p shows heads if a uniform number U, written in binary, is below p. The digits of all coins are
+compared together, most significant first. About half of the undecided coins drop out at each digit. The number of heads
+among N coins therefore takes about N/32 random 64-bit words, and is exact for every p on the dyadic grid.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from shuffledp.randomness import random_words
 
 _WORDS_AT_ONCE = 1 << 16
 _FEW_WORDS = 64
-"""Of so few words Python counts the bits faster than numpy."""
+"""The number of words up to which Python counts bits faster than numpy."""
 
 _BYTES_AT_ONCE = 1 << 17
 _DIGITS_AT_ONCE = 8
-"""Digits drawn at once for every byte of packed coins, then for the bytes with an undecided coin, and so on."""
+"""The numbers of digits sampled at once: for every byte of packed coins, then for bytes with an undecided coin, and so
+on.
+"""
 
 _MANY = 1 << 22
-"""More coins than this are not tossed one by one: their number of heads is drawn by inversion, exact but for 2^-100."""
+"""The most coins tossed one by one; for more, the number of heads is sampled by inversion, exact except for 2^-100."""
 
 
 def fair_heads(tosses: int, rng: np.random.Generator) -> int:
-    """Heads among fair coins: one random bit each."""
+    """The number of heads among fair coins: one random bit each."""
     heads = 0
     for start in range(0, tosses, 64 * _WORDS_AT_ONCE):
         coins = min(64 * _WORDS_AT_ONCE, tosses - start)
@@ -46,7 +48,7 @@ def _bits_set(words: NDArray[np.uint64]) -> int:
 
 
 def count_heads(tosses: int, probability: float, rng: np.random.Generator) -> int:
-    """Heads among coins of the given probability, a multiple of 2^-53: one exact draw of Bin(tosses, probability)."""
+    """The number of heads among coins of a probability that is a multiple of 2^-53: an exact sample of a binomial."""
     digits = int(math.ldexp(probability, GRID_BITS))
     heads, undecided = 0, tosses
     for place in reversed(range(GRID_BITS)):
@@ -67,7 +69,7 @@ def _distribution(tosses: int, probability: float) -> Binomial:
 
 
 def heads(tosses: int, probability: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Which coins show heads, in no particular order: their number first, then a uniform choice of that many."""
+    """The indices of the coins that show heads, in no particular order: their number first, then a uniform subset."""
     if tosses > _MANY:
         number = int(_distribution(tosses, probability).sample(1, rng=rng)[0])
     else:
@@ -76,7 +78,7 @@ def heads(tosses: int, probability: float, rng: np.random.Generator) -> NDArray[
 
 
 def packed_flips(size: int, probability: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """8 * size independent coins with a probability on the grid, exactly, as the bits of bytes."""
+    """Sample 8 * size independent coins with a probability on the grid, exactly, as the bits of bytes."""
     flips = np.zeros(size, dtype=np.uint8)
     for start in range(0, size, _BYTES_AT_ONCE):
         _flip(flips[start : start + _BYTES_AT_ONCE], int(math.ldexp(probability, GRID_BITS)), rng)
@@ -84,10 +86,10 @@ def packed_flips(size: int, probability: float, rng: np.random.Generator) -> NDA
 
 
 def _flip(heads: NDArray[np.uint8], digits: int, rng: np.random.Generator) -> None:
-    """Sets the bits of the coins that show heads, in bytes that are 0.
+    """Set the bits of the coins that show heads, in bytes that are 0.
 
-    The digits of eight coins are drawn at once, a random byte per place. A coin is decided at the first place where its
-    digit differs from the probability's: for heads if that is the smaller one.
+    The digits of eight coins are sampled at once, a random byte per place. A coin is decided at the first place where
+    its digit differs from the digit of the probability: heads if its digit is smaller.
     """
     undecided = _draw_digits(heads, np.full(heads.size, 255, dtype=np.uint8), digits, range(_DIGITS_AT_ONCE), rng)
     which = np.flatnonzero(undecided != 0)
@@ -103,7 +105,7 @@ def _flip(heads: NDArray[np.uint8], digits: int, rng: np.random.Generator) -> No
 def _draw_digits(
     heads: NDArray[np.uint8], undecided: NDArray[np.uint8], digits: int, places: range, rng: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """More digits of every coin; which coins remain undecided."""
+    """Sample more digits of every coin, and return which coins remain undecided."""
     words = random_words((len(places) * heads.size + 7) // 8, rng)
     drawn = words.view(np.uint8)[: len(places) * heads.size].reshape(len(places), heads.size)
     for place, bits in zip(places, drawn, strict=True):

@@ -24,25 +24,25 @@ from shuffledp.noise.distribution import TAIL, InversionTable, Tilted, Window
 from shuffledp.validation import real
 
 SIZE_GRID = 2**40
-"""Cluster sizes have probabilities that are whole multiples of 1 / SIZE_GRID: sampled exactly as accounted."""
+"""The grid of the probabilities of cluster sizes, 1 / SIZE_GRID; they are sampled exactly."""
 
 LARGEST_RATE = 1e5
 _LARGEST_STEP = 500.0
-"""Up to this rate e^-rate is far from underflow; larger distributions are sums of two halves."""
+"""The largest rate for which e^-rate is far from underflow; larger distributions are sums of two halves."""
 
 _WEIGHT_BITS = 256
-"""Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
+"""The bits of the integer table of probabilities: tails down to 2^-100 keep more than a hundred bits."""
 
 _LARGEST_EXPONENT = 600.0
-"""E^600 times any rate still fits a float."""
+"""The largest exponent: e^600 times any rate still fits a float."""
 
 _POINTS_PER_SIZE = 64
-"""Places at which a density is summed up for each whole size: enough for a smooth one."""
+"""The number of points at which a density is summed for each whole size; enough for a smooth one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompoundPoisson:
-    """Poisson(`rate`) clusters; a cluster has i + 1 messages with probability size_weights[i] / 2^40."""
+    """Noise of Poisson(`rate`) clusters; a cluster has i + 1 messages with probability size_weights[i] / 2^40."""
 
     rate: float
     size_weights: tuple[int, ...]
@@ -86,9 +86,9 @@ class CompoundPoisson:
         return self.rate * (np.expm1(np.outer(tilts, self._numbers)) @ self.sizes)
 
     def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
-        """K - E[K] under weights e^(t K): clusters of size j come at the rate rate * w_j e^(t j).
+        """The distribution of K - E[K] under weights e^(t K): clusters of size j have the rate rate * w_j e^(t j).
 
-        Its third moment is that of infinitely many rare independent clusters.
+        Its third moment is the one of infinitely many rare independent clusters.
         """
         steps = np.multiply.outer(tilts, self._numbers)
         rates, numbers = self.rate * self.sizes, self._numbers
@@ -101,20 +101,20 @@ class CompoundPoisson:
 
     @property
     def cumulants(self) -> tuple[float, ...]:
-        """Of the second to the fifth order: rate * E[size^order]."""
+        """The cumulants of order two to five: rate * E[size^order]."""
         return tuple(self.rate * float(self.sizes @ self._numbers**order) for order in range(2, 6))
 
     @property
     def largest_tilt(self) -> float:
-        """Where e^(t size) would leave the floats."""
+        """The largest tilt for which e^(t size) fits a float."""
         return _LARGEST_EXPONENT / self.sizes.size
 
     @cached_property
     def window(self) -> Window:
-        """Probabilities from 0 on by the Panjer recursion; Chernoff's bound ends it where 2^-100 is left.
+        """Probabilities from 0 on by the Panjer recursion, up to a tail of 2^-100 by Chernoff's bound.
 
-        f(0) = e^-rate and f(k) = (rate / k) sum_j j w_j f(k - j) add only positive terms, so every probability keeps
-        a relative error of about k rounding steps, far into the tails.
+        f(0) = e^-rate and f(k) = (rate / k) sum_j j w_j f(k - j) add only positive terms, so every probability keeps a
+        relative error of about k rounding steps, far into the tails.
         """
         last = self._last
         if self.rate > _LARGEST_STEP:
@@ -135,14 +135,14 @@ class CompoundPoisson:
     def _last(self) -> int:
         """The smallest k for which some tilt t gives rate (E[e^(t size)] - 1) - t (k + 1) <= log 2^-100."""
         log_tail = math.log(TAIL)
-        # where there are hardly any clusters, the tilt that ends it soonest is not larger than where there is one
+        # with fewer than one cluster on average, the best tilt is at most the one for one cluster
         deviation = max(1.0, math.sqrt(self.variance))
         tilts = np.minimum(np.geomspace(1e-3, 30, 200) / deviation, self.largest_tilt)
         growth = self.rate * (np.exp(np.outer(tilts, self._numbers)) @ self.sizes - 1)
         return math.ceil(float(((growth - log_tail) / tilts).min()))
 
     def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent draws by inversion of the window's probabilities."""
+        """Independent samples by inversion of the window's probabilities."""
         return self._table.sample(size, rng=rng)
 
     @cached_property
@@ -155,7 +155,7 @@ class CompoundPoisson:
         return InversionTable(first=1, weights=self.size_weights)
 
     def sample_sizes(self, clusters: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The sizes of a number of clusters, exactly."""
+        """Sample the sizes of a number of clusters, exactly."""
         return self._size_table.sample(clusters, rng=rng)
 
 
@@ -166,7 +166,7 @@ def _logarithms(pmf: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def poisson_table(rate: Fraction) -> InversionTable:
-    """Exact sampling of Poisson(rate): weights rate^k / k! in integers, until they vanish at 256 bits."""
+    """A table to sample Poisson(rate) exactly: integer weights rate^k / k!, until they vanish at 256 bits."""
     weights = [1 << _WEIGHT_BITS]
     while weights[-1] or len(weights) <= rate:
         weights.append(weights[-1] * rate.numerator // (rate.denominator * len(weights)))
@@ -174,7 +174,7 @@ def poisson_table(rate: Fraction) -> InversionTable:
 
 
 def gamma_sizes(*, mean: float, shape: float) -> tuple[int, ...]:
-    """Size weights that follow a gamma density of about this mean, rounded to whole numbers from 1 and to the grid."""
+    """Size weights of a gamma density of about this mean, rounded to whole sizes from 1 and to the grid."""
     largest = math.ceil(mean * (1 + 8 / math.sqrt(shape))) + 1
     points = (np.arange(largest * _POINTS_PER_SIZE) + 0.5) / _POINTS_PER_SIZE
     log_density = (shape - 1) * np.log(points) - points * shape / mean
@@ -187,12 +187,12 @@ def gamma_sizes(*, mean: float, shape: float) -> tuple[int, ...]:
 
 
 _LARGEST_POISSON = 100
-"""Mean up to which a Poisson number is drawn from one table, which then stays short."""
+"""The largest mean of a Poisson number that is sampled from one table, so that the table stays short."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clusters:
-    """The split of `distribution`, the noise of every one of `bins` bins, over `users` people."""
+    """The split of `distribution`, the noise of each of `bins` bins, over `users` people."""
 
     distribution: CompoundPoisson
     users: int
@@ -200,12 +200,12 @@ class Clusters:
 
     @cached_property
     def _rate(self) -> Fraction:
-        """Clusters of one person over all bins, on average, exactly."""
+        """The exact mean number of clusters of one person over all bins."""
         return Fraction(self.distribution.rate) * self.bins / self.users
 
     @cached_property
     def _parts(self) -> int:
-        """A large Poisson number is drawn as a sum of this many small ones."""
+        """The number of small Poisson numbers whose sum replaces a large one."""
         return max(1, math.ceil(self._rate / _LARGEST_POISSON))
 
     @cached_property
@@ -213,6 +213,6 @@ class Clusters:
         return poisson_table(self._rate / self._parts)
 
     def draw_bins(self, people: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The bin of every noise message of a number of people."""
+        """Sample the bins of all noise messages of a number of people."""
         number = int(self._table.sample(people * self._parts, rng=rng).sum())
         return np.repeat(rng.integers(0, self.bins, size=number), self.distribution.sample_sizes(number, rng=rng))

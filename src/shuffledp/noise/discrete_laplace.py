@@ -18,12 +18,12 @@ from shuffledp.noise.distribution import TAIL, InversionTable, Tilted, Window
 from shuffledp.validation import real
 
 _WEIGHT_BITS = 256
-"""Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
+"""The bits of the integer table of probabilities: tails down to 2^-100 keep more than a hundred bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteLaplace:
-    """Noise of both signs; `decay` in (0, 1) is a multiple of 2^-53, so that it is sampled as it is accounted for."""
+    """Two-sided noise; `decay` in (0, 1) is a multiple of 2^-53, so that it is sampled exactly."""
 
     decay: float
 
@@ -34,7 +34,7 @@ class DiscreteLaplace:
 
     @property
     def mean(self) -> float:
-        """The distribution is symmetric."""
+        """The mean, 0 by symmetry."""
         return 0.0
 
     @property
@@ -50,10 +50,11 @@ class DiscreteLaplace:
         return -np.log1p(-4 * self.decay * np.sinh(tilts / 2) ** 2 / (1 - self.decay) ** 2)
 
     def tilted(self, tilts: NDArray[np.float64]) -> Tilted:
-        """Z under weights e^(t Z): the difference of two geometric numbers with ratios r = a e^t and a e^-t.
+        """The distribution of Z under weights e^(t Z): the difference of two geometric numbers with ratios a e^t and a
+        e^-t.
 
-        A geometric number has the cumulants r / (1 - r)^2 and r (1 + 4 r + r^2) / (1 - r)^4 of order two and four; the
-        third absolute moment is at most the root of the fourth times the second one.
+        A geometric number of ratio r has the cumulants r / (1 - r)^2 and r (1 + 4 r + r^2) / (1 - r)^4 of order two and
+        four. The third absolute moment is at most the root of the fourth times the second one.
         """
         up, down = (self.decay * np.exp(sign * tilts) for sign in (1, -1))
         variance = up / (1 - up) ** 2 + down / (1 - down) ** 2
@@ -64,18 +65,18 @@ class DiscreteLaplace:
 
     @property
     def cumulants(self) -> tuple[float, ...]:
-        """Of the second to the fourth order."""
+        """The cumulants of order two to four."""
         a = self.decay
         return self.variance, 0.0, 2 * a * (1 + 4 * a + a**2) / (1 - a) ** 4
 
     @property
     def largest_tilt(self) -> float:
-        """Where the moments end."""
+        """The largest tilt with finite moments."""
         return -math.log(self.decay)
 
     @property
     def _reach(self) -> int:
-        """How far the window goes: P(Z > k) = decay^(k + 1) / (1 + decay)."""
+        """The end of the window, from P(Z > k) = decay^(k + 1) / (1 + decay)."""
         return math.ceil(math.log(TAIL) / math.log(self.decay))
 
     @cached_property
@@ -86,7 +87,7 @@ class DiscreteLaplace:
         return Window(first=-self._reach, log_pmf=log_pmf, mass_below=TAIL, mass_above=TAIL)
 
     def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent draws by inversion, exact but for the 2^-100 of either tail."""
+        """Independent samples by inversion, exact except for the 2^-100 of either tail."""
         return self._table.sample(size, rng=rng)
 
     def pmf_fraction(self, k: int) -> Fraction:

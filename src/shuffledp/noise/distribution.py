@@ -1,9 +1,9 @@
 """The interface of a noise distribution on the integers, and exact sampling by inversion.
 
-`InversionTable` draws a uniform number U 64 bits at a time and compares it with cumulative probabilities held as
+`InversionTable` samples a uniform number U 64 bits at a time and compares it with cumulative probabilities held as
 integers with 192 bits after the point. The first 64 bits decide unless they equal the leading bits of a threshold
-(probability below 2^-64 per threshold); then 128 more bits are drawn and compared exactly. The sampled probabilities
-are those of the integer weights to within 2^-192, instead of the 2^-53 of floating-point inversion.
+(probability below 2^-64 per threshold); then 128 more bits are sampled and compared exactly. The sampled probabilities
+equal the integer weights to within 2^-192, instead of the 2^-53 of floating-point inversion.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from shuffledp.randomness import random_words
 
 TAIL = 2.0**-100
-"""Probability that a window may leave out on either side: it is counted against us everywhere, and is far below
-every delta and beta one can ask for."""
+"""The probability that a window may leave out on either side. It is always counted on the safe side, and is far below
+every allowed delta and beta.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +74,10 @@ class Window:
 
 
 class Tilted(NamedTuple):
-    """A centred distribution under weights e^(t M), for each of many tilts t: what bounds on tails of sums are made of.
+    """A centred distribution under weights e^(t M), for each of many tilts t, for tail bounds of sums.
 
-    `cumulant` is ln E e^(t (M - E[M])), `mean` and `variance` are its first two derivatives, and `third` bounds the sum
-    of the third absolute central moments of the independent parts that the noise is made of.
+    `cumulant` is ln E e^(t (M - E[M])), `mean` and `variance` are its first two derivatives. `third` bounds the sum of
+    the third absolute central moments of the independent parts of the noise.
     """
 
     cumulant: NDArray[np.float64]
@@ -86,7 +87,7 @@ class Tilted(NamedTuple):
 
 
 class TiltedDistribution(Hashable, Protocol):
-    """A distribution of noise whose sums have bounds on their tails."""
+    """A noise distribution whose sums have tail bounds."""
 
     @property
     def variance(self) -> float:
@@ -105,7 +106,7 @@ class TiltedDistribution(Hashable, Protocol):
 
 
 class IntegerDistribution(Protocol):
-    """A distribution of integer noise: one object both samples it and accounts for it."""
+    """A distribution of integer noise, used for both sampling and accounting."""
 
     @property
     def mean(self) -> float:
@@ -117,21 +118,21 @@ class IntegerDistribution(Protocol):
 
     @property
     def window(self) -> Window:
-        """Its probabilities, all but `TAIL` on either side."""
+        """The probabilities, all but `TAIL` on either side."""
 
     def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent draws, exactly from the distribution."""
+        """Return independent, exact samples."""
 
 
 _LEADING_BITS = 64
-"""A draw is decided by one word but for the few that fall on an edge of the table."""
+"""The bits of one word, which decide all samples except those on an edge of the table."""
 
 _MORE_BITS = 128
-"""Drawn for those, again and again until they are decided."""
+"""The further bits for these samples, repeated until they are decided."""
 
 
 class InversionTable:
-    """Draws `first + i` with probability weights[i] / sum(weights), for integer weights of any size."""
+    """A table to sample `first + i` with probability weights[i] / sum(weights), for integer weights of any size."""
 
     def __init__(self, *, first: int, weights: Sequence[int]) -> None:
         total = sum(weights)
@@ -141,7 +142,7 @@ class InversionTable:
         self._leading = np.array([t >> _MORE_BITS for t in self._thresholds], dtype=np.uint64)
 
     def sample(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent draws."""
+        """Return independent samples."""
         words = random_words(size, rng)
         if not self._thresholds:
             return np.full(size, self.first)

@@ -1,7 +1,7 @@
 """Fair coins: probabilities and tails of Bin(trials, 1/2), for arrays of any numbers of trials.
 
-Both keep their relative precision far out. The probabilities are ours: scipy's `binom.pmf` is off by 5e-15 sqrt(trials)
-like its tails, and its `binom.logpmf` by 2e-6 at 10^9 trials.
+Both keep their relative precision far into the tails. The probabilities are computed here because scipy's `binom.pmf`
+is off by 5e-15 sqrt(trials) like its tails, and its `binom.logpmf` by 2e-6 at 10^9 trials.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def pmf(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
 def tail(trials: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(K >= k), the regularized incomplete beta function I_1/2(k, trials - k + 1).
 
-    scipy's has a relative error below 6e-15 sqrt(trials), also far out, and is ten to a hundred times faster than a
-    continued fraction; its `bdtrc`, meant for this tail, keeps nine digits at 10^6 trials and none at 10^8.
+    scipy's function has a relative error below 6e-15 sqrt(trials), also far into the tails, and is ten to a hundred
+    times faster than a continued fraction. Its `bdtrc`, meant for this tail, keeps nine digits at 10^6 trials and none
+    at 10^8.
     """
     from scipy.special import betainc
 
@@ -57,9 +58,9 @@ def _stirling(n: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _deviance(u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(1 + u) log(1 + u) + (1 - u) log(1 - u): twice how far a coin of probability (1 + u) / 2 is from a fair one.
+    """The deviance (1 + u) log(1 + u) + (1 - u) log(1 - u) of a coin of probability (1 + u) / 2 from a fair one.
 
-    Near 0 it is about u^2, where these terms of size u would leave few digits of it.
+    Near 0 it is about u^2, where these terms of size u would lose most digits.
     """
     near = np.log1p(-u * u) + 2 * u * np.arctanh(u)
     far = (1 + u) * np.log1p(u) + (1 - u) * np.log1p(-u)

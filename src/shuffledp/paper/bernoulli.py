@@ -1,9 +1,9 @@
-"""Bernoulli mean estimation, the paper's example of a separation known before (related work).
+"""Bernoulli mean estimation, the paper's example of an earlier separation (related work).
 
-Everybody holds 1 with probability p, else 0. Wanted is p within alpha, with probability at least 99/100 over the sample
-and the noise. What a protocol counts has a known distribution given p, so its success is computed, not simulated. As p
-is unknown, the worst p counts. docs/proofs/bernoulli-mean.md derives where that p lies (at an "edge"), and why success
-rises and falls with the number of people (in "ripples").
+Each person holds 1 with probability p, else 0. The task is to estimate p within alpha, with probability at least 99/100
+over the sample and the noise. The counts of a protocol have a known distribution given p, so its success is computed,
+not simulated. As p is unknown, the worst p counts. docs/proofs/bernoulli-mean.md derives where that p lies (at an
+"edge"), and why success rises and falls with the number of people (in "ripples").
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from shuffledp.protocols.local import RandomizedResponse
 from shuffledp.validation import head_count, open_probability, target_delta, target_epsilon
 
 LATER_RIPPLES = 4
-"""How many ripples beyond its own are checked for a number of people: calibrated noise varies a little with it, so that
-a later ripple might be lower. In 60 settings (epsilon 1/2, 1 and 2, alpha from 0.05 to 0.2) none was too low."""
+"""The number of later ripples that are checked for a number of people. Calibrated noise varies a little with that
+number, so a later ripple might be lower. In 60 settings (epsilon 1/2, 1 and 2, alpha from 0.05 to 0.2) none was too
+low.
+"""
 _FFT_FROM = 10**7
-"""Products of probabilities from which on Fourier transforms are faster than a plain convolution."""
+"""The number of products of probabilities from which Fourier transforms are faster than a plain convolution."""
 _COARSE, _FINE = 32, 8
-"""Parts into which the range of edges is divided at first, and then again and again around its smallest point."""
+"""The number of parts into which the range of edges is divided, repeatedly around its smallest point."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,11 @@ class EstimateDistribution:
 
 
 SumProtocol = Callable[[float], EstimateDistribution]
-"""From p to the distribution of the estimate."""
+"""A function from p to the distribution of the estimate."""
 
 
 class Lattice(NamedTuple):
-    """Evenly spaced numbers: one of them, and how far apart they are."""
+    """Evenly spaced numbers: one of them, and their distance."""
 
     origin: float
     step: float
@@ -73,7 +75,7 @@ class BernoulliMean:
         """The smallest success over all p; any value below `enough`, as soon as there is one.
 
         It is a limit at an edge, from the side on which the estimate there is lost. First p = alpha and p = 1/2 are
-        tried, which are often bad; then the edges between 0 and 1, from one side and from the other.
+        tried, which are often bad; then the edges between 0 and 1, from both sides.
         """
         lowest = min(self._success(protocol, users, mean, "above") for mean in (self.alpha, 0.5))
         for side, edges in self._edges(protocol, users).items():
@@ -88,10 +90,10 @@ class BernoulliMean:
         return lowest
 
     def sample_size(self, protocol: Callable[[int], SumProtocol], *, success: float = TARGET) -> int:
-        """A number n of people that are enough for every p, while n - 1 are not (or are refused).
+        """A number n of people that suffices for every p, while n - 1 does not (or is refused).
 
-        The lowest points of n's own ripple and of the next LATER_RIPPLES are enough as well. Some number below n - 1
-        may also be enough, at the top of a ripple.
+        The lowest points of n's own ripple and of the next LATER_RIPPLES suffice as well. Some number below n - 1 may
+        also suffice, at the top of a ripple.
         """
         target, made = open_probability("success", success), cache(protocol)
 
@@ -112,7 +114,9 @@ class BernoulliMean:
         return users
 
     def _low_points(self, made: Callable[[int], SumProtocol], users: int) -> Iterator[int]:
-        """Where success is lowest from `users` on: the end of their ripple, they themselves, and ends of later ones."""
+        """The points of lowest success from `users` on: the end of their ripple, `users` itself, and ends of later
+        ripples.
+        """
         end = self._ripple_end(made, users)
         yield end
         yield users
@@ -129,7 +133,7 @@ class BernoulliMean:
         return min(1.0, float(distribution.probabilities[close].sum()))
 
     def _edges(self, protocol: SumProtocol, users: int) -> dict[str, Lattice]:
-        """By side: the p at which an estimate is lost on that side."""
+        """The values of p at which an estimate is lost, by side."""
         estimates, reach = _possible_estimates(protocol), self.alpha * users
         lost = {"above": estimates.origin + reach, "below": estimates.origin - reach}
         return {side: Lattice(where / users, estimates.step / users) for side, where in lost.items()}
@@ -137,8 +141,8 @@ class BernoulliMean:
     def _ripple_end(self, made: Callable[[int], SumProtocol], users: int) -> int:
         """The last number of people, from `users`, before one more estimate fits into an interval of length 2 alpha.
 
-        How far apart estimates are may change a little with the number of people; so a first guess, as if it did not,
-        is lowered until it is not too large, and then raised to the last that is not.
+        The distance of estimates may change a little with the number of people. A first guess, as if it did not, is
+        lowered until it is not too large, and then raised to the last such number.
         """
 
         def people_per_estimate(number: int) -> float:
@@ -169,7 +173,7 @@ class BernoulliMean:
 
 
 def flipped_bits(*, users: int, flip: float) -> SumProtocol:
-    """Everybody sends their bit, flipped with probability `flip`: randomized response, and CSU+19."""
+    """Everyone sends their bit, flipped with probability `flip`: randomized response, and CSU+19."""
     users = head_count("users", users)
 
     def distribution(mean: float) -> EstimateDistribution:
@@ -185,7 +189,7 @@ def local_sum(*, users: int, epsilon: float) -> SumProtocol:
 
 
 def blanket_sum(protocol: BlanketSum) -> SumProtocol:
-    """CSU+19: every bit is a fair coin now and then."""
+    """CSU+19: every bit is sometimes replaced by a fair coin."""
     return flipped_bits(users=protocol.users, flip=protocol.flip_probability)
 
 
@@ -213,7 +217,7 @@ def central_sum(*, users: int, epsilon: float) -> SumProtocol:
 
 
 def _binomial(trials: int, probability: float) -> EstimateDistribution:
-    """The number of successes, for any probability."""
+    """The binomial distribution, for any probability."""
     rare = min(probability, 1 - probability)
     if rare <= 0:
         return EstimateDistribution(np.array([trials * probability]), np.ones(1))
@@ -242,7 +246,7 @@ def _convolved(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArr
 
 
 def _possible_estimates(protocol: SumProtocol) -> Lattice:
-    """The estimates that can occur; their distance is taken from many at once, as one difference is too inexact."""
+    """The possible estimates; their distance is computed from many, since one difference is too inexact."""
     estimates = np.unique(protocol(0.5).estimates)
     upper = estimates[(estimates.size - 1) // 2 :]  # a truncated estimate has a gap above 0
     return Lattice(float(upper[-1]), float(upper[-1] - upper[0]) / (upper.size - 1))

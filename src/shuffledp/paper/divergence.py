@@ -18,14 +18,14 @@ from shuffledp.validation import real
 
 
 def exact_fraction(name: str, value: Any) -> Fraction:
-    """A finite number as a fraction; a float stands for the binary fraction that it is."""
+    """Return a finite number as a fraction; a float is the binary fraction that it represents."""
     if isinstance(value, Rational) and not isinstance(value, bool):
         return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(real(name, value))
 
 
 def allowed_delta(value: Any) -> Fraction:
-    """A delta in [0, 1)."""
+    """Return a delta in [0, 1)."""
     delta = exact_fraction("delta", value)
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must lie in [0, 1), got {float(delta):g}")
@@ -33,7 +33,7 @@ def allowed_delta(value: Any) -> Fraction:
 
 
 def exact_ratio(value: Any) -> Fraction:
-    """A ratio = e^epsilon above 0."""
+    """Return a positive ratio = e^epsilon."""
     ratio = exact_fraction("ratio", value)
     if ratio <= 0:
         raise ParameterError(f"ratio = e^epsilon must be above 0, got {float(ratio):g}")
@@ -44,16 +44,16 @@ Messages = tuple[Any, ...]
 """A multiset of messages, as a sorted tuple."""
 
 Distribution = Mapping[Any, Fraction]
-"""From outcomes to probabilities."""
+"""A map from outcomes to probabilities."""
 
 
 @runtime_checkable
 @runtime_checkable
 class EnumerableProtocol(Protocol):
-    """A protocol that can list the exact distribution of one person's messages."""
+    """A protocol with the exact distribution of one person's messages."""
 
     def randomizer_distribution(self, value: int) -> Distribution:
-        """From sorted messages to probabilities."""
+        """Return a map from sorted messages to probabilities."""
 
 
 Weights = Mapping[Any, int]
@@ -61,9 +61,9 @@ Weights = Mapping[Any, int]
 
 @dataclass(frozen=True, kw_only=True)
 class ExactPrivacy:
-    """The smallest e^epsilon for a delta, over all neighbouring datasets, and a witness that nothing smaller will do.
+    """The smallest e^epsilon for a delta, over all neighbouring datasets, and a witness that it is the smallest.
 
-    `ratio` is e^epsilon, or None if no finite one is enough. `outcome` is the most telling output for the pair
+    `ratio` is e^epsilon, or None if no finite one suffices. `outcome` is the most telling output for the pair
     `dataset`, `neighbour`: with delta = 0 it is `ratio` times as likely on the first as on the second.
     """
 
@@ -75,7 +75,7 @@ class ExactPrivacy:
 
     @property
     def epsilon(self) -> float:
-        """ln(ratio), never below it; infinite if no ratio is enough."""
+        """The value ln(ratio), rounded up; infinite if no ratio suffices."""
         return math.inf if self.ratio is None else logarithm_above(self.ratio)
 
 
@@ -89,7 +89,7 @@ class WorstCase:
 
 
 class Needed(NamedTuple):
-    """The smallest ratio for one pair of distributions, and the outcome that is most in favour of the first."""
+    """The smallest ratio for one pair of distributions, and the outcome with the largest likelihood ratio."""
 
     ratio: Fraction | None
     outcome: Any
@@ -124,8 +124,9 @@ def delta_of_ratio(first: Weights, second: Weights, *, ratio: Fraction, total: i
 def needed_ratio(first: Weights, second: Weights, *, delta: Fraction, total: int) -> Needed:
     """The smallest ratio r >= 1 with sum [P(o) - r Q(o)]_+ <= delta: a linear equation between two breakpoints.
 
-    Outcomes are taken from the most telling on; with the first k of them the sum is P_k - r Q_k, which reaches delta
-    at r = (P_k - delta) / Q_k. The true sum is the largest of these lines, so the answer is the largest such r.
+    Outcomes are added in order of their likelihood ratio. With the first k of them the sum is P_k - r Q_k, which
+    reaches delta at r = (P_k - delta) / Q_k. The true sum is the largest of these lines, so the result is the largest
+    such r.
     """
     order = sorted(first, key=lambda outcome: _odds(first[outcome], second.get(outcome, 0)), reverse=True)
     allowed = delta * total
@@ -143,7 +144,7 @@ def needed_ratio(first: Weights, second: Weights, *, delta: Fraction, total: int
 
 
 def _odds(weight: int, other: int) -> tuple[bool, Fraction]:
-    """A key that sorts by weight / other, where what is impossible under the other distribution has the largest
+    """A sort key for weight / other; outcomes that are impossible under the other distribution have the largest
     ratio.
     """
     return (True, Fraction(0)) if not other else (False, Fraction(weight, other))

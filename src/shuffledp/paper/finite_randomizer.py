@@ -49,7 +49,7 @@ from shuffledp.validation import whole
 
 
 class Neighbours(NamedTuple):
-    """Two values of one person beside the same others, with the distributions of the shuffler's output."""
+    """Two values of one person with the same others, with the distributions of the shuffler's output."""
 
     mine: int
     instead: int
@@ -59,9 +59,7 @@ class Neighbours(NamedTuple):
 
 
 class Multisets:
-    """The distributions of joined messages of `users` people, where row v of `rows` is the distribution of messages
-    given value v.
-    """
+    """The distributions of the joined messages of `users` people; row v of `rows` is the distribution given value v."""
 
     def __init__(self, rows: Sequence[Mapping[tuple[Any, ...], Fraction]], symbols: Sequence[Hashable], users: int):
         self.users = users
@@ -80,11 +78,11 @@ class Multisets:
 
     @property
     def total(self) -> int:
-        """What the weights of a distribution of all users add up to."""
+        """The sum of the weights of a distribution of all users."""
         return int(self._denominator**self.users)
 
     def messages(self, code: int) -> tuple[Any, ...]:
-        """The multiset that a number stands for, in the order of the symbols."""
+        """The multiset of a number, in the order of the symbols."""
         listed: list[Any] = []
         for symbol in self._symbols:
             code, count = divmod(code, self._base)
@@ -99,7 +97,7 @@ class Multisets:
         return together
 
     def neighbours(self) -> Iterator[Neighbours]:
-        """Every pair of values of one person beside every multiset of values of the others."""
+        """Every pair of values of one person with every multiset of values of the others."""
         values = range(len(self._rows))
         for others, distribution in self._walk((), {0: 1}):
             outputs = [self._with(distribution, row) for row in values]
@@ -118,7 +116,7 @@ class Multisets:
             yield from self._walk((*others, row), self._with(distribution, row))
 
     def _with(self, distribution: Mapping[int, int], row: int) -> dict[int, int]:
-        """The distribution with the messages of one person more."""
+        """The distribution with the messages of one more person."""
         joined: dict[int, int] = {}
         for messages, chance in self._rows[row].items():
             for code, weight in distribution.items():
@@ -131,7 +129,9 @@ _UNKNOWN = "a value is not in the randomizer's table"
 
 @dataclass(frozen=True)
 class FiniteRandomizer:
-    """From each possible value to the distribution of its messages: {tuple of messages in the order sent: Fraction}."""
+    """A table from each possible value to the distribution of its messages: {tuple of messages in the order sent:
+    Fraction}.
+    """
 
     table: Mapping[Any, Distribution]
 
@@ -150,12 +150,12 @@ class FiniteRandomizer:
 
     @classmethod
     def of(cls, protocol: EnumerableProtocol, values: Iterable[Any]) -> Self:
-        """The table of a protocol that can list the distribution of its messages."""
+        """Return the table of a protocol that gives the distribution of its messages."""
         return cls({value: protocol.randomizer_distribution(value) for value in values})
 
     @classmethod
     def single(cls, table: Mapping[Any, Mapping[Any, Fraction]]) -> Self:
-        """A single-message randomizer: from values to {message: Fraction}."""
+        """Return a single-message randomizer from a map of values to {message: Fraction}."""
         return cls(
             {value: {(message,): p for message, p in distribution.items()} for value, distribution in table.items()}
         )
@@ -176,13 +176,13 @@ class FiniteRandomizer:
 
     @property
     def single_message(self) -> bool:
-        """Whether everybody always sends exactly one message."""
+        """Whether everyone always sends exactly one message."""
         return all(
             len(messages) == 1 for distribution in self.table.values() for messages, p in distribution.items() if p
         )
 
     def pre_shuffled(self) -> FiniteRandomizer:
-        """The same with each person's messages in a canonical order: what a multiset of them says, and no more."""
+        """The same with each person's messages in a canonical order, which keeps only their multiset."""
         place = {symbol: at for at, symbol in enumerate(self.symbols)}
         rows: dict[Any, dict[Messages, Fraction]] = {}
         for value, distribution in self.table.items():
@@ -203,7 +203,7 @@ class FiniteRandomizer:
     def shuffled_privacy(self, *, users: int, delta: Fraction = Fraction(0)) -> ExactPrivacy:
         """The exact privacy of n people's shuffled messages; users=1 is the pre-shuffled randomizer.
 
-        A pair of datasets is solved for its ratio only if the largest ratio so far is not enough for it.
+        The ratio of a pair of datasets is computed only if the largest ratio so far does not suffice for it.
         """
         delta = allowed_delta(delta)
         multisets, worst = self._multisets(users), None
@@ -219,7 +219,7 @@ class FiniteRandomizer:
                     break
                 ratio = found.ratio
         if worst is None:
-            raise ParameterError("privacy is about two values at least: this randomizer has only one")
+            raise ParameterError("privacy needs a randomizer with at least two values, got one")
         return ExactPrivacy(
             ratio=found.ratio,
             delta=delta,
@@ -239,7 +239,7 @@ class FiniteRandomizer:
         try:
             delta, pair = max(cases, key=lambda case: case[0])
         except ValueError:
-            raise ParameterError("privacy is about two values at least: this randomizer has only one") from None
+            raise ParameterError("privacy needs a randomizer with at least two values, got one") from None
         return WorstCase(
             delta=delta,
             dataset=self._people(pair.mine, pair.others),
@@ -257,7 +257,7 @@ class FiniteRandomizer:
         return {multisets.messages(code): Fraction(weight, total) for code, weight in distribution.items()}
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> list[Any]:
-        """The messages of all people, person after person, exactly distributed."""
+        """Sample the messages of all people, person by person, exactly."""
         source = generator(rng)
         sent: list[Any] = []
         for value in np.atleast_1d(np.asarray(values)).tolist():
@@ -267,7 +267,7 @@ class FiniteRandomizer:
         return sent
 
     def _as_one_message(self) -> FiniteRandomizer:
-        """Everything a person sends, with its order, as one message."""
+        """All messages of a person, with their order, as one message."""
         return FiniteRandomizer.single(self.table)
 
     def _multisets(self, users: int) -> Multisets:
@@ -278,7 +278,7 @@ class FiniteRandomizer:
 
 
 def _draw(distribution: Distribution, rng: np.random.Generator) -> Messages:
-    """One exact draw: a uniform whole number below the common denominator."""
+    """Sample exactly: a uniform whole number below the common denominator."""
     denominator = math.lcm(*(p.denominator for p in distribution.values()))
     left = _below(denominator, rng)
     ends = accumulate(int(p * denominator) for p in distribution.values())
@@ -286,7 +286,7 @@ def _draw(distribution: Distribution, rng: np.random.Generator) -> Messages:
 
 
 def _below(limit: int, rng: np.random.Generator) -> int:
-    """Uniform in 0 .. limit - 1, for limits of any size: words are drawn again if they fall outside."""
+    """Sample uniformly from 0 .. limit - 1, for limits of any size, by rejection."""
     size = limit.bit_length()
     while True:
         number = int.from_bytes(rng.bytes((size + 7) // 8), "little") >> (-size % 8)
@@ -295,8 +295,8 @@ def _below(limit: int, rng: np.random.Generator) -> int:
 
 
 def shuffled_distribution(randomizer_distributions: Iterable[Distribution]) -> dict[Messages, Fraction]:
-    """The distribution of the shuffler's output, one randomizer distribution per person: the multiset union of all
-    messages.
+    """The distribution of the shuffler's output, the multiset union of all messages, from one distribution per
+    person.
     """
     together: dict[Messages, Fraction] = {(): Fraction(1)}
     for distribution in randomizer_distributions:
@@ -321,9 +321,7 @@ def worst_delta(protocol: EnumerableProtocol, *, users: int, values: Iterable[in
 
 
 def shifted_delta(distributions: Sequence[Distribution], shifts: Sequence[int], *, ratio: Fraction) -> Fraction:
-    """delta(ln ratio) of independent integer distributions against the same distributions shifted, outcome by
-    outcome.
-    """
+    """The delta(ln ratio) of independent integer distributions against the same distributions shifted, by outcome."""
     joint: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
     moved: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
     for distribution, shift in zip(distributions, shifts, strict=True):

@@ -1,11 +1,11 @@
 """R^gap: four bits per person; with input 0 any, with input 1 never exactly two ones (section 4 of the paper).
 
-What a person sends is, shuffled, the number of ones: a distribution on 0 .. 4 for each input. One person's epsilon is
-infinite, since two ones give input 0 away; with n >= 2 people every number of ones is possible either way. The exact
+Shuffled, a person's messages are the number of ones: a distribution on 0 .. 4 for each input. One person's epsilon is
+infinite, since two ones reveal input 0. With n >= 2 people every number of ones is possible for both inputs. The exact
 epsilon is the largest logarithm of a ratio of coefficients of A^(k+1) B^(n-1-k) and A^k B^(n-k), where A and B are the
 generating polynomials of the two distributions.
 
-Making the hole A_2 small makes epsilon as small as one likes, so the smallest epsilon is asked for with the hole given.
+A small hole A_2 makes epsilon arbitrarily small, so the smallest epsilon is computed for a given hole.
 """
 
 from __future__ import annotations
@@ -28,27 +28,31 @@ from shuffledp.validation import whole
 
 MESSAGES = 4
 _GRID = 1 << 30
-"""Probabilities that a search has found are rounded to fractions with this denominator."""
+"""The denominator of the fractions to which the result of a search is rounded."""
 _LARGEST_HOLE = 1 - Fraction(1, 1 << 20)
-"""What is left beside it has to be many steps of the grid."""
+"""The largest hole; the remaining probability must be many steps of the grid."""
 
 _SYMMETRIC = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-"""Symmetric distributions have one free number for each input: the odds of one or three ones against none or four."""
+"""The free numbers of symmetric distributions, one for each input: the odds of one or three ones against none or
+four.
+"""
 _STARTS = tuple(product((-2.0, 0.0, 2.0), repeat=2))
-"""Logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none of them alone always leads to the best minimum."""
+"""Starts of the search, logarithms of odds of 1 : 7, 1 : 1 and 7 : 1 for each input: none alone always finds the
+best.
+"""
 _FINE = tuple(product(np.linspace(-3, 3, 21).tolist(), repeat=2))
-"""Odds of up to 1 : 20. The best of these is one more start, for holes so small that a minimum is hard to see."""
+"""A grid of odds of up to 1 : 20. Its best point is one more start, for small holes whose minimum is hard to find."""
 _DISTANCES = (0.5, 0.05, 0.005)
-"""How far from the best symmetric distributions a search starts, in turn: other minima lie near and far."""
+"""Distances from the best symmetric distributions at which searches start: other minima are near and far."""
 _PRECISION = 1e-12
-"""Relative to epsilon at the start: far below the 1e-9 or so by which rounding to the grid changes it."""
+"""The tolerance relative to epsilon at the start: far below the change of about 1e-9 by rounding to the grid."""
 _MOST_STEPS = 300
-"""Searches were seen to end within 132 steps; this only stops one that does not."""
+"""The most steps; observed searches end within 132."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """The distributions of the number of ones for input 0 and input 1; vectors with equally many ones are equally
+    """The distributions of the number of ones for input 0 and input 1; vectors with the same number are equally
     likely.
     """
 
@@ -59,7 +63,7 @@ class Gap:
         for name in ("zero", "one"):
             object.__setattr__(self, name, tuple(exact_fraction(name, p) for p in getattr(self, name)))
         if len(self.zero) != MESSAGES + 1 or len(self.one) != MESSAGES + 1:
-            raise ParameterError("both laws need five probabilities: of no, one, two, three and four ones")
+            raise ParameterError("both distributions need five probabilities: of no, one, two, three and four ones")
         if min(self.zero) <= 0 or self.one[2] != 0 or min(self.one[at] for at in (0, 1, 3, 4)) <= 0:
             raise ParameterError("input 0 must allow every number of ones, and input 1 every one but two")
         if not sum(self.zero) == sum(self.one) == 1:
@@ -94,18 +98,18 @@ class Gap:
 
     @property
     def floor(self) -> float:
-        """The supremum over z > 0 of |ln(A(z) / B(z))|: no number of people brings epsilon below it (see `pure`)."""
+        """The supremum over z > 0 of |ln(A(z) / B(z))|, a lower bound on epsilon for every n (see `pure_privacy`)."""
         z = np.exp(np.linspace(-40, 40, 8001))  # beyond, the ratio is A_0 / B_0 or A_4 / B_4 to float precision
         ratios = np.polyval(_floats(self.zero)[::-1], z) / np.polyval(_floats(self.one)[::-1], z)
         return float(np.abs(np.log(ratios)).max())
 
 
 def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = None, restarts: int = 12) -> Gap:
-    """The probabilities with the smallest epsilon that a search finds for n people and a given hole.
+    """Search for the probabilities with the smallest epsilon for n people and a given hole.
 
     The search starts from the best distributions that are symmetric under exchanging zeros and ones, and then leaves
-    symmetry: for some n that is better. It works in floats; the result is rounded to fractions, whose epsilon is exact.
-    So that epsilon is truly reached, but a smaller one is not excluded.
+    symmetry, which is better for some n. It works in floats; the result is rounded to fractions, whose epsilon is
+    exact. That epsilon is attained, but a smaller one is not excluded.
     """
     users = whole("users", users, minimum=2)
     hole = exact_fraction("hole", hole)
@@ -132,10 +136,11 @@ def best_gap(*, users: int, hole: Fraction, rng: np.random.Generator | None = No
 def _smallest_largest(
     numbers: Callable[[NDArray[np.float64]], NDArray[np.float64]], start: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Where, near the start, the largest absolute value of smooth numbers is smallest; never worse than the start.
+    """The point near the start where the largest absolute value of smooth numbers is smallest; never worse than the
+    start.
 
-    The largest of them has kinks. So one more variable, t, is made as small as -t <= number <= t allows for all of
-    them, which is a smooth problem; it is scaled so that t is 1 at the start.
+    The largest of them has kinks. So one more variable, t, is minimized under -t <= number <= t for all of them, which
+    is a smooth problem. It is scaled so that t is 1 at the start.
     """
     from scipy.optimize import minimize
 
@@ -168,7 +173,7 @@ def _distributions(logits: NDArray[np.float64], hole: float) -> tuple[NDArray[np
 
 
 def _shares(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities in proportion to e^logit; the largest is divided out, so that none overflows."""
+    """Probabilities proportional to e^logit; the largest is divided out, so that none overflows."""
     weights = np.exp(logits - logits.max())
     shares: NDArray[np.float64] = weights / weights.sum()
     return shares
@@ -185,8 +190,8 @@ def _on_grid(distribution: NDArray[np.float64], total: Fraction, *, middle: Frac
 def log_ratios(zero: NDArray[np.float64], one: NDArray[np.float64], *, users: int) -> NDArray[np.float64]:
     """ln(P[outcome | k + 1 zeros] / P[outcome | k zeros]) for every number of ones and every k below n, in floats.
 
-    Only sums and products of positive numbers, so to nearly full precision. A coefficient that underflows counts as
-    the smallest normal float: the search then sees a large number and turns back, where 0 / 0 would end it.
+    These are only sums and products of positive numbers, so nearly of full precision. A coefficient that underflows
+    counts as the smallest normal float: the search then sees a large number and turns back, where 0 / 0 would end it.
     """
     powers_zero, powers_one = ([np.ones(1)], [np.ones(1)])
     for powers, distribution in ((powers_zero, zero), (powers_one, one)):

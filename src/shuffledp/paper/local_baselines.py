@@ -1,8 +1,8 @@
-"""What people can do without a shuffler: natural local protocols for the same problems, as baselines to measure.
+"""Baselines in the local model: natural local protocols for the same problems.
 
 Every person sends one message that is epsilon-private by itself, by Hadamard response or by randomized response,
-whichever has the smaller variance. Values are drawn independently, so a whole group's messages are drawn from one
-multinomial distribution instead of one by one; `run_messages` makes them one by one and has the same distribution.
+whichever has the smaller variance. Values are independent, so the messages of a group are sampled from one multinomial
+distribution. `run_messages` makes them one by one and has the same distribution.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LocalBaseline(Protocol):
     """A local protocol for one of the problems, with a given number of people."""
 
     def run(self, rng: np.random.Generator) -> bool:
-        """Whether the answer is right, in one trial on a random instance."""
+        """Whether the result is correct, in one trial on a random instance."""
 
 
 def best_oracle(*, users: int, bins: int, epsilon: float) -> Oracle:
@@ -42,9 +42,10 @@ def best_oracle(*, users: int, bins: int, epsilon: float) -> Oracle:
 
 
 def likely_users(*, bins: int, share: float, epsilon: float) -> float:
-    """About how many reports find the value of a `share` of people among `bins` values: a place to start a search.
+    """The approximate number of reports that find the value of a `share` of people among `bins` values, to start a
+    search.
 
-    Its supports exceed those of others by users * share * (p - q), with a standard deviation of sqrt(users q (1 - q)).
+    Its supports exceed the others' by users * share * (p - q), with a standard deviation of sqrt(users q (1 - q)).
     """
     oracle = best_oracle(users=1, bins=bins, epsilon=epsilon)
     # the largest of the others is about sqrt(2 ln bins) deviations above its mean; 2.5 more make a failure rare
@@ -53,18 +54,18 @@ def likely_users(*, bins: int, share: float, epsilon: float) -> float:
 
 
 def draw_sent(oracle: Oracle, shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """How often each symbol is sent by people whose values have the given probabilities."""
+    """Sample how often each symbol is sent by people whose values have the given probabilities."""
     distribution = oracle.report_distribution(shares)
     return rng.multinomial(people, distribution / distribution.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalChasing:
-    """Non-interactive, for k = 2: public coins give everybody a position in 1 .. l.
+    """Non-interactive, for k = 2: public coins give each person a position in 1 .. l.
 
     A holder of (1, a) reports a_1, a holder of (2, b) reports b at their position, both as one of 2 l symbols. The
-    analyzer takes the most supported a_1 of all reports, then the most supported b of those with that position: only
-    about users / l of the people tell anything about it, so the sample grows with l.
+    analyzer takes the most supported a_1 of all reports, then the most supported b of those with that position. Only
+    about users / l of the reports are informative there, so the sample grows with l.
     """
 
     problem: PointerChasing
@@ -78,11 +79,11 @@ class LocalChasing:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """For the symbols: a_1 = 1 .. l, then b = 1 .. l."""
+        """The local randomizer of the symbols a_1 = 1 .. l, then b = 1 .. l."""
         return best_oracle(users=self.users, bins=2 * self.problem.length, epsilon=self.epsilon)
 
     def run(self, rng: np.random.Generator) -> bool:
-        """One trial on a random instance, from the distribution of the messages; with a wrong a_1 it has failed."""
+        """One trial on a random instance, from the distribution of the messages; a wrong a_1 is a failure."""
         length = self.problem.length
         start, target = (int(number) for number in rng.integers(0, length, size=2))  # a_1 and b at a_1, from 0
         at_start = int(rng.binomial(self.users, 1 / length))
@@ -97,7 +98,7 @@ class LocalChasing:
         return self._first(sent + others) == start and self._second(sent) == target
 
     def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial with every message really made."""
+        """One trial in which every message is made."""
         instance = self.problem.draw(rng=rng)
         positions = rng.integers(0, self.problem.length, size=self.users)
         values = np.where(
@@ -118,16 +119,16 @@ class LocalChasing:
 
     @staticmethod
     def guess(problem: PointerChasing, epsilon: float) -> float:
-        """About how many people it takes."""
+        """The approximate number of people needed."""
         return problem.length * likely_users(bins=2 * problem.length, share=0.5, epsilon=epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalJumping:
-    """Sequentially interactive: h rounds, each with a fresh part of the people, walk down the tree.
+    """Sequentially interactive: h rounds, each with new people, walk down the tree.
 
-    In round i everybody is told the node that was reached; who holds level i reports its label, all others report that
-    they do not. The analyzer goes on with the most supported label. Only a share 1 / h of a round's people know the
+    In round i everyone learns the node that was reached. Holders of level i report its label, all others report that
+    they are not. The analyzer continues with the most supported label. Only a share 1 / h of a round's people know the
     label, so a round needs about h^2 log s of them and all rounds h^3 log h.
     """
 
@@ -140,12 +141,12 @@ class LocalJumping:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """For the labels 0 .. s - 1 and s, "not my level"."""
+        """The local randomizer of the labels 0 .. s - 1 and s, "not my level"."""
         return best_oracle(users=self.users, bins=self.problem.branching + 1, epsilon=self.epsilon)
 
     @property
     def round_users(self) -> int:
-        """How many people each round has."""
+        """The number of people in each round."""
         return self.users // self.problem.levels
 
     def run(self, rng: np.random.Generator) -> bool:
@@ -161,7 +162,7 @@ class LocalJumping:
         return True
 
     def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial with every message really made."""
+        """One trial in which every message is made."""
         instance, node, branching = self.problem.draw(rng=rng), 0, self.problem.branching
         path = []
         for level in instance:
@@ -177,13 +178,13 @@ class LocalJumping:
 
     @staticmethod
     def guess(problem: PointerJumping, epsilon: float) -> float:
-        """About how many people it takes."""
+        """The approximate number of people needed."""
         return problem.levels * likely_users(bins=problem.branching + 1, share=1 / problem.levels, epsilon=epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSupport:
-    """Everybody reports their item; the h most supported of all d bins are taken."""
+    """Everyone reports their item; the h most supported of all d bins are taken."""
 
     problem: SupportIdentification
     users: int
@@ -194,7 +195,7 @@ class LocalSupport:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """For the d bins."""
+        """The local randomizer of the d bins."""
         return best_oracle(users=self.users, bins=self.problem.bins, epsilon=self.epsilon)
 
     def run(self, rng: np.random.Generator) -> bool:
@@ -205,7 +206,7 @@ class LocalSupport:
         return self._finds(support, draw_sent(self.oracle, shares, self.users, rng))
 
     def run_messages(self, rng: np.random.Generator) -> bool:
-        """One trial with every message really made."""
+        """One trial in which every message is made."""
         support = np.array(self.problem.draw(rng=rng))
         messages = self.oracle.randomize(rng.choice(support, size=self.users), rng=rng)
         return self._finds(support, np.bincount(messages, minlength=self.oracle.symbols))
@@ -216,6 +217,6 @@ class LocalSupport:
 
     @staticmethod
     def guess(problem: SupportIdentification, epsilon: float) -> float:
-        """About how many people it takes."""
+        """The approximate number of people needed."""
         items = problem.items_in_support
         return likely_users(bins=max(2, problem.bins), share=1 / items, epsilon=epsilon)

@@ -1,7 +1,7 @@
-"""Theorem 4.1: a single-message shuffled protocol with pure privacy is a local protocol in disguise.
+"""Theorem 4.1: a single-message shuffled protocol with pure privacy is equivalent to a local protocol.
 
 Given P = (R, A), the local protocol is P_L = (R, A_L), where A_L permutes the messages uniformly and runs A. Its output
-has the distribution of P's for every input, and by Claim 4.2 its randomizer has P's epsilon.
+has the same distribution as the output of P for every input, and by Claim 4.2 its randomizer has P's epsilon.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from shuffledp.protocols.protocol import MessageCount
 
 @runtime_checkable
 class SingleMessageProtocol(ShuffledProtocol[Any], Protocol):
-    """A shuffled protocol that says how many messages a person sends, and what it promises."""
+    """A shuffled protocol with its number of messages per person and its guarantee."""
 
     @property
     def users(self) -> int:
-        """How many people take part."""
+        """The number of people."""
 
     @property
     def honest_users(self) -> int | None:
-        """How many of them the guarantee counts; all if it is None."""
+        """The number of people whose noise counts for the guarantee; None for all."""
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What the shuffled messages promise."""
+        """The guarantee of the shuffled messages."""
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """Exactly one, which `to_local` checks."""
+        """The number of messages of a person; `to_local` checks that it is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSimulation:
-    """P_L. Every message is `guarantee`-private by itself."""
+    """The local protocol P_L. Every message is `guarantee`-private by itself."""
 
     protocol: SingleMessageProtocol
     guarantee: Guarantee
 
     @property
     def users(self) -> int:
-        """How many people take part."""
+        """The number of people."""
         return self.protocol.users
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Any:
@@ -64,24 +64,26 @@ class LocalSimulation:
         return self.protocol.randomize(values, rng=rng)
 
     def tally(self, messages: Any, *, rng: np.random.Generator | None = None) -> Any:
-        """Permutes the messages, then tallies them as the shuffled protocol does."""
+        """Permute the messages, then tally them as the shuffled protocol does."""
         return self.protocol.tally(shuffle(messages, rng=rng))
 
     def estimate(
         self, tally: Any, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
     ) -> Any:
-        """As the shuffled protocol does."""
+        """Estimate as the shuffled protocol does."""
         return self.protocol.estimate(tally, beta=beta, reports=reports, domain=domain)
 
     def output_distribution(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
-        """The exact distribution of the output, if the protocol can list that of its messages; for a few people.
+        """The exact distribution of the output, if the protocol gives the distribution of its messages; for a few
+        people.
 
-        Every person's message, in order; then every one of the n! permutations; then the analyzer.
+        It enumerates every person's message, in order, then every one of the n! permutations, then the analyzer's
+        outputs.
         """
         distribution: dict[Hashable, Fraction] = {}
         protocol = self.protocol
         if not isinstance(protocol, EnumerableProtocol):
-            raise ParameterError(f"{type(protocol).__name__} does not list the law of a person's messages")
+            raise ParameterError(f"{type(protocol).__name__} does not give the distribution of a person's messages")
         rows = [protocol.randomizer_distribution(value) for value in dataset]
         for sent in product(*(row.items() for row in rows)):
             weight = math.prod((p for _, p in sent), start=Fraction(1, math.factorial(len(dataset))))
@@ -92,10 +94,10 @@ class LocalSimulation:
 
 
 def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
-    """The local protocol of Theorem 4.1 for a single-message protocol.
+    """Return the local protocol of Theorem 4.1 for a single-message protocol.
 
     With pure privacy it keeps epsilon. With delta > 0 its messages are (epsilon + ln n, delta)-private by the lemma of
-    Cheu et al. 2019, where n counts the people that the shuffled guarantee counts.
+    Cheu et al. 2019, where n is the number of people that the shuffled guarantee counts.
     """
     if not isinstance(protocol, SingleMessageProtocol):
         raise ParameterError(f"to_local needs a shuffled protocol, got {type(protocol).__name__}")
@@ -104,21 +106,23 @@ def to_local(protocol: SingleMessageProtocol) -> LocalSimulation:
             "to_local needs a single-message protocol: with several messages per person, shuffled privacy says nothing "
             "about a person's messages (R^infinity and R^gap, docs/explanation/pure-privacy.md)"
         )
-    promised = protocol.guarantee
-    if promised is None:
+    shuffled = protocol.guarantee
+    if shuffled is None:
         raise ParameterError("to_local needs a protocol with a guarantee: calibrate it")
-    if promised.delta == 0:
-        guarantee = Guarantee(epsilon=promised.epsilon, delta=0.0, basis="Theorem 4.1")
+    if shuffled.delta == 0:
+        guarantee = Guarantee(epsilon=shuffled.epsilon, delta=0.0, basis="Theorem 4.1")
     else:
         people = protocol.users if protocol.honest_users is None else protocol.honest_users
-        epsilon = (promised.epsilon + math.log(people)) * (1 + FEW_OPERATIONS)
-        guarantee = Guarantee(epsilon=epsilon, delta=promised.delta, basis="epsilon + ln n, Cheu et al. 2019")
+        epsilon = (shuffled.epsilon + math.log(people)) * (1 + FEW_OPERATIONS)
+        guarantee = Guarantee(epsilon=epsilon, delta=shuffled.delta, basis="epsilon + ln n, Cheu et al. 2019")
     return LocalSimulation(protocol=protocol, guarantee=guarantee)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FiniteProtocol:
-    """P = (R, A) for a finite single-message randomizer and any function of the messages in the order received."""
+    """A protocol P = (R, A) of a finite single-message randomizer and any function of the messages in the order
+    received.
+    """
 
     users: int
     randomizer: FiniteRandomizer
@@ -126,7 +130,7 @@ class FiniteProtocol:
 
     @property
     def honest_users(self) -> int:
-        """All of them."""
+        """None: all people count."""
         return self.users
 
     @property
@@ -137,7 +141,7 @@ class FiniteProtocol:
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """From the table, for the value that sends most."""
+        """The largest number of messages over all values, from the table."""
         distributions = self.randomizer.table.values()
         expected = max(sum(p * len(messages) for messages, p in distribution.items()) for distribution in distributions)
         longest = max(len(messages) for distribution in distributions for messages, p in distribution.items() if p)
@@ -155,19 +159,17 @@ class FiniteProtocol:
         return np.fromiter(sent, dtype=object, count=len(sent))
 
     def tally(self, messages: Any) -> Messages:
-        """The messages as they are: this analyzer may look at their order."""
+        """Return the messages unchanged: this analyzer may use their order."""
         return tuple(messages)
 
     def estimate(
         self, tally: Messages, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
     ) -> Hashable:
-        """The analyzer's output; there are no intervals, and no labels other than the messages."""
+        """Return the analyzer's output; there are no intervals, and no labels other than the messages."""
         return self.analyzer(tally)
 
     def output_distribution(self, dataset: Sequence[Any]) -> dict[Hashable, Fraction]:
-        """The exact distribution of A(S(R(x_1), ..., R(x_n))): all different orders of a multiset are equally
-        likely.
-        """
+        """The exact distribution of A(S(R(x_1), ..., R(x_n))): all orders of a multiset are equally likely."""
         distribution: dict[Hashable, Fraction] = {}
         for multiset, p in self.randomizer.shuffled_distribution(dataset).items():
             orders = set(permutations(multiset))

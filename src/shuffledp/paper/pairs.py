@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from shuffledp.paper.divergence import delta_of_ratio
 
 ROUNDED = 1e-9
-"""Relative: how far a delta that is summed here in floats may be off. Sums of up to 10^6 positive terms lose 1e-10 at
-most, and the probabilities, from logarithms of factorials, 1e-11."""
+"""The relative error of a delta that is summed here in floats: sums of up to 10^6 positive terms lose at most 1e-10,
+and the probabilities, from logarithms of factorials, 1e-11.
+"""
 
 _TERMS = 40
-"""Of the series of the exponential: the rest is far below the precision of a float."""
+"""The number of terms of the exponential series: the rest is far below the precision of a float."""
 
 
 NEVER = 1e-40
-"""A probability that adds nothing to any delta of interest."""
+"""A negligible probability."""
 
 
 def exponential_below(number: float) -> Fraction:
@@ -47,19 +48,17 @@ class Pair:
 
     @classmethod
     def shifted(cls, distribution: NDArray[np.float64], by: int) -> Pair:
-        """A distribution on 0, 1, ... (or from any place on) against the same distribution moved up by 1 or down by
-        1.
-        """
+        """A distribution on 0, 1, ... (or from any number on) against the same distribution moved up or down by 1."""
         still, moved = np.append(distribution, 0.0), np.append(0.0, distribution)
         return cls(still, moved) if by > 0 else cls(moved, still)
 
     @property
     def reversed(self) -> Pair:
-        """The neighbour first."""
+        """The pair with the neighbour first."""
         return Pair(self.other, self.one)
 
     def beside(self, other: Pair) -> Pair:
-        """Both outcomes together, independent of each other."""
+        """The pair of both outcomes together, independent of each other."""
         return Pair(np.outer(self.one, other.one).ravel(), np.outer(self.other, other.other).ravel())
 
     def delta(self, ratio: float) -> float:
@@ -67,7 +66,9 @@ class Pair:
         return math.fsum(np.maximum(self.one - ratio * self.other, 0.0).tolist())
 
     def delta_beside(self, other: Pair, ratio: float) -> float:
-        """The same for both together, without listing all pairs: the second's outcomes by how telling they are."""
+        """The same for two independent pairs, without listing all outcomes: the second pair is sorted by likelihood
+        ratio.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(-(other.one / other.other))
             odds = (other.one / other.other)[order]
@@ -79,7 +80,7 @@ class Pair:
 
 
 def worse_way(pairs: list[Pair], ratio: float) -> float:
-    """Delta of independent pairs, in the worse of both directions."""
+    """The delta of independent pairs, in the worse of both directions."""
     half = len(pairs) // 2
     worst = 0.0
     for way in (pairs, [pair.reversed for pair in pairs]):
@@ -89,9 +90,10 @@ def worse_way(pairs: list[Pair], ratio: float) -> float:
 
 
 def binomial_shift_delta(*, people: int, probability: float, moved: int, ratio: Fraction) -> Fraction:
-    """Bin(people, probability) in each of one or two coordinates that move by one, in opposite ways; whole numbers.
+    """The delta of one or two coordinates with noise Bin(people, probability) that move by one in opposite directions.
 
-    Both directions. For the dyadic probabilities that can be sampled nothing is rounded at all.
+    The larger one of both directions, in whole numbers. For the dyadic probabilities that can be sampled nothing is
+    rounded.
     """
     chance = Fraction(probability)
     heads, tails = chance.numerator, chance.denominator - chance.numerator
@@ -116,16 +118,16 @@ def binomial(trials: int, probability: float) -> NDArray[np.float64]:
 
 
 def near_the_mean(trials: int, probability: float) -> NDArray[np.float64]:
-    """The same without the ends that never occur: as a distribution from some place on."""
+    """The same without negligible tails, as a distribution from some number on."""
     distribution = binomial(trials, probability)
     likely = np.flatnonzero(distribution > NEVER)
     return distribution[likely[0] : likely[-1] + 1]
 
 
 def compound_poisson(rate: float, sizes: NDArray[np.float64], *, most: int) -> NDArray[np.float64]:
-    """The probabilities of 0 .. most: clusters of 1, 2, ... with these chances, summed over how many clusters.
+    """The probabilities of 0 .. most for clusters of 1, 2, ... with these chances, summed over the number of clusters.
 
-    `most` must be so large that what lies beyond does not matter.
+    `most` must be large enough that the mass beyond is negligible.
     """
     size = np.append(0.0, sizes)
     distribution, power, weight = np.zeros(most + 1), np.zeros(most + 1), math.exp(-rate)

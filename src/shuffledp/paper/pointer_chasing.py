@@ -1,8 +1,8 @@
 """Pointer chasing, PC(k, l) (Balcer and Cheu, section 3.3, after Joseph, Mao and Roth 2019).
 
-Everybody holds (1, a) or (2, b), each with probability 1/2, where a and b are permutations of 1 .. l. Wanted is the
-k-th number of the sequence a_1, b_(a_1), a_(b_(a_1)), ... There are 2 l! possible values, of which only two occur: a
-protocol that finds both solves the problem, whatever l is.
+Each person holds (1, a) or (2, b), each with probability 1/2, where a and b are permutations of 1 .. l. The task is to
+find the k-th number of the sequence a_1, b_(a_1), a_(b_(a_1)), ... There are 2 l! possible values, of which only two
+occur. A protocol that finds both solves the problem for any l.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from shuffledp.validation import whole
 
 Permutation = tuple[int, ...]
 Label = tuple[int, Permutation]
-"""What one person holds: 1 or 2, and the permutation."""
+"""The value of one person: 1 or 2, and the permutation."""
 
 LONGEST_IN_MESSAGES = 4
-"""Up to this length there are few enough values (48) that people can send a noise message for each."""
+"""The largest length with few enough values (48) that people can send a noise message for each."""
 
 
 @dataclass(frozen=True)
@@ -69,34 +69,34 @@ class PointerChasing:
 
     @property
     def domain(self) -> Domain:
-        """All of them, never listed."""
+        """The domain of all values, never listed."""
         return Domain.implicit(self.bins)
 
     @property
     def support_problem(self) -> SupportIdentification:
-        """The problem that this one is reduced to."""
+        """The support identification problem to which this one is reduced."""
         return SupportIdentification(items_in_support=2, bins=self.bins)
 
     def draw(self, *, rng: np.random.Generator | None = None) -> PointerInstance:
-        """Two uniformly random permutations."""
+        """Sample two uniformly random permutations."""
         source = generator(rng)
         first, second = (tuple((source.permutation(self.length) + 1).tolist()) for _ in range(2))
         return PointerInstance(first, second)
 
     def sample(self, instance: PointerInstance, *, users: int, rng: np.random.Generator | None = None) -> Tally:
-        """How many people hold each of the two values."""
+        """Sample the number of people who hold each of the two values."""
         self._own(instance)
         return self.support_problem.sample(instance.support, users=users, rng=rng)
 
     def answer(self, instance: PointerInstance) -> int:
-        """The number that is asked for."""
+        """The correct answer."""
         self._own(instance)
         found = self.chase(instance.support)
         assert found is not None
         return found
 
     def chase(self, labels: Iterable[Label]) -> int | None:
-        """The k-th pointer, from the values that were found; None if the chase needs one that was not."""
+        """The k-th pointer, from the values that were found; None if a needed value is missing."""
         known: dict[int, Permutation] = dict(labels)
         at = 1
         for step in range(self.steps):
@@ -107,21 +107,21 @@ class PointerChasing:
         return at
 
     def solve(self, estimate: Estimate) -> int | None:
-        """The answer that a private histogram gives; bins of `encode` or labels themselves are understood."""
+        """The answer from a private histogram, whose labels are bins of `encode` or values."""
         found = self.support_problem.identify(estimate)
         return self.chase(self.decode(item) if isinstance(item, int) else item for item in found)
 
     def solved(self, instance: PointerInstance, estimate: Estimate) -> bool:
-        """Whether that answer is right."""
+        """Whether the answer from a private histogram is correct."""
         return self.solve(estimate) == self.answer(instance)
 
     def success(self, protocol: HistogramProtocol) -> float:
-        """The exact probability that all permutations which the chase needs are found: one if k = 1, else both."""
+        """The exact probability that all needed permutations are found: one if k = 1, else both."""
         wanted = min(self.steps, 2)
         return chance_all_found(users=protocol.users, items=2, wanted=wanted, chance=report_chance(protocol))
 
     def encode(self, labels: Iterable[Label]) -> NDArray[Any]:
-        """Values as numbers 0 .. 2 l! - 1, for messages: the rank of the permutation, after those of the other part."""
+        """Number the values 0 .. 2 l! - 1, for messages: the rank of the permutation, first those of part 1."""
         self._short_enough()
         checked = [self._label(label) for label in labels]
         numbers = [(part - 1) * (self.bins // 2) + rank(permutation) for part, permutation in checked]
@@ -151,13 +151,13 @@ class PointerChasing:
     def _short_enough(self) -> None:
         if self.length > LONGEST_IN_MESSAGES:
             raise ParameterError(
-                f"length={self.length} is too long for messages (at most {LONGEST_IN_MESSAGES}): draw the tally of the "
-                "two values with sample_tally"
+                f"length={self.length} is too long for messages (at most {LONGEST_IN_MESSAGES}): sample the tally of "
+                "the two values with sample_tally"
             )
 
 
 def rank(permutation: Permutation) -> int:
-    """The place of a permutation of 1 .. l in alphabetical order, from 0."""
+    """The rank of a permutation of 1 .. l in lexicographic order, from 0."""
     place, left = 0, sorted(permutation)
     for number in permutation:
         place = place * len(left) + left.index(number)
@@ -166,7 +166,7 @@ def rank(permutation: Permutation) -> int:
 
 
 def unrank(place: int, length: int) -> Permutation:
-    """The permutation of 1 .. length at this place."""
+    """The permutation of 1 .. length with this rank."""
     digits = []
     for base in range(1, length + 1):
         place, digit = divmod(place, base)

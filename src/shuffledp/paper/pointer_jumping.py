@@ -1,9 +1,8 @@
 """Multi-party pointer jumping, MPJ(s, h) (Balcer and Cheu, section 3.3, after Joseph, Mao, Neel and Roth 2019).
 
-In a complete s-ary tree every node of the levels 1 .. h has a label in 0 .. s - 1, which says to which child the path
-from the root goes on. A person holds the labels of one whole level, a uniformly random one of the h. Wanted is the
-path. Level i has s^(i - 1) nodes, far too many to list, so labels are made when they are looked at, from a key of the
-level.
+In a complete s-ary tree every node of the levels 1 .. h has a label in 0 .. s - 1, the child at which the path from the
+root continues. A person holds the labels of one whole level, a uniformly random one of the h. The task is to find the
+path. Level i has s^(i - 1) nodes, far too many to list, so labels are computed on demand from a key of the level.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from shuffledp.randomness import generator
 from shuffledp.validation import whole
 
 _MOST_LISTED = 4096
-"""Labels that are listed: of a level with more nodes, its key stands for them."""
+"""The most labels that are listed; a level with more nodes is represented by its key."""
 _MOST_SIZE_BITS = 4096
-"""Of a number of values that is still computed exactly; all larger ones count as 2^4096."""
+"""The most bits of a number of values that is computed exactly; larger ones count as 2^4096."""
 _FROM_LEVELS: Any = None
-"""The default of `branching`, which stands for h^4: no constant can, as it depends on `levels`."""
+"""The default of `branching`, which stands for h^4 and depends on `levels`."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,18 @@ class Level:
 
     @property
     def item(self) -> tuple[int, Any]:
-        """What a holder of this level holds: all labels where they can be listed, else the key that determines them."""
+        """The value of a person with this level: all labels if they can be listed, else the key that determines
+        them.
+        """
         listed = self.nodes <= _MOST_LISTED
         return self.depth, tuple(map(self.label, range(self.nodes))) if listed else self.key
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointerJumping:
-    """MPJ(s, h): `levels` is h, `branching` is s, h^4 unless given, as in the lower bound for the local model."""
+    """The problem MPJ(s, h): `levels` is h and `branching` is s, by default h^4 as in the lower bound for the local
+    model.
+    """
 
     levels: int
     branching: int = _FROM_LEVELS
@@ -75,9 +78,10 @@ class PointerJumping:
 
     @property
     def bins(self) -> int:
-        """How many values are possible, s^(s^0) + ... + s^(s^(h - 1)); 2^4096 stands for anything larger.
+        """The number of possible values, s^(s^0) + ... + s^(s^(h - 1)); 2^4096 stands for anything larger.
 
-        Those sizes have no use as numbers: what a protocol does in occupied bins does not depend on how many are empty.
+        The exact size does not matter: a protocol's behaviour in occupied bins does not depend on the number of empty
+        ones.
         """
         if self.branching == 1:
             return self.levels
@@ -88,21 +92,21 @@ class PointerJumping:
 
     @property
     def domain(self) -> Domain:
-        """All of them, never listed."""
+        """The domain of all values, never listed."""
         return Domain.implicit(self.bins)
 
     @property
     def support_problem(self) -> SupportIdentification:
-        """The problem that this one is reduced to."""
+        """The support identification problem to which this one is reduced."""
         return SupportIdentification(items_in_support=self.levels, bins=self.bins)
 
     def draw(self, *, rng: np.random.Generator | None = None) -> tuple[Level, ...]:
-        """An instance: random labels on every level."""
+        """Sample an instance: random labels on every level."""
         source = generator(rng)
         return tuple(Level(depth, self.branching, source.bytes(16)) for depth in range(1, self.levels + 1))
 
     def sample(self, instance: tuple[Level, ...], *, users: int, rng: np.random.Generator | None = None) -> Tally:
-        """How many people hold each level."""
+        """Sample the number of people who hold each level."""
         self._own(instance)
         return self.support_problem.sample(tuple(level.item for level in instance), users=users, rng=rng)
 
@@ -120,7 +124,7 @@ class PointerJumping:
         return tuple(labels)
 
     def answer(self, instance: tuple[Level, ...]) -> tuple[int, ...]:
-        """The path that is asked for."""
+        """The correct path."""
         self._own(instance)
         found = self.path(level.item for level in instance)
         assert found is not None
@@ -133,11 +137,11 @@ class PointerJumping:
             raise DataError(f"the instance is not one of {self.levels} levels with branching {self.branching}")
 
     def solve(self, estimate: Estimate) -> tuple[int, ...] | None:
-        """The path that a private histogram gives."""
+        """The path from a private histogram."""
         return self.path(self.support_problem.identify(estimate))
 
     def solved(self, instance: tuple[Level, ...], estimate: Estimate) -> bool:
-        """Whether that path is right."""
+        """Whether the path from a private histogram is correct."""
         return self.solve(estimate) == self.answer(instance)
 
     def success(self, protocol: HistogramProtocol) -> float:

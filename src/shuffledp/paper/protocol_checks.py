@@ -1,9 +1,9 @@
 """One privacy check per protocol: the calibrated noise against distributions that no privacy curve computed.
 
-The shipped calibration gets a target with fewer honest users than users. Only the parameters of the randomizer are
-taken from the protocol (a probability, a rate, a decay, a local epsilon, a number of shares). The distributions of the
-honest users' noise are listed from these parameters and compared outcome by outcome, so an error in a curve, in the
-search for the noise or in the count of honest users makes the check fail.
+The calibration gets a target with fewer honest users than users. Only the parameters of the randomizer are taken from
+the protocol (a probability, a rate, a decay, a local epsilon, a number of shares). The distributions of the honest
+users' noise are listed from these parameters and compared by outcome. An error in a curve, in the search for the noise
+or in the number of honest users therefore makes the check fail.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from shuffledp.protocols import (
     StabilityHistogram,
 )
 from shuffledp.protocols.catalogue import CATALOGUE
-from shuffledp.protocols.guarantee import Promising
+from shuffledp.protocols.guarantee import HasGuarantee
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.protocols.target import Target
@@ -59,7 +59,7 @@ CENTRAL_TARGETS = {
 _FARTHEST = 700
 """Compound Poisson noise is listed up to here; less than 1e-25 lies beyond."""
 
-SUMS: dict[str, Callable[[], Promising]] = {
+SUMS: dict[str, Callable[[], HasGuarantee]] = {
     "zsum": lambda: BinarySum.for_target(SUM_TARGET),
     "blanket-sum": lambda: BlanketSum.for_target(SUM_TARGET),
     "real-sum": lambda: RealSum.calibrate(users=80, epsilon=1.0, delta=0.01, honest_users=60),
@@ -114,7 +114,7 @@ def catalogue_check(name: str) -> Statement:
     )
 
 
-def privacy_check(name: str, protocol: Promising, target: Target) -> Statement:
+def privacy_check(name: str, protocol: HasGuarantee, target: Target) -> Statement:
     """The delta of the target beside the delta of the noise that the calibration chose."""
     title = CATALOGUE[name].title if name in CATALOGUE else type(protocol).__name__
     oracle = ORACLES.get(type(protocol))

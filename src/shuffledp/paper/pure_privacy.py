@@ -1,8 +1,8 @@
-"""Pure privacy in the shuffled model (section 4 of the paper): what a single message cannot do, and several can.
+"""Pure privacy in the shuffled model (section 4 of the paper): limits of a single message, and examples with several.
 
 Generating polynomials. Give every symbol s a weight z_s > 0 and let P_x(z) be the sum over multisets of messages m of
-P[R(x) sends m] * (product of z_s over m). Weights multiply when multisets are joined, so beside any fixed others the
-shuffled outputs for x and x' have weighted totals P_x(z) Q(z) and P_x'(z) Q(z); some outcome is therefore at least
+P[R(x) sends m] * (product of z_s over m). Weights multiply when multisets are joined. With any fixed others, the
+shuffled outputs for x and x' therefore have weighted totals P_x(z) Q(z) and P_x'(z) Q(z), so some outcome is at least
 P_x(z) / P_x'(z) times as likely under x. Hence, for every n and every z,
 
     e^epsilon(n people) >= P_x(z) / P_x'(z).
@@ -26,7 +26,7 @@ from shuffledp.validation import whole
 
 
 def opposite_bits() -> FiniteRandomizer:
-    """R^infinity: x, then 1 - x. Shuffled it says nothing; as sent, the first message is the value."""
+    """R^infinity: x, then 1 - x. Shuffled it reveals nothing; unshuffled, the first message is the value."""
     return FiniteRandomizer({bit: {(bit, 1 - bit): Fraction(1)} for bit in (0, 1)})
 
 
@@ -41,7 +41,7 @@ def generating_ratio(randomizer: FiniteRandomizer, weights: Mapping[Hashable, Fr
     if not all(symbol in exact and exact[symbol] > 0 for symbol in randomizer.symbols):
         raise ParameterError("every message of the randomizer needs a weight above 0")
     if len(randomizer.values) < 2:
-        raise ParameterError("privacy is about two values at least: this randomizer has only one")
+        raise ParameterError("privacy needs a randomizer with at least two values, got one")
     totals = [
         sum(
             (p * math.prod((exact[m] for m in messages), start=Fraction(1)) for messages, p in distribution.items()),
@@ -54,8 +54,10 @@ def generating_ratio(randomizer: FiniteRandomizer, weights: Mapping[Hashable, Fr
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflerRemoval:
-    """The lemma of Cheu et al. 2019: a single-message randomizer whose shuffled messages are (epsilon, delta)-private
-    is (epsilon + ln n, delta)-private by itself. Exact on both sides, at one epsilon = ln(ratio).
+    """The lemma of Cheu et al. 2019 at one epsilon = ln(ratio), exact on both sides.
+
+    If the shuffled messages of a single-message randomizer are (epsilon, delta)-private, each message is (epsilon + ln
+    n, delta)-private by itself.
     """
 
     users: int
@@ -83,7 +85,7 @@ def shuffler_removal(randomizer: FiniteRandomizer, *, users: int, ratio: Fractio
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalCost:
-    """What the lemma promises of the local randomizer beside what is true, at one delta."""
+    """The epsilon of the local randomizer according to the lemma and its exact value, at one delta."""
 
     users: int
     shuffled: ExactPrivacy
@@ -96,7 +98,7 @@ class RemovalCost:
 
     @property
     def gap(self) -> float:
-        """How much larger the promised epsilon is than the exact local one."""
+        """The difference of the promised and the exact local epsilon."""
         return self.promised - self.local.epsilon
 
 
@@ -113,4 +115,4 @@ def removal_cost(randomizer: FiniteRandomizer, *, users: int, delta: Fraction) -
 
 def _check_single(randomizer: FiniteRandomizer) -> None:
     if not randomizer.single_message:
-        raise ParameterError("this statement is about single-message randomizers: everybody must send one message")
+        raise ParameterError("the randomizer must be single-message: each person must send one message")

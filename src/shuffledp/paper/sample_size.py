@@ -1,9 +1,9 @@
 """The smallest number of people with whom a problem is solved often enough.
 
-Where the probability of success can be computed, `smallest_users` compares it with the target. Where it can only be
-observed, `measured_users` decides for numbers of people on a geometric grid by exact binomial tests: a number is
-enough, or too few, once the Clopper-Pearson bound on its success lies above, or below, the target. The levels of all
-tests and looks add up to 1 - confidence, so that with this confidence every one of the decisions is right.
+If the probability of success can be computed, `smallest_users` compares it with the target. If it can only be observed,
+`measured_users` decides for numbers of people on a geometric grid by exact binomial tests. A number suffices, or is too
+small, once the Clopper-Pearson bound on its success is above, or below, the target. The levels of all tests and looks
+add up to 1 - confidence, so all decisions are correct at once with this confidence.
 """
 
 from __future__ import annotations
@@ -20,31 +20,34 @@ from shuffledp.errors import ParameterError
 from shuffledp.validation import MOST_USERS, open_probability, whole
 
 TARGET = 0.99
-"""The paper's problems ask for success with probability at least 99/100."""
+"""The probability of success in the paper's problems."""
 
 CONFIDENCE = 0.99
-"""With which both numbers of a measurement are right: as likely as the success that is asked for."""
+"""The confidence of both numbers of a measurement; the same as the required success."""
 
 GRID_RATIO = 1.1
-"""Numbers of people that are tried lie this far apart: finer than the factors of two and more between the models."""
+"""The ratio of neighbouring numbers of people: finer than the factors of two and more between the models."""
 
 PILOT = 300
-"""Trials with a number of people before anything is shown: 3 failures are expected at the target."""
+"""The trials of a pilot with each number of people: 3 failures are expected at the target."""
 
 LOOKS = (100, 500, 1000, 2000, 3000)
-"""After how many trials a number of people is judged; undecided after the last, the next one on the grid is."""
+"""The numbers of trials after which a number of people is judged; if it stays undecided, the next one on the grid is
+tried.
+"""
 
 _ROOM_ABOVE, _ROOM_BELOW = 1, 2
-"""How far from the crossing that the pilots found the tests begin: nearer to it they take too many trials. Below it
-failures are still rare for a while, so that one step more is left."""
+"""The distance of the tests from the crossing that the pilots found: nearer to it they need too many trials. Failures
+stay rare for a while below the crossing, so there it is one step more.
+"""
 
 Trial = Callable[[int, np.random.Generator], bool]
-"""One run with the given number of people: was the answer right?"""
+"""One run with the given number of people; returns whether the result is correct."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredUsers:
-    """`users` are shown to be enough and `too_few` to be too few, both at once with the given confidence."""
+    """A measurement: `users` suffices and `too_few` does not, both at once with the given confidence."""
 
     users: int
     too_few: int
@@ -53,9 +56,9 @@ class MeasuredUsers:
 
 
 def smallest_users(success: Callable[[int], float], *, least: int = 1, target: float = TARGET) -> int:
-    """The number n >= least with success(n) >= target > success(n - 1) that doubling and halving finds.
+    """The number n >= least with success(n) >= target > success(n - 1) that doubling and bisection finds.
 
-    Success grows with n but for ripples (noise distributions and thresholds are whole numbers), where several n can
+    Success grows with n except for ripples (noise distributions and thresholds are whole numbers), where several n can
     have this property.
     """
     low, high = whole("least", least) - 1, least
@@ -78,10 +81,10 @@ def measured_users(
     confidence: float = CONFIDENCE,
     tell: Callable[[int], None] = lambda trials: None,
 ) -> MeasuredUsers:
-    """A number of people shown to be enough and one shown to be too few, close to each other.
+    """Return a number of people shown to suffice and one shown to be too small, close to each other.
 
-    Short pilots find about where success crosses the target. From there tests go up until one shows a number to be
-    enough, and down until one shows a number to be too few.
+    Short pilots find approximately where success crosses the target. From there tests go up until a number is shown to
+    suffice, and down until a number is shown to be too small.
     """
     target, error = open_probability("target", target), 1 - open_probability("confidence", confidence)
     grid, levels = _Grid(trial, max(1.0, start), rng, tell), _levels(error)
@@ -102,7 +105,7 @@ def measured_users(
 
 @dataclass
 class _Grid:
-    """Numbers of people start * GRID_RATIO^index, with whom trials are made and counted."""
+    """Numbers of people start * GRID_RATIO^index, with counted trials."""
 
     trial: Trial
     start: float
@@ -120,7 +123,7 @@ class _Grid:
         return math.floor(self.start * GRID_RATIO**index)
 
     def failures(self, index: int, trials: int) -> int:
-        """How many of further trials with that number of people fail."""
+        """The number of failures in further trials with that number of people."""
         failed = 0
         for _ in range(trials):
             failed += not self.trial(self.users(index), self.rng)
@@ -139,7 +142,7 @@ def _levels(error: float) -> Iterator[float]:
 
 
 def _verdict(grid: _Grid, index: int, *, target: float, level: float) -> bool | None:
-    """Whether a number of people is enough: one test, that ends at the first look which decides it."""
+    """Whether a number of people suffices: one test, which ends at the first look that decides it."""
     failed, done = 0, 0
     for look in LOOKS:
         failed, done = failed + grid.failures(index, look - done), look
@@ -167,10 +170,10 @@ def _crossing(holds: Callable[[int], bool], *, least: int) -> int:
 
 
 def judged(*, failures: int, trials: int, target: float, level: float) -> bool | None:
-    """Whether the success is at least the target: True, False, or None if the trials do not say, each at the level.
+    """Whether the success is at least the target: True, False, or None if undecided, each at the level.
 
-    True where the Clopper-Pearson lower bound of the success is at least the target; False where the upper bound is
-    at most the target.
+    True if the Clopper-Pearson lower bound of the success is at least the target; False if the upper bound is at most
+    the target.
     """
     if lower_bound(trials - failures, trials, failure=level) >= target:
         return True

@@ -1,7 +1,8 @@
-"""How many people each model needs for the same problem: the paper's Table 2, and its earlier example, measured.
+"""The number of people that each model needs for the same problem: the paper's Table 2 and its earlier example.
 
-Every cell is for the same total (epsilon, delta), and for a success of at least 99/100. The histogram protocols'
-success is computed exactly, over the sample and the noise; that of the local baselines is observed (`sample_size.py`).
+Every cell is for the same total (epsilon, delta), and for a success of at least 99/100. The success of histogram
+protocols is computed exactly, over the sample and the noise; the success of local baselines is observed
+(`sample_size.py`).
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 LONGEST_PERMUTATION = 100_000
-"""There the local baseline takes a quarter of an hour: 0.15 s for each of some 5,000 trials."""
+"""The longest permutation: the local baseline takes 15 minutes, 0.15 s for each of some 5,000 trials."""
 LEAST_ALPHA = 0.001
-"""There the local model needs 8 million people, and their success takes half a second to compute."""
+"""The smallest alpha: the local model needs 8 million people, whose success takes half a second to compute."""
 MOST_ITEMS = 100_000
-"""There one success takes 9 s to compute, and to find a number of people asks for about 25."""
+"""The most items: one success takes 9 s to compute; a search needs about 25."""
 _TYPICAL_TRIALS, _NEARLY_DONE = 5000, 0.95
-"""Of one measurement; the bar of progress waits just before its end if there are more."""
+"""The expected number of steps of a measurement; the progress bar waits just before its end if there are more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """How many people are needed. `too_few` is known to be too few where the rest was observed; `problem` says why
-    there is no number.
+    """The number of people needed. `too_few` is known to be too small if it was observed; `problem` explains a missing
+    number.
     """
 
     users: float | None = None
@@ -88,7 +89,7 @@ class Separation:
 
 @dataclass(frozen=True, kw_only=True)
 class _Question:
-    """What all cells have in common."""
+    """The parameters that all cells share."""
 
     epsilon: float
     delta: float
@@ -96,7 +97,7 @@ class _Question:
     tell: Callable[[int], None]
 
     def measured(self, baseline: Callable[[int], LocalBaseline], start: float) -> Cell:
-        """A cell of a local baseline, which is made once for each number of people that is tried."""
+        """A cell of a local baseline, which is created for each number of people tried."""
         made = cache(baseline)
         found = measured_users(lambda users, rng: made(users).run(rng), start=start, rng=self.rng, tell=self.tell)
         return Cell(users=found.users, too_few=found.too_few, trials=found.trials)
@@ -117,7 +118,7 @@ class _Question:
         }
 
     def _halved(self, cell: Callable[[], Cell]) -> Callable[[], Cell]:
-        """A cell of Theorem 3.2, which doubles what it is used with: its refusals quote halves of the total."""
+        """A cell of Theorem 3.2, which doubles its parameters: its errors quote halves of the total."""
 
         def explained() -> Cell:
             try:
@@ -135,7 +136,7 @@ class _Question:
 
 
 def _item_finders(*, bins: int, epsilon: float, delta: float) -> dict[str, Callable[[int], HistogramProtocol]]:
-    """From the number of people to a protocol that reports no empty bin, for (epsilon, delta) in total."""
+    """Functions from the number of people to a zero-preserving protocol, for (epsilon, delta) in total."""
     total: dict[str, Any] = {"bins": bins, "epsilon": epsilon, "delta": delta}
     return {
         "paper": lambda users: Histogram.published(users=users, **total),
@@ -146,7 +147,7 @@ def _item_finders(*, bins: int, epsilon: float, delta: float) -> dict[str, Calla
 
 
 def _sum_protocols(*, epsilon: float, delta: float) -> dict[str, Callable[[int], SumProtocol]]:
-    """From the number of people to a protocol that estimates a mean."""
+    """Functions from the number of people to a protocol that estimates a mean."""
     total: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     return {
         "local": lambda users: local_sum(users=users, epsilon=epsilon),
@@ -179,7 +180,7 @@ def _bounds(local: str, shuffled: str, central: str) -> tuple[Approach, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A problem of the command: how sizes are named, which are usual, and how the cells of one size are made."""
+    """A problem of the command: names of sizes, default sizes, and a function for the cells of one size."""
 
     size_name: str
     sizes: tuple[float, ...]
@@ -324,10 +325,11 @@ def separate(
     progress: Progress = quiet,
     **options: int,
 ) -> Separation:
-    """The numbers of people that every model needs, for growing sizes of a problem.
+    """Compute the numbers of people that every model needs, for growing sizes of a problem.
 
     Without `local` the simulated baseline, which takes nearly all of the time, is left out. `options` are `branching`
-    for pointer-jumping and `bins` for support. A column that cannot be had for the parameters says why in its cells.
+    for pointer-jumping and `bins` for support. A column that is impossible for the parameters has the reason in its
+    cells.
     """
     if not isinstance(problem, str) or problem not in PROBLEMS:
         raise ParameterError(f"problem must be one of {', '.join(PROBLEMS)}; got {problem!r}")

@@ -82,11 +82,11 @@ def _log_poisson_at_its_mean(n: int) -> float:
 
 RULES = ("any", "paper")
 _HALF_RISK = 1 / 200
-"""What the paper's proof leaves to the sample and to the noise, each."""
+"""The failure probability that the paper's proof allows for the sample and for the noise, each."""
 
 
 class ReportChance(Protocol):
-    """From a true count to the probability that its bin is reported."""
+    """A function from a true count to the probability that its bin is reported."""
 
     def __call__(self, count: int, *, at_least: float = 0.0) -> float:
         """With an estimate of `at_least` people."""
@@ -94,7 +94,7 @@ class ReportChance(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SupportIdentification:
-    """The (h, d) problem: h is `items_in_support`; d, the number of `bins`, does not matter to such protocols."""
+    """The (h, d) problem: h is `items_in_support`; d, the number of `bins`, does not affect such protocols."""
 
     items_in_support: int
     bins: int
@@ -105,7 +105,7 @@ class SupportIdentification:
             raise ParameterError(f"items_in_support={items} must not exceed bins={self.bins}")
 
     def draw(self, *, rng: np.random.Generator | None = None) -> tuple[int, ...]:
-        """A random support: h different bins, in increasing order."""
+        """Sample a random support: h different bins, in increasing order."""
         source, chosen = generator(rng), set[int]()
         size = math.ceil(self.bins.bit_length() / 8)
         while len(chosen) < self.items_in_support:
@@ -115,7 +115,7 @@ class SupportIdentification:
         return tuple(sorted(chosen))
 
     def sample(self, support: tuple[Hashable, ...], *, users: int, rng: np.random.Generator | None = None) -> Tally:
-        """How many people hold each item, when each holds a uniformly random one."""
+        """Sample the number of people who hold each item; each holds a uniformly random one."""
         if len(set(support)) != self.items_in_support:
             raise DataError(f"a support of {self.items_in_support} different items is needed, got {len(support)}")
         counts = generator(rng).multinomial(head_count("users", users), np.full(len(support), 1 / len(support)))
@@ -131,11 +131,13 @@ class SupportIdentification:
         )
 
     def error_bound(self, protocol: HistogramProtocol) -> float:
-        """t: no estimate is off by more, but for probability 1/200. Only the h occupied bins can be off."""
+        """The bound t on the error of all estimates, except with probability 1/200. Only the h occupied bins have
+        errors.
+        """
         return protocol.error(_HALF_RISK, occupied_bins=self.items_in_support).simultaneous
 
     def success(self, protocol: HistogramProtocol, *, rule: str = "any") -> float:
-        """The exact probability that precisely the support is found, over the sample and the noise."""
+        """The exact probability that exactly the support is found, over the sample and the noise."""
         chance = report_chance(protocol)
         at_least = self.error_bound(protocol) + 1 if _known(rule) == "paper" else 0.0
         return chance_all_found(
@@ -149,7 +151,7 @@ class SupportIdentification:
     ) -> int:
         """The smallest number of people with whom the support is found with the given probability.
 
-        `protocol` makes the protocol for a number of people; where it cannot (TooFewUsersError), more are needed.
+        `protocol` creates the protocol for a number of people; if it cannot (TooFewUsersError), more are needed.
         """
         target, rule = open_probability("success", success), _known(rule)
         try:
@@ -164,14 +166,14 @@ class SupportIdentification:
         return smallest_users(found, least=least, target=target)
 
     def claimed_sample_size(self, *, epsilon: float, delta: float) -> int:
-        """The paper's proof with its own constants, for (epsilon, delta) in total.
+        """The number of people in the paper's proof with its own constants, for (epsilon, delta) in total.
 
-        P^hist for half of epsilon and delta has error at most t (Theorem 3.2) but for probability 1/200; then n is the
-        smallest number with which every item occurs 2 t + 1 times but for probability 1/200.
+        P^hist for half of epsilon and delta has error at most t (Theorem 3.2) except with probability 1/200. Then n is
+        the smallest number with which every item occurs 2 t + 1 times except with probability 1/200.
         """
         epsilon, delta, items = target_epsilon(epsilon), target_delta(delta), self.items_in_support
         if math.log(delta) >= -math.log(200 * items) / 25:  # the claim's condition, delta < (1 / (200 h))^(1/25)
-            raise ParameterError(f"delta={delta:g} is not below (1 / 200 h)^(1/25), as the claim asks")
+            raise ParameterError(f"delta={delta:g} is not below (1 / 200 h)^(1/25), as the claim requires")
         epsilon, delta = epsilon / 2, delta / 2
         bound = theorems.sum_error_bound(epsilon=epsilon, delta=delta, beta=_HALF_RISK / items)
         copies = math.ceil(2 * bound + 1)
@@ -183,11 +185,11 @@ class SupportIdentification:
 
 
 def report_chance(protocol: HistogramProtocol) -> ReportChance:
-    """How likely a bin is reported, for a protocol that never reports an empty one."""
+    """The probability that a bin is reported, for a zero-preserving protocol."""
     estimator = protocol.estimator
     if not isinstance(estimator, Truncating):
         raise ParameterError(
-            f"{type(protocol).__name__} cannot be used: it may report phantom bins, and whatever is reported counts as "
+            f"{type(protocol).__name__} cannot be used: it has false positives, and every reported bin counts as "
             "found; use a protocol without them, such as Histogram"
         )
     return estimator.report_chance

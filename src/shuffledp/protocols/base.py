@@ -19,7 +19,7 @@ from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
 from shuffledp.histogram.inputs import Counts, check_domain, check_messages, check_tally, true_counts
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import changed, kept, promised_or_usual, reached
+from shuffledp.protocols.guarantee import changed, guarantee_or_usual, kept, reached
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.target import Target, padding_bins_of
 from shuffledp.randomness import generator
@@ -80,8 +80,8 @@ class BaseHistogram(ShortRepr, ABC):
             raise ParameterError(f"{type(self).__name__} counts exactly one value of each person")
         if values > self.bins or padding_bins >= self.bins:
             raise ParameterError(
-                f"values_per_person={values} needs at least as many different values, and bins for the fillers; there "
-                f"are {readable(self.bins)} bins"
+                f"values_per_person={values} needs at least this number of values besides the padding bins, got "
+                f"{readable(self.bins)} bins"
             )
 
     @classmethod
@@ -233,7 +233,7 @@ class BaseHistogram(ShortRepr, ABC):
         if reports is None and not tally.drawn:
             ran._check_participation(tally)
         estimate = read(
-            ran.estimator, tally, bins=self.bins, beta=beta, promise=ran.guarantee, about=ran.facts, domain=domain
+            ran.estimator, tally, bins=self.bins, beta=beta, guarantee=ran.guarantee, about=ran.facts, domain=domain
         )
         return replace(estimate, values_per_person=self.values_per_person, padding_bins=self.padding_bins)
 
@@ -262,11 +262,11 @@ class BaseHistogram(ShortRepr, ABC):
         fewest = self._fewest_reports(tally)
         if fewest >= self.users:
             return
-        promised = promised_or_usual(self)
-        if not kept(promised, self.for_reports(fewest).privacy, tolerance=_PARTICIPATION_TOLERANCE):
+        guarantee = guarantee_or_usual(self)
+        if not kept(guarantee, self.for_reports(fewest).privacy, tolerance=_PARTICIPATION_TOLERANCE):
             raise DataError(
-                f"these messages could come from only {fewest} of {self.users} people, too few for the promised "
-                f"({promised.epsilon:g}, {promised.delta:g}): give the number of people who reported as reports="
+                f"these messages could come from only {fewest} of {self.users} people, too few for the guarantee "
+                f"({guarantee.epsilon:g}, {guarantee.delta:g}): give the number of people who reported as reports="
             )
 
     def for_reports(self, reports: int | None) -> Self:
@@ -292,10 +292,10 @@ class BaseHistogram(ShortRepr, ABC):
     @cached_property
     def _as_kept(self) -> Self:
         """This protocol with a guarantee that its curve gives; a changed field may have broken the old one."""
-        promised = self.guarantee
-        if promised is None or kept(promised, self.privacy):
+        guarantee = self.guarantee
+        if guarantee is None or kept(guarantee, self.privacy):
             return self
-        return replace(self, guarantee=changed(promised, self.privacy))
+        return replace(self, guarantee=changed(guarantee, self.privacy))
 
     def fresh(self, rng: np.random.Generator) -> Self:
         """The protocol with new public coins; itself without public coins."""
@@ -309,7 +309,7 @@ class BaseHistogram(ShortRepr, ABC):
     def facts(self, *, drawn: bool = False) -> ProtocolFacts:
         """The facts that a reader of a release must know; `drawn` if the party with the data sampled the tally."""
         return ProtocolFacts(
-            guarantee=promised_or_usual(self._as_kept),
+            guarantee=guarantee_or_usual(self._as_kept),
             trusted=Trusted.DATA_HOLDER if drawn and self.trusted is Trusted.SHUFFLER else self.trusted,
             users=self.users,
             honest_users=self.honest_users,
@@ -332,7 +332,7 @@ def read(
     *,
     bins: int,
     beta: float,
-    promise: Guarantee | None,
+    guarantee: Guarantee | None,
     about: Callable[..., ProtocolFacts],
     domain: Domain | None,
 ) -> Estimate:
@@ -353,7 +353,7 @@ def read(
         bins=bins,
         beta=beta,
         estimator=estimator.name,
-        guarantee=promise,
+        guarantee=guarantee,
         about=about,
         domain=domain,
     )

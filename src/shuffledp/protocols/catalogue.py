@@ -71,7 +71,7 @@ def from_record(record: Any) -> HistogramProtocol:
     """Create the protocol of a record; refuse unknown classes and wrong parameters."""
     made = _value(record)
     if not isinstance(made, _protocols()):
-        raise DataError("the protocol of this release cannot be made anew from its record")
+        raise DataError("the protocol of this release cannot be restored from its record")
     return made
 
 
@@ -92,13 +92,15 @@ def _value(record: Any) -> Any:
     kinds = {kind.__name__: kind for kind in (*_PARTS, *_protocols())}
     kind = kinds.get(str(record.get("class")))
     if kind is None:
-        raise DataError(f"{str(record.get('class', 'this'))[:60]!r} is no protocol or law that this version knows")
+        raise DataError(
+            f"{str(record.get('class', 'this'))[:60]!r} is no protocol or distribution that this version knows"
+        )
     try:
         return kind(
             **{_FIELD_NAMES.get(str(name), str(name)): _value(part) for name, part in record.items() if name != "class"}
         )
     except (TypeError, ValueError, ShuffledpError) as reason:
-        raise DataError(f"{kind.__name__} cannot be made from what the file says: {str(reason)[:200]}") from None
+        raise DataError(f"{kind.__name__} cannot be created from the record: {str(reason)[:200]}") from None
 
 
 def _written(number: int) -> str:
@@ -154,7 +156,7 @@ class Entry:
     def make(self, target: Target) -> HistogramProtocol:
         """Return the protocol for a target."""
         if self.published and target.honest != target.users:
-            raise ParameterError("published parameters count on all users: leave honest_users out, or calibrate")
+            raise ParameterError("published parameters assume honest users only: leave out honest_users, or calibrate")
         if self.published:
             return self.kind.published_for(target)
         return self.kind.for_target(target, **self.choices)
@@ -166,7 +168,7 @@ CATALOGUE: dict[str, Entry] = {
         kind=StabilityHistogram,
         model="central",
         estimator="truncated",
-        summary="noise on the values that somebody holds, and small counts are left out",
+        summary="noise on the values that people hold, and small counts are left out",
     ),
     "laplace": Entry(
         title="discrete Laplace [DMNS06]",
@@ -185,13 +187,13 @@ CATALOGUE: dict[str, Entry] = {
         kind=UnaryEncoding,
         model="local",
         choices={"optimised": False},
-        summary="a yes or no for every value, flipped alike",
+        summary="a yes or no for every value, all flipped with the same probability",
     ),
     "unary": Entry(
         title="optimised unary encoding",
         kind=UnaryEncoding,
         model="local",
-        summary="a yes or no for every value, flipped as is best",
+        summary="a yes or no for every value, flipped with the best probabilities",
     ),
     "hashing": Entry(
         title="optimised local hashing",
@@ -325,7 +327,7 @@ CATALOGUE: dict[str, Entry] = {
         title="DummyHistogram, Poisson",
         kind=DummyHistogram,
         choices={"dummies": "poisson"},
-        summary="the same with another law of the noise",
+        summary="the same with another distribution of the noise",
     ),
 }
 

@@ -85,14 +85,14 @@ class LaplaceHistogram(Curator):
 
     @classmethod
     def for_target(cls, target: Target) -> Self:
-        """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
+        """Return the smallest noise that makes the release exactly (epsilon, delta)-private."""
         values = target.values_per_person
         noise = smallest_noise(target.epsilon, target.delta, values=values)
-        return cls(**target.settled, noise=noise, guarantee=target.promise(computed(values)))
+        return cls(**target.settled, noise=noise, guarantee=target.guarantee(computed(values)))
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """Pure epsilon: decay e^(-epsilon / 2), since two counts change by one."""
+        """Return the noise for pure epsilon: decay e^(-epsilon / 2), since two counts change by one."""
         target.needs_one_value(cls)
         noise = DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2)))
         pure = Guarantee(epsilon=target.epsilon, delta=0.0, basis="sensitivity 2")
@@ -112,7 +112,7 @@ class LaplaceHistogram(Curator):
         return Tally.of_bins(held, bins=self.bins).counts
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Every bin with its own noise."""
+        """Add independent noise to every bin."""
         if len(truth) != self.bins:
             raise DataError("this protocol reports every bin: give an array with all true counts")
         return Tally(truth.symbols, truth.counts + self.noise.sample(len(truth), rng=rng))
@@ -177,9 +177,9 @@ class StabilityHistogram(Curator):
             raise ParameterError(
                 f"epsilon={epsilon:g} with delta={delta:g} needs more noise than this histogram resolves"
             )
-        promise = target.promise("computed exactly")
+        guarantee = target.guarantee("computed exactly")
         options = [
-            cls(**target.settled, noise=noise, threshold=threshold, guarantee=promise) for noise, threshold in private
+            cls(**target.settled, noise=noise, threshold=threshold, guarantee=guarantee) for noise, threshold in private
         ]
         return min(options, key=cls._simultaneous)
 
@@ -197,7 +197,7 @@ class StabilityHistogram(Curator):
             bins=target.bins,
             noise=DiscreteLaplace(decay=safely_up(math.exp(-target.epsilon / 2))),
             threshold=math.ceil(1 + 2 * math.log(2 / target.delta) / target.epsilon),
-            guarantee=target.promise("published parameters"),
+            guarantee=target.guarantee("published parameters"),
         )
 
     @cached_property
@@ -247,7 +247,8 @@ def _first_threshold(noise: DiscreteLaplace, epsilon: float, delta: float, *, va
     def enough(threshold: int) -> bool:
         return ThresholdCurve(noise=noise, threshold=threshold, values=values).keeps(epsilon, delta)
 
-    # where every bin that is left becomes empty and every one that is entered was, one of them is published this often
+    # worst case: the bins that the person leaves become empty, the bins that they enter were empty, and one is
+    # published
     allowed = -math.expm1(math.log1p(-delta) / values)
     options = range(2, noise.window.last + 2)
     first = bisect_left(options, True, key=lambda threshold: noise.window.above(threshold - 2) <= allowed)

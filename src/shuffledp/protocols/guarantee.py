@@ -16,7 +16,7 @@ _USUAL_DELTA = 1e-6
 """The delta at which a curve is described if no guarantee was requested."""
 
 
-class Promising(Protocol):
+class HasGuarantee(Protocol):
     """The part of every protocol that concerns people and the guarantee."""
 
     @property
@@ -36,18 +36,18 @@ class Promising(Protocol):
         """The privacy curve of the whole release, counting only the noise of honest people."""
 
 
-P = TypeVar("P", bound=Promising)
+P = TypeVar("P", bound=HasGuarantee)
 
 
-def kept_promise(protocol: P) -> P:
+def require_guarantee(protocol: P) -> P:
     """Return a protocol with published parameters if they give the guarantee; for a large epsilon some do not."""
-    promised = protocol.guarantee
-    assert promised is not None
-    reached = protocol.privacy.delta(promised.epsilon)
-    if reached > promised.delta:
+    requested = protocol.guarantee
+    assert requested is not None
+    reached = protocol.privacy.delta(requested.epsilon)
+    if reached > requested.delta:
         raise ParameterError(
-            f"the published parameters reach only delta={share_at_most(reached)} at epsilon={promised.epsilon:g}, not "
-            f"{promised.delta:g}: they are meant for a small epsilon; use calibrate"
+            f"the published parameters reach only delta={share_at_most(reached)} at epsilon={requested.epsilon:g}, not "
+            f"{requested.delta:g}: they are meant for a small epsilon; use calibrate"
         )
     return protocol
 
@@ -77,22 +77,22 @@ def computed(values: int) -> str:
     return "computed exactly" if values == 1 else "computed as an upper bound"
 
 
-def reached(promised: Guarantee, curve: Curve) -> Guarantee:
-    """The weaker guarantee if fewer people reported than the promised one needs."""
-    figures = f"({privacy_figure(promised.epsilon)}, {privacy_figure(promised.delta)})"
+def reached(requested: Guarantee, curve: Curve) -> Guarantee:
+    """The weaker guarantee if fewer people reported than the requested one needs."""
+    figures = f"({privacy_figure(requested.epsilon)}, {privacy_figure(requested.delta)})"
     basis = f"fewer people reported than the promised {figures} needs"
-    return Guarantee(epsilon=curve.epsilon(promised.delta), delta=promised.delta, basis=basis)
+    return Guarantee(epsilon=curve.epsilon(requested.delta), delta=requested.delta, basis=basis)
 
 
-def changed(promised: Guarantee, curve: Curve) -> Guarantee:
+def changed(requested: Guarantee, curve: Curve) -> Guarantee:
     """The guarantee of a protocol whose parameters were changed after its calibration."""
-    figures = f"({privacy_figure(promised.epsilon)}, {privacy_figure(promised.delta)})"
+    figures = f"({privacy_figure(requested.epsilon)}, {privacy_figure(requested.delta)})"
     basis = f"parameters were changed since they were chosen for {figures}"
-    delta = promised.delta or _USUAL_DELTA
+    delta = requested.delta or _USUAL_DELTA
     return Guarantee(epsilon=curve.epsilon(delta), delta=delta, basis=basis)
 
 
-def promised_or_usual(protocol: Promising) -> Guarantee:
+def guarantee_or_usual(protocol: HasGuarantee) -> Guarantee:
     """The guarantee of a protocol, or its curve at a usual delta if no guarantee was requested."""
     if protocol.guarantee is not None:
         return protocol.guarantee
@@ -100,9 +100,9 @@ def promised_or_usual(protocol: Promising) -> Guarantee:
     return Guarantee(epsilon=protocol.privacy.epsilon(_USUAL_DELTA), delta=_USUAL_DELTA, basis=basis)
 
 
-def kept(promised: Guarantee, curve: Curve, *, tolerance: float = 0.0) -> bool:
+def kept(requested: Guarantee, curve: Curve, *, tolerance: float = 0.0) -> bool:
     """Whether a curve gives a guarantee, with an epsilon that may be larger by a relative `tolerance`."""
-    if math.isinf(promised.epsilon):
+    if math.isinf(requested.epsilon):
         return True
-    reached = curve.delta(promised.epsilon * (1 + tolerance))
-    return reached <= (promised.delta * (1 + PROMISED_DELTA) if promised.delta else PURE_DELTA)
+    reached = curve.delta(requested.epsilon * (1 + tolerance))
+    return reached <= (requested.delta * (1 + PROMISED_DELTA) if requested.delta else PURE_DELTA)

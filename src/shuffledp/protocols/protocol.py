@@ -19,7 +19,7 @@ from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.facts import ProtocolFacts
 from shuffledp.histogram.inputs import Counts
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import Promising
+from shuffledp.protocols.guarantee import HasGuarantee
 from shuffledp.protocols.target import Target
 
 ShuffledName = Literal[
@@ -83,7 +83,7 @@ def bits_to_name(bins: int) -> int:
     return max(1, (bins - 1).bit_length())
 
 
-class HistogramProtocol(Promising, Protocol):
+class HistogramProtocol(HasGuarantee, Protocol):
     """A protocol of any model, for given people, bins and noise; with a guarantee and a privacy curve."""
 
     @classmethod

@@ -73,11 +73,11 @@ class Ranges(ShortRepr):
         object.__setattr__(self, "bins", whole("bins", self.bins))
         tree = self.tree
         if self.padding_bins not in (0, 1) or self.padding_bins >= self.bins:
-            raise ParameterError(f"fillers must be 0 or 1, and fewer than the bins, got {self.padding_bins}")
+            raise ParameterError(f"padding_bins must be 0 or 1, and fewer than the bins, got {self.padding_bins}")
         if (self.nodes.bins, self.nodes.values_per_person, self.nodes.padding_bins) != (tree.nodes, tree.levels, 0):
             raise ParameterError(
                 f"nodes must count the {tree.nodes} nodes of a tree of {tree.levels} levels over {self.bins} leaves, "
-                f"of which everybody holds one on each level; got a protocol for {self.nodes.bins} bins with "
+                f"of which each person holds one on each level; got a protocol for {self.nodes.bins} bins with "
                 f"{self.nodes.values_per_person} values per person"
             )
 
@@ -247,14 +247,14 @@ class Ranges(ShortRepr):
         """The protocol whose messages are sent."""
         if not isinstance(self.nodes, DummyHistogram):
             raise ParameterError(
-                "a curator has no messages: draw the counts with sample_tally, or use trust='shuffler'"
+                "a curator has no messages: sample the counts with sample_tally, or use trust='shuffler'"
             )
         return self.nodes
 
     def sample_tally(self, counts: Counts, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
         """Sample the counts of all nodes from their exact distribution, given the true counts of the values."""
         if part:
-            raise ParameterError("this protocol estimates every bin, and so draws all of them at once: leave out part")
+            raise ParameterError("part must be False for a protocol that estimates every bin and samples all at once")
         truth = true_counts(counts, users=self.users, bins=self.bins)
         if truth.symbols.dtype.kind not in "iu":
             raise DataError("counts of ordered values need their numbers: encode labels with Domain.encode first")

@@ -122,7 +122,7 @@ class ShuffledHistogram(BaseHistogram):
             people = people_in_bins(values, bins=self.bins)
         if self.bins > self.most_bins_in_messages:
             raise ParameterError(
-                f"bins={readable(self.bins)} is too many to send messages: draw the tally with sample_tally"
+                f"bins={readable(self.bins)} is too many to send messages: sample the tally with sample_tally"
             )
         return self._send(people, generator(rng))
 
@@ -171,8 +171,7 @@ class ShuffledHistogram(BaseHistogram):
         """Refuse a tally without a number of messages, which does not tell how many people reported."""
         if tally.messages is None or not tally.complete:
             raise DataError(
-                "this tally does not say how many messages were counted, and so not how many people reported: give "
-                "their number as reports="
+                "this tally has no number of messages, so the number of reports is unknown: give it as reports="
             )
         super()._check_participation(tally)
 
@@ -183,15 +182,15 @@ class ShuffledHistogram(BaseHistogram):
         return participation.fewest_people(self.participation_statistic(tally), self.participation_cumulant)
 
     def fewest_reports(self, tally: Tally) -> int:
-        """The fewest people who send this many messages, except with probability `participation.RISK`."""
+        """The fewest people who send this number of messages, except with probability `participation.RISK`."""
         if self.messages_per_user.fixed:
             return math.ceil(_number(tally) / self.messages_per_user.maximum)
         return participation.fewest_people(_number(tally), self.messages_cumulant)
 
     def most_reports(self, tally: Tally) -> float:
-        """The most people who send this few messages, except with probability `participation.RISK`; it can be infinite.
+        """The most people who send only this number of messages, except with probability `participation.RISK`.
 
-        Added messages never make it smaller.
+        It can be infinite. Added messages never make it smaller.
         """
         if self.messages_per_user.fixed:
             return math.floor(_number(tally) / self.messages_per_user.maximum)
@@ -233,7 +232,7 @@ class ShuffledHistogram(BaseHistogram):
     def for_reports(self, reports: int | None) -> Self:
         """As for any protocol; joined batches must be complete, since missing people could be in any batch."""
         if self.batches > 1 and reports not in (None, self.users):
-            raise ParameterError(f"batches are joined when they are whole: reports must be users={self.users}")
+            raise ParameterError(f"batches are joined only if they are complete: reports must be users={self.users}")
         return super().for_reports(reports)
 
     def facts(self, *, drawn: bool = False) -> ProtocolFacts:
@@ -265,7 +264,7 @@ def most_messages(protocol: ShuffledHistogram, *, delta: float) -> int:
     needed = float(np.nanmin(np.where(np.isfinite(growth), growth, np.inf) / _TILTS))
     least = min(needed - 1, protocol.messages_per_user.maximum)  # more than `most` is at least most + 1
     if not math.isfinite(least):
-        raise ParameterError(f"{type(protocol).__name__} has no largest number of messages that is known")
+        raise ParameterError(f"{type(protocol).__name__} has no known largest number of messages")
     return max(protocol.values_per_person, math.ceil(least))
 
 

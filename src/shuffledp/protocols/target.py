@@ -67,7 +67,7 @@ class Target(ShortRepr):
         """Refuse several or optional values, for a protocol that counts exactly one."""
         need_one_value(protocol, values=self.values_per_person, padding_bins=self.padding_bins or 0)
 
-    def promise(self, basis: str) -> Guarantee:
+    def guarantee(self, basis: str) -> Guarantee:
         """The requested guarantee."""
         return Guarantee(epsilon=self.epsilon, delta=self.delta, basis=basis)
 
@@ -88,7 +88,7 @@ def padding_bins_of(given: Any, *, values: int) -> int:
         return values if values > 1 else 0
     padding_bins = whole("padding_bins", given, minimum=0)
     if padding_bins not in (0, values):
-        raise ParameterError(f"fillers must be 0 or values_per_person={values}, one for each that may be missing")
+        raise ParameterError(f"padding_bins must be 0 or values_per_person={values}, one for each that may be missing")
     return padding_bins
 
 

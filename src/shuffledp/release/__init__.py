@@ -1,1 +1,1 @@
-"""What one asks of the library: a plan, a release, a simulation, a comparison."""
+"""Plans, releases, simulations and comparisons of private histograms."""

@@ -175,7 +175,7 @@ def _largest_error(estimate: Estimate, truth: Tally) -> float:
     if len(estimate) == len(truth):
         return float(np.abs(estimate.counts - truth.counts).max())
     estimates = np.zeros(len(truth))
-    estimates[np.searchsorted(truth.symbols, estimate.symbols)] = estimate.counts  # only occupied bins were drawn
+    estimates[np.searchsorted(truth.symbols, estimate.symbols)] = estimate.counts  # only occupied bins were sampled
     return float(np.abs(estimates - truth.counts).max())
 
 

@@ -57,7 +57,7 @@ class Note(ShortRepr):
 
 
 class CuratorError(NamedTuple):
-    """The error of a trusted curator's release where it is smaller than that of this one, both in people.
+    """The error of a trusted curator's release if it is smaller than the error of this one, both in people.
 
     With `ranges` both are errors of the number of people up to any value.
     """

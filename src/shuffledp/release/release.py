@@ -45,7 +45,7 @@ class Privacy(ShortRepr):
 
     @property
     def neighbours(self) -> str:
-        """Which datasets count as neighbours."""
+        """The neighbouring relation of datasets."""
         return self.curve.neighbours
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ class Release:
 
     @property
     def smaller_curator_error(self) -> CuratorError | None:
-        """The error of `trust="curator"` if it is smaller than that of this release as both are shown."""
+        """The error of `trust="curator"` if it is smaller than the error of this release as both are shown."""
         if self.curator_error is None:
             return None
         ranges = isinstance(self.protocol, Ranges)

@@ -108,10 +108,10 @@ def from_text(source: str | Path) -> Release:
     except ShuffledpError:
         raise
     except KeyError as missing:
-        raise DataError(f"this release is not whole: {missing} is missing") from None
+        raise DataError(f"this release is incomplete: {missing} is missing") from None
     except (TypeError, ValueError, AttributeError, OverflowError):
         # the reason could quote a label
-        raise DataError("this release is damaged: a value is not of its kind") from None
+        raise DataError("this release is damaged: a value has the wrong type") from None
 
 
 def _object(source: str | Path) -> dict[str, Any]:
@@ -141,11 +141,11 @@ def _object(source: str | Path) -> dict[str, Any]:
 
 
 def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
-    rows, promise = stored["histogram"], protocol.guarantee
-    if stored["people"] != protocol.users or plain(promise) != stored["guarantee"]:
-        raise DataError("this release contradicts itself: its promise is not that of its protocol")
-    if promise is not None and not kept(promise, protocol.privacy):
-        raise DataError("this release contradicts itself: its protocol does not keep its promise")
+    rows, guarantee = stored["histogram"], protocol.guarantee
+    if stored["people"] != protocol.users or plain(guarantee) != stored["guarantee"]:
+        raise DataError("this release contradicts itself: its guarantee differs from the guarantee of its protocol")
+    if guarantee is not None and not kept(guarantee, protocol.privacy):
+        raise DataError("this release contradicts itself: its protocol does not give its guarantee")
     domain = _domain(stored, protocol)
     labels = [_label(row) for row in rows]
     if domain.factors:  # rows are stored by their counts
@@ -163,7 +163,7 @@ def _estimate(stored: dict[str, Any], protocol: HistogramProtocol) -> Estimate:
         bins=protocol.bins,
         beta=float(stored["beta"]),
         estimator=str(stored["estimator"]),
-        guarantee=promise,
+        guarantee=guarantee,
         about=partial(protocol.facts, drawn=stored["messages"] is None),
         domain=domain,
         values_per_person=protocol.values_per_person,
@@ -179,7 +179,7 @@ def _domain(stored: dict[str, Any], protocol: HistogramProtocol) -> Domain:
         parts = [Domain.of([_label(part) for part in column]) for column in stored["labels_of_columns"]]
         pairs: Domain = Domain.product(parts)
         if pairs.size != protocol.bins - protocol.padding_bins:
-            raise DataError("this release contradicts itself: its columns make another number of possible values")
+            raise DataError("this release contradicts itself: its columns have another number of possible values")
         return pairs.with_absent(protocol.padding_bins) if protocol.padding_bins else pairs
     rows, in_order = stored["histogram"], bool(stored["in_order"])
     if len(rows) != protocol.bins:
@@ -195,7 +195,7 @@ def _places(labels: list[Any], domain: Domain, *, padding_bins: int) -> NDArray[
     missing = [label.most for label in labels if isinstance(label, Absent)]
     places[absent] = domain.size - 1 - np.array(missing, dtype=np.int64)
     if np.unique(places).size < len(labels) or any(most >= padding_bins for most in missing):
-        raise DataError("this release contradicts itself: its rows are no cells of its columns")
+        raise DataError("this release contradicts itself: its rows are not cells of its columns")
     return places
 
 

@@ -86,14 +86,14 @@ def simulate_ranges(
         estimate = protocol.estimate(protocol.sample_tally(counts, rng=rng), beta=beta, reports=protocol.users)
         errors.append(float(np.abs(estimate.below - before).max(initial=0.0)))
         held += bool(((estimate.below_low <= before) & (before <= estimate.below_high)).all())
-    promised = protocol.guarantee
+    guarantee = protocol.guarantee
     return RangeSimulation(
         title=RANGES.title,
         people=protocol.users,
         bins=protocol.bins,
         branching=protocol.branching,
-        epsilon=float("inf") if promised is None else promised.epsilon,
-        delta=1.0 if promised is None else promised.delta,
+        epsilon=float("inf") if guarantee is None else guarantee.epsilon,
+        delta=1.0 if guarantee is None else guarantee.delta,
         beta=beta,
         predicted_error=protocol.range_error(beta),
         largest_errors=tuple(errors),

@@ -17,9 +17,9 @@ from shuffledp.validation import failure_probability, target_delta, target_epsil
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacySpec:
-    """The guarantee of a release, whom its people trust, and the protocol, where it is not left to the planner.
+    """The guarantee of a release, the trusted party, and the protocol if it is not left to the planner.
 
-    `messages` are really made, shuffled and counted instead of sampling their counts.
+    With `messages`, all messages are made, shuffled and counted instead of sampling their counts.
     """
 
     epsilon: float
@@ -36,7 +36,7 @@ class PrivacySpec:
 
     @property
     def most_messages(self) -> float:
-        """The messages per person up to which a protocol is practical: any number where none are made."""
+        """The most messages per person of a practical protocol; infinite if no messages are made."""
         return PRACTICAL_MESSAGES if self.messages else math.inf
 
     def target(self, people: People, *, users: int) -> Target:
@@ -53,8 +53,10 @@ class PrivacySpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Presentation:
-    """What a release shows: estimates with intervals at confidence 1 - `beta`, adjusted to possible numbers if
-    `consistent`; with `ranges` or `quantiles` also the distribution function; with `evaluate` the true errors.
+    """What a release shows.
+
+    Estimates have intervals at confidence 1 - `beta`, and are adjusted to possible numbers if `consistent`. `ranges` or
+    `quantiles` add the distribution function, and `evaluate` the true errors.
     """
 
     beta: float = 0.05

@@ -1,4 +1,6 @@
-"""Central histograms: exact privacy against a sum over all outcomes of small datasets, laws, and errors that hold."""
+"""Central histograms: exact privacy against a sum over all outcomes of small datasets, distributions, and errors that
+hold.
+"""
 
 import math
 
@@ -16,18 +18,19 @@ from tests.oracles.goodness import assert_distribution, assert_not_distribution
 EPSILONS = [0.2, 1.0, 3.0]
 
 
-# the law ----------------------------------------------------------------------------------------------------------
+# the distribution
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
-def test_the_sampler_follows_the_law(scale):
+def test_the_sampler_follows_the_distribution(scale):
     claimed = DiscreteLaplace(decay=round_up_to_grid(math.exp(-0.5)))
     distribution = DiscreteLaplace(decay=round_up_to_grid(math.exp(-0.5 / scale)))
     draws = distribution.sample(20_000, rng=np.random.default_rng(40))
     (assert_distribution if scale == 1.0 else assert_not_distribution)(draws, claimed.window.first, claimed.window.pmf)
 
 
-def test_the_window_is_the_law():
+def test_the_window_is_the_distribution():
     distribution = DiscreteLaplace(decay=0.75)
     exact = [
         float(distribution.pmf_fraction(k)) for k in range(distribution.window.first, distribution.window.last + 1)
@@ -49,7 +52,7 @@ def test_decays_that_cannot_be_sampled_are_refused(decay):
 
 
 def published(count, noise, threshold):
-    """The law of what is published of one bin: None, or a noisy count of at least the threshold."""
+    """The distribution of what is published of one bin: None, or a noisy count of at least the threshold."""
     if count == 0:
         return {None: 1.0}
     pmf = {k: float(noise.pmf_fraction(k)) for k in range(-120, 121)}
@@ -58,7 +61,7 @@ def published(count, noise, threshold):
 
 
 def divergence(first, second, factor):
-    """Hockey-stick divergence of two bins' joint laws."""
+    """Hockey-stick divergence of two bins' joint distributions."""
     total = 0.0
     for x, p in first[0].items():
         for y, q in first[1].items():
@@ -102,7 +105,7 @@ def test_published_parameters_keep_what_they_claim_and_exact_ones_need_less(epsi
     pure = LaplaceHistogram.published(users=10**5, bins=100, epsilon=epsilon, delta=delta)
     assert laplace.noise.decay <= pure.noise.decay
     assert laplace.privacy.delta(epsilon) <= delta
-    assert pure.privacy.delta(epsilon + 1e-9) < 1e-11  # pure, but for the allowances for rounding and tails
+    assert pure.privacy.delta(epsilon + 1e-9) < 1e-11  # pure, except for the allowances for rounding and tails
 
 
 def test_the_floor_of_the_design():
@@ -161,7 +164,7 @@ def test_pure_noise_is_not_a_hair_too_small(epsilon):
 
 
 @pytest.mark.parametrize("kind", [LaplaceHistogram, StabilityHistogram])
-def test_there_is_one_reading_and_no_other_is_accepted(kind):
+def test_there_is_one_estimator_and_no_other_is_accepted(kind):
     protocol = kind.calibrate(users=300, bins=5, epsilon=1, delta=1e-6)
     tally = protocol.sample_tally([300, 0, 0, 0, 0])
     for call in (lambda: protocol.estimate(tally, estimator="best"), lambda: protocol.error(0.05, estimator="best")):

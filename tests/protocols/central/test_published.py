@@ -50,7 +50,7 @@ def published_distribution(count, decay, threshold):
 
 @pytest.mark.parametrize(("decay", "threshold"), [(0.25, 2), (0.5, 2), (0.5, 3)])
 def test_the_first_holder_of_a_value_is_accounted(decay, threshold):
-    """Somebody leaves a value of many for one that nobody holds: here the worst of all neighbours."""
+    """Someone leaves a value of many for one that nobody holds: here the worst of all neighbours."""
     curve = StabilityHistogram(users=100, bins=9, noise=DiscreteLaplace(decay=decay), threshold=threshold).privacy
     distributions = {count: published_distribution(count, decay, threshold) for count in (0, 1, 29, 30)}
     ratio = math.exp(0.25)

@@ -1,4 +1,4 @@
-"""Curators who count several values of each person: promises, what is published, errors and intervals.
+"""Curators who count several values of each person: guarantees, what is published, errors and intervals.
 
 Each statistical assertion fails on correct code with a probability of at most 1e-6, under fixed seeds.
 """
@@ -25,7 +25,7 @@ GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("values", [1, 2, 3, 4, 6, 10, 40])
-def test_the_promise_is_kept_by_the_curve_and_said(kind, values):
+def test_the_curve_gives_the_guarantee(kind, values):
     protocol = kind.calibrate(users=10**5, bins=50, values_per_person=values, **GUARANTEE)
     assert 0.5 * 1e-6 < protocol.privacy.delta(1.0) <= 1e-6
     assert protocol.privacy.epsilon(1e-6) <= 1.0
@@ -53,7 +53,7 @@ def test_noise_grows_less_than_with_the_number_of_values():
 
 
 @pytest.mark.parametrize("values", [3, 20])
-def test_the_promise_is_that_of_another_accountant(values):
+def test_another_accountant_gives_the_same_guarantee(values):
     """dp_accounting's composition of as many pairs as values move, on a grid of its two losses."""
     pytest.importorskip("dp_accounting")
     from dp_accounting.pld import privacy_loss_distribution as library
@@ -92,8 +92,8 @@ def joint(distributions):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_release_counts_everybody_once_for_each_value(kind):
-    """500 people: 300 hold both values, 200 the second one only; who holds fewer is told by the fillers."""
+def test_a_release_counts_everyone_once_for_each_value(kind):
+    """500 people: 300 hold both values, 200 the second one only; who holds fewer is told by the padding bins."""
     protocol = kind.calibrate(users=500, bins=3, values_per_person=2, **GUARANTEE)
     rows = np.array([[0, 1]] * 300 + [[1, -1]] * 200)
     estimate = protocol.release(rows, rng=np.random.default_rng(3), domain=Domain.of(["a", "b", "c"]))

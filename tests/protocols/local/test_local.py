@@ -34,7 +34,9 @@ oracles = pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 
 
 def exact_distributions(protocol):
-    """The law of one report for each value, in fractions; for hashes, given the hash, which carries no information."""
+    """The distribution of one report for each value, in fractions; for hashes, given the hash, which carries no
+    information.
+    """
     bins = protocol.bins
     p = Fraction(protocol.true_support)
     if isinstance(protocol, RandomizedResponse):
@@ -82,7 +84,7 @@ def test_no_epsilon_is_so_large_that_nothing_is_randomized(maker, epsilon):
 
 @pytest.mark.parametrize("maker", [RandomizedResponse, HadamardResponse], ids=lambda maker: maker.__name__)
 @pytest.mark.parametrize("value", [0, 1, 2])
-def test_reports_follow_their_law(maker, value):
+def test_reports_follow_their_distribution(maker, value):
     protocol = maker(users=10, bins=3, epsilon=1.0)
     distribution = exact_distributions(protocol)[value]
     sent = protocol.randomize(np.full(20_000, value), rng=np.random.default_rng(30))
@@ -91,8 +93,8 @@ def test_reports_follow_their_law(maker, value):
 
 
 @pytest.mark.parametrize("optimised", [True, False])
-def test_every_bit_of_unary_encoding_follows_its_law(optimised):
-    """Joint law over all rows of three bits, so that no bit is left alone and none depends on another."""
+def test_every_bit_of_unary_encoding_follows_its_distribution(optimised):
+    """Joint distribution over all rows of three bits, so that no bit is left alone and none depends on another."""
     protocol = UnaryEncoding(users=10, bins=3, epsilon=1.0, optimised=optimised)
     distribution = exact_distributions(protocol)[1]
     sent = protocol.randomize(np.full(20_000, 1), rng=np.random.default_rng(31))
@@ -103,7 +105,7 @@ def test_every_bit_of_unary_encoding_follows_its_law(optimised):
 
 @pytest.mark.slow
 @oracles
-def test_support_counts_follow_their_law_in_every_bin(maker):
+def test_support_counts_follow_their_distribution_in_every_bin(maker):
     """s_j ~ Bin(c_j, p) + Bin(n - c_j, q) for a held and for an empty bin, whatever the protocol."""
     protocol = maker(users=40, bins=6, epsilon=1.0)
     values, rng = np.array([0] * 25 + [3] * 15), np.random.default_rng(32)

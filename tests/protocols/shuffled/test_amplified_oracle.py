@@ -13,7 +13,7 @@ WISH = {"epsilon": 0.5, "delta": 1e-6}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_the_whole_run_is_unbiased_and_keeps_its_promise(kind):
+def test_the_whole_run_is_unbiased_and_gives_its_guarantee(kind):
     counts = np.array([1000, 600, 280, 120, 0, 0])
     values, rng = np.repeat(np.arange(6), counts), np.random.default_rng(50)
     protocol = AmplifiedOracle.calibrate(users=2000, bins=6, kind=kind, **WISH)
@@ -60,7 +60,7 @@ def test_fewer_reports_weaken_the_guarantee():
 
 
 @pytest.mark.slow
-def test_a_tally_of_shuffled_bits_is_drawn_from_its_law():
+def test_a_tally_of_shuffled_bits_is_sampled_from_its_distribution():
     """A million values of 10^5 people: no message is made, and nothing takes longer than a few steps for each value."""
     protocol = AmplifiedOracle.calibrate(users=10**5, bins=10**6, kind=UnaryEncoding, **WISH)
     assert protocol.drawing_cost == 0

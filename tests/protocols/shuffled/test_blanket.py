@@ -1,4 +1,4 @@
-"""The protocols of CSU+19: privacy enclosed by bounds, the law of the messages, published parameters."""
+"""The protocols of CSU+19: privacy enclosed by bounds, the distribution of the messages, published parameters."""
 
 import math
 from dataclasses import replace
@@ -64,7 +64,7 @@ def test_the_upper_bound_is_its_definition():
 
 
 @pytest.mark.parametrize("most", [3, 10, 1000])
-def test_blocks_hold_the_whole_law(most):
+def test_blocks_hold_the_whole_distribution(most):
     for probability in (0.125, 0.875):
         first, last, mass = blocks(40, probability, most=most)
         assert first.size <= most
@@ -91,7 +91,7 @@ def test_calibration_reaches_its_guarantee_and_hardly_more(users, epsilon):
 @pytest.mark.slow
 @pytest.mark.parametrize("users", [100, 10**4, 10**6])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
-def test_published_parameters_keep_their_promise_and_need_many_times_the_noise(users, epsilon):
+def test_published_parameters_give_their_guarantee_and_need_many_times_the_noise(users, epsilon):
     published = BlanketHistogram.published(users=users, bins=100, epsilon=epsilon, delta=1e-6)
     assert published.privacy.delta(epsilon) <= 1e-6
     assert BlanketSum.published(users=users, epsilon=epsilon, delta=1e-6).privacy.delta(epsilon) <= 1e-6
@@ -110,7 +110,7 @@ def test_published_number_of_coins():
 
 
 @pytest.mark.slow
-def test_messages_follow_the_law_of_the_tally_in_every_bin():
+def test_messages_follow_the_distribution_of_the_tally_in_every_bin():
     counts, rng = np.array([30, 8, 2, 0]), np.random.default_rng(70)
     protocol = BlanketHistogram(users=40, bins=4, flip_probability=1 / 8)
     values = np.repeat(np.arange(4), counts)
@@ -132,7 +132,7 @@ def test_messages_follow_the_law_of_the_tally_in_every_bin():
 
 
 @pytest.mark.slow
-def test_bits_of_the_sum_follow_their_law():
+def test_bits_of_the_sum_follow_their_distribution():
     rng = np.random.default_rng(71)
     protocol = BlanketSum(users=50, flip_probability=1 / 8)
     values = np.repeat([0, 1], [30, 20])
@@ -199,7 +199,7 @@ def test_wrong_parameters_and_data():
         total.randomize([2])
     with pytest.raises(DataError, match="more ones"):
         total.sample_tally(101)
-    with pytest.raises(DataError, match="101 messages are not those of 100 people"):
+    with pytest.raises(DataError, match="101 messages do not fit 100 people"):
         total.estimate(total.tally(np.ones(101, dtype=int)))
     with pytest.raises(DataError, match="more ones than 100 people"):
         total.estimate(replace(total.sample_tally(50), counts=np.array([101])))

@@ -48,7 +48,7 @@ def test_calibration(dummies):
 @pytest.mark.slow
 @pytest.mark.parametrize("dummies", ["binomial", "poisson"])
 @pytest.mark.parametrize("scale", [0.7, 1.0, 1.3])
-def test_message_path_and_law(dummies, scale):
+def test_message_path_and_distribution(dummies, scale):
     protocol = DummyHistogram.calibrate(users=200, bins=3, epsilon=1, delta=1e-6, dummies=dummies)
     distribution = binom(200, protocol.noise.probability) if dummies == "binomial" else poisson(protocol.noise.rate)
     pmf = distribution.pmf(np.arange(201))

@@ -1,4 +1,4 @@
-"""What the earlier protocols have in common: kept promises, noticed absences, any integers, clear refusals."""
+"""What the earlier protocols have in common: guarantees, noticed absences, any integers, clear refusals."""
 
 import math
 from dataclasses import replace
@@ -32,7 +32,7 @@ ORACLES = [RandomizedResponse, UnaryEncoding, LocalHashing, HadamardResponse]
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 6.0, 10.0, 20.0, 50.0])
 @pytest.mark.parametrize("users", [10**4, 10**6])
-def test_published_parameters_keep_their_promise_or_are_refused(users, epsilon):
+def test_published_parameters_give_their_guarantee_or_are_refused(users, epsilon):
     """For a large epsilon some of them miss it by orders of magnitude."""
     makers = [
         lambda **fields: BlanketSum.published(**fields),
@@ -89,7 +89,7 @@ def test_nobody_can_prepare_data_for_the_next_public_coin():
 
 
 def test_one_crowded_row_still_has_a_bound():
-    """Everybody in one bin, one row: whoever shares its cell is off by everybody and the noise."""
+    """Everyone in one bin, one row: a value that shares its cell is off by all people and the noise."""
     counts = np.zeros(5000, dtype=np.int64)
     counts[17] = 200
     rng, failed = np.random.default_rng(96), 0

@@ -144,7 +144,7 @@ def test_bad_reports():
         sums.estimate(sums.tally(sums.randomize(np.ones(1000, dtype=int))), reports=300)
 
 
-def test_a_partly_drawn_tally_has_no_unbiased_estimate():
+def test_a_partly_sampled_tally_has_no_unbiased_estimate():
     protocol = Histogram.calibrate(**GOOD)
     tally = protocol.sample_tally({0: 1000})
     assert not tally.complete
@@ -159,7 +159,7 @@ def test_domain_and_bins_must_agree():
         protocol.estimate(protocol.sample_tally({0: 1000}), domain=Domain.range(11))
 
 
-def test_nobody_and_nothing():
+def test_empty_data():
     protocol = Histogram.calibrate(**GOOD)
     assert protocol.randomize([]).size == 0
     assert shuffle([]).size == 0

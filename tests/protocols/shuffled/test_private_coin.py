@@ -32,7 +32,7 @@ def messages_of(protocol):
 
 
 class Enumerated:
-    """The law of one person's messages, written down from the protocol's description."""
+    """The distribution of one person's messages, written down from the protocol's description."""
 
     def __init__(self, protocol):
         self.protocol = protocol
@@ -156,7 +156,7 @@ def test_honest_people_only():
 @pytest.mark.parametrize("users", [2, 1000, 1025, 10**6])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4])
 @pytest.mark.parametrize("delta", [1e-4, 1e-6, 1e-10])
-def test_published_parameters_keep_their_promise(users, epsilon, delta):
+def test_published_parameters_give_their_guarantee(users, epsilon, delta):
     protocol = PrivateCoinHistogram.published(users=users, bins=64, epsilon=epsilon, delta=delta)
     assert protocol.noise_messages == math.ceil(36 * math.log(1 / delta) / epsilon**2)
     assert 2**protocol.elements >= users
@@ -216,7 +216,7 @@ def test_dimensions_of_solutions_against_all_matrices(equations, bits):
 
 
 @pytest.mark.slow
-def test_one_persons_messages_follow_the_randomizers_law():
+def test_one_persons_messages_follow_the_randomizers_distribution():
     protocol = PrivateCoinHistogram(users=1, bins=3, elements=1, noise_messages=2)
     distribution = Enumerated(protocol).randomizer_distribution(2)
     rng = np.random.default_rng(61)
@@ -240,7 +240,7 @@ def by_distribution(protocol, values, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draw", [by_messages, by_distribution])
-def test_joint_law_of_the_whole_tally_matches_enumeration(draw):
+def test_joint_distribution_of_the_whole_tally_matches_enumeration(draw):
     protocol = PrivateCoinHistogram(users=2, bins=4, elements=2, noise_messages=1)
     one = {v: Counter() for v in (0, 3, None)}
     for message in messages_of(protocol):

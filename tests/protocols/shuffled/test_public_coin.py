@@ -1,4 +1,4 @@
-"""GGK+19 with public coins: exact privacy, the law of the cells, errors that are kept, refusals."""
+"""GGK+19 with public coins: exact privacy, the distribution of the cells, errors that are kept, refusals."""
 
 import math
 from dataclasses import replace
@@ -34,7 +34,7 @@ def without_collisions(protocol):
 
 
 class Enumerable:
-    """The messages of one person as an exact law."""
+    """The messages of one person as an exact distribution."""
 
     def __init__(self, protocol):
         self.protocol = protocol
@@ -83,7 +83,7 @@ def test_cells_are_uniform_and_rows_independent():
 
 
 @pytest.mark.slow
-def test_messages_and_drawn_tally_follow_the_law_of_every_cell():
+def test_messages_and_sampled_tally_follow_the_distribution_of_every_cell():
     counts, rng = np.array([20, 6, 3, 1]), np.random.default_rng(80)
     protocol = tiny(users=30, bins=4, rows=2, width=5, probability=0.125, coin=3)
     values = np.repeat(np.arange(4), counts)
@@ -101,7 +101,7 @@ def test_messages_and_drawn_tally_follow_the_law_of_every_cell():
 @pytest.mark.slow
 @pytest.mark.parametrize("bins", [10, 500])
 def test_errors_are_kept_below_and_above(bins):
-    """Also where one value is held by nearly everybody, which crowds whoever shares its cells."""
+    """Also where one value is held by nearly everyone, which crowds the values that share its cells."""
     rng, users = np.random.default_rng(81), 2000
     heavy = np.zeros(bins, dtype=np.int64)
     heavy[0], heavy[1:6] = users - 50, 10
@@ -127,7 +127,7 @@ def test_more_rows_help_against_crowds_until_noise_costs_more():
 
 
 @pytest.mark.slow
-def test_published_parameters_keep_their_promise():
+def test_published_parameters_give_their_guarantee():
     published = PublicCoinHistogram.published(users=10**6, bins=100, **WISH)
     assert published.rows == math.ceil(math.log(200))
     assert published.width == 2 * 10**6

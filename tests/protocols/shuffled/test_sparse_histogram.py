@@ -21,7 +21,9 @@ SMALL_LONE = CompoundPoisson(rate=0.7, size_weights=(SIZE_GRID // 4, SIZE_GRID /
 
 
 def unscaled(rate, sizes, reach):
-    """e^rate times the probabilities of a compound Poisson law, as fractions: a sum over the number of clusters."""
+    """e^rate times the probabilities of a compound Poisson distribution, as fractions: a sum over the number of
+    clusters.
+    """
     total, power, factor = [Fraction(0)] * reach, {0: Fraction(1)}, Fraction(1)
     for clusters in range(reach):
         for k, chance in power.items():
@@ -195,13 +197,13 @@ def test_every_coordinate_of_the_message_path(users, scale):
         check(drawn_pairs[:, j], 0, pairs.window.pmf)
         check(drawn_lone[:, j], 0, lone.window.pmf)
     if scale == 1.0:
-        # independent coordinates: correlations of so many draws stay below six standard deviations
+        # independent coordinates: correlations of this number of samples stay below six standard deviations
         everything = np.hstack([drawn_pairs, drawn_lone])
         off_diagonal = np.corrcoef(everything.T) - np.eye(6)
         assert np.abs(off_diagonal).max() < 6 / math.sqrt(DRAWS)
 
 
-def test_sample_tally_follows_the_same_law():
+def test_sample_tally_follows_the_same_distribution():
     protocol = SparseHistogram.calibrate(users=1000, bins=50_000, epsilon=1, delta=1e-6)
     counts = np.zeros(50_000, dtype=int)
     counts[:10] = 100

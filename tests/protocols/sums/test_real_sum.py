@@ -16,7 +16,7 @@ from tests.oracles.goodness import assert_distribution, assert_not_distribution,
 WISH = {"epsilon": 1.0, "delta": 1e-6}
 
 
-def test_parts_of_the_noise_add_up_to_its_law():
+def test_parts_of_the_noise_add_up_to_its_distribution():
     protocol = RealSum(users=25, scale=3, noise=DiscreteLaplace(decay=0.75), security_bits=10)
     rng = np.random.default_rng(90)
     sums = protocol._noise_parts(25 * 4000, rng).reshape(4000, 25).sum(axis=1)

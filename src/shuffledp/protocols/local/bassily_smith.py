@@ -1,9 +1,11 @@
 """The frequency oracle of Bassily and Smith (2015) with one-bit messages.
 
-A public random matrix has a row of signs for each person. A person with value x looks up the sign of x in their row and
-sends it with probability e^epsilon / (e^epsilon + 1), else its opposite: one bit. It supports the bins that have that
-sign in the row. Rows come from public words: the sign of bin j is the top bit of a j + b mod 2^64, so signs of any two
-bins are independent fair coins.
+A public random matrix has a row of signs for each person. A person with value x looks up the sign of x in their row.
+They send it with probability e^epsilon / (e^epsilon + 1), and otherwise the opposite sign: one bit. A report supports
+the bins that have the sent sign in its row.
+
+Rows come from public words: the sign of bin j is the top bit of a j + b mod 2^64. The signs of any two bins are
+therefore independent fair coins.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ class BassilySmith(FrequencyOracle):
 
     @property
     def true_support(self) -> float:
-        """How often the true sign is sent; its complement is rounded up, the private side."""
+        """The probability of the true sign; its complement is rounded up, which is the private side."""
         return 1 - safely_up(1 / (1 + math.exp(self.epsilon)))
 
     @property
@@ -62,7 +64,7 @@ class BassilySmith(FrequencyOracle):
         return reports
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
-        """How many bits agree with the sign of each bin, on all cores."""
+        """The number of bits that agree with the sign of each bin, computed on all cores."""
         reports = np.atleast_1d(messages)
         if reports.dtype != REPORT:
             raise DataError("messages must be reports of this protocol: multiplier, offset and bit")

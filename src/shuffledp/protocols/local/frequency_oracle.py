@@ -1,4 +1,4 @@
-"""What the local protocols have in common: each report supports some bins.
+"""The base class of the local protocols, in which each report supports some bins.
 
 A report of a person with value x supports bin x with probability `true_support` (p), and every other bin with
 probability `false_support` (q). The tally counts the reports that support each bin (estimators/supports.py).
@@ -31,10 +31,10 @@ from shuffledp.protocols.target import Target
 from shuffledp.validation import real, reporting, target_epsilon, whole
 
 _BLOCK = 1 << 14
-"""Bins that are compared with a report together: they stay in the cache."""
+"""The number of bins that are compared with a report together, so that they stay in the cache."""
 
 _FEWEST_REPORTS = 500
-"""Reports for each core below which starting threads takes longer than the work."""
+"""The number of reports per core below which starting threads takes longer than the work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +55,13 @@ class FrequencyOracle(ShuffledHistogram):
 
     @classmethod
     def for_target(cls, target: Target, **choices: Any) -> Self:
-        """The protocol with pure epsilon; delta buys nothing here, and other people's honesty does not matter."""
+        """Return the protocol with pure epsilon; delta and the honesty of other people do not matter."""
         target.needs_one_value(cls)
         return cls(users=target.users, bins=target.bins, epsilon=target.epsilon, **choices)
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """The published parameters are the best ones."""
+        """Return the same protocol: the published parameters are the best ones."""
         return cls.for_target(target)
 
     @property
@@ -77,32 +77,34 @@ class FrequencyOracle(ShuffledHistogram):
     @property
     @abstractmethod
     def telling(self) -> float:
-        """How often, at most, a report is of a kind that is more likely under one of two given values."""
+        """The largest probability that a report is more likely under one of two given values than under the other."""
 
     @property
     def covered(self) -> float:
-        """How likely any other report is under a third value, at least, relative to those two; 0 if not known."""
+        """A lower bound on the probability of any other report under a third value, relative to those two; 0 if
+        unknown.
+        """
         return 0.0
 
     @cached_property
     def privacy(self) -> PureCurve:
-        """Of every message by itself, whatever others do; an upper bound."""
+        """An upper bound on the privacy curve of each message alone, whatever other people do."""
         return PureCurve(pure_epsilon=self.epsilon)
 
     def amplified(self, users: int) -> Amplification:
-        """The privacy of the reports of some people once they are shuffled."""
+        """The privacy curve of the reports of several people after shuffling."""
         return Amplification(local_epsilon=self.epsilon, users=users, telling=self.telling, covered=self.covered)
 
     @cached_property
     def estimator(self) -> Supports:
-        """How many reports support each bin."""
+        """The estimator of counts from supports."""
         return Supports(
             people=self.users, bins=self.bins, true_support=self.true_support, false_support=self.false_support
         )
 
     @abstractmethod
     def supports(self, messages: Any) -> NDArray[np.int64]:
-        """How many of the reports support each bin."""
+        """The number of reports that support each bin."""
 
     @property
     def messages_per_user(self) -> MessageCount:
@@ -110,11 +112,11 @@ class FrequencyOracle(ShuffledHistogram):
         return MessageCount(expected=1.0, maximum=1.0)
 
     def tally(self, messages: Any) -> Tally:
-        """How many reports support each bin."""
+        """Count the reports that support each bin."""
         return Tally(np.arange(self.bins), self.supports(messages), messages=len(np.atleast_1d(concatenate(messages))))
 
     def for_reports(self, reports: int | None) -> Self:
-        """The same randomizer for fewer people: a message is as private by itself."""
+        """Return the same randomizer for fewer people; each message is private by itself."""
         people = self.users if reports is None else reporting(reports, users=self.users)
         return self if people == self.users else replace(self, users=people, honest_users=None)
 
@@ -127,7 +129,7 @@ class FrequencyOracle(ShuffledHistogram):
 def compare_with_every_bin(
     reports: NDArray[Any], bins: int, count: Callable[[NDArray[Any], NDArray[np.uint64]], NDArray[np.int64]]
 ) -> NDArray[np.int64]:
-    """How many reports support each bin, where every report must be compared with every bin; on all cores.
+    """Compare every report with every bin on all cores, and return the number of supporting reports of each bin.
 
     `count` does so for some reports and a block of bins that stays in the cache.
     """

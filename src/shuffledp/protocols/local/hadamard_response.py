@@ -1,8 +1,8 @@
-"""Hadamard response: a random element of the value's set, where any two sets share half of their elements (Acharya, Sun
-and Zhang 2019).
+"""Hadamard response: a random element of the value's set (Acharya, Sun and Zhang 2019).
 
-With K a power of two above d, the set of bin j is H_j = {y in [K] : j + 1 and y share an even number of one bits}: half
-of [K], and half of every other set. The analyzer needs one fast Walsh-Hadamard transform.
+With K a power of two above d, the set of bin j is H_j = {y in [K] : j + 1 and y share an even number of one bits}. It
+has half of [K], and shares half of its elements with every other set. The analyzer needs one fast Walsh-Hadamard
+transform.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def false_support(self) -> float:
-        """Any other set holds half of either."""
+        """The probability of any other set, which has half of each."""
         return 0.5
 
     @property
     def telling(self) -> float:
-        """Half of the symbols lie in one of two given sets and not in the other."""
+        """The share of symbols that are in exactly one of two given sets."""
         return 0.5
 
     @property
@@ -54,7 +54,7 @@ class HadamardResponse(FrequencyOracle):
         return self.symbols.bit_length() - 1
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """One symbol for each person: uniform, then moved into the value's set or out of it by flipping one bit."""
+        """Send one symbol for each person: uniform, then moved into or out of the value's set by flipping one bit."""
         vectors = people + 1
         drawn = rng.integers(0, self.symbols, size=people.size)
         outside = rng.random(people.size) >= self.true_support
@@ -63,21 +63,21 @@ class HadamardResponse(FrequencyOracle):
         return np.where(odd == outside, drawn, drawn ^ lowest)
 
     def supports(self, messages: ArrayLike) -> NDArray[np.int64]:
-        """How many symbols lie in each bin's set."""
+        """The number of symbols in each bin's set."""
         flat = concatenate(messages)
         check_bins(flat, bins=self.symbols, what="message")
         return self.supports_of(Tally.of_bins(flat, bins=self.symbols).counts)
 
     def supports_of(self, sent: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many symbols lie in each bin's set, from how often each symbol was sent."""
+        """The number of symbols in each bin's set, from the number of times that each symbol was sent."""
         return (int(sent.sum()) + walsh_hadamard(sent)[1 : self.bins + 1]) // 2
 
     def report_distribution(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How likely each symbol is from a person whose value has the given probabilities, up to rounding."""
+        """The probability of each symbol for a person whose value has the given probabilities, up to rounding."""
         placed = np.zeros(self.symbols)
         placed[1 : self.bins + 1] = shares
         held, symbols = np.flatnonzero(placed), np.arange(self.symbols)
-        if held.size <= _FEW:  # then their rows of the transform are sooner added than all of it is made
+        if held.size <= _FEW:  # adding a few rows is faster than the transform
             signs = sum(placed[j] * (1.0 - 2.0 * (np.bitwise_count(symbols & j) & 1)) for j in held)
         else:
             signs = walsh_hadamard(placed)
@@ -85,7 +85,7 @@ class HadamardResponse(FrequencyOracle):
         return distribution
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's message, for verification."""
+        """The exact distribution of one person's message, for verification."""
         inside = Fraction(self.true_support)
         odd = [((value + 1) & symbol).bit_count() & 1 for symbol in range(self.symbols)]
         return {(y,): (1 - inside if odd[y] else inside) * 2 / self.symbols for y in range(self.symbols)}

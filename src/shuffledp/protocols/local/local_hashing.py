@@ -1,8 +1,7 @@
-"""Local hashing: a random hash of the value to a few cells, then randomized response on the cell (Wang, Blocki, Li and
-Jha 2017).
+"""Local hashing: randomized response on a random hash of the value (Wang, Blocki, Li and Jha 2017).
 
-The hash of a person is h(j) = ((a j + b mod 2^64) >> 32) * g >> 32, with random 64-bit a and b that travel with the
-report: any two bins are hashed independently and uniformly (but for g / 2^32), which is all that the estimate needs.
+The hash of a person is h(j) = ((a j + b mod 2^64) >> 32) * g >> 32, with random 64-bit a and b that are part of the
+report. Any two bins are hashed independently and uniformly (up to g / 2^32), which is all that the estimate needs.
 Privacy does not depend on the hash.
 """
 
@@ -39,22 +38,22 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def _response(self) -> RandomizedResponse:
-        """What is done to the cell."""
+        """The randomized response on the cell."""
         return RandomizedResponse(users=self.users, bins=self.cells or 2, epsilon=self.epsilon)
 
     @property
     def true_support(self) -> float:
-        """A report supports the bins that its hash puts into its cell."""
+        """The probability that a person's report supports their own bin: the cell of the bin is sent."""
         return self._response.true_support
 
     @property
     def false_support(self) -> float:
-        """Another bin falls into the cell by chance."""
+        """The probability that another bin has the same cell."""
         return 1 / (self.cells or 2)
 
     @property
     def telling(self) -> float:
-        """The cell must be that of one of two given bins, and not of both: hashes collide at least 1 / g often."""
+        """The cell must belong to exactly one of two given bins; hashes collide with probability at least 1 / g."""
         return self._response.telling * (1 - self.false_support)
 
     @property
@@ -68,7 +67,7 @@ class LocalHashing(FrequencyOracle):
         return 128 + bits_to_name(self.cells or 2)
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
-        """One report for each person: their hash function and a noisy cell."""
+        """Send one report for each person: their hash function and a noisy cell."""
         reports = np.empty(people.size, dtype=REPORT)
         reports["multiplier"] = random_words(people.size, rng)
         reports["offset"] = random_words(people.size, rng)
@@ -77,7 +76,7 @@ class LocalHashing(FrequencyOracle):
         return reports
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
-        """How many reports put each bin into their cell: every report is compared with every bin, on all cores."""
+        """Compare every report with every bin on all cores, and count the reports whose cell is the bin's cell."""
         reports = np.atleast_1d(messages)
         if reports.dtype != REPORT:
             raise DataError("messages must be reports of this protocol: multiplier, offset and cell")

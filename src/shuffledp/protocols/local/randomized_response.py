@@ -24,10 +24,10 @@ class RandomizedResponse(FrequencyOracle):
 
     @property
     def truth_probability(self) -> float:
-        """How often the value itself is sent; otherwise a uniform bin (which may be the same).
+        """The probability that the value itself is sent; otherwise a uniform bin is sent, possibly the same one.
 
-        Its complement is rounded up, on the grid of what can be sampled, so that the likelihood ratio 1 + d t / (1 - t)
-        is at most e^epsilon.
+        Its complement is rounded up to the grid of probabilities that can be sampled. The likelihood ratio 1 + d t / (1
+        - t) is therefore at most e^epsilon.
         """
         return 1 - safely_up(self.bins / (math.expm1(self.epsilon) + self.bins))
 
@@ -43,23 +43,23 @@ class RandomizedResponse(FrequencyOracle):
 
     @property
     def telling(self) -> float:
-        """How often one of two given bins is sent, by a person who holds one of them."""
+        """The probability that a person who holds one of two given bins sends one of them."""
         return min(1.0, (self.true_support + self.false_support) * (1 + SEVERAL_OPERATIONS))
 
     @property
     def covered(self) -> float:
-        """Any third bin is sent as often by whoever holds neither, or more often."""
+        """A third bin is sent at least as often by a person who holds neither."""
         return 1.0
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """One bin for each person."""
+        """Send one bin for each person."""
         lies = rng.random(people.size) >= self.truth_probability
         messages = people.copy()
         messages[lies] = rng.integers(0, self.bins, size=int(lies.sum()))
         return messages
 
     def supports(self, messages: ArrayLike) -> NDArray[np.int64]:
-        """How often each bin was sent."""
+        """The number of times that each bin was sent."""
         flat = concatenate(messages)
         check_bins(flat, bins=self.bins, what="message")
         return self.supports_of(Tally.of_bins(flat, bins=self.bins).counts)
@@ -74,10 +74,10 @@ class RandomizedResponse(FrequencyOracle):
         return sent
 
     def report_distribution(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How likely each message is from a person whose value has the given probabilities, up to rounding."""
+        """The probability of each message for a person whose value has the given probabilities, up to rounding."""
         return self.truth_probability * shares + self.false_support
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's message, for verification."""
+        """The exact distribution of one person's message, for verification."""
         truth = Fraction(self.truth_probability)
         return {(j,): (1 - truth) / self.bins + (truth if j == value else 0) for j in range(self.bins)}

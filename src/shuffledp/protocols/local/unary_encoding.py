@@ -1,4 +1,4 @@
-"""Unary encoding: a bit for every bin, each flipped by itself (Wang, Blocki, Li and Jha 2017; RAPPOR's basic form)."""
+"""Unary encoding: one bit per bin, each flipped independently (Wang, Blocki, Li and Jha 2017; basic RAPPOR)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
 from shuffledp.randomness import child
 
 _CELLS_AT_ONCE = 1 << 22
-"""Bits made or counted together, so that they stay in the cache."""
+"""The number of bits made or counted together, so that they stay in the cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnaryEncoding(FrequencyOracle):
-    """One bit per bin. `optimised` keeps the true bit half of the time and raises others rarely, which is better; the
-    symmetric form flips every bit alike.
+    """One bit per bin.
+
+    The `optimised` form keeps the true bit with probability 1/2 and rarely sets others, which gives a smaller error.
+    The symmetric form flips every bit with the same probability.
     """
 
     optimised: bool = True
@@ -36,17 +38,17 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def true_support(self) -> float:
-        """How often the bit of a person's own bin is set."""
+        """The probability that the bit of a person's own bin is set."""
         return 0.5 if self.optimised else 1 - self.false_support
 
     @property
     def false_support(self) -> float:
-        """How often the bit of another bin is set: on the grid, rounded up, which is the private side."""
+        """The probability that the bit of another bin is set, rounded up to the grid, which is the private side."""
         return safely_up(1 / (1 + math.exp(self.epsilon if self.optimised else self.epsilon / 2)))
 
     @property
     def telling(self) -> float:
-        """How often exactly one of the bits of two given bins is set."""
+        """The probability that exactly one of the bits of two given bins is set."""
         p, q = self.true_support, self.false_support
         return min(1.0, (p * (1 - q) + (1 - p) * q) * (1 + SEVERAL_OPERATIONS))
 
@@ -61,7 +63,7 @@ class UnaryEncoding(FrequencyOracle):
         return np.dtype((np.void, (self.bins + 7) // 8))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
-        """One item of packed bits for each person."""
+        """Send one item of packed bits for each person."""
         parts = [people[start : start + self._at_once] for start in range(0, people.size, self._at_once)]
         if len(parts) <= 1:
             return self._rows(people, rng)
@@ -70,7 +72,7 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def _at_once(self) -> int:
-        """Reports that are made or counted together, so that they stay in the cache."""
+        """The number of reports that are made or counted together, so that they stay in the cache."""
         return max(1, _CELLS_AT_ONCE // self.bins)
 
     def _rows(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
@@ -84,11 +86,11 @@ class UnaryEncoding(FrequencyOracle):
         return rows.view(self._report).ravel()
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Bits are independent."""
+        """Sample each bin independently."""
         return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def supports(self, messages: NDArray[np.void]) -> NDArray[np.int64]:
-        """How many set the bit of each bin."""
+        """The number of reports in which the bit of each bin is set."""
         reports = np.atleast_1d(np.asarray(messages))
         if reports.dtype != self._report or reports.ndim != 1:
             raise DataError(
@@ -105,7 +107,7 @@ class UnaryEncoding(FrequencyOracle):
         return counts
 
     def _count(self, rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """How many rows set each bit; up to 255 rows are added in bytes."""
+        """Count the rows in which each bit is set; up to 255 rows are added in bytes."""
         bits = np.unpackbits(rows, axis=1, count=self.bins)
         starts = range(0, rows.shape[0], 255)
         parts = [np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8) for start in starts]
@@ -113,7 +115,7 @@ class UnaryEncoding(FrequencyOracle):
         return counts
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's report (its bytes), for verification on a few bins."""
+        """The exact distribution of one person's report (its bytes), for verification on a few bins."""
         chances = [Fraction(self.true_support if j == value else self.false_support) for j in range(self.bins)]
         distribution: dict[tuple[Any, ...], Fraction] = {}
         for bits in product((False, True), repeat=self.bins):

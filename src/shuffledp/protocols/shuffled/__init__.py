@@ -1,1 +1,1 @@
-"""Protocols of the shuffled model: messages are private once they are mixed."""
+"""Protocols of the shuffled model, in which messages are private once they are mixed."""

@@ -1,8 +1,8 @@
-"""Any local protocol, shuffled: each message alone protects a little, the mix of all of them much more.
+"""Privacy amplification: the messages of a local protocol, shuffled.
 
-A local randomizer with a large epsilon0 is chosen so that its shuffled messages have the guarantee that is asked for
-(accounting/amplification.py). One message per person, but errors of the order of the square root of n: what shuffling
-alone can do, without noise that is made for it.
+The local randomizer has a larger epsilon0, chosen so that the shuffled messages have the requested guarantee
+(accounting/amplification.py). Each person sends one message. The error is of the order of the square root of n, since
+no noise is designed for the shuffled model.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target
 
 ORACLES: tuple[type[FrequencyOracle], ...] = (LocalHashing, HadamardResponse, RandomizedResponse, UnaryEncoding)
-"""Those whose message carries all that the analyzer needs, so that nobody must know whose it is."""
+"""The local protocols whose messages can be decoded without knowing their senders."""
 
 _MOST_CELL_BITS = 20
-"""The range of a hash is searched up to this power of two; beyond it the error only grows."""
+"""The largest exponent of a power of two as the range of a hash; beyond it the error only grows."""
 
 _BETA = 0.05
 """The failure probability of the error by which the local protocol is chosen."""
@@ -51,10 +51,10 @@ class AmplifiedOracle(ShuffledHistogram):
 
     @classmethod
     def for_target(cls, target: Target, *, kind: type[FrequencyOracle] | None = None) -> Self:
-        """The largest local epsilon whose messages are (epsilon, delta)-private once shuffled.
+        """Return the protocol with the largest local epsilon whose shuffled messages are (epsilon, delta)-private.
 
-        Without `kind`, the local protocol with the smallest error there. For local hashing the range of the hash is the
-        best one after amplification, which is far above the best one without (Wang et al. 2019).
+        Without `kind`, it is the local protocol with the smallest error. For local hashing, the range of the hash is
+        the best one after amplification, which is far above the best one without it (Wang et al. 2019).
         """
         target.needs_one_value(cls)
         if kind is not None and kind not in ORACLES:
@@ -66,7 +66,7 @@ class AmplifiedOracle(ShuffledHistogram):
             bins=target.bins,
             oracle=min(candidates, key=_largest_error),
             honest_users=target.honest,
-            guarantee=target.promise("amplification by shuffling"),
+            guarantee=target.guarantee("amplification by shuffling"),
         )
 
     @cached_property
@@ -76,7 +76,7 @@ class AmplifiedOracle(ShuffledHistogram):
 
     @property
     def estimator(self) -> Estimator:
-        """As in the local model, with the larger epsilon."""
+        """The estimator of the local protocol."""
         return self.oracle.estimator
 
     @property
@@ -91,12 +91,12 @@ class AmplifiedOracle(ShuffledHistogram):
 
     @property
     def samples_exactly(self) -> bool:
-        """Where the local protocol does."""
+        """Whether the local protocol samples its tally."""
         return self.oracle.samples_exactly
 
     @property
     def drawing_cost(self) -> float:
-        """That of the local protocol."""
+        """The sampling cost of the local protocol."""
         return self.oracle.drawing_cost
 
     @property
@@ -108,7 +108,7 @@ class AmplifiedOracle(ShuffledHistogram):
         return self.oracle.randomize(people, rng=rng)
 
     def tally(self, messages: Any) -> Tally:
-        """How many reports support each bin."""
+        """Count the reports that support each bin."""
         return self.oracle.tally(messages)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
@@ -120,12 +120,12 @@ class AmplifiedOracle(ShuffledHistogram):
 
 @lru_cache(maxsize=64)
 def _best(target: Target, kind: type[FrequencyOracle]) -> FrequencyOracle:
-    """One kind of local protocol for the target, computed once: the best of all kinds asks for each of them again."""
+    """Return one kind of local protocol for the target. Cached, since the search over all kinds repeats it."""
     return _best_hashing(target) if kind is LocalHashing else _amplified(target, kind)
 
 
 def _amplified(target: Target, make: Callable[..., FrequencyOracle]) -> FrequencyOracle:
-    """The local protocol with the largest epsilon that shuffling brings down to the target."""
+    """Return the local protocol with the largest epsilon that reaches the target after shuffling."""
 
     def oracle(local_epsilon: float) -> FrequencyOracle:
         return make(users=target.users, bins=target.bins, epsilon=local_epsilon)
@@ -141,7 +141,7 @@ def _amplified(target: Target, make: Callable[..., FrequencyOracle]) -> Frequenc
 
 
 def _best_hashing(target: Target) -> FrequencyOracle:
-    """Local hashing with the range of the hash, a power of two, that has the smallest error: it falls, then rises."""
+    """Return local hashing with the range of the hash, a power of two, that has the smallest error."""
     best = _amplified(target, partial(LocalHashing, cells=2))
     for power in range(2, _MOST_CELL_BITS + 1):
         wider = _amplified(target, partial(LocalHashing, cells=2**power))

@@ -1,9 +1,8 @@
-"""The histogram of CSU+19: their sum of bits for every bin at once.
+"""The histogram of CSU+19: their sum of bits, for every bin at once.
 
-A person has a 1 for their own bin and a 0 for every other, and flips each bit now and then
-(protocols/sums/blanket_sum.py). What arrives is how many ones there are for each bin; as the number of people is
-known, zeros say nothing more and are not
-sent (the published protocol sends all d bits).
+A person has a 1 for their own bin and a 0 for every other bin, and flips each bit with a small probability
+(protocols/sums/blanket_sum.py). Only ones are sent: the number of people is known, so zeros add no information. The
+published protocol sends all d bits.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from shuffledp.estimators.supports import FlippedBits
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount, expected_messages
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.sums.blanket_sum import blanket_curve, check_flip, fewest_flips, published_flips
 from shuffledp.protocols.target import Target
 
 _FLIPS_AT_ONCE = 1 << 18
-"""Flips made at a time: they stay in the cache."""
+"""The number of flips made together, so that they stay in the cache."""
 
 _MOVED_BITS = 2
 """A replaced value changes the bits of two bins."""
@@ -49,49 +48,51 @@ class BlanketHistogram(ShuffledHistogram):
 
     @classmethod
     def for_target(cls, target: Target) -> Self:
-        """The fewest flips that make the whole release (epsilon, delta)-private by an upper bound."""
+        """Return the protocol with the fewest flips for which an upper bound gives (epsilon, delta)-privacy."""
         target.needs_one_value(cls)
         return cls(
             users=target.users,
             bins=target.bins,
             flip_probability=fewest_flips(target, moved_bits=_MOVED_BITS),
             honest_users=target.honest,
-            guarantee=target.promise("computed as an upper bound"),
+            guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """The published number of coins for (epsilon / 2, delta / 2) in each of the two bins that move."""
+        """Return the protocol with the published number of coins for (epsilon / 2, delta / 2) in each of the two moved
+        bins.
+        """
         target.needs_one_value(cls)
-        return kept_promise(
+        return require_guarantee(
             cls(
                 users=target.users,
                 bins=target.bins,
                 flip_probability=published_flips(target, moved_bits=_MOVED_BITS),
-                guarantee=target.promise("published parameters"),
+                guarantee=target.guarantee("published parameters"),
             )
         )
 
     @cached_property
     def privacy(self) -> BlanketCurve:
-        """The upper bound of the curve, counting the honest people's coins only."""
+        """An upper bound on the privacy curve, counting the honest people's coins only."""
         return blanket_curve(self.honest, self.flip_probability, moved_bits=_MOVED_BITS)
 
     @cached_property
     def estimator(self) -> FlippedBits:
-        """How many ones arrive for each bin."""
+        """The estimator of counts from the number of ones of each bin."""
         flip = self.flip_probability
         return FlippedBits(people=self.users, bins=self.bins, true_support=1 - flip, false_support=flip)
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """The ones."""
+        """The ones of a person."""
         flip = self.flip_probability
         expected = expected_messages(bins=self.bins, noise_per_bin=flip) - 2 * flip
         return MessageCount(expected=expected, maximum=self.bins)
 
     def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A one unless it is flipped, and flipped zeros of all other bins."""
+        """The person's one unless it is flipped, and the flipped zeros of all other bins."""
         own, other = (np.log1p(self.flip_probability * np.expm1(tilt)) for tilt in (-tilts, tilts))
         total: NDArray[np.float64] = tilts + own + (self.bins - 1) * other
         return total
@@ -102,7 +103,7 @@ class BlanketHistogram(ShuffledHistogram):
         return NoiseFacts(NoiseKind.FLIPPED_BITS, {"probability": self.flip_probability})
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """The bins whose bit is 1 after flipping."""
+        """Send the bins whose bit is 1 after flipping."""
         kind = np.min_scalar_type(self.bins - 1)
         at_once = max(1, int(_FLIPS_AT_ONCE / (self.bins * self.flip_probability + 1)))
         sent = [
@@ -111,17 +112,17 @@ class BlanketHistogram(ShuffledHistogram):
         return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
 
     def _ones(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """A person's cells are person * bins + bin; a flip removes the one cell that is set and sets any other."""
+        """Cell person * bins + bin is a bit of a person; a flip clears the person's own cell or sets another one."""
         own = np.arange(people.size) * self.bins + people
         flipped = heads(people.size * self.bins, self.flip_probability, rng)
         return np.setxor1d(own, flipped, assume_unique=True) % self.bins
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Bits are independent."""
+        """Sample each bin independently."""
         return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng), complete=len(truth) == self.bins)
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's messages, sorted, for verification on a few bins."""
+        """The exact distribution of one person's messages, sorted, for verification on a few bins."""
         flip = Fraction(self.flip_probability)
         distribution: dict[tuple[Any, ...], Fraction] = {}
         for bits in product([0, 1], repeat=self.bins):

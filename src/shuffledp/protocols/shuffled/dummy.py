@@ -1,8 +1,8 @@
-"""The protocol that is used in practice: the true bin, plus dummy messages that hide it.
+"""Dummy messages, as used in practice: the true bin, plus messages for random bins that hide it.
 
-A person sends their own bin, and for every bin a dummy with a small probability (binomial dummies) or a Poisson
-number of them. A bin's count is c + B with B dummies, and c + B - E[B] is unbiased, but noisy for every bin, empty ones
-too: the worst error grows with the number of bins, and bins that nobody holds look occupied.
+A person sends their own bin. For every bin they also send a dummy with a small probability (binomial dummies), or a
+Poisson number of dummies. With B dummies the count of a bin is c + B, and c + B - E[B] is unbiased. Empty bins have the
+same noise, so the worst error grows with the number of bins, and there are false positives.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from shuffledp.protocols.target import Target
 from shuffledp.validation import target_delta, target_epsilon, values_each
 
 _DUMMIES_AT_ONCE = 1 << 18
-"""Dummies made at a time: they stay in the cache."""
+"""The number of dummies made together, so that they stay in the cache."""
 
 Dummies = Binomial | CompoundPoisson
 
 
 @dataclass(frozen=True, kw_only=True)
 class DummyHistogram(ShuffledHistogram):
-    """True bin plus dummies. `noise` is the law of the dummies in one bin, summed over all `users`."""
+    """The true bin plus dummies; `noise` is the distribution of the dummies in one bin, summed over all `users`."""
 
     noise: Dummies
 
@@ -50,17 +50,17 @@ class DummyHistogram(ShuffledHistogram):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.noise, Binomial) and self.noise.trials != self.users:
-            raise ParameterError("noise must have one trial for each user, if it is a Binomial law")
+            raise ParameterError("noise must have one trial for each user, if it is Binomial")
 
     @classmethod
     def for_target(cls, target: Target, *, dummies: str = "binomial") -> Self:
-        """The fewest dummies that make the whole release (epsilon, delta)-private, exactly."""
+        """Return the protocol with the fewest dummies that make the whole release exactly (epsilon, delta)-private."""
         if dummies not in ("binomial", "poisson"):
             raise ParameterError(f"dummies must be binomial or poisson, got {dummies!r}")
         return cls(
             **target.settled,
             noise=_binomial_for(target) if dummies == "binomial" else _poisson_for(target),
-            guarantee=target.promise(computed(target.values_per_person)),
+            guarantee=target.guarantee(computed(target.values_per_person)),
         )
 
     @classmethod
@@ -79,7 +79,7 @@ class DummyHistogram(ShuffledHistogram):
 
     @cached_property
     def estimator(self) -> UnbiasedCounts:
-        """The counts less the expected dummies."""
+        """The estimator that subtracts the expected number of dummies."""
         return UnbiasedCounts(noise=self.noise, people=self.users, bins=self.bins, missing=False)
 
     @property
@@ -91,7 +91,7 @@ class DummyHistogram(ShuffledHistogram):
         return MessageCount(expected=expected, maximum=most)
 
     def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The values, and the dummies of every bin."""
+        """The cumulant of the values and the dummies of every bin."""
         return self.values_per_person * tilts + self.bins / self.users * self.noise.cumulant(tilts)
 
     @property
@@ -100,7 +100,7 @@ class DummyHistogram(ShuffledHistogram):
         return NoiseFacts(NoiseKind.DUMMIES, {"mean": self.noise.mean})
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """The values of all people, then everybody's dummies."""
+        """Send the values of all people, then all dummies."""
         kind = np.min_scalar_type(self.bins - 1)
         return np.concatenate([people.ravel().astype(kind), self._dummies(people.shape[0], rng).astype(kind)])
 
@@ -114,7 +114,7 @@ class DummyHistogram(ShuffledHistogram):
         return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Bins are independent."""
+        """Sample each bin independently."""
         dummies = self.noise.sample(len(truth), rng=rng)
         return Tally(truth.symbols, truth.counts + dummies, complete=len(truth) == self.bins)
 
@@ -124,12 +124,12 @@ class DummyHistogram(ShuffledHistogram):
 
 @lru_cache(maxsize=64)
 def _clusters(distribution: CompoundPoisson, users: int, bins: int) -> Clusters:
-    """With its tables, which a person who calls again need not make again."""
+    """The clusters of one person, with cached tables."""
     return Clusters(distribution=distribution, users=users, bins=bins)
 
 
 def _binomial_for(target: Target) -> Binomial:
-    """One dummy or none from each person and bin."""
+    """Return the binomial noise: at most one dummy from each person and bin."""
     values = target.values_per_person
     probability = calibration.moved_bins_probability(
         users=target.honest, epsilon=target.epsilon, delta=target.delta, values=values
@@ -141,7 +141,7 @@ def _binomial_for(target: Target) -> Binomial:
 
 
 def _poisson_for(target: Target) -> CompoundPoisson:
-    """A Poisson number of dummies from each person and bin."""
+    """Return the Poisson noise."""
     rate = calibration.first_rate(
         lambda rate: math.log(
             moved_bins(_poisson(rate), values=target.values_per_person).delta(target.epsilon) / target.delta

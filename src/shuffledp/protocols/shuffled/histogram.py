@@ -1,9 +1,9 @@
-"""P^hist: how many people hold each value (Balcer and Cheu, Figure 2 and Theorem 3.2).
+"""P^hist, the histogram protocol of Balcer and Cheu (Figure 2 and Theorem 3.2).
 
-One binary sum per bin, in one round of shuffling: a person sends the number of their own bin once, and the number of
-every bin (their own included) once more except with probability `missing_probability` (gamma = 1 - p in the paper). So
-a bin's count is (true count) + users - M with M ~ Bin(users, missing_probability). A bin that nobody holds gets at most
-`users` messages, so it is never reported, however many bins there are.
+It runs one binary sum per bin, in one round of shuffling. A person sends the number of their own bin once. They also
+send the number of every bin (including their own), each except with probability `missing_probability` (gamma = 1 - p in
+the paper). A bin's count is therefore (true count) + users - M with M ~ Bin(users, missing_probability). A bin that
+nobody holds gets at most `users` messages, so it is never reported, for any number of bins.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from shuffledp.protocols.target import Target
 from shuffledp.validation import target_delta, target_epsilon, values_each
 
 _CELLS_AT_ONCE = 1 << 18
-"""Noise messages made at a time: they stay in the cache."""
+"""The number of noise messages made together, so that they stay in the cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(ShuffledHistogram):
-    """The paper's histogram protocol; `truncated` is its own reading, the other one is unbiased."""
+    """The paper's histogram protocol; `truncated` selects its zero-preserving estimator, otherwise an unbiased one."""
 
     missing_probability: float
     truncated: bool = True
@@ -51,7 +51,7 @@ class Histogram(ShuffledHistogram):
 
     @classmethod
     def for_target(cls, target: Target, *, truncated: bool = True) -> Self:
-        """The smallest noise that makes the whole release (epsilon, delta)-private, exactly."""
+        """Return the protocol with the least noise that makes the whole release exactly (epsilon, delta)-private."""
         values = target.values_per_person
         probability = calibration.moved_bins_probability(
             users=target.honest, epsilon=target.epsilon, delta=target.delta, values=values
@@ -62,13 +62,13 @@ class Histogram(ShuffledHistogram):
         return cls(
             **target.settled,
             missing_probability=probability,
-            guarantee=target.promise(computed(values)),
+            guarantee=target.guarantee(computed(values)),
             truncated=truncated,
         )
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """Theorem 3.2, which gives (epsilon, delta) with the noise of Theorem 3.1 for half of each."""
+        """Return the parameters of Theorem 3.2: the noise of Theorem 3.1 for half of epsilon and half of delta."""
         target.needs_one_value(cls)
         exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
         probability = theorem_noise(target, share=2, exactly=exactly, name="Theorem 3.2")
@@ -76,7 +76,7 @@ class Histogram(ShuffledHistogram):
             users=target.users,
             bins=target.bins,
             missing_probability=probability,
-            guarantee=target.promise("Theorem 3.2"),
+            guarantee=target.guarantee("Theorem 3.2"),
         )
 
     @classmethod
@@ -88,7 +88,7 @@ class Histogram(ShuffledHistogram):
 
     @cached_property
     def noise(self) -> Binomial:
-        """The law of M, the number of noise messages missing from a bin; its mean is lambda."""
+        """The distribution of M, the number of noise messages missing from a bin; its mean is lambda."""
         return Binomial(trials=self.users, probability=self.missing_probability)
 
     @cached_property
@@ -101,7 +101,7 @@ class Histogram(ShuffledHistogram):
 
     @cached_property
     def estimator(self) -> TruncatedCounts | UnbiasedCounts:
-        """Truncated or unbiased."""
+        """The zero-preserving or the unbiased estimator."""
         if self.truncated:
             return TruncatedCounts(noise=self.noise, people=self.users, values_per_person=self.values_per_person)
         return UnbiasedCounts(noise=self.noise, people=self.users, bins=self.bins, missing=True)
@@ -115,7 +115,7 @@ class Histogram(ShuffledHistogram):
         return MessageCount(expected=expected, maximum=self.values_per_person + self.bins)
 
     def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The values, and a message for every bin unless it is missing."""
+        """The cumulant of the values and of the noise messages that are not missing."""
         return self.values_per_person * tilts + self.bins * (tilts + self.noise.cumulant(-tilts) / self.users)
 
     @property
@@ -126,7 +126,7 @@ class Histogram(ShuffledHistogram):
         )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """Person after person: every bin but for the missing ones, then their own."""
+        """Send, person by person, every bin except the missing ones, then their own."""
         kind = np.min_scalar_type(self.bins - 1)
         at_once, values = max(1, _CELLS_AT_ONCE // self.bins), self.values_per_person
         number = people.shape[0]
@@ -143,16 +143,18 @@ class Histogram(ShuffledHistogram):
         return np.concatenate(sent) if sent else np.empty(0, dtype=kind)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """Bins are independent."""
+        """Sample each bin independently."""
         missing = self.noise.sample(len(truth), rng=rng)
         return Tally(truth.symbols, truth.counts + self.users - missing, complete=len(truth) == self.bins)
 
     def _possible(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """One message of everybody who holds the bin, and one of the noise."""
+        """A bin has at most one message of each person who holds it, and one noise message of each person."""
         return np.minimum(counts, 2 * self.users)
 
     def randomizer_distribution(self, *values: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's messages, sorted, for verification on a few bins; fillers are values too."""
+        """The exact distribution of one person's sorted messages, for verification on a few bins, including padding
+        bins.
+        """
         missing = Fraction(self.missing_probability)
         distribution: dict[tuple[Any, ...], Fraction] = {}
         for present in product([False, True], repeat=self.bins):

@@ -1,14 +1,14 @@
-"""Which bins a message of parities supports.
+"""The bins that a message of parities supports, decoded or sampled.
 
-A message is T words y_1 .. y_T of b bits. It supports bin j when j + 1 shares an even number of one bits with each of
-them: when the vector j + 1 solves T linear equations over GF(2). The solutions form a space of about 2^(b - T)
-vectors. It is found in O(T b) steps on whole words, for many messages at once, and listed; no bin is ever tried.
+A message is T words y_1 .. y_T of b bits. It supports bin j if j + 1 shares an even number of one bits with each word:
+the vector j + 1 then solves T linear equations over GF(2). The solutions form a space of about 2^(b - T) vectors.
+Decoding finds and lists this space in O(T b) steps on whole words, for many messages at once; it does not try single
+bins.
 
-Random spaces of solutions, without the equations: what a message of parities supports, drawn from its exact law.
-
-The equations of a noise message are a uniform T x b matrix over GF(2). How large its space of solutions is has a law
-in closed form, and given its dimension the space is uniform, since an invertible change of the b coordinates changes
-neither. A real message of vector v is the same for the space modulo v, which has b - 1 dimensions.
+Sampling gives the supports of messages from their exact distribution, without any equations. The equations of a noise
+message are a uniform T x b matrix over GF(2). The dimension of its space of solutions has a distribution in closed
+form. Given the dimension, the space is uniform, since an invertible change of the b coordinates changes neither. A real
+message of vector v is the same for the space modulo v, which has b - 1 dimensions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from shuffledp.noise.distribution import InversionTable
 
 MESSAGES_AT_ONCE = 1 << 14
-"""Messages whose equations are solved together: their words stay in the cache."""
+"""The number of messages whose equations are solved together, so that their words stay in the cache."""
 
 _VECTORS_AT_ONCE = 1 << 20
 
@@ -32,16 +32,16 @@ Words = NDArray[np.unsignedinteger]
 
 
 def word_kind(bits: int) -> np.dtype[np.unsignedinteger]:
-    """The narrowest unsigned integers of this many bits."""
+    """The narrowest unsigned integer type with this number of bits."""
     return np.dtype(np.min_scalar_type((1 << bits) - 1))
 
 
 def solve(equations: Words, *, bits: int) -> Words:
-    """A basis of every message's solutions, from an array with a row of words per message.
+    """Return a basis of every message's solutions, from an array with a row of words per message.
 
-    The answer has `bits` columns; those of a row that are not 0 are the basis. It starts as the basis of the whole
-    space. For each equation the largest of the vectors that violate it is added to all of them: that mends the others,
-    and turns the vector itself into 0.
+    The result has `bits` columns; the nonzero entries of a row are the basis. It starts as the basis of the whole
+    space. For each equation, the largest vector that violates it is added to all vectors that violate it. This makes
+    the others solutions, and the vector itself 0.
     """
     basis = np.repeat(np.left_shift(1, np.arange(bits)).astype(equations.dtype)[:, None], equations.shape[0], axis=1)
     work, violating = np.empty_like(basis), np.empty(basis.shape, dtype=np.uint8)
@@ -54,7 +54,7 @@ def solve(equations: Words, *, bits: int) -> Words:
 
 
 def by_dimension(bases: Words) -> Iterator[tuple[int, NDArray[np.int64], Words]]:
-    """Spaces of equal dimension together: the dimension, whose they are, and their bases without the zeros."""
+    """Group spaces by dimension: the dimension, the rows, and their bases without zeros."""
     filled = bases != 0
     dimensions = filled.sum(axis=1)
     for dimension in np.unique(dimensions).tolist():
@@ -63,7 +63,7 @@ def by_dimension(bases: Words) -> Iterator[tuple[int, NDArray[np.int64], Words]]
 
 
 def count_members(bases: Words, *, bins: int) -> NDArray[np.int64]:
-    """How many of the spaces, given by a basis per row, hold each of the vectors 1 .. bins."""
+    """For each of the vectors 1 .. bins, the number of spaces that contain it; each row is the basis of a space."""
     spaces, dimension = bases.shape
     counts = np.zeros(bins, dtype=np.int64)
     if dimension == 0:
@@ -74,13 +74,13 @@ def count_members(bases: Words, *, bins: int) -> NDArray[np.int64]:
         members = np.zeros((1, block.shape[0]), dtype=bases.dtype)
         for column in block.T:
             members = np.concatenate([members, members ^ column])
-        vectors = members[1:].ravel()  # the first is 0, no bin's
+        vectors = members[1:].ravel()  # the first vector is 0, which belongs to no bin
         counts += np.bincount(vectors[vectors <= bins], minlength=bins + 1)[1:]
     return counts
 
 
 def supports(equations: Words, *, bits: int, bins: int) -> NDArray[np.int64]:
-    """How many messages support each bin; an array with a row of words per message, on all cores."""
+    """The number of messages that support each bin, from an array with a row of words per message, on all cores."""
 
     def count(start: int) -> NDArray[np.int64]:
         solved = solve(equations[start : start + MESSAGES_AT_ONCE], bits=bits)
@@ -90,7 +90,7 @@ def supports(equations: Words, *, bits: int, bins: int) -> NDArray[np.int64]:
 
 
 def on_all_cores(count: Callable[[int], NDArray[np.int64]], parts: range, *, bins: int) -> NDArray[np.int64]:
-    """The sum of the counts of all parts; each core adds up its own."""
+    """Sum the counts of all parts, each computed on one core."""
     cores = min(os.cpu_count() or 1, len(parts))
     if cores <= 1:
         return sum_counts(map(count, parts), bins=bins)
@@ -100,7 +100,7 @@ def on_all_cores(count: Callable[[int], NDArray[np.int64]], parts: range, *, bin
 
 
 def sum_counts(parts: Iterator[NDArray[np.int64]], *, bins: int) -> NDArray[np.int64]:
-    """One array added up from many, without holding them all."""
+    """Sum many arrays without holding them all."""
     total = np.zeros(bins, dtype=np.int64)
     for part in parts:
         total += part
@@ -111,7 +111,7 @@ _SPACES_AT_ONCE = 1 << 16
 
 
 def matrices(*, equations: int, bits: int, dimension: int) -> int:
-    """How many equations x bits matrices over GF(2) have a space of solutions of that dimension.
+    """The number of equations x bits matrices over GF(2) whose space of solutions has this dimension.
 
     With rank r = bits - dimension: product over i < r of (2^equations - 2^i) (2^bits - 2^i) / (2^r - 2^i).
     """
@@ -124,7 +124,7 @@ def matrices(*, equations: int, bits: int, dimension: int) -> int:
 
 @lru_cache(maxsize=32)
 def dimension_distribution(*, equations: int, bits: int) -> InversionTable:
-    """The dimension of the solutions of uniform equations."""
+    """The distribution of the dimension of the solutions of uniform equations."""
     weights = [matrices(equations=equations, bits=bits, dimension=k) for k in range(bits + 1)]
     return InversionTable(first=0, weights=weights)
 
@@ -132,7 +132,7 @@ def dimension_distribution(*, equations: int, bits: int) -> InversionTable:
 def sample_supports(
     values: NDArray[np.int64], noise: int, *, equations: int, bits: int, bins: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """How many messages support each bin: one real message per value, and `noise` others."""
+    """Sample the number of messages that support each bin: one real message per value, and `noise` others."""
     counts = np.bincount(values, minlength=bins)
     for start in range(0, values.size, _SPACES_AT_ONCE):
         known = (values[start : start + _SPACES_AT_ONCE] + 1).astype(word_kind(bits))[:, None]
@@ -146,7 +146,7 @@ def sample_supports(
 def _other_members(
     known: Words, *, equations: int, bits: int, bins: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """How many of the messages support each bin, beyond the vectors (none, or one per row) that they surely support."""
+    """The number of messages that support each bin, beyond the vectors (none, or one per row) that they always do."""
     counts = np.zeros(bins, dtype=np.int64)
     dimensions = dimension_distribution(equations=equations, bits=bits - known.shape[1]).sample(known.shape[0], rng=rng)
     for dimension in np.unique(dimensions[dimensions > 0]).tolist():
@@ -157,7 +157,7 @@ def _other_members(
 
 
 def _completed(known: Words, *, by: int, bits: int, rng: np.random.Generator) -> Words:
-    """Every row of independent vectors with a few more, uniform among those that leave the row independent."""
+    """Extend each row of independent vectors by a few uniform ones that keep the row independent."""
     added = np.empty((known.shape[0], by), dtype=known.dtype)
     rows = np.hstack([known, added])
     missing = np.arange(rows.shape[0])

@@ -1,13 +1,13 @@
 """GGK+19 with private coins: messages of parities, decoded by linear algebra.
 
-The private coin protocol of Ghazi, Golowich, Kumar, Pagh and Velingker (2019): messages of parities.
+The private coin protocol of Ghazi, Golowich, Kumar, Pagh and Velingker (2019). With 2^b > d, the set of bin j is H_j =
+{y in [2^b] : j + 1 and y share an even number of one bits}. A person sends one real message, T uniform elements of
+their bin's set. They also send r noise messages of T uniform elements of [2^b] each.
 
-With 2^b > d, the set of bin j is H_j = {y in [2^b] : j + 1 and y share an even number of one bits}. A person sends one
-real message, T uniform elements of their bin's set, and r noise messages, T uniform elements of [2^b] each. A message
-supports bin j when all of its elements lie in H_j: surely if it is a real one of j, else with probability t = 2^-T. So
-bin j is supported by c_j + Bin(n (1 + r) - c_j, t) messages, which gives an unbiased estimate of c_j. The number of
-messages does not depend on the number of bins, and the analyzer's work depends on it little: the bins that a message
-supports solve T linear equations (decoding.py).
+A message supports bin j if all of its elements are in H_j. A real message of j always does, any other with probability
+t = 2^-T. So bin j is supported by c_j + Bin(n (1 + r) - c_j, t) messages, which gives an unbiased estimate of c_j. The
+number of messages does not depend on the number of bins. The analyzer's work hardly does: the bins that a message
+supports solve T linear equations (parities.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shuffledp.histogram.facts import NoiseFacts, NoiseKind
 from shuffledp.histogram.inputs import few_enough_bins
 from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
-from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.shuffled import parities as decoding
 from shuffledp.protocols.shuffled import parities as sampling
@@ -38,24 +38,24 @@ from shuffledp.protocols.target import Target, need_one_value
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 MOST_NOISE_MESSAGES = 2**20
-"""More from one person are not asked for."""
+"""The most noise messages of one person."""
 
 _NOISE_MESSAGES_WANTED = 8
-"""By default: other people's real messages then add at most about an eighth to the variance that the noise has."""
+"""The default: other people's real messages then add at most about an eighth to the variance of the noise."""
 
 _RARE = 30
-"""With this many elements the number of supports is Poisson, for all that the choice of elements needs."""
+"""From this number of elements on, the number of supports is close enough to Poisson to choose the elements."""
 
 _SOLVING = 100
-"""Decoding a message by linear algebra takes as long as this many comparisons of a report with a bin."""
+"""The cost of decoding a message, in comparisons of a report with a bin."""
 
 _TOO_FAR = 10
-"""Standard deviations by which the number of supports may differ from what is expected, plus as much for each bin."""
+"""The allowed deviation of the number of supports, in standard deviations; each bin adds the same number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateCoinHistogram(ShuffledHistogram):
-    """`elements` (T) parities per message, and `noise_messages` (r) beside every person's real one."""
+    """A protocol with `elements` (T) parities per message, and `noise_messages` (r) for each real message."""
 
     elements: int
     noise_messages: int
@@ -76,10 +76,10 @@ class PrivateCoinHistogram(ShuffledHistogram):
 
     @classmethod
     def for_target(cls, target: Target, *, elements: int | None = None) -> Self:
-        """The fewest noise messages per person that make the whole release (epsilon, delta)-private.
+        """Return the protocol with the fewest noise messages per person for an (epsilon, delta)-private release.
 
-        With more `elements` other people's real messages disturb an estimate less, but every one more doubles the noise
-        messages that are needed. By default there are as many as make that 8 to 16.
+        With more `elements`, other people's real messages disturb an estimate less, but each one more doubles the
+        number of noise messages. The default is the number of elements that needs 8 to 16.
         """
         target.needs_one_value(cls)
         few_enough_bins(target.bins)
@@ -102,23 +102,23 @@ class PrivateCoinHistogram(ShuffledHistogram):
             elements=elements,
             noise_messages=needed,
             honest_users=honest,
-            guarantee=target.promise("computed as an upper bound"),
+            guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """The published parameters, T = log2 n and r = 36 ln(1/delta) / epsilon^2, both rounded up.
+        """Return the published parameters, T = log2 n and r = 36 ln(1/delta) / epsilon^2, both rounded up.
 
-        Refused where they do not give what they promise: then r is too small for any epsilon.
+        They are refused if they do not give the guarantee, because r is too small.
         """
         target.needs_one_value(cls)
-        return kept_promise(
+        return require_guarantee(
             cls(
                 users=target.users,
                 bins=target.bins,
                 elements=max(1, (target.users - 1).bit_length()),
                 noise_messages=math.ceil(36 * math.log(1 / target.delta) / target.epsilon**2),
-                guarantee=target.promise("published parameters"),
+                guarantee=target.guarantee("published parameters"),
             )
         )
 
@@ -133,12 +133,12 @@ class PrivateCoinHistogram(ShuffledHistogram):
 
     @cached_property
     def privacy(self) -> SupportCurve:
-        """A curve never below the truth, counting the honest people's noise messages only."""
+        """An upper bound on the privacy curve, counting the honest people's noise messages only."""
         return SupportCurve(noise_messages=self.honest * self.noise_messages, elements=self.elements)
 
     @cached_property
     def estimator(self) -> ChanceSupports:
-        """How many messages support each bin, less those that do so by chance."""
+        """The estimator that subtracts the expected number of supports by chance."""
         return ChanceSupports(
             people=self.users,
             bins=self.bins,
@@ -148,7 +148,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """The real one and the noise, the same number for everyone."""
+        """The real message and the noise messages; the same number for everyone."""
         return MessageCount(expected=1.0 + self.noise_messages, maximum=1.0 + self.noise_messages)
 
     @property
@@ -163,7 +163,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
 
     @property
     def drawing_cost(self) -> float:
-        """Every message supports a few bins, which are drawn by as much linear algebra as decoding it takes."""
+        """The cost of sampling the few bins that each message supports, about the cost of decoding it."""
         supported = 1 + self.bins * 2.0**-self.elements
         return self.users * self.messages_per_user.expected * supported * _SOLVING
 
@@ -178,21 +178,21 @@ class PrivateCoinHistogram(ShuffledHistogram):
         return np.dtype((np.void, self.elements * decoding.word_kind(self.bits_per_element).itemsize))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.void]:
-        """The real messages of all people first, then the noise."""
+        """Send the real messages of all people, then the noise."""
         kind = decoding.word_kind(self.bits_per_element)
         size = people.size * (1 + self.noise_messages), self.elements
         words = rng.integers(0, 1 << self.bits_per_element, size=size, dtype=kind)
         real, vectors = words[: people.size], (people + 1).astype(kind)[:, None]
-        # an element outside the set moves into it by flipping the lowest bit of the bin's vector: a bijection
+        # flipping the lowest bit of the bin's vector moves an element into the set: a bijection
         real ^= (np.bitwise_count(real & vectors) & 1) * (vectors & (~vectors + kind.type(1)))
         return words.view(self._message).ravel()
 
     def tally(self, messages: Any) -> Tally:
-        """How many messages support each bin, on all cores."""
+        """Count the messages that support each bin, on all cores."""
         flat = concatenate(messages)
         if flat.size and flat.dtype != self._message:
             raise DataError(
-                f"messages must be those of this protocol: {self.elements} elements of {self.bits_per_element} bits, "
+                f"messages must be reports of this protocol: {self.elements} elements of {self.bits_per_element} bits, "
                 f"{self._message.itemsize} bytes each"
             )
         bits, kind = self.bits_per_element, decoding.word_kind(self.bits_per_element)
@@ -203,7 +203,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
         return Tally(np.arange(self.bins), supported, messages=flat.size)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """The exact joint law of all supports. Only messages that support something by chance cost work."""
+        """Sample all supports from their joint distribution. Only messages that support a bin by chance cost work."""
         supports = sampling.sample_supports(
             np.repeat(truth.symbols.astype(np.int64), truth.counts),
             self.users * self.noise_messages,
@@ -215,7 +215,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
         return Tally(np.arange(self.bins), supports)
 
     def _check_number(self, tally: Tally) -> None:
-        """The number of messages, and how often they support a bin."""
+        """Check the number of messages and the number of bins that they support."""
         super()._check_number(tally)
         if not tally.complete:
             return
@@ -229,7 +229,7 @@ class PrivateCoinHistogram(ShuffledHistogram):
 
 
 def _fewest_noise(elements: int, epsilon: float, delta: float) -> int:
-    """The fewest noise messages, from all people, that give (epsilon, delta); more never hurt."""
+    """The fewest noise messages, from all people, that give (epsilon, delta); more are as private."""
 
     def enough(noise: int) -> bool:
         return SupportCurve(noise_messages=noise, elements=elements).delta(epsilon) <= delta
@@ -239,7 +239,7 @@ def _fewest_noise(elements: int, epsilon: float, delta: float) -> int:
         high *= 2
     if high == 1 << elements:
         return bisect_left(range(1, high), True, key=enough) + 1
-    # to a thousandth of a percent where there are very many, and never too few
+    # rounded up, to a relative 1e-5 if there are very many
     step = max(1, high >> 17)
     return high // 2 + step * (bisect_left(range(high // 2 + step, high, step), True, key=enough) + 1)
 

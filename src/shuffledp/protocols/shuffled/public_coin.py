@@ -1,10 +1,12 @@
-"""GGK+19 with public coins: every value is hashed into several rows of cells, and noise is sent for cells, not for bins
-(Ghazi, Golowich, Kumar, Pagh and Velingker, "On the power of multiple anonymous messages").
+"""GGK+19 with public coins: every value is hashed into several rows of cells, and noise is sent for cells.
 
-Hash functions h_1 .. h_T into s cells each are public. A person with value x sends (t, h_t(x)) for every row t, and
-every one of the T s cells with a small probability g. A cell of row t holds the people whose values fall into it plus
-Bin(n, g), so the count of x is estimated as the smallest count of its cells, less n g: cells only add other people.
-The number of messages does not grow with the number of bins but for T, which does slowly.
+From Ghazi, Golowich, Kumar, Pagh and Velingker, "On the power of multiple anonymous messages". The hash functions h_1
+.. h_T into s cells each are public. A person with value x sends (t, h_t(x)) for every row t. They also send each of the
+T s cells with a small probability g.
+
+The count of a cell is the number of people whose values fall into it plus Bin(n, g). Collisions only add people, so the
+estimate for x is the smallest count of its cells, less n g. The number of messages depends on the number of bins only
+through T, which grows slowly.
 """
 
 from __future__ import annotations
@@ -28,33 +30,34 @@ from shuffledp.histogram.tally import Tally
 from shuffledp.noise import Binomial
 from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount, bits_to_name
 from shuffledp.protocols.shuffled_histogram import ShuffledHistogram
 from shuffledp.protocols.target import Target, need_one_value
 from shuffledp.validation import target_delta, target_epsilon, whole
 
 _MOST_CELLS = 2**31
-"""The counts of more cells do not fit in memory."""
+"""The most cells; the counts of more do not fit in memory."""
 
 _MESSAGES_AT_ONCE = 1 << 20
-"""Noise messages made at a time: they stay in the cache."""
+"""The number of noise messages made together, so that they stay in the cache."""
 
 _BETA = 0.05
 """The failure probability of the error by which the number of rows is chosen."""
 
 
 def fresh_coin() -> int:
-    """A seed that nobody could foresee."""
+    """Return an unpredictable seed."""
     return secrets.randbits(64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicCoinHistogram(ShuffledHistogram):
-    """`rows` hash functions (T) into `width` cells (s); `noise` is the law of the noise messages of one cell.
+    """A protocol with `rows` hash functions (T) into `width` cells (s); `noise` is the distribution of the noise of one
+    cell.
 
-    `coin` is the public seed of the hash functions, a fresh one unless given. Privacy does not depend on it; errors are
-    bounded for any values that were not chosen with the coin in view.
+    `coin` is the public seed of the hash functions; by default it is new. Privacy does not depend on it. Error bounds
+    hold for any values that were chosen independently of the coin.
     """
 
     rows: int
@@ -68,7 +71,7 @@ class PublicCoinHistogram(ShuffledHistogram):
         super().__post_init__()
         few_enough_bins(self.bins)
         if not isinstance(self.noise, Binomial) or self.noise.trials != self.users:
-            raise ParameterError("noise must be a Binomial law with one trial for each user")
+            raise ParameterError("noise must be Binomial with one trial for each user")
         object.__setattr__(self, "rows", whole("rows", self.rows))
         object.__setattr__(self, "width", whole("width", self.width, minimum=2))
         object.__setattr__(self, "coin", whole("coin", self.coin, minimum=0))
@@ -82,7 +85,9 @@ class PublicCoinHistogram(ShuffledHistogram):
     def for_target(
         cls, target: Target, *, rows: int | None = None, width: int | None = None, coin: int | None = None
     ) -> Self:
-        """The least noise for (epsilon, delta); without `rows`, as many as make the error smallest."""
+        """Return the protocol with the least noise; without `rows`, with the number of rows that has the smallest
+        error.
+        """
         target.needs_one_value(cls)
         cells = 2 * target.users if width is None else width
         public = fresh_coin() if coin is None else coin
@@ -101,7 +106,7 @@ class PublicCoinHistogram(ShuffledHistogram):
 
     @classmethod
     def _with_rows(cls, target: Target, rows: int, *, width: int, coin: int) -> Self:
-        """The least noise for a number of rows."""
+        """Return the protocol with the least noise for a number of rows."""
         probability = _least_noise(target.honest, rows, target.epsilon, target.delta)
         if probability is None:
             needed = cls.minimum_users(epsilon=target.epsilon, delta=target.delta, rows=rows)
@@ -114,12 +119,14 @@ class PublicCoinHistogram(ShuffledHistogram):
             noise=Binomial(trials=target.users, probability=probability),
             coin=coin,
             honest_users=target.honest,
-            guarantee=target.promise("computed as an upper bound"),
+            guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """T = ceil(ln 2d), s = 2n and g = 90 T^2 ln(2T / delta) / (n epsilon^2), where that is at most 1/2."""
+        """Return the published T = ceil(ln 2d), s = 2n and g = 90 T^2 ln(2T / delta) / (n epsilon^2), if g is at most
+        1/2.
+        """
         target.needs_one_value(cls)
         rows = published_rows(target.bins)
         needed = 90 * rows**2 * math.log(2 * rows / target.delta) / target.epsilon**2
@@ -131,14 +138,14 @@ class PublicCoinHistogram(ShuffledHistogram):
                 f"{needed / target.users:.2g} > 1/2",
                 instead=f"or calibrate exactly to need only {exactly}",
             )
-        return kept_promise(
+        return require_guarantee(
             cls(
                 users=target.users,
                 bins=target.bins,
                 rows=rows,
                 width=2 * target.users,
                 noise=Binomial(trials=target.users, probability=safely_up(needed / target.users)),
-                guarantee=target.promise("published parameters"),
+                guarantee=target.guarantee("published parameters"),
             )
         )
 
@@ -155,7 +162,7 @@ class PublicCoinHistogram(ShuffledHistogram):
 
     @cached_property
     def privacy(self) -> PrivacyCurve:
-        """A replaced value moves one cell of every row down and one up: exact, or composed on the safe side."""
+        """The privacy curve: a replaced value moves one cell of every row down and one up. Exact, or an upper bound."""
         return _curve(self.honest, self.noise.probability, self.rows)
 
     @cached_property
@@ -165,12 +172,12 @@ class PublicCoinHistogram(ShuffledHistogram):
 
     @cached_property
     def estimator(self) -> SmallestCell:
-        """The smallest count of the cells of a bin, less the expected noise."""
+        """The estimator from the smallest count of the cells of a bin, less the expected noise."""
         return SmallestCell(hashes=self.hashes, noise=self.noise, people=self.users, bins=self.bins)
 
     @property
     def alphabet(self) -> int:
-        """Messages are cells."""
+        """The number of different messages: one for each cell."""
         return self.hashes.cells
 
     @property
@@ -185,7 +192,7 @@ class PublicCoinHistogram(ShuffledHistogram):
         return bits_to_name(self.alphabet)
 
     def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One for every row, and the noise of every cell."""
+        """The cumulant of one message for every row, and of the noise of every cell."""
         return self.rows * tilts + self.alphabet / self.users * self.noise.cumulant(tilts)
 
     @property
@@ -194,11 +201,11 @@ class PublicCoinHistogram(ShuffledHistogram):
         return NoiseFacts(NoiseKind.HASHED_CELLS, {"cells": self.width, "rows": self.rows, "mean": self.noise.mean})
 
     def fresh(self, rng: np.random.Generator) -> Self:
-        """The protocol with a new public coin: errors are over it too."""
+        """Return the protocol with a new public coin; the error bounds are also over the coin."""
         return replace(self, coin=int(rng.integers(2**63)))
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """The cells of all values, row after row, then everybody's noise."""
+        """Send the cells of all values, row by row, then all noise."""
         cells = self.alphabet
         at_once = max(1, int(_MESSAGES_AT_ONCE / self.messages_per_user.expected))
         sent = [self.hashes.of(people).ravel()]
@@ -208,7 +215,7 @@ class PublicCoinHistogram(ShuffledHistogram):
         return np.concatenate(sent)
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """The count of every cell: independent noise, and the people whose values fall into it."""
+        """Sample the count of every cell: independent noise, and the people whose values fall into it."""
         if len(truth) and truth.symbols.dtype.kind not in "iu":
             raise DataError("this protocol hashes numbered bins: encode labels with Domain.encode first")
         drawn = self.noise.sample(self.alphabet, rng=rng)

@@ -1,14 +1,13 @@
-"""Our own protocol: a few messages per person, no value reported that nobody holds.
+"""`SparseHistogram`: few messages per person, the error of the central model, and no false positives.
 
-A histogram with a few messages per person and the error of the central model (docs/proofs/sparse-histogram.md).
+Proofs: docs/proofs/sparse-histogram.md. A person with value x sends +x. For every bin j they also send a few pairs (+j,
+-j) and a few lone -j. Their numbers have compound Poisson distributions that add up over all people to P_j pairs and
+M_j lone messages. The shuffler's output is, per bin, the numbers of +j and -j: c + P and P + M, or equivalently the
+independent c + P and c - M. So #(+j) - #(-j) = c - M is never positive for an empty bin, and the analyzer reports only
+bins where it is.
 
-A person with value x sends +x. For every bin j they also send a few pairs (+j, -j) and a few lone -j, from compound
-Poisson laws that add up over all people to P_j pairs and M_j lone messages. The shuffler's output is, per bin, the
-numbers of +j and -j: c + P and P + M, or equivalently the independent c + P and c - M. So #(+j) - #(-j) = c - M is
-never positive for an empty bin, and the analyzer reports only bins where it is.
-
-Clusters are drawn first (their number, then their bins), so a person's work follows their messages, not the number of
-bins: 1 + (bins / users) (2 E[P] + E[M]) messages on average.
+A person samples clusters first (their number, then their bins). The work is therefore proportional to the number of
+their messages, not of bins: 1 + (bins / users) (2 E[P] + E[M]) messages on average.
 """
 
 from __future__ import annotations
@@ -37,7 +36,9 @@ from shuffledp.protocols.target import Target
 
 @dataclass(frozen=True, kw_only=True)
 class SparseHistogram(ShuffledHistogram):
-    """Our protocol. `pairs` and `lone` are the laws of P and M of one bin, summed over all `users`."""
+    """A histogram with few messages; `pairs` and `lone` are the distributions of P and M of one bin, summed over all
+    `users`.
+    """
 
     pairs: CompoundPoisson
     lone: CompoundPoisson
@@ -50,11 +51,11 @@ class SparseHistogram(ShuffledHistogram):
 
     @classmethod
     def for_target(cls, target: Target, *, messages: float | None = None, error: float | None = None) -> Self:
-        """Noise that makes the whole release (epsilon, delta)-private.
+        """Return the protocol with noise that makes the whole release (epsilon, delta)-private.
 
-        `messages` asks for the smallest error with at most that many messages per person on average (math.inf: the
-        smallest error at all); `error` for the fewest messages with at most this simultaneous error at beta = 0.05.
-        With neither, a good compromise.
+        `messages` asks for the smallest error with at most this average number of messages per person (math.inf for no
+        limit). `error` asks for the fewest messages with at most this simultaneous error at beta = 0.05. With neither,
+        the protocol is a compromise.
         """
         distributions = distributions_for(target, messages=messages, error=error)
         while True:
@@ -69,15 +70,15 @@ class SparseHistogram(ShuffledHistogram):
                 **target.settled,
                 pairs=everyone.pairs,
                 lone=everyone.lone,
-                guarantee=target.promise("computed as an upper bound"),
+                guarantee=target.guarantee("computed as an upper bound"),
             )
             if protocol.privacy.delta(target.epsilon) <= target.delta:
                 return protocol
-            distributions = distributions.scaled(1 + SCALED_DISTRIBUTIONS)  # scaling back and forth lost a little
+            distributions = distributions.scaled(1 + SCALED_DISTRIBUTIONS)  # rounding of the scaled rates
 
     @cached_property
     def privacy(self) -> PrivacyCurve:
-        """The privacy curve of the whole release, counting the honest people's noise only; an upper bound."""
+        """An upper bound on the privacy curve of the whole release, counting the honest people's noise only."""
         if self.batch is not None:
             return cast("PrivacyCurve", self.batch.privacy)
         search = NoiseSearch.resolving(self.guarantee)
@@ -86,14 +87,14 @@ class SparseHistogram(ShuffledHistogram):
 
     @cached_property
     def estimator(self) -> PairedCounts:
-        """Bins with more +j than -j, estimated from both."""
+        """The estimator of bins with more +j than -j, from both counts."""
         return PairedCounts(
             pairs=self.pairs, lone=self.lone, people=self.users, values_per_person=self.values_per_person
         )
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """One for each value, and the noise: two for every pair, one for every lone message."""
+        """One message for each value, two for every pair and one for every lone message."""
         expected = expected_messages(
             bins=self.bins, noise_per_bin=self._distributions.messages / self.users, values=self.values_per_person
         )
@@ -105,25 +106,30 @@ class SparseHistogram(ShuffledHistogram):
         return 1 + bits_to_name(self.bins)
 
     def participation_statistic(self, tally: Tally) -> float:
-        """All +j, and all +j less all -j: values and pairs, and values less lone messages, which are independent."""
+        """The number of +j, and the number of +j less the number of -j.
+
+        They are values plus pairs, and values minus lone messages, which are independent.
+        """
         plus, minus = (float(number) for number in tally.counts.sum(axis=0))
         by_plus, by_difference = self._participation_weights
         return by_plus * plus + by_difference * (plus - minus)
 
     def participation_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A person adds their values to both, their pairs to the first, and takes their lone ones from the second."""
+        """The joint cumulant: a person adds values to both parts, pairs to the first, and subtracts lone ones from the
+        second.
+        """
         by_plus, by_difference = (weight * tilts for weight in self._participation_weights)
         noise = self.pairs.cumulant(by_plus) + self.lone.cumulant(-by_difference)
         return self.values_per_person * (by_plus + by_difference) + self.bins / self.users * noise
 
     def messages_cumulant(self, tilts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values, two messages for every pair and one for every lone one."""
+        """The cumulant of the values, two messages for every pair and one for every lone message."""
         noise = self.pairs.cumulant(2 * tilts) + self.lone.cumulant(tilts)
         return self.values_per_person * tilts + self.bins / self.users * noise
 
     @cached_property
     def _participation_weights(self) -> tuple[float, float]:
-        """Each counts by how much one person adds to it on average over its variance, which is the best sum of two."""
+        """The best weights of the two parts: what one person adds on average, divided by the variance."""
         share, values = self.bins / self.users, self.values_per_person
         by_plus = (values + share * self.pairs.mean) / self.pairs.variance
         by_difference = (values - share * self.lone.mean) / self.lone.variance
@@ -139,21 +145,21 @@ class SparseHistogram(ShuffledHistogram):
         )
 
     def _send(self, people: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """2j for +j, 2j + 1 for -j: values, then pairs, then lone messages."""
+        """Send 2j for +j and 2j + 1 for -j: values, then pairs, then lone messages."""
         pairs, lone = (clusters.draw_bins(people.shape[0], rng=rng) for clusters in self._clusters)
         kind = np.min_scalar_type(2 * self.bins - 1)
         signed = ((people.ravel(), 0), (pairs, 0), (pairs, 1), (lone, 1))
         return np.concatenate([(2 * bins.astype(np.uint64) + np.uint64(sign)).astype(kind) for bins, sign in signed])
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
-        """C + P and P + M of each bin; bins are independent."""
+        """Sample c + P and P + M of each bin; bins are independent."""
         pairs = self.pairs.sample(len(truth), rng=rng)
         lone = self.lone.sample(len(truth), rng=rng)
         both = np.column_stack([truth.counts + pairs, pairs + lone])
         return Tally(truth.symbols, both, complete=len(truth) == self.bins)
 
     def _possible(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """#(+j) - #(-j) = c - M is at most everybody."""
+        """#(+j) - #(-j) = c - M is at most the number of people."""
         plus, minus = counts[:, 0], counts[:, 1]
         return np.column_stack([np.minimum(plus, minus + self.users), minus])
 
@@ -167,7 +173,7 @@ class SparseHistogram(ShuffledHistogram):
 
     @cached_property
     def _clusters(self) -> tuple[Clusters, Clusters]:
-        """How a person makes their part of the pairs and of the lone messages."""
+        """The clusters of one person, of pairs and of lone messages."""
         pairs, lone = (
             Clusters(distribution=distribution, users=self.users, bins=self.bins)
             for distribution in (self.pairs, self.lone)

@@ -1,12 +1,10 @@
-"""Which noise a `SparseHistogram` uses: two compound Poisson laws, chosen for a guarantee and a place on one curve.
+"""The noise of a `SparseHistogram`: two compound Poisson distributions, and the trade-off of messages and error.
 
-The law of the lone messages decides the error (a bin of at most M people is hidden), so its clusters have nearly equal
-sizes around 1.3 / epsilon, which keeps the tail of M short for the privacy it buys. The law of the pairs decides the
-messages; of the shapes tried, larger and more varied clusters, around 3 / epsilon, cost least where messages are few.
-That leaves two rates. The rate of the pairs is the knob between messages and error; the rate of the lone ones follows
-from the guarantee.
-
-Where on the curve between messages and error a `SparseHistogram` stands.
+The distribution of the lone messages decides the error, since a bin of at most M people is hidden. Its clusters have
+nearly equal sizes around 1.3 / epsilon, which keeps the tail of M short for the privacy it gives. The distribution of
+the pairs decides the number of messages. Of the shapes tried, larger and more varied clusters, around 3 / epsilon, cost
+least where messages are few. Two rates remain. The rate of the pairs selects the trade-off between messages and error;
+the rate of the lone messages follows from the guarantee.
 """
 
 from __future__ import annotations
@@ -29,56 +27,59 @@ from shuffledp.protocols.target import Target
 from shuffledp.validation import real
 
 PAIR_RATES = tuple(1.1 * (4 / 1.1) ** (step / 40) for step in range(41))
-"""Rates of the pairs that are worth trying, in units of log(1 / delta): below them the lone messages explode, above
-them only the pairs grow."""
+"""The useful rates of pairs, in units of log(1 / delta). Below them there are far more lone messages; above them only
+the pairs grow.
+"""
 
 KNEE = 5
-"""Where the default stands among them: more pairs buy little error, fewer cost much."""
+"""The default position in this range: more pairs hardly decrease the error, fewer increase it much."""
 
 _MOST_LONE = 400.0
-"""Rates of lone clusters that are worth trying: three times what the useful rates of pairs ever need."""
+"""The largest rate of lone clusters: three times what the useful rates of pairs need."""
 
 _PAIR_SHARES = (0.05, 0.98)
-"""Shares of the messages that pairs may take in the search: with all or nothing there is no guarantee."""
+"""The range of shares of the messages that are pairs; without pairs or without lone messages there is no guarantee."""
 
 _LEAST_REST = 0.01
-"""So few lone messages never give the guarantee."""
+"""The fewest lone messages; fewer never give the guarantee."""
 
 _TOLERANCE = 1e-4
-"""How far below the largest possible share of pairs the search may stop."""
+"""The tolerance of the search for the largest possible share of pairs."""
 
 _RESOLUTION = 1e-3
-"""Share of delta that composition may give up to stay fast."""
+"""The share of delta that composition may give up to stay fast."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseNoise:
-    """The laws of P and M, summed over the people whose noise counts."""
+    """The distributions of P and M, summed over the people whose noise counts."""
 
     pairs: CompoundPoisson
     lone: CompoundPoisson
 
     @property
     def messages(self) -> float:
-        """Expected noise messages per bin: two for every pair, one for every lone one."""
+        """The expected noise messages per bin: two for every pair, one for every lone message."""
         return 2 * self.pairs.mean + self.lone.mean
 
     def scaled(self, factor: float) -> SparseNoise:
-        """The laws of a share, or a multiple, of these people."""
+        """Return the distributions of a share, or a multiple, of these people."""
         return SparseNoise(
             pairs=self.pairs.with_rate(self.pairs.rate * factor), lone=self.lone.with_rate(self.lone.rate * factor)
         )
 
     def curve(self, *, values: int = 1, resolution: float) -> PrivacyCurve:
-        """A replaced value moves c + P and c - M of two bins by one, one bin up and one down: four shifts."""
+        """The privacy curve of four shifts: a replaced value moves c + P and c - M of one bin up and of one bin down by
+        one.
+        """
         return moved_bins(self.pairs, self.lone, values=values, resolution=resolution)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseSearch:
-    """The trade-off between messages and error for one guarantee, where a person holds some number of values.
+    """The trade-off between messages and error for one guarantee and number of values per person.
 
-    The losses of K values spread as that of one at epsilon / sqrt(K), for which clusters are then made.
+    The losses of K values spread like the loss of one value at epsilon / sqrt(K), for which the clusters are made.
     """
 
     epsilon: float
@@ -86,17 +87,17 @@ class NoiseSearch:
     values: int = 1
 
     @classmethod
-    def resolving(cls, promised: Guarantee | None) -> NoiseSearch:
-        """The search whose resolution suits a guarantee, or a very small delta where none was asked for."""
-        return cls(epsilon=promised.epsilon, delta=promised.delta) if promised else cls(epsilon=1.0, delta=1e-12)
+    def resolving(cls, guarantee: Guarantee | None) -> NoiseSearch:
+        """Return the search with a resolution for a guarantee, or for a very small delta without one."""
+        return cls(epsilon=guarantee.epsilon, delta=guarantee.delta) if guarantee else cls(epsilon=1.0, delta=1e-12)
 
     @property
     def resolution(self) -> float:
-        """Mass that composition may give up; at epsilon it counts e^epsilon times."""
+        """The mass that composition may give up; at epsilon it counts e^epsilon times."""
         return _RESOLUTION * self.delta * math.exp(-self.epsilon)
 
     def distributions(self, pair_rate: float, lone_rate: float) -> SparseNoise:
-        """The family: two cluster shapes that depend on epsilon only."""
+        """Return the noise of two rates, with the two cluster shapes that depend on epsilon only."""
         pairs, lone = _clusters(self.epsilon / math.sqrt(self.values))
         return SparseNoise(
             pairs=_distribution(pair_rate, pairs),
@@ -104,14 +105,16 @@ class NoiseSearch:
         )
 
     def excess(self, distributions: SparseNoise) -> float:
-        """Not positive exactly if the laws give the guarantee."""
+        """The excess over delta, which is positive exactly if the distributions do not give the guarantee."""
         return math.log(
             distributions.curve(values=self.values, resolution=self.resolution).delta(self.epsilon) / self.delta
         )
 
     @lru_cache(maxsize=256)  # noqa: B019 - searches are small values, equal ones share their results
     def at(self, pairs: float) -> SparseNoise | None:
-        """The laws with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if none do."""
+        """The noise with this rate of pairs (in units of log 1/delta) and the fewest lone messages; None if there is
+        none.
+        """
         pair_rate = pairs * math.log(1 / self.delta)
         rate = calibration.first_rate(
             lambda rate: self.excess(self.distributions(pair_rate, rate)),
@@ -121,10 +124,10 @@ class NoiseSearch:
         return None if rate is None else self.distributions(pair_rate, rate)
 
     def within(self, messages: float) -> SparseNoise | None:
-        """The smallest error for at most this many noise messages per bin; None if the guarantee needs more.
+        """The smallest error for at most this number of noise messages per bin; None if the guarantee needs more.
 
-        Pairs (two messages each) make the error smaller and lone messages larger, so pairs take the largest share of
-        the messages with which the lone ones, which get the rest, still give the guarantee.
+        Pairs (two messages each) decrease the error and lone messages increase it. So the search finds the largest
+        share of pairs with which the remaining lone messages still give the guarantee.
         """
         best = self.at(PAIR_RATES[-1])
         if math.isinf(messages) or (best and best.messages <= messages):
@@ -143,12 +146,12 @@ class NoiseSearch:
         possible = _lowest(excess, *_PAIR_SHARES)
         if excess(possible) > 0:
             return None
-        # the guarantee holds from `possible` up to the share that is sought: first_safe wants it the other way round
+        # the guarantee holds from `possible` up to the sought share, and first_safe needs the opposite order
         rest = first_safe(lambda rest: excess(1 - rest), _LEAST_REST, 1 - possible, tolerance=_TOLERANCE)
         return divided(1 - rest)
 
     def cheapest(self, *, start: int = 0) -> SparseNoise | None:
-        """The fewest messages from a place among `PAIR_RATES` on: where they stop falling."""
+        """The fewest messages from a position in `PAIR_RATES` on, where they stop decreasing."""
         best = None
         for pairs in PAIR_RATES[start:]:
             distributions = self.at(pairs)
@@ -159,7 +162,7 @@ class NoiseSearch:
 
 
 def _lowest(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one valley is lowest, roughly, by golden section; stops early where it is not positive."""
+    """The approximate minimum of a function with one valley, by golden section; stops where it is not positive."""
     ratio = (math.sqrt(5) - 1) / 2
     while high - low > 0.01:
         left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -171,27 +174,27 @@ def _lowest(function: Callable[[float], float], low: float, high: float) -> floa
 
 @lru_cache(maxsize=64)
 def _distribution(rate: float, sizes: tuple[int, ...]) -> CompoundPoisson:
-    """One object for equal laws, so that its probabilities are computed once."""
+    """Return one object for equal distributions, so that its probabilities are computed once."""
     return CompoundPoisson(rate=rate, size_weights=sizes)
 
 
 @cache
 def _clusters(epsilon: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cluster sizes of the pairs and of the lone messages.
+    """The cluster sizes of the pairs and of the lone messages.
 
-    Means in units of 1 / epsilon and shapes are the best of a coarse grid at four epsilons (delta 1e-6); where clusters
-    are smaller than 2, whole sizes matter and a narrower law is better.
+    Means in units of 1 / epsilon and shapes are the best of a coarse grid at four epsilons (delta 1e-6). Where clusters
+    are smaller than 2, whole sizes matter and a narrower distribution is better.
     """
     lone = max(1.0, 1.3 / epsilon, min(1.6, 1.6 / epsilon))
     return gamma_sizes(mean=max(1.0, 3 / epsilon), shape=4.0), gamma_sizes(mean=lone, shape=20.0 if lone > 2 else 40.0)
 
 
 _BETA = 0.05
-"""The failure probability of the error that one can ask for."""
+"""The failure probability of the requested error."""
 
 
 def distributions_for(target: Target, *, messages: float | None, error: float | None) -> SparseNoise:
-    """The laws of the honest people's noise within a number of messages or an error, or at the knee of the curve."""
+    """The honest people's noise within a number of messages or an error, or by default a compromise."""
     search = NoiseSearch(epsilon=target.epsilon, delta=target.delta, values=target.values_per_person)
     if messages is not None and error is not None:
         raise ParameterError("give messages or error, not both: each decides the other")
@@ -213,7 +216,7 @@ def _no_noise(search: NoiseSearch) -> ParameterError:
 
 
 def _within_messages(search: NoiseSearch, messages: float, *, bins_per_person: Fraction) -> SparseNoise:
-    """The laws with the smallest error for at most this number of messages per person."""
+    """The noise with the smallest error for at most this number of messages per person."""
     budget = math.inf if messages == math.inf else (real("messages", messages) - search.values) / float(bins_per_person)
     distributions = search.within(budget) if budget > 0 else None
     if distributions is None and math.isinf(budget):
@@ -229,7 +232,7 @@ def _within_messages(search: NoiseSearch, messages: float, *, bins_per_person: F
 
 
 def _within_error(search: NoiseSearch, error: float, target: Target) -> SparseNoise:
-    """The laws with the fewest messages whose simultaneous error is at most the given one."""
+    """The noise with the fewest messages whose simultaneous error is at most the given one."""
     limit = real("error", error)
 
     def simultaneous(distributions: SparseNoise | None) -> float:
@@ -240,7 +243,7 @@ def _within_error(search: NoiseSearch, error: float, target: Target) -> SparseNo
         estimator = PairedCounts(pairs=total.pairs, lone=total.lone, people=target.users, values_per_person=values)
         return estimator.error(beta=_BETA, bins=target.cells, occupied=min(values * target.users, target.cells))
 
-    # along the curve the error falls as pairs are added
+    # the error decreases as pairs are added
     at = bisect_left(PAIR_RATES, True, key=lambda pairs: simultaneous(search.at(pairs)) <= limit)
     distributions = search.cheapest(start=at)
     if distributions is None:

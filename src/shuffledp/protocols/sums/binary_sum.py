@@ -1,10 +1,8 @@
-"""What the sums of bits have in common: a histogram of one bin, how many people hold a 1.
+"""Sums of bits: the base class, and the protocol P^zsum of Balcer and Cheu (Figure 1 and Theorem 3.1).
 
-P^zsum: how many people hold a 1, with at most two messages each (Balcer and Cheu, Figure 1 and Theorem 3.1).
-
-A person with bit x sends x + z copies of the message 1, where z is 1 except with probability `missing_probability`.
-All messages are equal, so the shuffler's output is no more than their number, (true count) + users - M. As M is never
-negative, nobody holding a 1 gives at most `users` messages: the analyzer reports 0 up to there.
+A person with bit x sends x + z copies of the message 1, where z is 1 except with probability `missing_probability`. All
+messages are equal, so the shuffler's output is their number, (true count) + users - M. M is never negative, so if
+nobody holds a 1 there are at most `users` messages: the analyzer reports 0 up to this number.
 """
 
 from __future__ import annotations
@@ -55,13 +53,13 @@ class SumOfBits(BaseHistogram):
     def calibrate(
         cls, *, users: int, epsilon: float, delta: float, bins: int = 1, honest_users: int | None = None, **choices: Any
     ) -> Self:
-        """The least noise that makes the release (epsilon, delta)-private, with the `choices` of `for_target`."""
+        """Return the protocol with the least noise for (epsilon, delta)-privacy, with the `choices` of `for_target`."""
         target = Target(users=users, bins=bins, epsilon=epsilon, delta=delta, honest_users=honest_users)
         return cls.for_target(target, **choices)
 
     @classmethod
     def published(cls, *, users: int, epsilon: float, delta: float, bins: int = 1) -> Self:
-        """The published parameters for (epsilon, delta)-privacy."""
+        """Return the protocol with the published parameters for (epsilon, delta)-privacy."""
         return cls.published_for(Target(users=users, bins=bins, epsilon=epsilon, delta=delta))
 
     def randomize(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
@@ -76,10 +74,10 @@ class SumOfBits(BaseHistogram):
 
     @abstractmethod
     def tally(self, messages: ArrayLike) -> Tally:
-        """How many messages are a 1."""
+        """Count the messages that are 1."""
 
     def sample_tally(self, counts: Any, *, rng: np.random.Generator | None = None, part: bool = False) -> Tally:
-        """A tally drawn from its exact law, without making messages; `counts` is how many people hold a 1."""
+        """Sample a tally from its exact distribution, given the number of people who hold a 1 (`counts`)."""
         ones = whole("ones", counts, minimum=0)
         if ones > self.users:
             raise DataError(f"there are more ones than {self.users} people")
@@ -94,7 +92,7 @@ class SumOfBits(BaseHistogram):
         domain: Domain | None = None,
         forged: bool = False,
     ) -> Estimate:
-        """The number of ones: `estimate[1]`, or `estimate.frequency(1)` as the paper normalises it."""
+        """Estimate the number of ones: `estimate[1]`, or `estimate.frequency(1)` as the paper normalises it."""
         check_tally(tally, Tally)
         one_bin = replace(tally, symbols=np.array([0]), counts=np.array([tally.total]))
         domain = _THE_ONES if domain is None else domain
@@ -102,14 +100,14 @@ class SumOfBits(BaseHistogram):
 
 
 def check_bits(bits: NDArray[Any], what: str) -> None:
-    """Refuses anything but zeros and ones in a flat array."""
+    """Refuse anything but zeros and ones in a flat array."""
     if bits.size and (bits.ndim != 1 or bits.dtype.kind not in "biu" or bits.min() < 0 or bits.max() > 1):
         raise DataError(f"{what} must be bits: 0 or 1")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BinarySum(SumOfBits):
-    """The two-message protocol for a sum of bits; `truncated` is the paper's reading, the other one is unbiased."""
+    """The two-message sum of bits; `truncated` selects the paper's estimator, otherwise an unbiased one."""
 
     missing_probability: float
     truncated: bool = True
@@ -120,7 +118,7 @@ class BinarySum(SumOfBits):
 
     @classmethod
     def for_target(cls, target: Target, *, truncated: bool = True) -> Self:
-        """The smallest noise that makes the release (epsilon, delta)-private, exactly."""
+        """Return the protocol with the least noise that makes the release exactly (epsilon, delta)-private."""
         target.needs_one_value(cls)
         probability = calibration.smallest_probability(
             _curve, users=target.honest, epsilon=target.epsilon, delta=target.delta, shifts=1
@@ -133,13 +131,13 @@ class BinarySum(SumOfBits):
             bins=target.bins,
             missing_probability=probability,
             honest_users=target.honest,
-            guarantee=target.promise("computed exactly"),
+            guarantee=target.guarantee("computed exactly"),
             truncated=truncated,
         )
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """The paper's noise: (epsilon, delta)-private by Theorem 3.1 i."""
+        """Return the paper's noise, which is (epsilon, delta)-private by Theorem 3.1 i."""
         target.needs_one_value(cls)
         exactly = cls.minimum_users(epsilon=target.epsilon, delta=target.delta)
         probability = theorem_noise(target, share=1, exactly=exactly, name="Theorem 3.1")
@@ -147,7 +145,7 @@ class BinarySum(SumOfBits):
             users=target.users,
             bins=target.bins,
             missing_probability=probability,
-            guarantee=target.promise("Theorem 3.1"),
+            guarantee=target.guarantee("Theorem 3.1"),
         )
 
     @classmethod
@@ -158,7 +156,7 @@ class BinarySum(SumOfBits):
 
     @cached_property
     def noise(self) -> Binomial:
-        """The law of M, the number of missing messages; its mean is lambda."""
+        """The distribution of M, the number of missing messages; its mean is lambda."""
         return Binomial(trials=self.users, probability=self.missing_probability)
 
     @cached_property
@@ -168,14 +166,14 @@ class BinarySum(SumOfBits):
 
     @cached_property
     def estimator(self) -> TruncatedCounts | UnbiasedCounts:
-        """Truncated or unbiased."""
+        """The zero-preserving or the unbiased estimator."""
         if self.truncated:
             return TruncatedCounts(noise=self.noise, people=self.users)
         return UnbiasedCounts(noise=self.noise, people=self.users, bins=1, missing=True)
 
     @property
     def messages_per_user(self) -> MessageCount:
-        """Of a person who holds a 1."""
+        """The number of messages of a person who holds a 1."""
         return MessageCount(expected=2 - self.missing_probability, maximum=2)
 
     @property
@@ -184,26 +182,26 @@ class BinarySum(SumOfBits):
         return NoiseFacts(NoiseKind.OMITTED_MESSAGE, {"probability": self.missing_probability, "mean": self.noise.mean})
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
-        """A one for each 1, and one for each person whose noise is not missing."""
+        """Send a message for each 1, and one for each person whose noise is not missing."""
         missing = count_heads(bits.size, self.missing_probability, rng)
         return np.ones(int(np.count_nonzero(bits)) + bits.size - missing, dtype=np.uint8)
 
     def tally(self, messages: ArrayLike) -> Tally:
-        """How many messages there are."""
+        """Count all messages."""
         ones = concatenate(messages)
         if ones.size and not (ones == 1).all():
             raise DataError("every message of this protocol is a 1; something else was received")
         return Tally(np.array([1]), np.array([ones.size]), messages=ones.size)
 
     def _fewest_reports(self, tally: Tally) -> int:
-        """Half as many as there are messages: everybody may hold a 1, and then most send two."""
+        """Half of the number of messages: if everyone holds a 1, most people send two."""
         return max(1, -(-(tally.messages or 0) // 2))
 
     def _draw(self, truth: Tally, rng: np.random.Generator) -> Tally:
         return Tally(truth.symbols, truth.counts + self.users - self.noise.sample(1, rng=rng))
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's messages, for verification."""
+        """The exact distribution of one person's messages, for verification."""
         missing = Fraction(self.missing_probability)
         return {(1,) * value: missing, (1,) * (value + 1): 1 - missing}
 

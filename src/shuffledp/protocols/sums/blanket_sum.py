@@ -1,10 +1,8 @@
-"""How often CSU+19 flips a bit (Cheu, Smith, Ullman, Zeber and Zhilyaev, "Distributed differential privacy via
-shuffling").
+"""The sum of bits of CSU+19: everyone sends their bit, sometimes replaced by a fair coin.
 
-With probability l / n a bit is replaced by a fair coin, so it is flipped with probability f = l / (2 n). Of n people of
-whom c hold a 1, Bin(c, 1 - f) + Bin(n - c, f) send one.
-
-The sum of bits of CSU+19: everybody sends their bit, which is a fair coin now and then (protocols/sums/blanket_sum.py).
+From Cheu, Smith, Ullman, Zeber and Zhilyaev, "Distributed differential privacy via shuffling". With probability l / n a
+bit is replaced by a fair coin, so it is flipped with probability f = l / (2 n). If c of n people hold a 1, the number
+of ones is Bin(c, 1 - f) + Bin(n - c, f).
 """
 
 from __future__ import annotations
@@ -27,31 +25,31 @@ from shuffledp.histogram.shuffle import concatenate
 from shuffledp.histogram.tally import Tally
 from shuffledp.noise.binomial import round_up_to_grid, safely_up
 from shuffledp.noise.coins import heads
-from shuffledp.protocols.guarantee import kept_promise
+from shuffledp.protocols.guarantee import require_guarantee
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.protocols.sums.binary_sum import SumOfBits, check_bits
 from shuffledp.protocols.target import Target
 from shuffledp.validation import real
 
 _NO_TRUTH = 1e-9
-"""Below this many people's worth of truth, the published number of coins leaves nothing to estimate from."""
+"""If the published number of coins leaves the true bits of fewer people than this, it is refused."""
 
 
 def check_flip(flip_probability: float) -> None:
-    """Refuses what cannot be sampled exactly, or flips every bit as often as not."""
+    """Refuse a probability that cannot be sampled exactly or is at least 1/2."""
     flip = real("flip_probability", flip_probability)
     if not 0 < flip < 0.5 or flip != round_up_to_grid(flip):
         raise ParameterError(f"flip_probability must be a multiple of 2^-53 strictly between 0 and 1/2, got {flip!r}")
 
 
 def blanket_curve(users: int, flip_probability: float, *, moved_bits: int) -> BlanketCurve:
-    """An upper bound of the privacy curve, with a lower one beside it, where a replaced value changes some bits."""
+    """An upper bound on the privacy curve, together with a lower bound, if a replaced value changes some bits."""
     return BlanketCurve(users=users, flip_probability=flip_probability, shifts=moved_bits)
 
 
 def fewest_flips(target: Target, *, moved_bits: int) -> float:
-    """The smallest flip probability that the upper bound allows for the target."""
-    # flipping every bit this often is private without anybody else
+    """The smallest flip probability for which the upper bound reaches the target."""
+    # with this flip probability each message is private by itself
     alone = safely_up(1 / (1 + math.exp(target.epsilon / moved_bits)))
     found = _allowed_flips(target.honest, target.epsilon, target.delta, moved_bits)
     return alone if found is None else min(found, alone)
@@ -59,7 +57,7 @@ def fewest_flips(target: Target, *, moved_bits: int) -> float:
 
 @lru_cache(maxsize=64)
 def _allowed_flips(users: int, epsilon: float, delta: float, moved_bits: int) -> float | None:
-    """Computed once, whoever asks: it takes up to seconds, and a comparison asks for every number of values."""
+    """Cached: it takes up to seconds, and a comparison needs it for every number of values."""
     return calibration.smallest_probability(
         lambda people, flip: blanket_curve(people, flip, moved_bits=moved_bits),
         users=users,
@@ -76,7 +74,7 @@ def published_flips(target: Target, *, moved_bits: int) -> float:
 
 
 def published_coins(*, users: int, epsilon: float, delta: float) -> float:
-    """L of CSU+19 for one sum: 64 ln(4/delta) / epsilon^2 where that is at most n / 3, else more than a third."""
+    """The number l of CSU+19 for one sum: 64 ln(4/delta) / epsilon^2 if this is at most n / 3, otherwise larger."""
     log = math.log(4 / delta)
     if epsilon >= math.sqrt(192 * log / users):
         return 64 * log / epsilon**2
@@ -101,38 +99,38 @@ class BlanketSum(SumOfBits):
 
     @classmethod
     def for_target(cls, target: Target) -> Self:
-        """The fewest flips that are (epsilon, delta)-private by an upper bound."""
+        """Return the protocol with the fewest flips for which an upper bound gives (epsilon, delta)-privacy."""
         target.needs_one_value(cls)
         return cls(
             users=target.users,
             bins=target.bins,
             flip_probability=fewest_flips(target, moved_bits=1),
             honest_users=target.honest,
-            guarantee=target.promise("computed as an upper bound"),
+            guarantee=target.guarantee("computed as an upper bound"),
         )
 
     @classmethod
     def published_for(cls, target: Target) -> Self:
-        """The published number of coins, for (epsilon, delta)."""
+        """Return the protocol with the published number of coins."""
         target.needs_one_value(cls)
         flip = published_flips(target, moved_bits=1)
-        return kept_promise(
+        return require_guarantee(
             cls(
                 users=target.users,
                 bins=target.bins,
                 flip_probability=flip,
-                guarantee=target.promise("published parameters"),
+                guarantee=target.guarantee("published parameters"),
             )
         )
 
     @cached_property
     def privacy(self) -> BlanketCurve:
-        """The upper bound of the curve, counting the honest people's coins only."""
+        """An upper bound on the privacy curve, counting the honest people's coins only."""
         return blanket_curve(self.honest, self.flip_probability, moved_bits=1)
 
     @cached_property
     def estimator(self) -> FlippedBits:
-        """How many ones arrive."""
+        """The estimator of the count from the number of ones."""
         flip = self.flip_probability
         return FlippedBits(people=self.users, bins=1, true_support=1 - flip, false_support=flip)
 
@@ -147,13 +145,13 @@ class BlanketSum(SumOfBits):
         return NoiseFacts(NoiseKind.FLIPPED_BIT, {"probability": self.flip_probability})
 
     def _send(self, bits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.uint8]:
-        """One bit for each person."""
+        """Send one bit for each person."""
         sent = bits.astype(np.uint8)
         sent[heads(bits.size, self.flip_probability, rng)] ^= 1
         return sent
 
     def tally(self, messages: ArrayLike) -> Tally:
-        """How many ones there are."""
+        """Count the ones."""
         bits = concatenate(messages)
         check_bits(bits, "messages")
         return Tally(np.array([1]), np.array([np.count_nonzero(bits)]), messages=bits.size)
@@ -162,6 +160,6 @@ class BlanketSum(SumOfBits):
         return Tally(truth.symbols, self.estimator.draw(truth.counts, rng=rng))
 
     def randomizer_distribution(self, value: int) -> dict[tuple[Any, ...], Fraction]:
-        """The exact law of one person's message, for verification."""
+        """The exact distribution of one person's message, for verification."""
         flip = Fraction(self.flip_probability)
         return {(value,): 1 - flip, (1 - value,): flip}

@@ -1,10 +1,12 @@
-"""The sum of real numbers in [0, 1] by splitting and mixing (Balle, Bell, Gascon and Nissim, "Private summation in the
-multi-message shuffle model"; the reduction is that of Ishai, Kushilevitz, Ostrovsky and Sahai 2006).
+"""The sum of real numbers in [0, 1] by splitting and mixing.
 
-A person rounds their number at random to a multiple of 1 / scale, adds their part of a discrete Laplace noise (the
-difference of two negative binomial numbers, which add up over people), and splits the result into a few shares that
-are uniform but for their sum modulo q. After shuffling, all shares together tell hardly more than the sum:
-within a statistical distance of 2^-sigma for
+From Balle, Bell, Gascon and Nissim, "Private summation in the multi-message shuffle model", with the reduction of
+Ishai, Kushilevitz, Ostrovsky and Sahai (2006).
+
+A person rounds their number at random to a multiple of 1 / scale and adds their part of a discrete Laplace noise. The
+part is the difference of two negative binomial numbers, which add up over people. The person then splits the result
+into a few shares that are uniform given their sum modulo q. After shuffling, all shares together reveal the sum and
+little else, within a statistical distance of 2^-sigma for
 
     shares >= 2 + (2 sigma + log2 q) / (log2 n - log2 e),   n >= 19.
 
@@ -39,7 +41,7 @@ from shuffledp.noise.binomial import safely_up
 from shuffledp.noise.compound_poisson import poisson_table
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.noise.distribution import TAIL, InversionTable
-from shuffledp.protocols.guarantee import promised_or_usual
+from shuffledp.protocols.guarantee import guarantee_or_usual
 from shuffledp.protocols.protocol import MessageCount
 from shuffledp.randomness import generator, random_words
 from shuffledp.validation import (
@@ -53,21 +55,21 @@ from shuffledp.validation import (
 )
 
 FEWEST_USERS = 19
-"""The theorem on shares holds from here on."""
+"""The fewest people for which the theorem on shares holds."""
 
 _MOST_MODULUS_BITS = 56
-"""Shares are added in words of 64 bits, and the sum of their counts needs room."""
+"""The most bits of the modulus: shares are added in 64-bit words, and the sum of their counts needs room."""
 
 _MOST_SCALE = 4096
-"""Finer steps than this are far below the noise."""
+"""The largest scale: finer steps are far below the noise."""
 
 _WEIGHT_BITS = 256
-"""Of the integers in which probabilities are tabulated: the tails down to 2^-100 keep more than a hundred bits."""
+"""The bits of the integer table of probabilities: tails down to 2^-100 keep more than a hundred bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealSum(ShortRepr):
-    """Numbers in [0, 1] in steps of 1 / `scale`, noise of that `noise` law for all people, in `shares` shares each.
+    """A sum of numbers in [0, 1] in steps of 1 / `scale`, with the `noise` of all people and `shares` shares each.
 
     Shares are numbers modulo 2^`modulus_bits`. `security_bits` is sigma.
     """
@@ -105,7 +107,7 @@ class RealSum(ShortRepr):
         honest_users: int | None = None,
         scale: int | None = None,
     ) -> Self:
-        """Noise for pure epsilon, and shares for the delta; by default rounding is a small part of the error."""
+        """Return the protocol with noise for pure epsilon and shares for delta; by default rounding adds little."""
         users = head_count("users", users)
         epsilon, delta = target_epsilon(epsilon), target_delta(delta)
         best = min(_MOST_SCALE, math.ceil(2 * epsilon * math.sqrt(users)))
@@ -114,7 +116,7 @@ class RealSum(ShortRepr):
             users=users,
             scale=scale,
             noise=DiscreteLaplace(decay=safely_up(math.exp(-epsilon / scale))),
-            # half of delta, so that tails below 2^-100 have room too
+            # half of delta: the rest covers tails below 2^-100
             security_bits=math.ceil(math.log2(2 * (1 + math.exp(epsilon)) / delta)),
             honest_users=honest_users,
             guarantee=Guarantee(epsilon=epsilon, delta=delta, basis="discrete Laplace noise, split and mixed"),
@@ -132,15 +134,15 @@ class RealSum(ShortRepr):
 
     @cached_property
     def privacy(self) -> SplitAndMixCurve:
-        """An upper bound of the curve; one number moves the sum by at most `scale` steps."""
+        """An upper bound on the privacy curve; one number moves the sum by at most `scale` steps."""
         curve = PrivacyCurve.of_shifts(Shift(distribution=self.noise, by=self.scale))
         return SplitAndMixCurve(noise=curve, security_bits=self.security_bits)
 
     def _noise_beyond(self, risk: float) -> int:
-        """What the noise of all people exceeds on one side with probability at most `risk`.
+        """The value that the noise of all people exceeds on one side with probability at most `risk`.
 
-        The noise of the honest people alone is discrete Laplace. If all people turn out to be honest there is
-        users / honest_users times as much, whose tail Chernoff's bound gives.
+        The noise of the honest people alone is discrete Laplace. If all people are honest there is users / honest_users
+        times as much noise, whose tail has a Chernoff bound.
         """
         log_risk, decay = math.log(risk), self.noise.decay
         if self._honest == self.users:  # P(Z > k) = decay^(k + 1) / (1 + decay)
@@ -156,17 +158,17 @@ class RealSum(ShortRepr):
 
     @cached_property
     def _noise_reach(self) -> int:
-        """What the noise exceeds with probability below 2^-100."""
+        """The value that the noise exceeds with probability below 2^-100."""
         return self._noise_beyond(TAIL)
 
     @property
     def modulus_bits(self) -> int:
-        """log2 q: the sum and its noise must not wrap around."""
+        """The number log2 q; the sum and its noise must not wrap around."""
         return (self.users * self.scale + 2 * self._noise_reach + 1).bit_length()
 
     @property
     def shares(self) -> int:
-        """How many shares make the distance at most 2^-sigma."""
+        """The number of shares that makes the distance at most 2^-sigma."""
         mixing = math.log2(self._honest) - math.log2(math.e)
         return math.ceil(2 + (2 * self.security_bits + self.modulus_bits) / mixing)
 
@@ -181,7 +183,7 @@ class RealSum(ShortRepr):
         return self.modulus_bits
 
     def error(self, beta: float) -> ErrorBound:
-        """An error of the sum that is exceeded with probability at most beta: noise, and rounding by Hoeffding."""
+        """A bound that the error of the sum exceeds with probability at most beta: noise, and rounding by Hoeffding."""
         beta = failure_probability(beta)
         rounding = math.sqrt(self.users * math.log(4 / beta) / 2)
         error = (self._noise_beyond(beta / 4) + rounding) / self.scale
@@ -193,12 +195,12 @@ class RealSum(ShortRepr):
         numbers = self._rounded(values, source) + self._noise_parts(np.size(values), source)
         mask = np.uint64((1 << self.modulus_bits) - 1)
         shares = random_words(numbers.size * self.shares, source).reshape(numbers.size, self.shares) & mask
-        # arithmetic of 64-bit words is modulo 2^64, and so modulo q
+        # arithmetic on 64-bit words is modulo 2^64, and therefore modulo q
         shares[:, -1] = (numbers.astype(np.uint64) - shares[:, :-1].sum(axis=1, dtype=np.uint64)) & mask
         return shares.ravel()
 
     def _rounded(self, values: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Numbers as multiples of 1 / scale, up or down at random so that nothing is lost on average."""
+        """Round numbers at random to multiples of 1 / scale, without bias."""
         numbers = np.atleast_1d(np.asarray(values))
         if numbers.ndim != 1 or numbers.dtype.kind not in "biuf":
             raise DataError("values must be a flat array of numbers")
@@ -209,7 +211,7 @@ class RealSum(ShortRepr):
         return (below + (rng.random(numbers.size) < scaled - below)).astype(np.int64)
 
     def _noise_parts(self, people: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """One person's part of the noise, for each of these people: clusters of logarithmic size, of both signs."""
+        """The part of the noise of each of these people: clusters of logarithmic size, of both signs."""
         parts = np.zeros(people, dtype=np.int64)
         for sign in (1, -1):
             clusters = self._clusters.sample(people, rng=rng)
@@ -221,16 +223,16 @@ class RealSum(ShortRepr):
 
     @cached_property
     def _clusters(self) -> InversionTable:
-        """A negative binomial number is a Poisson number of clusters, at the rate -ln(1 - decay) over all people.
+        """The clusters of a negative binomial number, with rate -ln(1 - decay) over all people.
 
-        The rate is rounded up: a little more noise is no less private.
+        The rate is rounded up: a little more noise is as private.
         """
         rate = -math.log1p(-self.noise.decay) * (1 + FEW_OPERATIONS)
         return poisson_table(Fraction(rate) / self._honest)
 
     @cached_property
     def _sizes(self) -> InversionTable:
-        """Sizes of clusters are logarithmic: in proportion to decay^k / k, in integers."""
+        """The logarithmic sizes of clusters, proportional to decay^k / k, as integers."""
         decay, power, weights = Fraction(self.noise.decay), 1 << _WEIGHT_BITS, []
         for size in range(1, self.noise.window.last + 1):
             power = power * decay.numerator // decay.denominator
@@ -238,7 +240,7 @@ class RealSum(ShortRepr):
         return InversionTable(first=1, weights=weights)
 
     def tally(self, messages: ArrayLike) -> Tally:
-        """The sum of all shares, modulo q."""
+        """Add all shares modulo q."""
         flat = concatenate(messages)
         if flat.size and (flat.dtype.kind not in "iu" or int(flat.max()) >> self.modulus_bits or flat.min() < 0):
             raise DataError(f"messages must be shares: whole numbers of {self.modulus_bits} bits")
@@ -246,7 +248,7 @@ class RealSum(ShortRepr):
         return Tally(np.array([1]), np.array([total]), messages=flat.size)
 
     def sample_tally(self, values: ArrayLike, *, rng: np.random.Generator | None = None) -> Tally:
-        """The sum of all shares drawn from its law, where all people follow the protocol, without making shares."""
+        """Sample the sum of all shares from its distribution, if all people follow the protocol."""
         if np.size(values) > self.users:
             raise DataError(f"there are more values than {self.users} people")
         source = generator(rng)
@@ -260,17 +262,17 @@ class RealSum(ShortRepr):
     def estimate(
         self, tally: Tally, *, beta: float = 0.05, reports: int | None = None, domain: Domain | None = None
     ) -> Estimate:
-        """The sum: `estimate[1]`, or `estimate.frequency(1)` as the mean."""
+        """Estimate the sum: `estimate[1]`, or `estimate.frequency(1)` as the mean."""
         check_tally(tally, Tally)
         people = self.users if reports is None else reporting(reports, users=self.users)
         if people < self._honest:
             raise DataError(
                 f"only {people} of at least {self._honest} people who make the noise reported: the sum would have less "
-                "noise than was promised; calibrate with a smaller honest_users"
+                "noise than guaranteed; calibrate with a smaller honest_users"
             )
         check_messages(tally, people=people, each=self.shares)
         if reports is None and tally.messages is None and not tally.drawn:
-            raise DataError("this tally does not say how many shares were counted: give the people as reports=")
+            raise DataError("this tally has no number of shares: give the number of people as reports=")
         total = tally.total % (1 << self.modulus_bits)
         if total > self.users * self.scale + self._noise_reach:  # below 0, modulo q
             total -= 1 << self.modulus_bits
@@ -295,7 +297,7 @@ class RealSum(ShortRepr):
         """The facts that a reader of the sum must know; `drawn` if the party with the data sampled it."""
         numbers = {"shares": self.shares, "leak": 2.0**-self.security_bits}
         return ProtocolFacts(
-            guarantee=promised_or_usual(self),
+            guarantee=guarantee_or_usual(self),
             trusted=Trusted.DATA_HOLDER if drawn else Trusted.SHUFFLER,
             users=self.users,
             honest_users=self.honest_users,

@@ -53,7 +53,7 @@ def test_calibrated_noise_counts_on_honest_people_only():
 
 
 def test_a_real_sum_counts_on_honest_people_only():
-    """Shares mix among the honest, and their noise alone has the law that was accounted for."""
+    """Shares mix among the honest, and their noise alone has the distribution that was accounted for."""
     users, honest = 4000, 40
     protocol = RealSum.calibrate(users=users, epsilon=1.0, delta=1e-6, honest_users=honest)
     needed = 2 + (2 * protocol.security_bits + protocol.modulus_bits) / math.log2(honest / math.e)
@@ -66,7 +66,7 @@ def test_a_real_sum_counts_on_honest_people_only():
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_what_shares_tell_counts_for_both_sides(epsilon):
-    """Two laws within s of two others: delta grows by (1 + e^epsilon) s, not by s."""
+    """Two distributions within s of two others: delta grows by (1 + e^epsilon) s, not by s."""
     protocol = RealSum(users=100, scale=4, noise=DiscreteLaplace(decay=0.75), security_bits=9)
     told = protocol.privacy.delta(epsilon) - protocol.privacy.noise.delta(epsilon)
     assert told == pytest.approx((1 + math.exp(epsilon)) * 2.0**-9)
@@ -147,7 +147,7 @@ def on_grid(probability):
 
 
 @pytest.mark.parametrize("bit", [0, 1])
-def test_one_bit_at_a_time_has_the_law_of_many(bit):
+def test_one_bit_at_a_time_has_the_distribution_of_many(bit):
     """As tests/protocols/test_contract.py has it for every histogram, with its rate of false failures."""
     rng = np.random.default_rng(4)
     for protocol in (BinarySum(users=300, missing_probability=0.25), BlanketSum(users=300, flip_probability=0.25)):

@@ -1,4 +1,4 @@
-"""A release follows the law of its protocol, whichever way it is made, and whichever empty bins there are.
+"""A release follows the distribution of its protocol, whichever way it is made, and whichever empty bins there are.
 
 Each chi-square assertion fails on correct code with probability at most 1e-6 (see goodness.py). Releases cannot be
 seeded, so these draws differ from run to run.
@@ -66,7 +66,7 @@ def test_sparse_histogram_by_every_route(route):
 
 
 @pytest.mark.slow
-def test_intervals_of_releases_keep_their_promise():
+def test_intervals_of_releases_give_their_guarantee():
     """Of 60 releases at beta = 0.05, more than 14 that fail at once have probability below 1e-6."""
     values = np.repeat(np.arange(300), np.arange(1, 301))
     failed = sum(
@@ -79,7 +79,7 @@ def test_intervals_of_releases_keep_their_promise():
 
 
 def released_distribution(protocol, values):
-    """The exact law of the truncated histogram, in fractions, by enumeration of all messages of all people."""
+    """The exact distribution of the truncated histogram, in fractions, by enumeration of all messages of all people."""
     distribution = Counter()
     for messages, probability in shuffled_distribution(
         protocol.randomizer_distribution(value) for value in values
@@ -90,7 +90,7 @@ def released_distribution(protocol, values):
 
 
 @pytest.mark.parametrize("values", [(0, 0), (0, 1), (1, 1)])
-def test_the_law_of_a_release_does_not_depend_on_which_empty_bins_exist(values):
+def test_the_distribution_of_a_release_does_not_depend_on_which_empty_bins_exist(values):
     distributions = [
         released_distribution(Histogram(users=2, bins=bins, missing_probability=0.375), values) for bins in (2, 3, 4)
     ]

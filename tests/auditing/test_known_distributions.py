@@ -1,4 +1,4 @@
-"""What an audit finds in outputs whose law is known, whichever dataset the telling event is likelier on.
+"""What an audit finds in outputs whose distribution is known, whichever dataset the telling event is likelier on.
 
 Each assertion fails on correct code with a probability of at most 1e-6, under fixed seeds.
 """

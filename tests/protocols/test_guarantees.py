@@ -1,4 +1,4 @@
-"""A promise is kept where the curve gives it, and not a little beyond."""
+"""A guarantee is given where the curve gives it, and not a little beyond."""
 
 from dataclasses import replace
 
