@@ -1,4 +1,4 @@
-"""What anybody may ask for is made once, one at a time, and kept within a bound of bytes."""
+"""The bounded cache: each entry is computed once, one at a time, within a limit in bytes."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,18 +7,18 @@ import pytest
 
 from shuffledp.collect.analyzer import releases as formats
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.cache import BUSY, MadeOnce, Turns
+from shuffledp.collect.server.cache import BUSY, BoundedCache, BoundedLock
 from shuffledp.collect.web import caches
 
 KB = 1_000
 
 
 def made_once(most_bytes=20 * KB, **options):
-    return MadeOnce(most_bytes=most_bytes, size=len, **options)
+    return BoundedCache(most_bytes=most_bytes, size=len, **options)
 
 
 def making(made, key, size=KB):
-    """What makes something, and notes that it did."""
+    """A compute function that records its calls."""
     return lambda: made.append(key) or bytes(size)
 
 
@@ -30,7 +30,7 @@ def test_what_is_asked_for_again_is_not_made_again():
 
 
 def test_nothing_is_a_thing_too():
-    kept, made = MadeOnce(most_bytes=20 * KB, size=lambda _: 0), []
+    kept, made = BoundedCache(most_bytes=20 * KB, size=lambda _: 0), []
     assert [kept.get(1, lambda: made.append(1)) for _ in range(3)] == [None] * 3
     assert made == [1]
 
@@ -41,9 +41,9 @@ def test_it_never_keeps_more_bytes_than_it_may(size):
     for key in range(100):
         assert len(kept.get(key, making(made, key, size))) == size
         assert kept.bytes <= 20 * KB
-        assert sum(len(content) for content, _ in kept._kept.values()) <= kept.bytes
+        assert sum(len(content) for content, _ in kept._entries.values()) <= kept.bytes
     assert len(made) == 100
-    assert len(kept._kept) <= 20
+    assert len(kept._entries) <= 20
 
 
 def test_what_was_asked_for_last_stays():
@@ -71,7 +71,7 @@ def test_many_who_ask_for_the_same_at_once_have_it_made_once():
 
 
 def test_more_than_so_many_at_once_are_refused_and_what_is_known_is_not():
-    kept, made, begun, go = made_once(most_at_once=2), [], threading.Event(), threading.Event()
+    kept, made, begun, go = made_once(most_waiting=2), [], threading.Event(), threading.Event()
     kept.get("known", making(made, "known"))
 
     def slow():
@@ -83,7 +83,7 @@ def test_more_than_so_many_at_once_are_refused_and_what_is_known_is_not():
         first = pool.submit(kept.get, 1, slow)
         assert begun.wait(60)
         second = pool.submit(kept.get, 2, slow)
-        while kept._turns._places._value:  # until it waits
+        while kept._computing._slots._value:  # until it waits
             threading.Event().wait(0.001)
         with pytest.raises(Refused) as error:
             kept.get(3, making(made, 3))
@@ -96,13 +96,13 @@ def test_more_than_so_many_at_once_are_refused_and_what_is_known_is_not():
 
 
 def test_what_fails_leaves_its_place_and_is_tried_again():
-    kept, made = made_once(most_at_once=1), []
+    kept, made = made_once(most_waiting=1), []
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
             kept.get(1, lambda: 1 // 0)
     kept.get(1, making(made, 1))
     assert made == [1]
-    with Turns(1).one():
+    with BoundedLock(1).held():
         pass
 
 

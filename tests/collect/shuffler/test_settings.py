@@ -1,4 +1,4 @@
-"""What a shuffler refuses to start with, and why."""
+"""Settings of a shuffler: invalid options are refused with a reason."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.run import Certificate, listening, serve
 from shuffledp.collect.shuffler.app import app_from
-from shuffledp.collect.shuffler.ingest import Anybody, OneTimeTokens, SharedSecret
+from shuffledp.collect.shuffler.ingest import OneTimeTokens, OpenAdmission, SharedSecret
 from shuffledp.collect.shuffler.settings import Settings
 from shuffledp.collect.store import Arrival, Outcome, open_report_store
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, TaskError
@@ -33,7 +33,7 @@ class Folder:
             write_key(key, path / f"{at}.key")
 
     def options(self, position=0, **changes):
-        """What reads the settings; called, it does."""
+        """A function that reads the settings."""
         given = {
             "task": [self.path / "task.json"],
             "key": [self.path / f"{position}.key"],
@@ -47,7 +47,7 @@ class Folder:
 
 
 def served(options):
-    """The one task that is served, once everything is checked."""
+    """The only served task, after all checks."""
     settings = options()
     settings.check()
     (one,) = settings.served
@@ -150,7 +150,7 @@ def test_a_later_shuffler_needs_a_token_and_an_address(tmp_path):
 
 
 def test_admission_is_what_the_task_says(tmp_path):
-    assert isinstance(served(Folder(tmp_path).options()).admission, Anybody)
+    assert isinstance(served(Folder(tmp_path).options()).admission, OpenAdmission)
 
 
 def test_a_task_with_a_secret_needs_it(tmp_path):
@@ -245,7 +245,7 @@ def test_a_certificate_that_is_none_is_refused(tmp_path):
 
 
 def two_tasks(tmp_path, *addresses, **task):
-    """The options of a shuffler of two tasks of which each is at some addresses, with keys of their own."""
+    """Options of a shuffler of two tasks with these addresses, each with its own keys."""
     files, keys = [], []
     for at, places in enumerate(addresses):
         folder = tmp_path / str(at)

@@ -27,7 +27,7 @@ from shuffledp.protocols.catalogue import CATALOGUE
 LOOKS_EVERY = 0.5
 """Seconds between looks for batches that are ready upstream: counting one takes far longer."""
 
-NOBODY = Accepted(())
+NO_OPERATORS = Accepted(())
 """Without an operator's token there is no operator's view."""
 
 PAUSE_AFTER_WRONG = 1.0
@@ -67,7 +67,7 @@ class Settings:
     every: float = LOOKS_EVERY
     only_shown: Sequence[Task] = ()
     upstream: str | None = None
-    operators: Accepted = NOBODY
+    operators: Accepted = NO_OPERATORS
     sessions: Sessions = field(default_factory=Sessions)
     pause_after_wrong: float = PAUSE_AFTER_WRONG
 
@@ -125,7 +125,7 @@ class Settings:
                 check_guarantee(task)
                 self.store.prepare(task)
             if self.ledger is not None:
-                # before anybody answers a question whose result could never be published
+                # before people answer a question whose result could never be published
                 Ledger.of(self.ledger).check_fits(
                     {entered_as(task): task.protocol for task in self.tasks},
                     entries={entered_as(task): CATALOGUE[task.protocol_used.name] for task in self.tasks},

@@ -27,7 +27,7 @@ from shuffledp.collect.server.observability import log
 from shuffledp.collect.server.pull import BatchPuller, TaskHealth, until
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.servers import layer_of
+from shuffledp.collect.task.report import layer_of
 from shuffledp.errors import BudgetError, ParameterError, ShuffledpError
 from shuffledp.histogram.tally import Tally
 

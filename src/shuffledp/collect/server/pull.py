@@ -22,7 +22,6 @@ from typing import Any, Protocol, TypeVar
 import httpx
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.crypto.tls import certificates
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.observability import log_error
 from shuffledp.collect.store import ReadyBatch
@@ -241,7 +240,7 @@ class Upstream:
 
     def __init__(self, address: str, token: str, *, client: httpx.Client | None = None, pause: float = 0.5) -> None:
         self._address = address.rstrip("/")
-        self._client = client or httpx.Client(timeout=_TIMEOUT, verify=certificates())
+        self._client = client or httpx.Client(timeout=_TIMEOUT)
         self._headers = {"authorization": f"Bearer {token}"}
         self._pause = pause
 

@@ -39,7 +39,7 @@ from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer
 from shuffledp.collect.store import ReadyBatch, ReportStore, Standing
 from shuffledp.formatting import counted
 
-_NO_TOKENS = "No unspent one-time token is left, so nobody can report: add hashes of new tokens."
+_NO_TOKENS = "No unspent one-time token is left, so no report can be admitted: add hashes of new tokens."
 
 Handler = Callable[[Served, Request], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -35,7 +35,7 @@ class Admission(Protocol):
 
 
 @dataclass(frozen=True)
-class Anybody:
+class OpenAdmission:
     """Everybody may send reports."""
 
     def spends(self, token: str | None) -> None:

@@ -20,7 +20,7 @@ from shuffledp.collect.server.pull import BatchPuller, BatchSource, TaskHealth, 
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.store import ReportStore
 from shuffledp.collect.task import Phase, Task
-from shuffledp.collect.task.servers import layer_of
+from shuffledp.collect.task.report import layer_of
 from shuffledp.histogram.tally import Tally
 
 LOOKS_BEFORE_HELPING = 1_200
@@ -135,9 +135,10 @@ class BatchMixer:
 
 
 def most_people(task: Task, number: int) -> float:
-    """The largest number of people who send so few messages, except with probability `accounting.participation.RISK`.
+    """The largest number of people who could have sent this number of messages.
 
-    The analyzer computes the same from opened messages, and may refuse a batch that passes here.
+    The true number is larger only with probability `accounting.participation.RISK`. The analyzer computes the same from
+    opened messages, and may refuse a batch that passes here.
     """
     if task.padded:
         return number // task.most_messages

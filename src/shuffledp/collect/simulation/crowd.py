@@ -46,7 +46,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 ACKNOWLEDGED, UNREACHABLE = "acknowledged", "unreachable"
 
-Told = Callable[[bytes, str], None]
+OnOutcome = Callable[[bytes, str], None]
 """Called with every report and its outcome: acknowledged, unreachable, or the reason of its refusal."""
 
 
@@ -94,7 +94,7 @@ def send_crowd(
     patience: float = PATIENCE,
     timeout: float = SECONDS,
     progress: Progress = quiet,
-    told: Told | None = None,
+    told: OnOutcome | None = None,
 ) -> CrowdResult:
     """Send a report for each of the answers, at most `rate` of them per second.
 
@@ -140,7 +140,7 @@ class _Sending:
     patience: float
     timeout: float
     progress: Progress
-    told: Told | None
+    told: OnOutcome | None
     became: Counter[str] = field(default_factory=Counter)
     tried_again: int = 0
     making_seconds: float = 0.0
@@ -313,7 +313,7 @@ class _Processes:
                 self._idle.put(ours)
 
     def make(self, answers: list[Any]) -> Made:
-        """Let one process make reports, and wait for them; there are as many calling threads as processes."""
+        """Let one process make reports, and wait for them; each process has one calling thread."""
         pipe = self._idle.get()
         try:
             pipe.send(answers)

@@ -21,7 +21,7 @@ _REGIONS, _PLACES = 1 << 24, 1 << 39
 """A place is a random one of a random region; together they are the integers that both databases use as a plain key.
 
 Reports that are stored together share a region: with a region each, every report would write a page of its own, four
-times as many bytes. Equal places are drawn again: for 500 reports once in four million times.
+times as many bytes. Equal places are sampled again: for 500 reports once in four million times.
 """
 
 

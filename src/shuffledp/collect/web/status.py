@@ -102,19 +102,19 @@ class ShufflerStatus:
 def read_status(content: bytes, task: Task, position: int) -> ShufflerStatus:
     """Read the status in an answer; raise ValueError if it is not of this task at this position."""
     try:
-        said = json.loads(content)
+        fields = json.loads(content)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not isinstance(said, dict) or (said.get("task"), said.get("position")) != (task.name, position):
+    if not isinstance(fields, dict) or (fields.get("task"), fields.get("position")) != (task.name, position):
         raise ValueError("another task, or another place")
-    short_by = said.get("short_by")
+    short_by = fields.get("short_by")
     return ShufflerStatus(
-        waiting=_number(said.get("waiting")),
-        batches=_number(said.get("batches")),
-        acknowledged=_number(said.get("batches_acknowledged")),
+        waiting=_number(fields.get("waiting")),
+        batches=_number(fields.get("batches")),
+        acknowledged=_number(fields.get("batches_acknowledged")),
         short_by=None if short_by is None else _number(short_by),
-        refused=_refused(said.get("refused")),
-        problems=_problems(said.get("problems")),
+        refused=_refused(fields.get("refused")),
+        problems=_problems(fields.get("problems")),
     )
 
 

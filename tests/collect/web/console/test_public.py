@@ -1,4 +1,4 @@
-"""What everybody sees: releases in words, pictures and files, and nothing of what goes on before them."""
+"""The public pages: releases as text, pictures and files, and nothing from before a release."""
 
 import io
 import json
@@ -23,7 +23,7 @@ from tests.collect.web.console.running import (
 
 from shuffledp import __version__
 from shuffledp.collect.analyzer.releases import ENDINGS
-from shuffledp.collect.server.cache import BUSY, MOST_AT_ONCE, MadeOnce
+from shuffledp.collect.server.cache import BUSY, MOST_WAITING, BoundedCache
 from shuffledp.collect.web import caches
 from shuffledp.collect.web.caches import Histories
 from shuffledp.errors import DataError
@@ -115,7 +115,7 @@ def test_warnings_are_shown(tmp_path, monkeypatch, kept):
 
 
 def test_nothing_of_what_goes_on_before_a_release_is_public(tmp_path, monkeypatch, kept):
-    """People who wait, refusals, problems, hops: whatever the shuffler says, no public page asks or shows it."""
+    """Waiting people, refusals, problems and shufflers: public pages neither request nor show them."""
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, 1)
     keep_batch(settings.store, kept.task, 2, problem="too-few-messages", refused={"malformed": 4321})
@@ -206,7 +206,7 @@ def test_a_hostile_question_stays_text(tmp_path, monkeypatch):
 
 
 def test_what_is_not_there(tmp_path, monkeypatch, kept):
-    """A page for people; for programs a problem document, as ever."""
+    """A page for browsers, a problem document for programs."""
     settings = settings_for(tmp_path, kept)
     name, none = kept.task.name, "0" * 64
 
@@ -267,11 +267,11 @@ def test_a_release_of_a_newer_program_can_still_be_downloaded(tmp_path, monkeypa
 
 
 def test_a_release_is_drawn_once_however_often_somebody_looks(tmp_path, monkeypatch, kept):
-    """And whoever has the page is only told that it has not changed."""
+    """A browser that has the page gets 304."""
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, 1, 2)
     drawn = []
-    monkeypatch.setattr(caches, "RENDERED", MadeOnce(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
+    monkeypatch.setattr(caches, "RENDERED", BoundedCache(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
     usual = caches.context
     monkeypatch.setattr(caches, "context", lambda release: drawn.append(release) or usual(release))
 
@@ -291,10 +291,10 @@ def test_a_release_is_drawn_once_however_often_somebody_looks(tmp_path, monkeypa
 
 
 def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
-    """One more is told to come back; what was drawn before is shown all the same."""
-    monkeypatch.setattr(caches, "RENDERED", MadeOnce(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
+    """One more request is refused; cached pages are still served."""
+    monkeypatch.setattr(caches, "RENDERED", BoundedCache(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
     settings = settings_for(tmp_path, kept)
-    release(settings.store, kept.task, *range(1, MOST_AT_ONCE + 3))
+    release(settings.store, kept.task, *range(1, MOST_WAITING + 3))
     go = threading.Event()
 
     async def test(person):
@@ -310,9 +310,9 @@ def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
                 go.set()
 
         async with anyio.create_task_group() as group:
-            for number in range(1, MOST_AT_ONCE + 2):
+            for number in range(1, MOST_WAITING + 2):
                 group.start_soon(one, number)
-        assert sorted(page.status_code for page in found) == [200] * MOST_AT_ONCE + [503]
+        assert sorted(page.status_code for page in found) == [200] * MOST_WAITING + [503]
         refused = next(page for page in found if page.status_code == 503)
         assert refused.headers["content-type"].startswith("text/html")
         assert refused.headers["retry-after"] == "1"
@@ -322,7 +322,7 @@ def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
 
 
 def test_the_history_is_that_of_the_whole_releases(tmp_path, kept):
-    """Though of each only the values are kept that are drawn; one that cannot be read is left out."""
+    """Only the drawn values are kept of each release, and unreadable releases are skipped."""
     store = settings_for(tmp_path, kept).store
     release(store, kept.task, 1, 2, 3)
     keep_batch(store, kept.task, 4)
