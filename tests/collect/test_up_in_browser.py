@@ -1,4 +1,4 @@
-"""`shuffledp up` as somebody with a browser sees it: they answer, a result appears, and what goes on behind it."""
+"""`shuffledp up` in a browser: answer, see a result appear, and open the console."""
 
 import itertools
 import re
@@ -16,12 +16,12 @@ from tests.browser import running_browser
 from tests.collect.web.survey.visitor import visiting
 
 SOON = 60_000
-"""Milliseconds, on a busy machine."""
+"""Timeout in milliseconds, for a busy machine."""
 
 
 @pytest.fixture
 def told(tmp_path):
-    """What the command says while its servers run, up to the last line."""
+    """The output of the command while its servers run."""
     asked = ["--question", "Tea or coffee?", "--answers", "tea, coffee, <b>neither</b>", "--people", "200"]
     process = subprocess.Popen(
         [sys.executable, "-m", "shuffledp", "up", *asked, "--pace", "40", "--folder", str(tmp_path / "up")],

@@ -1,4 +1,4 @@
-"""What is counted of a batch, and what is left out for which reason."""
+"""Counting a batch: valid messages are counted, others are refused by reason."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_where_reports_are_not_filled_up_there_is_no_such_message():
 
 
 def test_equal_messages_are_no_copies():
-    """An honest message is sealed freshly every time."""
+    """An honest client seals every message with a new key."""
     kept = tiny_task()
     found = counted(kept, sealed(kept, [1] * 50))
     assert found.tally.as_dict() == {0: 0, 1: 50, 2: 0}
@@ -146,10 +146,10 @@ def test_whatever_is_changed_is_counted_or_refused_by_a_reason(changes, cut, see
 
 @pytest.mark.parametrize("protocol", ["sparse", "hist", "dummy", "dummy-poisson"])
 def test_a_batch_without_all_of_its_noise_is_refused(protocol):
-    """Fails by luck with a probability below 1e-8: each of the numbers is wrong with that of turnout.RISK.
+    """False failure rate below 1e-8: each bound is wrong with probability participation.RISK.
 
-    Of the noisiest one, sparse, the messages of three in ten are nine deviations below the fewest that are taken; those
-    of half of all people only two.
+    In the noisiest protocol, sparse, the messages of 30% of the people are nine standard deviations below the minimum.
+    Those of half of the people are only two below.
     """
     task = small_task(protocol=protocol).task
     tally = task.protocol.tally(np.array(symbols_of(task, ["dark"] * task.users)))

@@ -1,4 +1,4 @@
-"""Releases from tallies: what they say, that they follow their law, and that the ledger comes first, once."""
+"""Releases from tallies: contents, distribution, and one ledger entry before the first release."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def tally_of(task, answers=None, *, forged=()):
 
 
 def keep(store, task, *tallies, refused=(), problem=None):
-    """Keeps tallies under new ids."""
+    """Store tallies under new ids."""
     store.prepare(task)
     for tally in tallies:
         batch_id = bytes([len(store.tallies(task.id)) + 1] * 16)
@@ -90,7 +90,7 @@ def test_joined_batches_say_so():
 
 @pytest.mark.parametrize(("protocol", "told"), [("dummy-poisson", True), ("hist-unbiased", True), ("sparse", False)])
 def test_why_a_number_can_be_below_zero_is_said_where_it_can(protocol, told):
-    """A batch in which nobody gave three of the five answers."""
+    """The batch has no person with three of the five answers."""
     task = small_task(protocol=protocol).task
     everybody = [task.protocol.randomize(task.bin_of("dark")) for _ in range(task.users)]
     release = release_of(task, [task.protocol.tally(np.concatenate(everybody))] * 3, refused={})
@@ -156,9 +156,9 @@ def test_who_could_send_reports_is_told(admission):
 
 @pytest.mark.slow
 def test_releases_from_sealed_messages_follow_the_law_of_sample_tally():
-    """Sealed, opened, counted and released one by one, and joined by threes; each fails by luck with 1e-6.
+    """Single releases and releases of three joined batches; false failure rate 1e-6 each.
 
-    The controls are the law of another number of batches, and batches in which three people are missing.
+    Negative controls: the distribution for another number of batches, and batches that lack three people.
     """
     kept, rng = tiny_task(), np.random.default_rng(5)
     task, count = kept.task, BatchCounter(kept.task, kept.keys[-1]).count
@@ -169,7 +169,7 @@ def test_releases_from_sealed_messages_follow_the_law_of_sample_tally():
         return count([b"".join(sealed(kept, sent_by(task, people, rng=rng)))]).tally
 
     def noise(tallies):
-        """The messages that are missing of every value, where everybody sends one."""
+        """The number of noise messages of every value, where everybody sends one message."""
         return np.concatenate([truth * n + task.users * n - sum(t.counts for t in ts) for n, ts in tallies])
 
     tallies = [counted(answers) for _ in range(72)]
@@ -233,11 +233,11 @@ def test_joined_releases_count_all_batches_so_far(store, ledger):
 
 
 class Killed(BaseException):
-    """What a process does not survive."""
+    """Stands for a kill of the process."""
 
 
 class Broken:
-    """A store that dies when something is to become visible."""
+    """A store that fails when a release is stored."""
 
     def __init__(self, store):
         self._store = store

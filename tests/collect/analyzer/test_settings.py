@@ -1,4 +1,4 @@
-"""The command: all that is given is checked before anything is served, and a whole collection runs through it."""
+"""The analyzer command: options are checked before the first request, and a whole collection runs through it."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ def kept():
 
 @pytest.fixture
 def given(tmp_path, kept):
-    """Options with which an analyzer starts."""
+    """Valid options of an analyzer."""
     (tmp_path / "task.json").write_text(kept.task.to_json())
     write_key(kept.keys[-1], tmp_path / "analyzer.key")
     write_key(kept.keys[0], tmp_path / "shuffler.key")
@@ -170,7 +170,7 @@ def reports_of(task, *, seed):
 
 
 def shuffler_of(path, kept, token):
-    """A shuffler in this process."""
+    """Run a shuffler in this process."""
     return make_shuffler(
         OfShuffler(
             served=[ServedByShuffler(task=kept.task, position=0, key=kept.keys[0])],
@@ -183,7 +183,7 @@ def shuffler_of(path, kept, token):
 
 
 def until(ask):
-    """What a question is answered with, once that is anything."""
+    """Call a function until it returns a result."""
     for _ in range(600):
         if found := ask():
             return found
@@ -193,7 +193,7 @@ def until(ask):
 
 @pytest.mark.slow
 def test_reports_become_releases_between_two_servers(tmp_path, kept, given):
-    """And nothing is visible of a batch that lacks one person."""
+    """Also: a batch that lacks one person stays invisible."""
     task, token = kept.task, given.keywords["token"].read_text().strip()
     reports = reports_of(task, seed=7)
     with served(shuffler_of(tmp_path, kept, token)) as shuffler, httpx.Client() as client:

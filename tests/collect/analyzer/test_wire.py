@@ -1,4 +1,4 @@
-"""What arrives over the network instead of a batch: a reason each time, and no other batch is held up."""
+"""Invalid data from the last shuffler is refused with a reason and delays no other batch."""
 
 import threading
 from dataclasses import replace
@@ -18,7 +18,7 @@ GOOD, BAD = bytes([1]) * 16, bytes([2]) * 16
 
 
 class Shuffler:
-    """A last shuffler that hands on any bytes as batches."""
+    """A last shuffler that serves any bytes as batches."""
 
     def __init__(self, kept, token="token"):
         self.kept, self.token, self.bodies, self.deleted = kept, token, {}, []
@@ -48,7 +48,7 @@ def body_of(kept, own_id, *, seed=0, **changes):
 
 
 def collected(path, shuffler):
-    """What the store has after one round: the problem of each batch; and what is told."""
+    """Return the problem of each stored batch after one round, and the public problems."""
     path.mkdir(exist_ok=True)
     kept = shuffler.kept
     chosen = settings_for(path, kept, shuffler.upstream)
@@ -64,7 +64,7 @@ LONGER = "a batch is longer than its head says"
 
 
 def because(words, why):
-    """What is told where something does not work."""
+    """The public problem for a batch that fails for this reason."""
     return f"{words} Cause: {why}."
 
 

@@ -1,4 +1,4 @@
-"""Batches from the last shuffler to the store: each once, whoever is stopped; broken ones hold up no other."""
+"""Pulling and counting batches: each counts once, also after a kill; broken batches delay no other."""
 
 import threading
 
@@ -19,7 +19,7 @@ A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
 
 
 class Killed(BaseException):
-    """What a process does not survive."""
+    """Stands for a kill of the process."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def upstream(kept):
 
 @pytest.fixture
 def started(tmp_path, kept):
-    """Makes an analyzer, as after each start; its clock stands still until it is told to go on."""
+    """Make an analyzer as after a start; its clock is advanced by hand."""
     stores = []
 
     def start(upstream, **changes):
@@ -57,7 +57,7 @@ def step(work):
 
 
 def told(words, error):
-    """What everybody reads: the sentence of an error only if it is about the server upstream."""
+    """The public problem: it quotes only errors of the server upstream."""
     return f"{words} Cause: {error}." if isinstance(error, UpstreamError) else words
 
 

@@ -1,4 +1,4 @@
-"""Files that are damaged, or hold anything else: a clear error or a count by reason, never a half result."""
+"""Damaged or foreign files give a clear error or a count by reason, never a partial result."""
 
 import pyarrow
 import pyarrow.parquet
@@ -25,7 +25,7 @@ def good(tmp_path_factory):
 
 
 def changed(content, place, bit, cut):
-    """One bit is another, or the end is missing."""
+    """Flip one bit, or truncate the content."""
     at = int(place * len(content)) % len(content)
     if cut:
         return content[:at]
@@ -52,7 +52,7 @@ def test_a_damaged_file_of_reports_gives_an_error_of_ours_or_what_is_left(good, 
 
 
 def test_a_changed_bit_is_damage_and_no_refused_report(tmp_path):
-    """Else whoever sent it would be left out without a word."""
+    """Otherwise its sender would be dropped silently."""
     kept, crowd, path = small(), reports(60), tmp_path / "a.parquet"
     write_reports(path, crowd.sealed)
     content = path.read_bytes()
@@ -137,7 +137,7 @@ def test_reports_are_written_whole_or_not_at_all(tmp_path):
 
 
 def test_what_an_interrupted_run_left_is_passed_over(tmp_path):
-    """A run that was killed leaves a folder with a name that says so."""
+    """A killed run leaves a folder with a temporary name."""
     kept = small()
     write_reports(tmp_path / "a.parquet", reports(40).sealed)
     half = tmp_path / ".b.0123.partial"

@@ -1,4 +1,4 @@
-"""Files of batches become one release, in process: exactly the messages that were sent, each batch once."""
+"""Counting files of batches in process: exactly the messages that were sent, each batch once."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ from tests.collect.tasks import small_task
 
 
 def batches(folder, people=80, protocol="dummy-poisson"):
-    """A folder with the batches of so many people, and their reports."""
+    """A folder with the batches of this number of people, and their reports."""
     kept, crowd = small(protocol=protocol), reports(people, protocol=protocol)
     write_reports(folder / "reports.parquet", crowd.sealed)
     mix_files([folder / "reports.parquet"], task=kept.task, key=kept.keys[0], out=folder / "b", now=NOW, processes=1)
@@ -35,12 +35,12 @@ def count(*given, protocol="dummy-poisson", **more):
 
 
 def that_count(crowd, task):
-    """How often each message was sent, but for what fills reports up."""
+    """The tally of the messages without padding."""
     return {symbol: number for symbol, number in crowd.tally().items() if symbol < task.alphabet}
 
 
 def expected(crowd, protocol="dummy-poisson"):
-    """The estimates of the analyzer that were given the messages as they were sent."""
+    """The estimates from the messages as they were sent."""
     task = small(protocol=protocol).task
     tally = task.protocol.tally(Tally.from_mapping(that_count(crowd, task)))
     protocol = task.protocol.joined(len(crowd.sealed) // task.users)
@@ -62,7 +62,7 @@ def test_the_release_is_that_of_the_messages_that_were_sent(tmp_path, protocol):
 
 
 def test_a_batch_that_is_given_again_counts_once(tmp_path):
-    """As another name of the file, as a copy of it, and as another mixing of the same reports."""
+    """Given as a link, as a copy, and as another mixing of the same reports."""
     folder, crowd = batches(tmp_path)
     kept, first = small(), min(folder.glob("?" * 32 + ".parquet"))
     shutil.copy(first, tmp_path / "copy.parquet")
@@ -150,7 +150,7 @@ def test_the_next_hop_but_one_cannot_take_a_batch(tmp_path):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with a task, its keys and reports in files."""
+    """A folder with a task, its keys and files of reports."""
     monkeypatch.chdir(tmp_path)
     kept, crowd = small(), reports(100)
     (tmp_path / "task.json").write_text(kept.task.to_json())
@@ -238,7 +238,7 @@ def test_keys_are_in_no_output(place):
 
 
 def test_executors_count_what_fills_reports_up_for_nothing():
-    """What Spark does with the messages of a bucket, here without it."""
+    """The function that Spark runs on a bucket, called directly."""
     kept = small(protocol="hist")
     task, public = kept.task, public_key(kept.task.analyzer.public_bytes)
     sent = [0, task.nothing, 1, 0, task.nothing, task.symbols]

@@ -1,4 +1,4 @@
-"""Files of reports become batches of exactly as many reports as the task says, in process."""
+"""Mixing files of reports in process: every batch has exactly `users` reports."""
 
 import json
 import shutil
@@ -65,7 +65,7 @@ def test_what_is_written_is_for_its_owner_only(tmp_path):
 
 
 def test_every_batch_has_the_messages_of_exactly_so_many_reports(tmp_path):
-    """By the ciphertexts: those of a report are all in one batch, and of no batch with more or fewer reports."""
+    """Checked by ciphertext: the onions of a report are all in one batch."""
     crowd, kept = reports(100), small()
     done = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed))
     homes = {}
@@ -139,7 +139,7 @@ def test_missing_reports_are_malformed_and_other_columns_do_not_matter(tmp_path)
 
 
 def test_a_repeated_onion_is_left_out(tmp_path):
-    """Somebody who copies another person's onion into a report of their own, as a first shuffler could."""
+    """As if a first shuffler copied an onion into a report of its own."""
     from shuffledp.collect.crypto.hpke import info, public_key, seal
 
     kept, crowd = small(), reports(40)
@@ -250,7 +250,7 @@ def test_what_is_there_is_kept(tmp_path):
 
 
 def test_the_next_run_needs_only_what_was_kept(tmp_path):
-    """The batches themselves have travelled; without --force no memory of who is taken is replaced either."""
+    """Without the batches themselves, and without replacing the list of used reports."""
     crowd = reports(70)
     path = write(tmp_path, "a.parquet", crowd.sealed[:50])
     mixed(tmp_path, path, out="one")

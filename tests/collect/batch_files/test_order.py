@@ -1,6 +1,6 @@
-"""The order of a batch is uniform, whichever engine writes it, and outputs say nothing about who sent what.
+"""The order of a batch is uniform with both engines, and outputs do not identify senders.
 
-All chi-square tests fail by chance with probability at most FALSE_FAILURE_RATE each.
+Each chi-square test has a false failure rate of at most FALSE_FAILURE_RATE.
 """
 
 import itertools
@@ -23,13 +23,13 @@ WIDTH, ONIONS, RUNS = 20, 6, 1_000
 
 
 def blocks():
-    """Onions that say where they were: six in three blocks of two."""
+    """Six numbered onions in three blocks of two."""
     onions = [bytes([at]) * WIDTH for at in range(ONIONS)]
     return [b"".join(onions[at : at + 2]) for at in range(0, ONIONS, 2)]
 
 
 def through_buckets(buckets):
-    """As executors do it: dealt block by block, then each bucket in its order."""
+    """Mix as Spark executors do: deal block by block, then sort each bucket."""
     secret = secrets.token_bytes(32)
     parts = dict.fromkeys(range(buckets), b"")
     for block in blocks():
@@ -39,7 +39,7 @@ def through_buckets(buckets):
 
 
 def not_in_order(buckets):
-    """The control: buckets that are written as they were dealt."""
+    """The negative control: buckets are not sorted."""
     secret = secrets.token_bytes(32)
     parts = dict.fromkeys(range(buckets), b"")
     for block in blocks():
@@ -49,7 +49,7 @@ def not_in_order(buckets):
 
 
 def in_process(tmp_path):
-    """As the engine in process does it, with the files left out."""
+    """Mix as the engine in process does, without files."""
     from shuffledp.collect.crypto.batch import mix
 
     with mix(iter(blocks()), WIDTH) as mixed:
@@ -57,7 +57,7 @@ def in_process(tmp_path):
 
 
 def pair_p_value(make):
-    """Of the places of the first onion and of its neighbour: all pairs of places are equally likely."""
+    """P-value of the hypothesis that all pairs of positions of the first two onions are equally likely."""
     found = np.zeros((ONIONS, ONIONS), dtype=np.int64)
     for _ in range(RUNS):
         mixed = make()[::WIDTH]
@@ -162,7 +162,7 @@ def test_parts_of_two_mixings_are_not_one_batch(tmp_path):
 
 
 def test_the_engine_in_process_keeps_its_onions_in_a_file_without_a_name(tmp_path, monkeypatch):
-    """Nothing is left of it whatever happens to the process."""
+    """The file disappears with the process, however it ends."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     kept, crowd = small(), reports(40)

@@ -1,4 +1,4 @@
-"""A client checks the promise itself, and answers a task once, whatever happens in between."""
+"""A client computes the guarantee itself, and answers a task once."""
 
 import hashlib
 import signal
@@ -28,7 +28,7 @@ Client(sys.argv[1], journal=sys.argv[2]).send("dark")
 
 
 def weaker(task):
-    """The same noise, and half the epsilon claimed for it."""
+    """The same noise, with half of the claimed epsilon."""
     return msgspec.structs.replace(task, claim=Claim("0.5", task.claim.delta))
 
 
@@ -67,7 +67,7 @@ def test_who_says_nothing_does_not_allow_everything(epsilon, delta):
 
 
 def test_a_task_may_give_more_than_it_claims():
-    """It claims epsilon 50, and its noise gives epsilon 10 with the same delta: the parameters decide."""
+    """The claim is epsilon 50, the noise gives epsilon 10 with the same delta. The parameters decide."""
     assert Client(small_task(users=20, epsilon=50.0, delta=1e-6).task).promise.epsilon == 50
 
 
@@ -145,13 +145,13 @@ def test_the_second_report_is_the_first_whatever_the_answer(kept, tmp_path):
     "answer", ["purple", "", " ", "DARK", 17, 2.5, b"dark", ["dark"], float("nan"), None, "(none)"]
 )
 def test_every_answer_has_a_place(kept, tmp_path, answer):
-    """Not reporting because of the answer would tell the shuffler something."""
+    """A person who did not report because of their answer would reveal something."""
     assert open_report(kept.task, Client(kept.task, journal=tmp_path).report(answer), kept.keys[0]).number
     assert kept.task.bin_of(answer) == (4 if answer in (None, "") else 3)
 
 
 def test_of_two_at_once_one_makes_the_report(kept, tmp_path, monkeypatch):
-    """The other one begins when the first has drawn its messages and not entered them yet."""
+    """The second starts after the first has sampled its messages and before it stores them."""
     found, make = [], module.new_report
 
     def slowly(task, answer):
@@ -285,7 +285,7 @@ def test_a_refusal_is_final(kept, shuffler, tmp_path, reason):
 
 
 def test_a_server_in_trouble_ends_no_report(kept, shuffler, tmp_path):
-    """Whatever reason stands in its answer: the status says that the report may have been taken."""
+    """Whatever the reason in the response: after a status 5xx the report may have been stored."""
     client = Client(kept.task, journal=tmp_path)
     shuffler.script.extend([problem("closed", 500), problem("malformed", 502)])
     for _ in range(2):
@@ -297,7 +297,7 @@ def test_a_server_in_trouble_ends_no_report(kept, shuffler, tmp_path):
 
 
 def test_a_report_is_dropped_where_the_same_bytes_are_never_taken():
-    """As the table of reasons says; those that follow are no answers to reports."""
+    """As in the table of reasons; the reasons left out never answer a report."""
     of_batches = {"no-token", "unknown-batch", "not-a-message", "repeated", "too-few-messages"}
     never = {str(reason) for reason in Reason if reason.again == "no"}
     assert never - of_batches == set(FINAL) == {str(reason) for reason in module._ENDS_A_REPORT}
@@ -321,7 +321,7 @@ THEMES = b"dark\nlight\nsystem\n"
 
 
 def listed_at(task, address):
-    """The same task, whose list of answers is at an address."""
+    """The same task with its list of answers at an address."""
     answers = AnswersElsewhere(address=address, sha256=hashlib.sha256(THEMES).hexdigest(), size=3)
     return task_of(msgspec.structs.replace(task, answers=answers).canonical)
 
@@ -344,7 +344,7 @@ def test_a_copy_beside_the_task_is_as_good_as_the_list(kept, shuffler, tmp_path)
 
 @pytest.mark.parametrize("ending", ["", "/", "/..", "/lists/.", "/%2e%2e"])
 def test_an_address_cannot_name_other_files(kept, shuffler, tmp_path, ending):
-    """Those of folders are passed over, and what is read must have the fingerprint anyway."""
+    """Folders in the path are ignored, and the content must match the SHA-256."""
     path = tmp_path / "task.json"
     path.write_text(listed_at(kept.task, shuffler.address + ending).to_json())
     with pytest.raises(UnreachableError, match="status 404"):

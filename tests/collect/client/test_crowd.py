@@ -1,4 +1,4 @@
-"""Crowds: everybody's report arrives once, retries are the same bytes, and what became of each is counted."""
+"""Crowds: every report arrives once, retries are the same bytes, and outcomes are counted."""
 
 import asyncio
 import contextlib
@@ -148,7 +148,7 @@ def test_an_interrupt_ends_the_crowd(kept, shuffler):
 
 @pytest.mark.slow
 def test_a_process_that_is_gone_ends_the_crowd_with_an_error(kept, shuffler):
-    """Nobody waits for reports that nobody makes; the other processes end as well."""
+    """The crowd does not wait for the missing reports, and its other processes end."""
 
     def kill(report, became):
         for each in multiprocessing.active_children():
@@ -267,7 +267,7 @@ def test_answers_are_the_rows_of_a_column(tmp_path):
 
 
 def test_answers_are_in_random_order(tmp_path):
-    """Twice the same order with a probability of 1 / 30!."""
+    """Two equal orders have probability 1 / 30!."""
     path = tmp_path / "people.csv"
     path.write_text("theme\n" + "".join(f"{at}\n" for at in range(30)))
     first, second = (simulated_answers(find_files([path]), column="theme") for _ in range(2))
@@ -276,7 +276,7 @@ def test_answers_are_in_random_order(tmp_path):
 
 
 def test_a_person_among_a_crowd(kept, shuffler, tmp_path):
-    """Reports of a crowd and of a client are of one kind."""
+    """A crowd and a client make reports of the same format."""
     Client(kept.task, journal=tmp_path).send("dark")
     send_crowd(kept.task, ANSWERS[:2])
     assert len(set(ids(kept, shuffler.bodies))) == 3

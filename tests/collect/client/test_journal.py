@@ -1,4 +1,4 @@
-"""A journal is its owner's alone, durable before anything is sent, and never written over where it is broken."""
+"""Journals are private, durable before anything is sent, and never overwritten if broken."""
 
 import base64
 import hashlib
@@ -89,7 +89,7 @@ def test_what_was_sent_does_not_become_refused(kept, tmp_path):
 
 
 def changed(text):
-    """A letter of the report is another."""
+    """Change one letter of the report."""
     at = text.index(b'"report":"') + 40
     return text[:at] + (b"A" if text[at : at + 1] != b"A" else b"B") + text[at + 1 :]
 
@@ -159,7 +159,7 @@ def test_a_full_disk_after_the_acknowledgement_says_that_the_report_was_taken(ke
 
 @pytest.mark.parametrize("answer", [None, problem(Reason.CLOSED, 410), problem(Reason.UNAVAILABLE, 503)])
 def test_nothing_of_the_answer_is_in_the_folder(kept, shuffler, tmp_path, caplog, capfd, answer):
-    """Neither the answer nor its number nor the messages, before and after it is sent, nor in errors or logs."""
+    """Neither the answer, its number nor the messages, before and after sending, nor in errors or logs."""
     secret, text = "light", []
     caplog.set_level(0)
     if answer is not None:

@@ -1,4 +1,4 @@
-"""Timeouts, servers in trouble, requests to wait and refusals are told apart; a request tells nothing of its sender."""
+"""Timeouts, server errors, retries and refusals are distinguished; requests reveal nothing about the sender."""
 
 import contextlib
 import socket
@@ -101,7 +101,7 @@ def test_nobody_listens():
 
 
 def test_a_connection_cut_in_the_middle_of_the_answer_can_be_tried_again(tmp_path):
-    """Even of an answer that begins as an acknowledgement: whoever sends the same bytes again loses nothing."""
+    """Even if the response begins as an acknowledgement: sending the same bytes again is safe."""
     whole = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
     with breaking_server(b"", whole[:20], whole[:-1], b"nonsense\r\n\r\n", whole) as address:
         client = Client(task_at(address).task, journal=tmp_path)
@@ -128,7 +128,7 @@ def test_certificates_are_checked():
 
 
 def test_a_server_that_nobody_vouches_for_gets_nothing(tmp_path):
-    """Of a certificate that the server made itself."""
+    """With a self-signed certificate."""
     key, certificate = made_itself(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

@@ -1,4 +1,4 @@
-"""Key files: for their owner only, never overwritten, and whole or not at all."""
+"""Key files are private, never overwritten, and written completely or not at all."""
 
 import json
 import os

@@ -1,7 +1,6 @@
-"""Mixing: every onion once, in a uniformly random order over the whole batch, from a file without a name.
+"""Mixing: each onion once, in a uniformly random order over the batch, from an unnamed file.
 
-The chi-square assertions fail on a uniform order with a probability of at most 1e-6 each; the order comes from the
-operating system's randomness, so the file fails by bad luck less than once in 10^5 runs.
+False failure rate at most 1e-6 per chi-square assertion; randomness comes from the operating system.
 """
 
 import os
@@ -54,7 +53,7 @@ def every_order_p_value(drawn, size):
 
 
 def places_p_value(drawn, size):
-    """Where each onion ends up; for uniform permutations (n - 1) / n times the sum is chi-square."""
+    """P-value of the positions of each onion; for uniform permutations (n - 1) / n times the sum is chi-square."""
     table = np.zeros((size, size))
     for order in drawn:
         table[order, np.arange(size)] += 1

@@ -1,4 +1,4 @@
-"""Opening very many onions, in this process and in others: the same bytes in the same order."""
+"""Opening many onions, in this process and in others: the same bytes in the same order."""
 
 import random
 

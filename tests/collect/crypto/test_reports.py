@@ -1,4 +1,4 @@
-"""Reports and onions: fixed sizes; nothing opens with another key, for another task, at another place, or changed."""
+"""Reports and onions have fixed sizes, and open only unchanged, with the right key, task and position."""
 
 import hashlib
 import random
@@ -78,7 +78,7 @@ def test_the_context_is_version_task_and_place():
 
 
 def test_hpke_is_that_of_the_rfc():
-    """Opened by the steps of the RFC, which open the RFC's own example, written without the library's HPKE."""
+    """Compare with our implementation of the RFC's steps, which opens the RFC's own example."""
     private, info, enc, sealed, aad, text = (bytes.fromhex(part) for part in RFC_EXAMPLE)
     assert opened_by_hand(enc + sealed, private, info, aad=aad) == text
     pair = KeyPair.generate()
@@ -121,7 +121,7 @@ def test_every_flipped_byte_of_a_report_is_refused():
 
 
 def test_the_one_bit_that_x25519_ignores_does_not_make_a_second_report():
-    """The top bit of a public key is masked, so that the secret is the same; but HPKE binds the key's bytes too."""
+    """X25519 masks the top bit of a public key, but HPKE also binds the bytes of the key."""
     content = bytearray(sealed(KEPT, [1, 2]))
     content[31] ^= 128
     assert refused(KEPT, bytes(content)) is Reason.CANNOT_BE_OPENED
@@ -149,7 +149,7 @@ PADDED = small_task(protocol="hist", shufflers=2)
 
 
 def test_a_padded_report_holds_exactly_as_many_messages_as_the_task_says():
-    """However few of them count; and what counts for nothing is a message like every other until the last layer."""
+    """Padding messages look like all others until the last layer is opened."""
     most, nothing = PADDED.task.most_messages, PADDED.task.nothing
     symbols = [nothing, 1, *[nothing] * (most - 3), 4]
     report = open_report(PADDED.task, sealed(PADDED, symbols), PADDED.keys[0])
@@ -164,7 +164,7 @@ def test_a_padded_report_holds_exactly_as_many_messages_as_the_task_says():
 
 @pytest.mark.parametrize("fewer", range(1, PADDED.task.most_messages))
 def test_fewer_messages_than_a_padded_report_holds_are_refused(fewer):
-    """The number would tell something: no client sends it, and no shuffler takes it."""
+    """The number would reveal something, so clients do not send it and shufflers refuse it."""
     number = PADDED.task.most_messages - fewer
     with pytest.raises(ParameterError, match=f"{PADDED.task.most_messages} messages, got {number}"):
         sealed(PADDED, [0] * number)

@@ -6,7 +6,7 @@ from shuffledp.collect.server.pull import Background, StoppedError, until
 
 
 class Steps:
-    """Work that says so, and fails at first."""
+    """Work that records its steps and fails at first."""
 
     def __init__(self, failures=0):
         self.done, self.failures, self.enough = 0, failures, threading.Event()

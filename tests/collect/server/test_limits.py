@@ -16,7 +16,7 @@ from shuffledp.collect.server.http import (
 
 
 def asked(*parts, length=None, stuck=False):
-    """A request whose body arrives in parts; and how many of them were read."""
+    """A request whose body arrives in parts, and a counter of the parts read."""
     read = []
 
     async def receive():
@@ -66,7 +66,7 @@ def test_a_body_that_does_not_end_is_given_up():
 
 @pytest.mark.slow
 def test_what_arrives_gives_more_time_and_only_that():
-    """Parts that each bring the time for the next one, and as many that do not."""
+    """Parts that arrive fast enough extend the time; empty parts do not."""
 
     def slowly(part):
         parts = [part] * 4
@@ -95,7 +95,7 @@ class Clock:
 
 
 def taken(rate, number):
-    """How many of so many are taken."""
+    """The number of accepted requests out of this number."""
     count = 0
     for _ in range(number):
         with suppress(Refused):

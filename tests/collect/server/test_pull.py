@@ -23,7 +23,7 @@ def head(*, task_id=TASK.id, batch_id=BATCH, position=1, number=3):
 
 
 def upstream(*answers, seen=None):
-    """A server that gives these answers, one after the other and the last again and again."""
+    """A server that gives these responses in turn, and then repeats the last."""
     left = list(answers)
 
     def answer(request):

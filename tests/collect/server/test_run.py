@@ -28,7 +28,7 @@ from tests.collect.in_process import served
 
 
 class Application:
-    """Counts its beginnings and ends, and reads a whole body before it answers."""
+    """Count starts and stops, and read a whole body before responding."""
 
     def __init__(self):
         self.started = self.ended = 0
@@ -57,7 +57,7 @@ def test_a_server_says_little_about_itself():
 
 
 def self_signed(path):
-    """A certificate of 127.0.0.1 for tests."""
+    """A self-signed certificate of 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "tests")])
     now = datetime.now(UTC)

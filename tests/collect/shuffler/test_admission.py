@@ -1,4 +1,4 @@
-"""Who may send: anybody, whoever knows a secret, or whoever holds a one-time token that is not spent."""
+"""Admission: open, with a shared secret, or with an unspent one-time token."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ SECRET = "correct horse"
 
 
 def sent(settings, *reports, together=False):
-    """The answers to reports, each with a token or None, one after the other or all together; and the status."""
+    """Send reports, each with a token or None, in turn or all at once; return the responses and the status."""
 
     async def one(asked, body, token):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -98,7 +98,7 @@ def test_a_token_is_spent_once_by_reports_at_the_same_time(tmp_path):
 
 
 def test_a_token_is_spent_once_at_two_shufflers_of_one_store(tmp_path):
-    """As by two processes: each has its own connection and its own commits."""
+    """As with two processes: each has its own connection and commits."""
     token = new_token()
     first = with_tokens(tmp_path, [token])
     second = settings_for(tmp_path, admission=OneTimeTokens())
@@ -122,7 +122,7 @@ def test_a_token_stays_spent_when_the_operator_gives_the_same_list_again(tmp_pat
 
 
 def test_neither_tokens_nor_the_order_of_spending_are_on_the_disk(tmp_path):
-    """Only hashes are there, and they are by themselves, away from every report."""
+    """Only hashes are stored, apart from every report."""
     tokens = [new_token() for _ in range(4)]
     settings = with_tokens(tmp_path, tokens, background=False)
     seen = []

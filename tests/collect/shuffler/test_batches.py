@@ -1,4 +1,4 @@
-"""Batches: of exactly so many people, mixed as a whole, handed on with the token only, and then deleted."""
+"""Batches have exactly `users` reports, are mixed as a whole, need the token, and are deleted after acknowledgement."""
 
 import asyncio
 import secrets
@@ -28,7 +28,7 @@ LAYER = KEPT.layer(1)
 
 
 def with_client(settings, use):
-    """What `use(asked)` gives."""
+    """Run `use(asked)` against a shuffler; return its result."""
 
     async def run():
         async with running(settings) as client:
@@ -38,13 +38,13 @@ def with_client(settings, use):
 
 
 async def filled(asked, number, symbols=(0,)):
-    """Sends so many reports at the same time."""
+    """Send this number of reports at the same time."""
     answers = await asyncio.gather(*(asked.report(sealed(TASK, symbols)) for _ in range(number)))
     assert {answer.status_code for answer in answers} == {201}
 
 
 def symbols_in(content):
-    """The messages of a batch for the analyzer, in their order."""
+    """The messages of a batch for the analyzer, in order."""
     opened, refused = LAYER.open_block(content[HEAD_BYTES:])
     assert not refused
     return list(opened)
@@ -80,7 +80,7 @@ def test_batches_have_exactly_so_many_people_whatever_arrives_at_once(people, tm
 
 
 def test_an_incomplete_batch_is_never_handed_on(tmp_path):
-    """Also when the task closes: it is deleted, and by how many it fell short is public."""
+    """Also when the task closes: it is deleted, and the number of missing people is public."""
     now = [NOW]
 
     async def use(asked):
@@ -213,7 +213,7 @@ def served_of(kept):
 
 
 def prepared(path, reports, task=TASK):
-    """A store with reports of one message each, which is its number."""
+    """A store with reports of one message each: the number of the report."""
     store = open_report_store(path)
     store.prepare(task)
     width = task.onion_length(0)
@@ -233,7 +233,7 @@ def prepared(path, reports, task=TASK):
 
 
 class InMemory:
-    """Just enough of a store to mix many batches of the same five messages."""
+    """A minimal store that repeats batches of the same five messages."""
 
     def __init__(self, batches):
         self._waiting, self._closing, self.orders = batches, [], Counter()
@@ -267,7 +267,7 @@ def statistic_of(orders):
 
 @pytest.mark.slow
 def test_the_order_is_uniform_over_the_whole_batch():
-    """Fails wrongly once in a million times."""
+    """False failure rate 1e-6."""
     store = InMemory(2400)
     BatchCloser(TASK, store, clock=lambda: NOW).step(threading.Event())
     assert sum(store.orders.values()) == 2400
@@ -300,7 +300,7 @@ def test_repeated_onions_are_left_out_and_counted(tmp_path):
 
 
 class Stopping(threading.Event):
-    """Set after it has been looked at so often."""
+    """An event that is set after this number of checks."""
 
     def __init__(self, looks):
         super().__init__()
@@ -313,7 +313,7 @@ class Stopping(threading.Event):
 
 @pytest.mark.parametrize("looks", [0, 1])
 def test_after_a_stop_in_the_middle_of_mixing_the_next_one_goes_on(looks, tmp_path):
-    """While the reports are read (0), and while the mixed ones are written (1)."""
+    """Stop while reports are read (0) or while mixed onions are written (1)."""
     store = prepared(tmp_path / "store.db", 5)
     with pytest.raises(StoppedError):
         BatchCloser(TASK, store, clock=lambda: NOW).step(Stopping(looks))

@@ -1,4 +1,4 @@
-"""Two shufflers in a chain: the second pulls, opens its layer, mixes, and acknowledges only what is on its disk."""
+"""A second shuffler pulls, opens its layer and mixes. It acknowledges only what is durable."""
 
 import threading
 import time
@@ -39,11 +39,11 @@ class Chain:
         self.relay = self.relay_from(self.upstream)
 
     def relay_from(self, upstream):
-        """A second shuffler that has just started; its clock stands still until it is told to go on."""
+        """A second shuffler after its start; its clock is advanced by hand."""
         return BatchMixer(self.settings.served[0], upstream, self.store, processes=1, clock=lambda: self.now)
 
     def fill(self, *people):
-        """A batch of these people at the first shuffler."""
+        """Fill a batch at the first shuffler."""
         for symbols in people:
             assert self.first.post("/reports", content=sealed(TASK, symbols)).status_code == 201
         while not (listed := self.waiting()):
@@ -54,7 +54,7 @@ class Chain:
         return self.first.get("/batches").json()["batches"]
 
     def symbols(self):
-        """What the analyzer would find in all batches of the second shuffler."""
+        """The messages in all batches of the second shuffler, as the analyzer opens them."""
         found = []
         for batch in self.store.ready(TASK.id):
             opened, refused = KEPT.layer(2).open_block(b"".join(self.store.mixed(batch.batch_id)))
@@ -153,7 +153,7 @@ def test_a_batch_that_is_there_already_is_only_acknowledged(chain):
 
 
 def test_what_cannot_be_opened_or_repeats_is_left_out_and_counted(chain):
-    """Layers that only look like one, and two layers around the same onion."""
+    """Invalid layers, and two layers around the same onion."""
     inner = seal(bytes([3]), public_key(TASK.analyzer.public_bytes), info(TASK.id, 2))
     second = public_key(TASK.shufflers[1].public_bytes)
     onions = [
@@ -206,7 +206,7 @@ def test_everybody_sees_what_does_not_work(tmp_path):
 
 
 def test_a_batch_with_too_few_messages_goes_no_further(chain):
-    """Five messages are too few for five people, each of whom sends one and some noise."""
+    """Five messages are too few for five people, who send one each and noise."""
     chain.fill([1], [1], [1], [1], [1])
     assert chain.relay.step(NEVER)
     assert chain.store.ready(TASK.id) == []
@@ -239,7 +239,7 @@ def test_padded_reports_are_counted_by_their_one_length():
 
 
 class Several:
-    """An upstream with batches of its own, of which one cannot be read."""
+    """A batch source in which one batch cannot be read."""
 
     def __init__(self, batches):
         self.batches, self.pulled = batches, []
@@ -275,7 +275,7 @@ def test_a_batch_that_fails_holds_up_no_other(chain):
 
 
 def test_the_order_changes_at_the_second_shuffler_too(chain):
-    """Of 60 messages in one batch; the same order comes by chance once in 60! times."""
+    """The order of 60 messages stays the same with probability 1 / 60!."""
     (listed,) = chain.fill(*[list(range(5)) * 2 + [3, 4]] * 5)
     content = chain.first.get(f"/batches/{listed['id']}").content[HEAD_BYTES:]
     inside, _ = KEPT.layer(1).open_block(content)

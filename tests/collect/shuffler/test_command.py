@@ -1,4 +1,4 @@
-"""The command, as processes: what it writes, that a stop or a kill loses nothing, and that nothing leaks."""
+"""The shuffler command as processes: output, stops and kills without loss, and no leaks."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def arguments(path):
 
 @contextmanager
 def shuffler(path, *more):
-    """A shuffler as a process; the address where it answers."""
+    """Run a shuffler as a process; yield its address."""
     log = path / f"log-{time.monotonic_ns()}"
     with log.open("wb") as stderr:
         process = subprocess.Popen([sys.executable, "-m", "shuffledp", *arguments(path), *more], stderr=stderr)
@@ -62,7 +62,7 @@ def report():
 
 
 class People(threading.Thread):
-    """Somebody who sends report after report until nobody answers, and counts those that are acknowledged."""
+    """Send reports until the server is gone, and count the acknowledged ones."""
 
     def __init__(self, address):
         super().__init__()
@@ -80,7 +80,7 @@ class People(threading.Thread):
 
 
 def sent_until(address, stop):
-    """Four people send at the same time until the stop; how many reports were acknowledged."""
+    """Send from four threads until the stop; return the number of acknowledged reports."""
     people = [People(address) for _ in range(4)]
     for person in people:
         person.start()
@@ -94,7 +94,7 @@ def sent_until(address, stop):
 
 @pytest.mark.slow
 def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path):
-    """Stops end in good order, with one process and with two; after SIGKILL the next goes on."""
+    """With one process and two; after SIGKILL the next start continues."""
     acknowledged = 0
     for more, kind in ((("--workers", "2"), signal.SIGTERM), ((), signal.SIGINT)):
         with shuffler(tmp_path, *more) as (process, address, log):
@@ -122,7 +122,7 @@ def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path)
 
 @contextmanager
 def half_sent(address):
-    """A request of which only the first half is sent; gives what sends the rest and gives the answer."""
+    """Send the first half of a request; return a function that sends the rest and returns the response."""
     place, body = urlsplit(address), report()
     head = f"POST {place.path}/reports HTTP/1.1\r\nhost: here\r\ncontent-length: {len(body)}\r\n\r\n"
     with socket.create_connection((place.hostname, place.port)) as connection:
@@ -142,7 +142,7 @@ def stored_reports(path):
 
 
 def nothing_personal(path):
-    """No address, user agent, token or answer is in any file of the folder; what is searched for is found elsewhere."""
+    """Check that no file in the folder has an address, user agent, token or answer."""
     files = [file for file in path.iterdir() if file.name not in ("task.json", "shuffler.key")]
     assert len(files) >= 3
     for file in files:

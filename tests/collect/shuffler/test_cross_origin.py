@@ -1,4 +1,4 @@
-"""Pages of every origin may read the task, its status and what becomes of a report; batches they may not."""
+"""CORS: pages of every origin may read a task, its status and the response to a report, but no batches."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ def answers(options, ask):
 
 
 def test_a_page_may_read_what_becomes_of_a_report(tmp_path):
-    """Taken, refused, or asked in a wrong way: the page that asked must be able to tell which."""
+    """Accepted, refused or malformed: the page must be able to read the response."""
 
     async def ask(client):
         asked = Asked(client, TASK)
@@ -87,7 +87,7 @@ def test_asking_first_stores_and_counts_nothing(tmp_path):
 
 
 def test_nothing_else_is_for_pages_of_others(tmp_path):
-    """Whoever's page had the token of a next hop, by whatever mistake, could still not read a batch."""
+    """Even a page that has the token of the next server cannot read a batch."""
 
     async def ask(client):
         asked = Asked(client, TASK)

@@ -1,4 +1,4 @@
-"""What a shuffler tells to everybody, and that nothing it writes says who sent what."""
+"""Public responses of a shuffler, and that nothing it writes identifies senders."""
 
 import asyncio
 import hashlib
@@ -77,7 +77,7 @@ def test_metrics_are_for_prometheus(tmp_path):
 
 
 def test_nobody_is_told_how_many_messages_a_report_holds(tmp_path):
-    """Whoever looked after every report would know it of each, and with that more about the noise than is promised."""
+    """Polled after every report, the counter would reveal more about the noise than the guarantee allows."""
 
     async def told(number):
         options = settings_for(tmp_path, KEPT, store=open_report_store(tmp_path / f"{number}.db"))
@@ -137,7 +137,7 @@ HEADERS = some.none() | some.text(some.characters(min_codepoint=32, max_codepoin
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory):
-    """A shuffler for all examples."""
+    """One shuffler for all examples."""
     with served(make_app(settings_for(tmp_path_factory.mktemp("fuzzed"), KEPT))) as address, httpx.Client() as client:
         yield client, f"{address}/v1/tasks/{TASK.name}"
 
@@ -175,7 +175,7 @@ AGENT = "an-agent-that-nobody-else-has/17.3"
 
 @pytest.mark.slow
 def test_nothing_that_is_written_says_who_sent_what(tmp_path, capfd):
-    """Taken, refused and failing requests of somebody whose address, agent and token are searched for everywhere."""
+    """Accepted, refused and failing requests from a known address, agent and token, which are searched for."""
     options = settings_for(tmp_path, KEPT)
     secret = secrets.token_urlsafe(24)
     add, calls = options.store.add, []

@@ -1,4 +1,4 @@
-"""Reports on their way in: what is taken, what is refused and why, and that an answer of 201 is true."""
+"""Ingestion: which reports are accepted or refused and why, and that 201 means durable."""
 
 import asyncio
 import secrets
@@ -22,7 +22,7 @@ HOUR = TASK.time_precision
 
 
 def answered(settings, *bodies, task=TASK, **headers):
-    """The answers to reports one after the other, and the public status afterwards."""
+    """Send reports in turn; return the responses and the public status afterwards."""
 
     async def run():
         async with running(settings) as client:
@@ -34,7 +34,7 @@ def answered(settings, *bodies, task=TASK, **headers):
 
 
 def refused(settings, body, reason, *, task=TASK, **headers):
-    """Asserts that a report is refused for this reason, in the form of RFC 9457, counted, and not stored."""
+    """Check that a report is refused with this reason in a problem document, counted, and not stored."""
     (answer,), status = answered(settings, body, task=task, **headers)
     assert answer.status_code == reason.status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -51,7 +51,7 @@ def refused(settings, body, reason, *, task=TASK, **headers):
 
 
 def with_inside(inside, task=TASK):
-    """A report with anything inside it."""
+    """Seal any content as a report."""
     return seal(inside, public_key(task.shufflers[0].public_bytes), info(task.id, 0))
 
 
@@ -81,7 +81,7 @@ def test_the_same_bytes_again_are_taken_again_and_count_once(tmp_path):
 
 
 def test_the_same_report_sealed_anew_counts_once(tmp_path):
-    """Whoever seals the same inside again has the same report; only its outermost layer differs."""
+    """Sealing the same content again makes the same report; only the outer layer differs."""
     inside = secrets.token_bytes(16) + NOW.to_bytes(8) + bytes(TASK.onion_length(0))
     answers, status = answered(settings_for(tmp_path), with_inside(inside), with_inside(inside))
     assert [answer.status_code for answer in answers] == [201, 201]
@@ -183,7 +183,7 @@ def test_a_report_from_long_ago_within_the_task_is_taken(tmp_path):
 
 
 def briefly_open():
-    """A task that opens half an hour before NOW, in the middle of a step of its precision, and closes in 30 hours."""
+    """A task that opens half an hour before NOW, within a step of its precision, and closes in 30 hours."""
     opens = datetime.fromtimestamp(NOW - HOUR // 2, UTC)
     return small_task(users=5, epsilon=8.0, delta=1e-2, opens=opens, closes=opens + timedelta(hours=30))
 
@@ -237,7 +237,7 @@ def test_a_later_shuffler_takes_no_reports(tmp_path):
 
 
 class Broken:
-    """A store whose disk is full: it takes no reports, or takes them and fails before it says so."""
+    """A store with a full disk: it fails before or after it stores a report."""
 
     def __init__(self, store, *, after=False):
         self._store, self._after, self.broken = store, after, True

@@ -1,4 +1,4 @@
-"""Reports on their way in: every one is kept once, and its outcome says what became of it."""
+"""Storing reports: each is stored once, with the right outcome."""
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor
@@ -47,7 +47,7 @@ def test_nothing_to_add(reports):
 
 
 def test_an_id_is_of_its_task(reports):
-    """Reports of several tasks come in one call; an id that is known in one is new in another."""
+    """One call has reports of several tasks; an id known in one task is new in another."""
     other = task_of(10, "another")
     reports.prepare(TASK)
     reports.prepare(other)
@@ -117,7 +117,7 @@ A_FEW = st.lists(
 
 @given(A_FEW, st.sets(st.sampled_from([b"a" * 32, b"b" * 32])))
 def test_one_call_is_as_many(few, tokens):
-    """What a call decides is what calls with one arrival each decide."""
+    """One call with several arrivals decides like one call per arrival."""
     together = decide(few, {}, tokens)
     seen, unspent, outcomes = {}, set(tokens), []
     for one in few:
@@ -131,7 +131,7 @@ def test_one_call_is_as_many(few, tokens):
 
 
 def test_threads_store_each_report_once(reports):
-    """Eight threads add the same reports and use the same tokens, in other orders and groups."""
+    """Eight threads add the same reports and tokens in different orders and groups."""
     reports.prepare(TASK)
     tokens = [secrets.token_bytes(32) for _ in range(30)]
     reports.add_admissions(TASK.id, tokens)

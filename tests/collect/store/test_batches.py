@@ -14,7 +14,7 @@ TASK = task_of(4)
 
 @pytest.fixture
 def closed(reports):
-    """A store with a closed batch and one report that waits, the batch, and what it holds."""
+    """A store with a closed batch and one waiting report, the batch id, and its onions."""
     reports.prepare(TASK)
     new = arrivals(TASK, 4)
     reports.add(new)
@@ -81,7 +81,7 @@ def test_threads_that_close_share_no_report(reports):
 
 @pytest.mark.slow
 def test_who_is_in_a_batch_is_chosen_at_random(reports):
-    """Not by ids, which a forger chooses, nor by arrival: all 40 of one half have probability 1e-23 each."""
+    """Neither by id, which an attacker chooses, nor by arrival; each failure has probability 1e-23."""
     reports.prepare(task := task_of(40))
     small = [arrival(task, report_id=bytes(15) + bytes([at]), number=1) for at in range(40)]
     large = [arrival(task, report_id=b"\xff" * 15 + bytes([at]), number=1) for at in range(40)]
@@ -131,7 +131,7 @@ def test_keeping_is_idempotent(closed):
 
 
 def test_of_two_that_mix_at_the_same_time_one_is_kept(closed):
-    """The second keeps its own batch while the first is still writing."""
+    """The second stores its draft while the first still writes."""
     reports, batch_id, _ = closed
 
     def slowly():
@@ -187,7 +187,7 @@ def test_drafts_of_processes_that_were_killed_do_not_pile_up(closed):
 
 
 def test_of_abandoned_drafts_the_one_that_was_kept_stays(closed, monkeypatch):
-    """A process was killed when it had kept the batch, before it could delete the drafts of others."""
+    """As after a kill between storing the batch and deleting other drafts."""
     reports, batch_id, _ = closed
     for _ in range(2):
         reports._write_draft(batch_id, [b"x" * 10])
@@ -257,7 +257,7 @@ def test_batches_from_a_shuffler_before_this_one(reports):
 
 
 def test_an_empty_batch_is_one_too(reports):
-    """All onions from upstream may have been refused."""
+    """All onions of the previous server may have been refused."""
     reports.prepare(TASK)
     reports.keep_mixed(TASK.id, b"b" * 16, 0, [], {"cannot be opened": 9})
     assert reports.ready(TASK.id) == [ReadyBatch(batch_id=b"b" * 16, number=0)]

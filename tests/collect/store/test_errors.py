@@ -1,4 +1,4 @@
-"""Stores that cannot be used: a sentence that says what to do, and no password in it."""
+"""Unusable stores: errors say what to do and never contain a password."""
 
 import builtins
 import re
@@ -53,7 +53,7 @@ def test_files_that_are_no_database_stay_as_they_are(tmp_path, content):
 
 
 def test_a_damaged_store_is_not_to_be_replaced_by_a_copy(tmp_path):
-    """Its reports may be in a batch by now: from a copy they would get into another one too."""
+    """Its reports may already be in a batch; a copy would count them twice."""
     open_report_store(tmp_path / "store.db").close()
     content = bytearray((tmp_path / "store.db").read_bytes())
     content[100:4000] = b"x" * 3900
@@ -90,7 +90,7 @@ def test_a_store_of_another_version(address):
 
 
 def test_a_file_that_somebody_else_is_changing(tmp_path):
-    """Who waits for too long is told so; nothing was changed, and it works again when the other is done."""
+    """After a timeout nothing is changed, and the store works again later."""
     with open_report_store(tmp_path / "store.db") as store:
         store.prepare(TASK)
         impatient = type(store)(sqlite.SQLiteDatabase(tmp_path / "store.db", store._database._schema, patience=0.05))
@@ -153,7 +153,7 @@ def on_postgres(test):
 
 
 def end_connections(url):
-    """As when the server is stopped and started again."""
+    """End all connections, as a restart of the server does."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "

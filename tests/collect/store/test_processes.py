@@ -71,7 +71,7 @@ def test_processes_at_once_keep_every_report_in_one_batch(address):
 
 
 def test_a_process_that_was_forked_makes_its_own_connections(tmp_path):
-    """Those of its parent go on as before."""
+    """The parent's connections keep working."""
     program = f"""
 import os
 from shuffledp.collect.store import open_report_store
@@ -92,7 +92,7 @@ print(store.waiting(task.id))
 
 
 def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path):
-    """The limit of a file's size stands for the end of the disk: the same errors come from the system."""
+    """A file size limit simulates a full disk, with the same errors."""
     program = f"""
 import resource
 from shuffledp.collect.store import open_report_store

@@ -1,4 +1,4 @@
-"""What another process does in the middle of a verb, at the very moment where it matters; only PostgreSQL lets it."""
+"""Races: another process acts in the middle of a method. Only PostgreSQL allows this."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -20,7 +20,7 @@ def two(postgres_url):
 
 
 def meanwhile(monkeypatch, kind, verb, *, after, act):
-    """Acts once, when the `after`-th call of a verb has returned."""
+    """Act once, after the `after`-th call of a method has returned."""
     original, calls = getattr(kind, verb), 0
 
     def interrupted(*rest, **named):
@@ -36,7 +36,7 @@ def meanwhile(monkeypatch, kind, verb, *, after, act):
 
 @pytest.mark.parametrize("after", [1, 2])
 def test_a_report_that_is_sent_again_while_it_is_taken_in_elsewhere(two, monkeypatch, after):
-    """It is known, even though its token is spent by then."""
+    """The report is known, although its token is spent."""
     one, other = two
     one.add_admissions(TASK.id, [b"t" * 32])
     report = arrival(TASK, admission_hash=b"t" * 32)
@@ -62,7 +62,7 @@ def test_a_token_that_is_used_twice_at_the_same_moment(two, monkeypatch, after):
 
 @pytest.mark.parametrize("after", [1, 2])
 def test_reports_that_come_while_a_batch_is_closed_wait_for_the_next(two, monkeypatch, after):
-    """Their random places may be before those of the batch: half of them are, so 40 all behind would be a miracle."""
+    """Places are random, so 40 that all follow those of the batch would have probability 2^-40."""
     one, other = two
     one.add(arrivals(TASK, 4))
     act = lambda: other.add(arrivals(TASK, 40))  # noqa: E731
@@ -73,7 +73,7 @@ def test_reports_that_come_while_a_batch_is_closed_wait_for_the_next(two, monkey
 
 
 def test_a_report_that_comes_while_the_task_expires_is_refused_or_counted(two, monkeypatch):
-    """Who has begun to take one in is waited for; nothing is left behind that nobody deletes."""
+    """The expiry waits for running transactions, and leaves nothing behind."""
     one, other = two
     one.add(arrivals(TASK, 2))
     with ThreadPoolExecutor(1) as pool:

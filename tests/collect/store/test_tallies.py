@@ -1,4 +1,4 @@
-"""The store of an analyzer: twice is once, for tallies and for releases."""
+"""The store of an analyzer: storing tallies and releases is idempotent."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta

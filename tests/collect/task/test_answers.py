@@ -1,4 +1,4 @@
-"""Every answer has a place, whatever it is; lists that are kept elsewhere are the ones that the task names."""
+"""Every answer has a bin, and external lists must match the task."""
 
 import hashlib
 import math
@@ -20,7 +20,7 @@ OTHER, NONE = 4, 5
 
 
 class Hostile:
-    """An object that fails at whatever it is asked."""
+    """An object whose conversions all fail."""
 
     def __str__(self):
         raise RuntimeError("sekrit-4711")
@@ -131,7 +131,7 @@ def test_ranges_that_are_none(start, stop):
 
 
 class Stubborn(str):
-    """A text that cannot be looked at."""
+    """A text that fails when it is inspected."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Drawing again above a limit of messages: what it costs in delta, against laws in exact fractions."""
+"""The cost in delta of sampling again above a limit of messages, compared with exact fractions."""
 
 import math
 from fractions import Fraction
@@ -19,7 +19,7 @@ RATIOS = [Fraction(1), Fraction(3, 2), Fraction(3), Fraction(10)]
 
 
 def person(protocol, value, most):
-    """The law of one person's messages given that they are at most so many, and how likely that is."""
+    """The distribution of one person's messages given that they are at most the limit, and its probability."""
     distribution = {
         sent: chance for sent, chance in protocol.randomizer_distribution(value).items() if len(sent) <= most
     }
@@ -28,7 +28,7 @@ def person(protocol, value, most):
 
 
 def output(distributions):
-    """The law of the mixed messages of all people: of the multiset, as a sorted tuple."""
+    """The distribution of the shuffled messages of all people: of the multiset, as a sorted tuple."""
     total = {(): Fraction(1)}
     for distribution in distributions:
         longer = {}
@@ -62,7 +62,7 @@ def test_delta_grows_by_at_most_the_chance_that_nobody_draws_again(missing, most
 
 
 def test_drawing_again_does_cost():
-    """The negative control: the limit can make delta larger, so that dividing by 1 - eta is not for nothing."""
+    """The negative control: the limit can increase delta, so the division by 1 - eta is needed."""
     protocol = Histogram(users=USERS, bins=BINS, missing_probability=0.25)
     grown = []
     for most in (2, 3, 4):
@@ -80,7 +80,10 @@ def test_drawing_again_does_cost():
 
 
 def number_distribution(protocol):
-    """Probabilities of 0, 1, 2, ... messages of one person, from the laws of the noise and not from its cumulants."""
+    """Probabilities of 0, 1, 2, ...
+
+    Messages of one person, from the distributions of the noise instead of its cumulants.
+    """
     bins, users = protocol.bins, protocol.users
     if isinstance(protocol, Histogram):
         return np.concatenate([[0], binom.pmf(np.arange(bins + 1), bins, 1 - protocol.missing_probability)])

@@ -1,9 +1,8 @@
-"""How many messages a report holds says nothing about the answer: the first shuffler counts them.
+"""The number of messages in a report, which the first shuffler sees, is independent of the answer.
 
-Padded reports all hold the same number. What counts in them, and what reports of Poisson dummies hold, has one law for
-every answer; why that law alone would not be enough is in test_numbers_and_counts.py.
-
-Statistical assertions fail on a correct randomizer with a probability of at most 1e-6 each, under fixed seeds.
+Padded reports all have the same number. Without padding, the number has one distribution for every answer;
+test_numbers_and_counts.py shows why that alone would not suffice. Statistical assertions have a false failure rate of
+at most 1e-6 each, under fixed seeds.
 """
 
 from fractions import Fraction
@@ -33,7 +32,7 @@ every = pytest.mark.parametrize("name", CODECS)
 
 
 def noisy_task(name):
-    """So few people that each sends several messages."""
+    """A task with few people, each of whom sends several messages."""
     return small_task(protocol=name, users=140, delta=1e-3, epsilon=0.6).task
 
 
@@ -43,7 +42,7 @@ def sent_by(task, answer, seed, calls=CALLS):
 
 
 def numbers(task, answer, seed, calls=CALLS):
-    """Of the messages that count."""
+    """The numbers of messages without padding."""
     return np.array([sum(message < task.alphabet for message in sent) for sent in sent_by(task, answer, seed, calls)])
 
 
@@ -65,7 +64,7 @@ def test_the_first_shuffler_sees_the_same_number_or_the_same_law(name):
 
 @every
 def test_with_the_same_coins_every_answer_sends_the_same_number(name):
-    """So the laws are equal, whatever they are: the coins that decide the number do not see the answer."""
+    """The coins that decide the number do not see the answer, so the distributions are equal."""
     task = noisy_task(name)
     drawn = np.array(
         [
@@ -87,7 +86,7 @@ def test_the_number_has_its_law_for_every_answer(name):
 
 @every
 def test_a_client_that_leaves_out_an_empty_answer_is_noticed(name):
-    """The negative control: no message of one's own for (none)."""
+    """The negative control: a client that sends no message for (none)."""
     task = noisy_task(name)
     fewer = numbers(task, None, 1) - 1
     assert_not_distribution(fewer, 0, number_distribution(task.protocol))
@@ -123,7 +122,7 @@ def test_what_is_sent_is_a_message_of_the_protocol(name):
 
 @pytest.mark.slow
 def test_who_draws_too_many_draws_again():
-    """What counts then has the law given that it is at most the limit, and not the law that is cut off at the limit."""
+    """The number has the conditional distribution given the limit, not the distribution clipped at the limit."""
     task = msgspec.structs.replace(noisy_task("hist"), most_messages=4)
     distribution = number_distribution(task.protocol)
     assert distribution[5:].sum() > 0.05
@@ -151,7 +150,7 @@ def first_messages(order, calls):
 
 
 def test_messages_are_in_random_order():
-    """One's own value may be anywhere: of six messages two are light."""
+    """The own message may be at any position; two of six messages are "light"."""
     distribution = np.array([1, 2, 1, 1, 1]) / 6
     assert_distribution(first_messages(lambda task, rng: messages_of(task, "light", rng=rng), 1200), 0, distribution)
     made = first_messages(lambda task, rng: task.protocol.randomize(1, rng=rng), 1200)
@@ -159,7 +158,7 @@ def test_messages_are_in_random_order():
 
 
 def own_places(order):
-    """Where one's own message is, of one and eight that count for nothing."""
+    """The position of the own message among it and eight padding messages."""
     task = msgspec.structs.replace(noisy_task("dummy"), most_messages=9)
     seldom = Binomial(trials=140, probability=2.0**-53)
     task.__dict__["protocol"] = DummyHistogram(users=140, bins=5, noise=seldom)
@@ -168,7 +167,7 @@ def own_places(order):
 
 
 def test_padding_is_mixed_in():
-    """Were it last, the place of a message would tell whether it counts; the control sorts what is sent."""
+    """With padding at the end, the position would reveal which messages count. The negative control sorts messages."""
     uniform = np.full(9, 1 / 9)
     assert_distribution(own_places(list), 0, uniform)
     assert_not_distribution(own_places(sorted), 0, uniform)

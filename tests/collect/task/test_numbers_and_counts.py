@@ -17,24 +17,24 @@ import pytest
 from shuffledp import Histogram
 
 MOST = 4
-"""So many messages that several dummies of each value fit."""
+"""A limit that allows several dummies of each value."""
 
 TILTS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(2), Fraction(4)]
 """e^epsilon."""
 
 INPUTS = [((0, 0), (1, 0)), ((1, 1), (0, 1)), ((0, 0, 1), (1, 0, 1)), ((0, 1, 1), (1, 1, 1))]
-"""What everybody holds, in two neighbouring worlds."""
+"""The values of all people, in two neighbouring datasets."""
 
 neighbours = pytest.mark.parametrize("inputs", INPUTS, ids=str)
 
 
 def poisson(rate):
-    """r^k / k!: that the weights add up to e^r cancels."""
+    """The weights r^k / k!; their sum e^r cancels."""
     return [rate**k / factorial(k) for k in range(MOST)]
 
 
 def of_two_sizes(rate, two):
-    """Poisson many clusters, each of two dummies with probability `two` and otherwise of one."""
+    """A Poisson number of clusters, each of two dummies with probability `two` and otherwise of one."""
     ones, twos = poisson(rate * (1 - two)), poisson(rate * two)
     weights = [Fraction(0)] * MOST
     for (i, one), (j, other) in product(enumerate(ones), enumerate(twos)):
@@ -49,7 +49,7 @@ def coin(chance):
 
 
 def sent_by(value, dummies):
-    """How many messages of each value a person sends: they draw again where these are too many."""
+    """The distribution of the messages of each value that a person sends, given the limit."""
     distribution = {}
     for (i, here), (j, there) in product(enumerate(dummies), repeat=2):
         if 1 + i + j <= MOST:
@@ -59,7 +59,7 @@ def sent_by(value, dummies):
 
 
 def seen(held, dummies):
-    """The joint law of everybody's number of messages and the counts."""
+    """The joint distribution of all numbers of messages and the counts."""
     distribution = {((), (0, 0)): Fraction(1)}
     for value in held:
         longer = defaultdict(Fraction)
@@ -73,7 +73,7 @@ def seen(held, dummies):
 
 
 def counts_of(distribution):
-    """What is published."""
+    """The marginal distribution of the counts, which are published."""
     alone = defaultdict(Fraction)
     for (_, counts), chance in distribution.items():
         alone[counts] += chance
@@ -81,7 +81,7 @@ def counts_of(distribution):
 
 
 def padded(distribution):
-    """What the first shuffler sees where all reports are filled up."""
+    """The view of the first shuffler if all reports are padded."""
     filled = defaultdict(Fraction)
     for (numbers, counts), chance in distribution.items():
         filled[(MOST,) * len(numbers), counts] += chance
@@ -96,13 +96,13 @@ def delta(distribution, other, tilt):
 
 
 def deltas(distributions):
-    """In both directions, at each tilt."""
+    """The divergence in both directions, at each tilt."""
     one, other = distributions
     return [(delta(one, other, tilt), delta(other, one, tilt)) for tilt in TILTS]
 
 
 def both(distributions):
-    """With everybody's numbers, and by the counts alone."""
+    """The divergences with all numbers of messages, and with the counts alone."""
     distributions = list(distributions)
     return deltas(distributions), deltas([counts_of(distribution) for distribution in distributions])
 

@@ -1,4 +1,4 @@
-"""What a task claims is computed anew by whoever reads it, and a task that does not keep it is refused."""
+"""Readers of a task compute its guarantee themselves, and refuse a task with a false claim."""
 
 import json
 from fractions import Fraction
@@ -67,7 +67,7 @@ def test_less_than_somebody_allows_is_refused(at_most):
 
 @pytest.mark.parametrize("at_most", [(1.0, 1e-6), (2.0, 1e-6), (1.0, 1e-3), (1.2, 0.9e-6)])
 def test_what_somebody_allows_is_compared_with_the_whole_curve(at_most):
-    """Not with the claim alone: a task may give (1.2, 0.9e-6) though it claims (1, 1e-6)."""
+    """Not only with the claim: a task that claims (1, 1e-6) may also give (1.2, 0.9e-6)."""
     assert small_task().task.check(at_most).epsilon == 1.0
 
 
@@ -86,7 +86,7 @@ def test_a_limit_of_messages_that_people_often_exceed_is_refused(name):
 
 
 def test_the_limit_of_messages_is_counted_in_delta():
-    """Drawing again divides delta by 1 - eta: visible where the number is so small that eta is at its limit."""
+    """Sampling again divides delta by 1 - eta, which is visible where eta is at its limit."""
     task = small_task(protocol="dummy-poisson").task
     most = task.most_messages
     reached = [msgspec.structs.replace(task, most_messages=most + more).check().reached for more in (0, 40)]
@@ -99,7 +99,7 @@ def test_the_limit_of_messages_is_counted_in_delta():
 
 @pytest.mark.parametrize("name", sorted(set(CATALOGUE) - set(CODECS)))
 def test_other_protocols_are_refused_in_tasks(name):
-    """Their messages are no single numbers, or as many as the value says, or they are of another model."""
+    """Their messages are not single numbers, their number depends on the value, or they are of another model."""
     plain = json.loads(small_task().task.to_json())
     plain["protocol"]["name"] = name
     with pytest.raises(

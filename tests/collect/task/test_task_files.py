@@ -1,4 +1,4 @@
-"""Task files: one canonical form and one id for each task, and errors that a person understands for all others."""
+"""Task files have one canonical form and one id, and errors that people understand."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ PLAIN = json.loads(TASK.to_json())
 
 
 def places_in(value, path=()):
-    """Every place of a nested value."""
+    """Every path in a nested value."""
     yield path
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
@@ -29,7 +29,7 @@ def places_in(value, path=()):
 
 
 def changed(path, value):
-    """The task as plain JSON with another value at one place."""
+    """The task as JSON with one value changed."""
     if not path:
         return value
     plain = deepcopy(PLAIN)
@@ -109,7 +109,7 @@ def test_every_field_was_changed():
 
 
 def test_texts_keep_their_own_code_points():
-    """Composed and decomposed letters are different answers, and different tasks: nothing is normalized on the way."""
+    """Composed and decomposed letters are different answers and tasks: nothing is normalized."""
     one, other = (task_of(as_bytes(changed(("answers", "values", 0), text))) for text in ("\u00e9", "e\u0301"))
     assert one.id != other.id
     assert one.bin_of("e\u0301") == other.bin_of("\u00e9") == 3
@@ -303,7 +303,7 @@ def test_lengths(shufflers):
 
 @pytest.mark.parametrize(("answers", "width"), [(2**7 - 3, 1), (2**7 - 2, 2), (2**15 - 3, 2), (2**15 - 2, 3)])
 def test_the_width_of_a_message_is_what_the_largest_needs(answers, width):
-    """With 2^8 different messages, the one that counts for nothing needs a second byte, and so do all others."""
+    """With 2^8 different messages, the padding message needs a second byte, so all messages have two."""
     plain = changed(("answers",), {"kind": "range", "start": 0, "stop": answers})
     task = task_of(as_bytes(plain))
     assert task.padded
@@ -322,7 +322,7 @@ def test_where_reports_are_not_padded_the_largest_message_is_below_the_alphabet(
 
 @pytest.mark.parametrize("weights", [[0, 2**40], [2**40 - 1, 1], [1, 0, 2**40 - 1]])
 def test_dummies_must_come_one_at_a_time(weights):
-    """Otherwise everybody's numbers of messages tell more about the noise than the counts do."""
+    """Otherwise the numbers of messages would reveal more about the noise than the counts."""
     plain = json.loads(small_task(protocol="dummy-poisson").task.to_json())
     assert plain["protocol"]["parameters"]["dummies"]["size_weights"] == [2**40]
     plain["protocol"]["parameters"]["dummies"]["size_weights"] = weights

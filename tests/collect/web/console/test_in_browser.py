@@ -1,4 +1,4 @@
-"""The console in a real Chromium: live, on a telephone, with a keyboard, in the dark, and with hostile labels."""
+"""The console in Chromium: live updates, phones, keyboard, dark mode, hostile labels."""
 
 import re
 import secrets
@@ -31,10 +31,10 @@ from shuffledp.collect.web.sessions import IDLE, Sessions
 
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 800}
 SOON = 30_000
-"""Milliseconds: a page looks every two seconds, on a busy machine later."""
+"""Timeout in milliseconds: a page polls every two seconds, on a busy machine later."""
 
 HASTE = "const wait = setTimeout; window.setTimeout = (then, pause) => wait(then, pause / 4);"
-"""In these tests it looks four times as often."""
+"""These tests poll four times as often."""
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
-    """A shuffler and an analyzer of three tasks: one that fills, one with hostile words, one whose shuffler is away."""
+    """A shuffler and an analyzer of three tasks: one fills, one has hostile labels, one has no running shuffler."""
     folder, clock, hop = tmp_path_factory.mktemp("console"), Clock(), new_token()
     at = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
     filling = tiny_task(addresses=tuple(at))
@@ -75,7 +75,7 @@ def servers(tmp_path_factory):
 
 @pytest.fixture
 def tab(browser, servers):
-    """Opens tabs of a new browser each; whatever any of them complains about, or asks of anybody else, fails."""
+    """Open tabs in new browser contexts; fail on console errors and on requests to other servers."""
     contexts, complaints = [], []
 
     def opened(**options):
@@ -110,7 +110,7 @@ def operator_paths(servers):
 
 
 def report(servers, number):
-    """So many people report."""
+    """Send this number of reports."""
     task, now = servers.filling, int(time.time())
     for answer in answers_of(task)[:number]:
         sealed = seal_report(
@@ -125,7 +125,7 @@ HEARING = """() => {
   const news = document.getElementById("news");
   new MutationObserver(() => heard.push(news.textContent)).observe(news, { childList: true });
 }"""
-"""Everything that a screen reader is told: what comes next replaces it."""
+"""The live region for screen readers; each announcement replaces the last."""
 
 
 def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab, servers):
@@ -162,7 +162,7 @@ def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab
 
 
 def test_a_telephone_shows_every_page_without_sideways_scrolling(tab, servers):
-    """In light and in dark, and with the longest labels."""
+    """In light and dark mode, and with the longest labels."""
     page = tab(viewport=PHONE)
 
     def look(path):
@@ -220,7 +220,7 @@ def test_everything_can_be_done_with_the_keyboard(tab, servers):
 
 
 def test_a_wrong_token_and_then_the_right_one(tab, servers):
-    """Without a script as well."""
+    """Also without JavaScript."""
     for scripts in (True, False):
         page = tab(java_script_enabled=scripts)
         sign_in(page, servers, token="not the token")
@@ -247,7 +247,7 @@ def test_a_session_that_ends_is_told(tab, servers):
 
 
 def test_a_page_that_nobody_touches_only_watches(tab, servers):
-    """So its session ends, however often the page has looked for news by itself."""
+    """Its session ends, however often the page has refreshed itself."""
     page, said = tab(), []
     page.on("response", lambda answer: said.append(answer.request.headers.get("x-console")))  # it was heard
     sign_in(page, servers)

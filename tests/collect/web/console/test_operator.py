@@ -1,4 +1,4 @@
-"""The operator's view: closed to everybody else, kept by nobody, and everything that goes on, in words."""
+"""The operator's pages: sign-in, sessions, headers, and all contents."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def settings(tmp_path, kept):
 
 
 SECRETS = ("1,234", ">766<", "missing for", "Ledger", "Servers", "Refused", "Sign out")
-"""Of the operator's pages, with the shufflers that are made up."""
+"""Settings of the operator's pages with fake shufflers."""
 
 
 def paths(task):
@@ -40,7 +40,7 @@ def paths(task):
 
 
 def door_of(person):
-    """The name of the cookie of this analyzer."""
+    """The name of this analyzer's cookie."""
     return person.door.cookie
 
 
@@ -181,7 +181,7 @@ def test_a_session_ends_by_itself(monkeypatch, kept, settings):
 
 
 def test_another_analyzer_knows_nothing_of_it(monkeypatch, tmp_path, kept, settings):
-    """Nor does the same one after a restart."""
+    """Neither does the same analyzer after a restart."""
     cookies = {}
 
     async def first(person):
@@ -235,7 +235,7 @@ def test_forms_that_are_none(monkeypatch, kept, settings):
 
 
 def test_nothing_of_the_operator_is_kept_by_anybody(monkeypatch, kept, settings):
-    """Not by the browser and not on the way: also not a redirect, nor that nothing has changed."""
+    """Neither by browsers nor by proxies, including redirects and 304 responses."""
 
     async def test(person):
         answers = [await person.get("/operator"), await person.sign_in("wrong"), await person.sign_in()]

@@ -1,4 +1,4 @@
-"""Sessions end: after hours, after idling, by signing out; and what is kept of them opens nothing."""
+"""Sessions expire, end when idle or signed out, and are stored only as hashes."""
 
 import pytest
 

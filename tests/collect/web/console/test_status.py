@@ -1,4 +1,4 @@
-"""How shufflers are: asked only while somebody looks, at their addresses in the task, and never believed."""
+"""The health of shufflers: requested only while the console is open, at the task's addresses, and not trusted."""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ def shufflers(task):
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """The first answer is waited for, also on a busy machine."""
+    """Wait for the first response, also on a busy machine."""
     monkeypatch.setattr(module, "FIRST_WAIT", 30.0)
 
 
@@ -139,7 +139,7 @@ def test_too_much_is_cut_and_strange_reasons_are_put_together(task, shufflers):
 
 
 class Sent(httpx.SyncByteStream):
-    """What comes over a network in parts, and how much of it was taken."""
+    """A response stream in parts that counts the parts read."""
 
     def __init__(self, parts):
         self.parts, self.taken = parts, 0
@@ -151,7 +151,7 @@ class Sent(httpx.SyncByteStream):
 
 
 def test_no_more_is_read_of_an_answer_than_an_honest_one_has(task, shufflers):
-    """Also where it begins as one."""
+    """Also if it begins as a valid response."""
     honest = json.dumps(shufflers.status()).encode()
     sent = Sent([honest, *[b" " * 1024] * 1000])
     shufflers.said[0] = httpx.Response(200, stream=sent)
@@ -160,7 +160,7 @@ def test_no_more_is_read_of_an_answer_than_an_honest_one_has(task, shufflers):
 
 
 def test_an_answer_that_comes_by_the_byte_is_given_up(task, shufflers, monkeypatch):
-    """A second for each byte, which is never silence."""
+    """One byte per second, so the read timeout never fires."""
     honest = json.dumps(shufflers.status()).encode()
     sent = Sent([bytes([byte]) for byte in honest])
     shufflers.said[0] = httpx.Response(200, stream=sent)
@@ -170,7 +170,7 @@ def test_an_answer_that_comes_by_the_byte_is_given_up(task, shufflers, monkeypat
 
 
 class Dribbles:
-    """A server that begins as it should and then sends a byte again and again, which is never silence."""
+    """A server that sends a valid start and then single bytes, so the read timeout never fires."""
 
     def __init__(self, beginning):
         self._beginning, self._over = beginning, threading.Event()
@@ -212,7 +212,7 @@ class Dribbles:
     ids=["first-line", "header", "content", "chunks", "until-it-closes"],
 )
 def test_a_connection_that_never_falls_silent_is_shut(monkeypatch, beginning):
-    """Whichever part of the answer comes by the byte; the thread is free again."""
+    """Whichever part of the response is slow; the thread is free afterwards."""
     monkeypatch.setattr(module, "PATIENCE", 0.3)
     with Dribbles(beginning) as server, new_client() as client:
         monitor = ShufflerMonitor(asked_task(addresses=(server.address, server.address)).task, client)
@@ -233,7 +233,7 @@ def test_no_redirect_is_followed():
             self.end_headers()
 
         def log_message(self, *_):
-            """Nothing is logged."""
+            pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Redirects) as server, new_client() as client:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -250,7 +250,7 @@ def test_no_redirect_is_followed():
 
 
 def test_whatever_a_shuffler_says_stays_text(monkeypatch, tmp_path):
-    """In the words that are seen, and in those for screen readers, which stand in an attribute."""
+    """In the visible text, and in the attribute for screen readers."""
     kept = asked_task()
     shufflers = Shufflers(kept.task)
     hostile = ['"><script>alert(1)</script>', "'><img src=x onerror=alert(2)>"]

@@ -1,4 +1,4 @@
-"""Files for pages: only scripts, styles and drawings of the given folders, with their types; a copy is asked about."""
+"""Static files: only scripts, styles and drawings of the given folders, with their types and entity tags."""
 
 import anyio
 import httpx
@@ -11,7 +11,7 @@ from shuffledp.errors import DataError
 
 
 class Asking:
-    """Asks an application in this process."""
+    """Send requests to an application in this process."""
 
     def __init__(self, app):
         self.app = app

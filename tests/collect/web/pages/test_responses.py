@@ -1,4 +1,4 @@
-"""What a browser is told about every page: nothing from elsewhere, no script but ours, no frame, no copy on the way."""
+"""Headers and policies of pages: no other origins, no inline scripts, no frames, no caching."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A browser and servers for the tests of the page; every test has visitors of its own."""
+"""A browser and servers for the tests of the survey page; every test has new visitors."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -34,6 +34,6 @@ def asking(tmp_path_factory):
 
 @pytest.fixture
 def own(tmp_path):
-    """A shuffler of one task, for this test alone."""
+    """A shuffler of one task, for one test."""
     with Asking(tmp_path) as running:
         yield running

@@ -1,4 +1,4 @@
-"""The page that asks, in a real Chromium: from the question to the receipt, for everybody and on every device."""
+"""The survey page in Chromium: from the question to the receipt."""
 
 import json
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_somebody_answers_and_what_they_answered_is_nowhere(browser, own):
-    """From the question to the complete group; the answer is in no request, no address, and no storage."""
+    """From the question to the complete batch; the answer is in no request, address or storage."""
     own.others_answer(4)
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
@@ -186,7 +186,7 @@ SHADE = "getComputedStyle(document.body).{}.match(/[0-9]+/g).slice(0, 3).map(Num
 
 
 def test_the_page_opens_again_when_the_server_does(browser, own):
-    """A visitor who comes while the server starts anew is not left with an error."""
+    """A visitor who arrives during a restart does not stay with an error."""
     with visiting(browser) as visitor:
         failing = "**/v1/tasks/*"
         visitor.page.route(failing, lambda route: route.abort())

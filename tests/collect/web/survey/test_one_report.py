@@ -1,4 +1,4 @@
-"""One report for a device, in a real Chromium: what is kept, shown, agreed to and sent, and what is left of it."""
+"""One report per device in Chromium: what is stored, shown, agreed to, sent and deleted."""
 
 import json
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_there_is_one_report_for_a_device(browser, own):
-    """After a reload, in a second tab, after sending: always the same bytes, and never a second report."""
+    """After a reload, in a second tab and after sending: always the same bytes."""
     with visiting(browser) as visitor:
         page, second = visitor.visit(own.page()).page, visitor.context.new_page()
         second.goto(own.page())
@@ -42,7 +42,7 @@ def test_there_is_one_report_for_a_device(browser, own):
 
 
 def test_while_the_shuffler_is_down_the_answer_is_kept_and_sent_later(browser, own):
-    """The page says so, tries again by itself, and at the next visit; always the same bytes."""
+    """The page says so and retries by itself and at the next visit, with the same bytes."""
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
         made = visitor.choose(RARE).make().shown_hash
@@ -72,7 +72,7 @@ def test_while_the_shuffler_is_down_the_answer_is_kept_and_sent_later(browser, o
 
 
 def test_it_is_sent_only_when_the_shuffler_says_created(browser, asking):
-    """Anything else that answers for it, such as a page to log in to a network, is no receipt."""
+    """Any other response, such as a login page of a network, is not a receipt."""
     with visiting(browser) as visitor:
         page = visitor.visit(asking.page()).page
         page.route("**/reports", lambda route: route.fulfill(status=200, body="welcome"))
@@ -128,7 +128,7 @@ LOSE_THE_JOURNAL = """() => new Promise((done) => {
 
 
 def test_what_is_agreed_to_is_one_report_and_no_other(browser, own):
-    """After a browser has lost the report that somebody pressed "send" for, the next one is not sent by itself."""
+    """After the browser has lost an agreed report, the next one is not sent automatically."""
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("system").make()
         visitor.page.evaluate(LOSE_THE_JOURNAL)
@@ -143,7 +143,7 @@ def test_what_is_agreed_to_is_one_report_and_no_other(browser, own):
 
 
 def test_a_report_that_was_not_looked_at_is_not_sent(browser, own):
-    """Another tab made another one, after the browser had lost the first: this tab shows it before it is sent."""
+    """Another tab made a new report after the first was lost: this tab shows it before sending."""
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("system").make()
         before = visitor.shown_hash
@@ -166,7 +166,7 @@ def test_a_report_that_was_not_looked_at_is_not_sent(browser, own):
 
 
 def test_a_kept_report_that_is_lost_is_not_made_up_anew(browser, own):
-    """The visitor is asked again, and nothing is ready to be sent in their name."""
+    """The visitor is asked again, and nothing is sent without consent."""
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("system").make()
         visitor.page.evaluate(LOSE_THE_JOURNAL)
@@ -235,7 +235,7 @@ def test_a_page_that_is_open_when_the_time_is_over_asks_no_longer(browser, own):
 
 
 def test_when_the_time_is_over_nobody_is_told_that_a_report_does_not_count_which_may(browser, own):
-    """The shuffler has the first one, and its receipt was lost; what another tab has sent is known from the journal."""
+    """The receipt of the first report was lost; what another tab sent is known from the journal."""
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
 
@@ -278,7 +278,7 @@ def test_what_was_not_sent_or_refused_before_is_not_said_to_count_when_the_time_
 
 
 def test_by_another_name_of_its_server_nobody_is_asked_a_second_time(browser, own):
-    """A browser has a journal for each name, and would make a second report."""
+    """A browser has a journal per origin, and would make a second report."""
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("light").make().send()
         visitor.until("sent")

@@ -1,4 +1,4 @@
-"""The page that asks as the server gives it: the same for everybody, escaped, and under a strict policy."""
+"""The survey page as served: the same for every visitor, escaped, with a strict policy."""
 
 import asyncio
 import re
@@ -29,11 +29,11 @@ from shuffledp.explain.privacy import Protection, one_in, times, verdict
 STATIC = Path(package.__file__).parent / "static" / "survey"
 TASK = asked_task(9).task
 WEAK = ("1", "0.000001")
-"""An epsilon and a delta that five people's noise is far from."""
+"""A claim that the noise of five people does not reach."""
 
 
 def asked(settings, *requests):
-    """The answers of a shuffler to paths, each with the headers beside it."""
+    """The responses of a shuffler to requests, each a path and headers."""
 
     async def run():
         async with client_in_process(make_app(settings)) as client:
@@ -71,7 +71,7 @@ def test_nothing_but_the_page_itself_may_run_or_be_asked(tmp_path):
 
 
 def test_servers_of_the_task_stand_in_the_policy():
-    """Characters in an address would end a policy, and begin another: tasks refuse such an address."""
+    """Characters that could end a policy are refused in addresses of tasks."""
     for end in (";", " ", ",", "'", '"', "*"):
         with pytest.raises(TaskError):
             replace(TASK, shufflers=[Place(f"http://a{end}script-src", TASK.shufflers[0].key)])
@@ -108,7 +108,7 @@ def test_several_questions_are_listed(tmp_path):
 
 
 class Tags(HTMLParser):
-    """What is in a page."""
+    """The tags and texts of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -156,7 +156,7 @@ def test_a_page_is_made_once_however_many_come_first(monkeypatch):
 
 
 def test_the_policy_forbids_nothing_that_the_page_has():
-    """Neither scripts nor styles in the page itself, nor handlers; and nothing from elsewhere."""
+    """No inline scripts, styles or handlers, and nothing from other origins."""
     for tag, attributes in Tags(ask_page(TASK)).found:
         assert tag != "style"
         assert not [name for name in attributes if name == "style" or name.startswith("on")]
@@ -202,7 +202,7 @@ def test_whom_to_trust_is_said_for_every_chain():
 
 
 def test_the_figures_of_the_promise_hold():
-    """Rounded up: e^8 is 2980.96, and 0.01 is itself."""
+    """Rounded up: e^8 is 2980.96, and 0.01 is exact."""
     text = " ".join(Tags(ask_page(TASK)).words)
     assert "is at most 2,981 times what it would be with any other answer, plus at most 0.01." in text
     assert "not checked on this device yet" in text

@@ -1,4 +1,4 @@
-"""What a browser checks before anybody is asked, in a real Chromium: the promise, the page, the time, itself."""
+"""Checks in Chromium before the question is asked: the guarantee, the page, the time, the browser."""
 
 import pytest
 from tests.collect.web.survey.asking import BROKEN, CLOSED, LATER, QUESTION, Asking
@@ -17,7 +17,7 @@ def test_before_and_after_its_time_nothing_is_asked(browser, asking):
 
 
 def test_a_promise_that_is_not_kept_has_no_form(browser, asking, monkeypatch):
-    """Also where the server says that it is kept: the browser computes it itself."""
+    """Also if the server claims otherwise: the browser computes the guarantee itself."""
     with visiting(browser) as visitor:
         said = visitor.visit(asking.page(BROKEN), shows="broken").notice("broken")
         assert "claims delta=1e-06 at epsilon=1, but its parameters give" in said.replace("1e-6", "1e-06")
@@ -41,7 +41,7 @@ def test_a_page_that_says_other_figures_than_the_task_is_refused(browser, asking
 
 
 def visit_instead(visitor, address, lie, shows):
-    """Visits an address at which another page stands."""
+    """Visit an address that serves another page."""
     visitor.page.route("**/ask/*", lambda route: route.fulfill(body=lie, content_type="text/html"))
     return visitor.visit(address, shows=shows)
 
@@ -66,7 +66,7 @@ def test_the_question_is_that_of_the_task_whatever_the_page_says(browser, asking
 
 
 def test_a_promise_of_next_to_nothing_is_not_agreed_to(browser, tmp_path):
-    """Also where it is kept."""
+    """Even if the claim is true."""
     with Asking(tmp_path, {"epsilon": 1.0, "delta": 0.5}) as weak, visiting(browser) as visitor:
         said = visitor.visit(weak.page(), shows="broken").notice("broken")
         assert "weaker than this page lets you agree to" in said
