@@ -18,7 +18,7 @@ class Proxy:
 
     def __init__(self, *targets, seed):
         self._targets, self._random = targets, random.Random(seed)
-        self.happened = Counter()
+        self.events = Counter()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -44,7 +44,7 @@ class Proxy:
 
     async def _passed_on(self, reader, writer):
         kind = self._random.choice(KINDS)
-        self.happened[kind] += 1
+        self.events[kind] += 1
         onward = None
         try:
             inside, onward = await asyncio.open_connection("127.0.0.1", self._random.choice(self._targets))
@@ -158,7 +158,7 @@ class People:
                 self._waiting.put(sealed)
                 time.sleep(0.01)
             elif self._random.random() < 0.05:
-                attempt(self._port, self._name, sealed)  # once more, although it was acknowledged
+                attempt(self._port, self._name, sealed)  # again, although it was acknowledged
             if self._pause:
                 time.sleep(self._random.random() * 2 * self._pause)
 

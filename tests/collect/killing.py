@@ -62,7 +62,7 @@ def after_kills(folder, *, kills, batches, shufflers):
         reports = reports_of(collection, USERS * batches, rng)
         with collection, People(proxy.port, collection.task.name, reports, seed=seed, pause=_PACE) as people:
             for kill in range(kills):
-                if kill % 4 == 0:  # it goes on all the while, however slow the machine
+                if kill % 4 == 0:  # reports keep arriving, however slow the machine
                     before = len(people.acknowledged)
                     wait_until(partial(people.went_on, before), seconds=60, what="a report to be taken")
                 time.sleep(rng.random() * _LONGEST_PAUSE)
@@ -75,7 +75,7 @@ def after_kills(folder, *, kills, batches, shufflers):
             messages = assert_exact(collection, reports)
     return Survived(
         kills={server.name: server.kills for server in collection.servers},
-        connections=proxy.happened,
+        connections=proxy.events,
         answers=people.statuses,
         acknowledged=len(reports),
         acknowledged_meanwhile=meanwhile,

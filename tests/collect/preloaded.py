@@ -35,5 +35,5 @@ for _name in (
 ):
     importlib.import_module(f"shuffledp.{_name}")
 
-for _name in ("shuffler", "analyzer"):  # what typer imports when it reads options for the first time
+for _name in ("shuffler", "analyzer"):  # typer imports these when it first parses options
     COMMAND.commands[_name].make_context(_name, ["--task", "t", "--key", "k", "--store", "s"], resilient_parsing=True)

@@ -30,10 +30,10 @@ _PRELOADED = forkserver.ForkServer()
 _PRELOADED.set_forkserver_preload(["tests.collect.preloaded"])
 
 
-def _run(arguments, said):
+def _run(arguments, log):
     """Run the command in the new process, with its output in a file."""
-    os.setsid()  # it and whatever it starts can be killed together
-    file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.setsid()  # a new process group, which can be killed as a whole
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for stream in (1, 2):
         os.dup2(file, stream)
     from tests.collect.preloaded import COMMAND
@@ -45,11 +45,11 @@ class Server:
     """A command that can be killed and started again with the same arguments."""
 
     def __init__(self, name, arguments, *, port, folder):
-        self.name, self.port, self.said = name, port, Path(folder) / f"{name}.log"
+        self.name, self.port, self.log = name, port, Path(folder) / f"{name}.log"
         self._arguments, self._process, self.kills = [str(word) for word in arguments], None, 0
 
     def start(self):
-        self._process = _CONTEXT.Process(target=_run, args=(self._arguments, str(self.said)))
+        self._process = _CONTEXT.Process(target=_run, args=(self._arguments, str(self.log)))
         with mock.patch.object(forkserver, "connect_to_new_process", _PRELOADED.connect_to_new_process):
             self._process.start()
         return self
@@ -90,7 +90,7 @@ class Server:
             try:
                 os.killpg(self._process.pid, how)
                 break
-            except ProcessLookupError:  # it has no group of its own yet
+            except ProcessLookupError:  # it has no process group yet
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._process.pid, how)
                 break
@@ -102,7 +102,7 @@ class Server:
 
     @property
     def words(self):
-        return self.said.read_text() if self.said.exists() else ""
+        return self.log.read_text() if self.log.exists() else ""
 
     def __enter__(self):
         return self

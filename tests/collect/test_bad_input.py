@@ -45,7 +45,7 @@ def collection(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "reason"), [(-400_000 / 24, "wrong-time"), (2, "wrong-time"), (0.001, 201)])
-def test_clocks_that_are_off(collection, days, reason):
+def test_wrong_clocks(collection, days, reason):
     """A clock that is ahead by less than the time precision is accepted."""
     seconds = max(days * 86_400, 1 - time.time())
     assert reason_of(collection.ports[0], collection.task, sealed_at(collection.task, seconds)) == reason
@@ -70,7 +70,7 @@ def test_reports_to_another_key_or_of_another_task(collection):
         "the token of somebody else",
     ],
 )
-def test_without_the_token_nobody_gets_anything(collection, header):
+def test_nothing_is_served_without_the_token(collection, header):
     """Neither lists nor batches nor acknowledgements."""
     at = f"http://127.0.0.1:{collection.ports[0]}/v1/tasks/{collection.task.name}/batches"
     headers = {} if header is None else {"authorization": header}
@@ -101,7 +101,7 @@ def test_a_server_with_a_wrong_or_destroyed_key_does_not_start(collection, posit
 
 
 @pytest.mark.slow
-def test_a_key_is_destroyed_only_after_it_is_said_what_is_lost(collection, tmp_path):
+def test_destroying_a_key_first_shows_what_is_lost(collection, tmp_path):
     key = tmp_path / "analyzer.key"
     write_key(collection.keys[-1], key)
     words = ["keys", "destroy", str(key), "--task", str(collection.path)]
@@ -126,7 +126,7 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path):
         while_full = [attempt(shuffler.port, made.task.name, sealed) for sealed in waiting]
         shuffler.limit(resource.RLIMIT_FSIZE, resource.RLIM_INFINITY)
         assert statuses == [201] * 5
-        assert set(while_full[:5]) <= {201, 503}  # known ones are found without writing
+        assert set(while_full[:5]) <= {201, 503}  # known reports need no write
         assert set(while_full[5:]) == {503}
         for sealed in waiting:
             wait_until(lambda sealed=sealed: attempt(shuffler.port, made.task.name, sealed) == 201, what="room")
@@ -134,7 +134,7 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_tasks_that_are_not_open(tmp_path):
+def test_closed_and_future_tasks_are_refused(tmp_path):
     """Different reasons: only a task that is not open yet can be retried."""
     now = datetime.now(UTC)
     early = {"opens": now + timedelta(days=1), "closes": now + timedelta(days=2)}

@@ -36,7 +36,7 @@ def test_after_a_hundred_kills_every_acknowledged_report_is_counted_once(tmp_pat
     assert KILLS // 4 <= survived.acknowledged_meanwhile <= survived.acknowledged == USERS * BATCHES
     assert survived.messages >= survived.acknowledged
     assert {"slow", "cut request", "cut answer"} <= set(survived.connections)
-    assert survived.answers[None] > 0  # requests without an answer were sent again
+    assert survived.answers[None] > 0  # requests without a response were repeated
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def kill_all_of_it(server):
     os.kill(server.get_pid(), signal.SIGKILL)
 
     def started():
-        # nobody may be there to collect the dead process, which then seems to run
+        # a zombie process, which no parent collects, seems to run
         for left in (server.pgdata / "postmaster.pid", *server.pgdata.glob(".s.PGSQL.*")):
             left.unlink(missing_ok=True)
         try:
@@ -125,7 +125,7 @@ def all_run(collection):
 
 
 @pytest.mark.slow
-def test_a_message_that_is_lost_or_doubled_would_be_noticed(tmp_path):
+def test_a_lost_or_doubled_message_is_detected(tmp_path):
     """The negative control: the same comparison with other messages."""
     collection = Collection(tmp_path, users=USERS, epsilon=8.0, delta=1e-2)
     with collection:

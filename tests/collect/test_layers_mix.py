@@ -92,7 +92,7 @@ def test_both_layers_mix(kept, tmp_path):
     [lambda kept, **_: kept, lambda kept, **_: np.concatenate([np.sort(part) for part in np.array_split(kept, 10)])],
     ids=["order", "in parts"],
 )
-def test_a_layer_that_keeps_the_order_is_noticed(kept, tmp_path, monkeypatch, kept_order):
+def test_a_layer_that_keeps_the_order_is_detected(kept, tmp_path, monkeypatch, kept_order):
     """Reports are read in random order, so the test detects messages of one person that stay together."""
     monkeypatch.setattr(mixing, "shuffle", kept_order)
     assert max(p_values(kept, tmp_path)) < RATE

@@ -115,7 +115,7 @@ def test_nothing_personal_is_on_a_disk_or_in_a_log(tmp_path):
             ("*.log", secrets | VALUES),
         ):
             assert leaks(tmp_path, pattern, what) == []
-    assert leaks(tmp_path, "*.log", secrets | VALUES) == []  # and nothing was said at the end
+    assert leaks(tmp_path, "*.log", secrets | VALUES) == []  # and nothing was logged at the end
     assert leaks(tmp_path, "*.db*", secrets) == []
     assert leaks(tmp_path, "*.ledger*", secrets) == []
 
@@ -135,7 +135,7 @@ def wait_for_looks(collection):
 
 
 @pytest.mark.slow
-def test_the_search_finds_what_is_there(tmp_path):
+def test_the_search_finds_every_secret(tmp_path):
     """The negative control: the search finds every secret in every encoding."""
     collection = Collection(tmp_path, users=USERS, epsilon=8.0, delta=1e-2)
     report, token = collection.report("dark")[0], new_token()

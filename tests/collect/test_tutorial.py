@@ -61,7 +61,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path):
     for port in ("8001", "8002"):
         text = text.replace(port, str(free_port()))
     text = re.sub(r" &$", ' 2> server-$RANDOM.log &\nservers="$servers $!"', text, flags=re.MULTILINE)
-    # the first person waits until both servers are there
+    # the first person waits for both servers
     ready = "until [ $(cat server-*.log | grep -c ready) = 2 ]; do sleep 0.2; done\n"
     text = text.replace("shuffledp send", f"{ready}shuffledp send", 1)
     script = f"set -e\ntrap 'kill $servers; wait; cat server-*.log' EXIT\n{text}"
@@ -77,6 +77,6 @@ def test_the_tutorial_prints_what_it_shows(tmp_path):
     assert not (tmp_path / "shuffler.key").exists()
 
 
-def test_a_line_that_is_not_printed_would_be_noticed():
+def test_a_missing_line_is_detected():
     assert normal("acknowledged   9,999 ") == normal("  acknowledged 299")
     assert normal("acknowledged 299") != normal("refused 299")

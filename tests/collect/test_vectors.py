@@ -193,13 +193,15 @@ def test_reports_of_padded_tasks_all_have_the_same_length(name):
         assert {len(messages) for messages in sent} == {most}
         for messages in sent:
             ends = messages.index(nothing), most - 1 - messages[::-1].index(nothing)
-            assert any(message != nothing for message in messages[ends[0] : ends[1]])  # mixed in, not only at one end
+            assert any(
+                message != nothing for message in messages[ends[0] : ends[1]]
+            )  # at all positions, not only at one end
     else:
         assert {len(messages) for messages in sent} == {1, 4}
         assert not any(nothing in messages for messages in sent)
 
 
-def test_there_are_enough_of_them():
+def test_there_are_enough_vectors():
     assert len(read("corrupted-reports.json")) + len(read("corrupted-tasks.json")) >= 40
     assert {len(task(name).shufflers) for name in TASKS} == {1, 2, 3}
     refused = {vector["reason"] for vector in read("corrupted-reports.json")}
@@ -222,7 +224,7 @@ def without_floats(value):
 
 
 @pytest.mark.slow
-def test_the_vectors_are_what_the_script_writes():
+def test_the_script_writes_the_vectors():
     """Except for the last digits of floats, which may differ between machines."""
     written = script().vectors(FOLDER)
     assert {path.name for path in FOLDER.glob("*.json")} == set(written)

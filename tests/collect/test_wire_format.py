@@ -82,7 +82,7 @@ def drawn(client, name, place, calls):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hist", "dummy", "dummy-poisson", "sparse-one-shuffler", "sparse-best"])
-def test_the_client_of_the_page_draws_the_law(client, name):
+def test_the_client_of_the_page_samples_the_distribution(client, name):
     everything_sent, sent = drawn(client, name, 0, 200)
     lengths = {len(messages) for messages in everything_sent}
     assert lengths == {task(name).most_messages} if task(name).padded else everything_sent == sent
@@ -145,19 +145,19 @@ def table_of(path):
     return {reason: (int(status), again, meaning) for reason, status, again, meaning in rows}
 
 
-def test_the_table_of_reasons_is_what_the_program_says():
+def test_the_table_of_reasons_matches_the_program():
     expected = {reason.value: (int(reason.status), reason.again, reason.meaning) for reason in Reason}
     assert table_of(ROOT / "docs" / "reference" / "endpoints.md") == expected
 
 
-def test_every_reason_that_the_page_names_is_one():
+def test_the_page_names_only_existing_reasons():
     words = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", PAGE.read_text()))
     protocols = {"hist-unbiased", "sparse-best", "dummy-poisson", "listed-at"}
     assert words - protocols <= {reason.value for reason in Reason}
     assert len(words - protocols) >= 6
 
 
-def test_the_fields_of_the_page_are_those_of_a_task():
+def test_the_page_lists_the_fields_of_a_task():
     section = PAGE.read_text().split("## The task")[1].split("An address is")[0]
     named = {
         name

@@ -70,7 +70,7 @@ def test_releases_in_every_format(tmp_path, kept, upstream):
         page = await asked.get("/releases/1.html")
         assert "nobody held the data" in page.text
         assert "?</bdi> How many people gave each answer</h1>" in page.text
-        assert "private_histogram(" not in page.text  # which would not know what was asked
+        assert "private_histogram(" not in page.text  # without the task, a program would not know the question
         assert page.headers["content-security-policy"].startswith(
             "default-src 'none'; script-src 'none'; style-src 'sha"
         )
@@ -147,7 +147,7 @@ def counting(monkeypatch, store, verb):
     return asked
 
 
-def test_a_file_is_made_once_however_often_somebody_asks(tmp_path, kept, upstream, monkeypatch):
+def test_a_file_is_computed_once(tmp_path, kept, upstream, monkeypatch):
     """The stored JSON is read once for all formats, and served itself without a copy in the cache."""
     settings = settings_for(tmp_path, kept, upstream)
     read, usual = [], Release.from_json
@@ -167,7 +167,7 @@ def test_a_file_is_made_once_however_often_somebody_asks(tmp_path, kept, upstrea
     ask(settings, test)
 
 
-def test_a_list_of_releases_reads_each_of_them_once(tmp_path, kept, upstream, monkeypatch):
+def test_a_list_of_releases_reads_each_release_once(tmp_path, kept, upstream, monkeypatch):
     settings = settings_for(tmp_path, kept, upstream)
     later = {B: upstream.batches.pop(B)}
 
@@ -189,7 +189,7 @@ def test_a_list_of_releases_reads_each_of_them_once(tmp_path, kept, upstream, mo
 
 
 @pytest.mark.parametrize("what", ["/releases/{}.csv", "/releases"])
-def test_more_than_some_at_once_are_told_to_come_back(tmp_path, kept, upstream, monkeypatch, what):
+def test_too_many_requests_at_once_are_refused(tmp_path, kept, upstream, monkeypatch, what):
     """Cached files, and responses that need no computation, are still served."""
     settings = settings_for(tmp_path, kept, upstream)
     go = threading.Event()
@@ -256,7 +256,7 @@ def test_a_store_that_does_not_answer(tmp_path, kept, monkeypatch):
     ask(settings, test)
 
 
-def test_everything_goes_on_after_a_restart(tmp_path, kept, upstream):
+def test_everything_continues_after_a_restart(tmp_path, kept, upstream):
     later = {B: upstream.batches.pop(B)}
 
     async def first(asked):

@@ -47,7 +47,7 @@ pairs = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_
     taken=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(NAMES), max_size=4),
     users=st.integers(1, 5),
 )
-def test_reports_are_drawn_as_one_by_one(found, taken, users):
+def test_lots_match_a_reference_implementation(found, taken, users):
     drawn = draw(entries(found), entries(list(taken.items())), users=users, key=KEY)
     batches, rest, known, other = plainly(found, list(taken.items()), users)
     assert [[found[row][0] for row in batch.rows] for batch in drawn.batches] == batches
@@ -58,7 +58,7 @@ def test_reports_are_drawn_as_one_by_one(found, taken, users):
 
 
 @given(found=pairs)
-def test_what_is_remembered_is_there_once_and_in_order(found):
+def test_used_reports_are_listed_once_in_order(found):
     distinct = entries(found).distinct()
     listed = [(bytes(lot), bytes(digest)) for lot, digest in zip(distinct.lots, distinct.digests, strict=True)]
     assert listed == sorted(set(found))

@@ -78,11 +78,11 @@ def test_every_pair_of_places_is_equally_likely_in_process(tmp_path):
     assert pair_p_value(lambda: in_process(tmp_path)) > FALSE_FAILURE_RATE
 
 
-def test_an_order_that_is_kept_is_noticed():
+def test_a_kept_order_is_detected():
     assert pair_p_value(lambda: not_in_order(4)) <= FALSE_FAILURE_RATE
 
 
-def test_dealing_again_gives_the_same_and_copies_meet():
+def test_dealing_is_deterministic_and_copies_share_a_bucket():
     secret, block = secrets.token_bytes(32), secrets.token_bytes(WIDTH * 500)
     whole = dict(deal(block, secret=secret, buckets=8, width=WIDTH))
     parts = [dict(deal(part, secret=secret, buckets=8, width=WIDTH)) for part in (block[: WIDTH * 99], block)]
@@ -102,7 +102,7 @@ def test_buckets_are_a_power_of_two_and_small_enough(onions, expected):
     assert buckets_for(onions, each=100) == expected
 
 
-# what outputs say ---------------------------------------------------------------------------------------------------
+# content of outputs --------------------------------------------------------------------------------------------------
 
 
 def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
@@ -126,12 +126,12 @@ def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
     for batch in done.batches:
         onions = onions_in(tmp_path / "b" / f"{batch.batch_id.hex()}.parquet")
         together += sum(one + other in neighbours for one, other in itertools.pairwise(onions))
-    # of 200 in a batch one stays beside the other with probability below 1/100: more than 30 is impossible
+    # two of 200 onions stay neighbours with probability below 1/100: more than 30 is impossible
     assert together <= 30
     assert len(neighbours) == 100 * (kept.task.most_messages - 1)
 
 
-def test_files_of_batches_say_what_they_are_and_nothing_else(tmp_path):
+def test_batch_files_have_minimal_metadata(tmp_path):
     kept, crowd = small(), reports(40)
     write_reports(tmp_path / "a.parquet", crowd.sealed)
     mix_files([tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1)
@@ -181,7 +181,7 @@ def test_the_engine_in_process_keeps_its_onions_in_a_file_without_a_name(tmp_pat
     engine.close()
 
 
-def test_what_opens_reports_does_not_show_its_key():
+def test_the_report_layer_does_not_show_its_key():
     from shuffledp.collect.batch_files.engine import ReportLayer
 
     kept = small()

@@ -50,11 +50,11 @@ class Recorder:
         self.bodies.append(body)
         if self.when_asked is not None:
             self.when_asked()
-        said = self.script.popleft() if self.script else Response(status_code=201)
-        if said is None:
+        reply = self.script.popleft() if self.script else Response(status_code=201)
+        if reply is None:
             await asyncio.sleep(3)
             return Response(status_code=201)
-        return said
+        return reply
 
     def wait(self, number=1):
         """Wait for this number of reports."""

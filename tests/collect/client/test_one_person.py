@@ -44,7 +44,7 @@ def distance(total, protocol):
     rng = np.random.default_rng(5)
     draws = np.array([protocol.sample_tally(COUNTS, rng=rng).counts.ravel() for _ in range(DRAWS)])
     apart = total - BATCHES * draws.mean(axis=0)
-    spread = (BATCHES + BATCHES**2 / DRAWS) * np.cov(draws.T)  # of the sum, and of the mean of the draws
+    spread = (BATCHES + BATCHES**2 / DRAWS) * np.cov(draws.T)  # of the sum, and of the mean of the samples
     return float(apart @ np.linalg.solve(spread, apart)), chi2.isf(RATE, apart.size)
 
 
@@ -58,7 +58,7 @@ def with_noise(protocol, factor):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
-def test_reports_of_single_people_follow_the_law_of_the_tally(name):
+def test_reports_of_single_people_follow_the_distribution_of_the_tally(name):
     kept = small_task(users=len(ANSWERS), epsilon=4.0, delta=1e-3, protocol=name)
     protocol = kept.task.protocol
     reports = [opened(kept, new_report(kept.task, answer)) for _ in range(BATCHES) for answer in ANSWERS]
@@ -75,7 +75,7 @@ def test_reports_of_single_people_follow_the_law_of_the_tally(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
-def test_messages_are_in_no_telling_order(name):
+def test_the_order_of_messages_is_independent_of_the_answer(name):
     """The position of a person's own message is uniform: the mean rank is within 5.5 standard deviations."""
     task = small_task(protocol=name).task
     (own,) = set(range(task.alphabet)).intersection(*({*messages_of(task, "dark")} for _ in range(200)))
@@ -84,7 +84,7 @@ def test_messages_are_in_no_telling_order(name):
         messages = messages_of(task, "dark")
         if messages.count(own) == 1 and len(messages) > 1:
             ranks.append(messages.index(own) / (len(messages) - 1))
-    deviation = np.sqrt(1 / 4)  # at most, of numbers between 0 and 1
+    deviation = np.sqrt(1 / 4)  # upper bound for numbers between 0 and 1
     assert abs(np.mean(ranks) - 0.5) < 5.5 * deviation / np.sqrt(len(ranks))
 
 
@@ -98,7 +98,7 @@ def test_a_report_keeps_that_order(monkeypatch):
     assert opened(kept, report) == made[0]
 
 
-def test_who_draws_too_many_messages_draws_again():
+def test_too_many_messages_are_sampled_again():
     """With a limit that people often exceed, which no checked task has."""
     task = small_task().task
     numbers = [len(messages_of(task, "dark")) for _ in range(100)]
@@ -108,7 +108,7 @@ def test_who_draws_too_many_messages_draws_again():
     assert {len(messages_of(capped, "dark")) <= usual for _ in range(100)} == {True}
 
 
-def test_reports_are_filled_up_with_what_counts_for_nothing():
+def test_reports_are_padded():
     task = small_task(protocol="hist").task
     for answer in ANSWERS:
         messages = messages_of(task, answer)
@@ -119,14 +119,14 @@ def test_reports_are_filled_up_with_what_counts_for_nothing():
     assert messages_of(whole, "dark").count(task.nothing) >= 1000 - task.most_messages
 
 
-def test_what_counts_for_nothing_is_anywhere_in_a_report():
+def test_padding_is_anywhere_in_a_report():
     """The mean rank is within 5.5 standard deviations of the middle."""
     task, ranks = small_task(protocol="hist").task, []
     while len(ranks) < 400:
         messages = messages_of(task, "dark")
         if messages.count(task.nothing) == 1:
             ranks.append(messages.index(task.nothing) / (len(messages) - 1))
-    deviation = np.sqrt(1 / 4)  # at most, of numbers between 0 and 1
+    deviation = np.sqrt(1 / 4)  # upper bound for numbers between 0 and 1
     assert abs(np.mean(ranks) - 0.5) < 5.5 * deviation / np.sqrt(len(ranks))
 
 

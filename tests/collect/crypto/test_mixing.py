@@ -76,7 +76,7 @@ def test_every_onion_may_be_anywhere():
     halves = [tuple(sorted(order[:10])) + order[10:] for order in drawn]
     assert places_p_value(halves, 20) <= FALSE_FAILURE_RATE
     in_parts = [tuple(at for at in order if at < 10) + tuple(at for at in order if at >= 10) for order in drawn]
-    assert places_p_value(in_parts, 20) <= FALSE_FAILURE_RATE  # mixed within two parts, and not as a whole
+    assert places_p_value(in_parts, 20) <= FALSE_FAILURE_RATE  # mixed within two halves only
 
 
 def test_blocks_of_a_large_batch_are_mixed_as_a_whole(monkeypatch):
@@ -87,7 +87,7 @@ def test_blocks_of_a_large_batch_are_mixed_as_a_whole(monkeypatch):
 
 def test_copies_are_left_out_and_counted():
     before = onions(200)
-    near = before[0][:8] + bytes(WIDTH - 8)  # begins like another, and is none of its copies
+    near = before[0][:8] + bytes(WIDTH - 8)  # begins like another onion, but is not a copy
     after, repeated = mixed([b"".join([*before, near, before[5], before[5], before[0]])])
     assert repeated == 3
     assert sorted(after) == sorted([*before, near])

@@ -68,7 +68,7 @@ def test_sizes_depend_on_the_number_of_messages_only(shufflers, number):
     assert {len(seal_onion(kept.task, symbol)) for symbol in range(kept.task.alphabet)} == {kept.task.onion_length(0)}
 
 
-def test_what_is_sealed_twice_is_never_the_same():
+def test_sealing_is_randomized():
     assert len({seal_onion(KEPT.task, 0) for _ in range(50)}) == 50
     assert len({sealed(KEPT, [0]) for _ in range(20)}) == 20
 
@@ -77,7 +77,7 @@ def test_the_context_is_version_task_and_place():
     assert info(KEPT.task.id, 2) == b"shuffledp collection 1" + KEPT.task.id + b"\x02"
 
 
-def test_hpke_is_that_of_the_rfc():
+def test_hpke_matches_the_rfc():
     """Compare with our implementation of the RFC's steps, which opens the RFC's own example."""
     private, info, enc, sealed, aad, text = (bytes.fromhex(part) for part in RFC_EXAMPLE)
     assert opened_by_hand(enc + sealed, private, info, aad=aad) == text
@@ -148,7 +148,7 @@ def test_truncated_and_prolonged_reports_are_refused():
 PADDED = small_task(protocol="hist", shufflers=2)
 
 
-def test_a_padded_report_holds_exactly_as_many_messages_as_the_task_says():
+def test_a_padded_report_has_exactly_most_messages():
     """Padding messages look like all others until the last layer is opened."""
     most, nothing = PADDED.task.most_messages, PADDED.task.nothing
     symbols = [nothing, 1, *[nothing] * (most - 3), 4]
@@ -179,7 +179,7 @@ def test_more_messages_than_a_padded_report_holds_are_refused():
         sealed(PADDED, [0] * (PADDED.task.most_messages + 1))
 
 
-def test_what_counts_for_nothing_is_a_message_only_where_reports_are_padded():
+def test_only_padded_tasks_have_a_padding_message():
     sealed(PADDED, [PADDED.task.nothing] * PADDED.task.most_messages)
     with pytest.raises(ParameterError, match="whole numbers from 0 to 5"):
         sealed(PADDED, [PADDED.task.nothing + 1] * PADDED.task.most_messages)
@@ -202,7 +202,7 @@ ONION = seal_onion(KEPT.task, 0)
         (ID + TIME.to_bytes(8) + ONION * (KEPT.task.most_messages), None),
     ],
     ids=["nothing", "an id", "no onion", "half an onion", "a byte more", "a time between steps", "as many as may be"],
-)  # names of their own: the bytes differ in every process
+)  # explicit names: the bytes differ between processes
 def test_what_is_inside_has_its_form(inside, reason):
     content = sealed_by_hand(KEPT, inside)
     if reason is None:
@@ -222,7 +222,7 @@ def test_one_message_too_many():
     [{"symbols": []}, {"symbols": [5]}, {"symbols": [-1]}, {"symbols": [0] * 200}, {"report_id": b"x"},
      {"time": TIME + 1}, {"time": -3600}],
 )  # fmt: skip
-def test_a_client_that_makes_no_report_is_told(changes):
+def test_invalid_parameters_of_seal_report_are_refused(changes):
     arguments = {"symbols": [1], "report_id": ID, "time": TIME, **changes}
     with pytest.raises(ParameterError):
         seal_report(KEPT.task, arguments.pop("symbols"), **arguments)

@@ -101,17 +101,17 @@ def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path)
             with half_sent(address) as the_rest:
                 acknowledged += sent_until(address, partial(process.send_signal, kind))
                 time.sleep(0.5)
-                assert process.poll() is None  # it waits for whoever has begun
+                assert process.poll() is None  # it waits for requests in flight
                 assert the_rest().startswith(b"HTTP/1.1 201 ")
                 acknowledged += 1
             assert process.wait(60) == 0
-        assert stored_reports(tmp_path) == acknowledged  # whoever was under way got an answer
+        assert stored_reports(tmp_path) == acknowledged  # requests in flight got a response
         assert json.loads(log.read_text().splitlines()[-1]) == {"event": "stopped"}
     with shuffler(tmp_path) as (process, address, _):
         acknowledged += sent_until(address, process.kill)
     stored = stored_reports(tmp_path)
-    assert acknowledged <= stored <= acknowledged + 4  # with those who were not told
-    with open_report_store(tmp_path / "store.db") as store:  # the next one goes on
+    assert acknowledged <= stored <= acknowledged + 4  # including unacknowledged reports
+    with open_report_store(tmp_path / "store.db") as store:  # the next start continues
         store.prepare(TASK)
         BatchCloser(TASK, store, clock=time.time).step(threading.Event())
         ready, waiting = store.ready(TASK.id), store.waiting(TASK.id)
@@ -146,13 +146,13 @@ def nothing_personal(path):
     files = [file for file in path.iterdir() if file.name not in ("task.json", "shuffler.key")]
     assert len(files) >= 3
     for file in files:
-        content = file.read_bytes().replace(b'"address": "http://127.0.0.1:', b"")  # its own, where it is ready
+        content = file.read_bytes().replace(b'"address": "http://127.0.0.1:', b"")  # its own address in the log
         for personal in (AGENT, "httpx", "127.0.0.1", TOKEN, "Bearer", ANSWER):
             assert personal.encode() not in content, (file, personal)
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_started_again_and_none_survives_its_parent(tmp_path):
+def test_dead_workers_are_restarted_and_none_survives_its_parent(tmp_path):
     with shuffler(tmp_path, "--workers", "2") as (process, address, log):
         children = [int(child) for child in children_of(process.pid)]
         servers = [child for child in children if b"spawn_main" in command_of(child)]
@@ -179,7 +179,7 @@ def command_of(process):
         return b""
 
 
-def test_what_is_wrong_is_said_in_a_line(tmp_path):
+def test_errors_are_one_line(tmp_path):
     given = arguments(tmp_path)
     result = command(*given[: given.index("--next")])
     assert result.returncode == 2

@@ -42,7 +42,7 @@ def output(distributions):
 
 @pytest.mark.parametrize("missing", [0.25, 0.5])
 @pytest.mark.parametrize("most", [2, 3, 4])
-def test_delta_grows_by_at_most_the_chance_that_nobody_draws_again(missing, most):
+def test_delta_grows_at_most_by_the_probability_of_sampling_again(missing, most):
     """delta' <= delta / P(A) <= delta / (1 - eta), for every ratio, in fractions; P(A) is the same for neighbours."""
     protocol = Histogram(users=USERS, bins=BINS, missing_probability=missing)
     distributions = [person(protocol, value, most) for value in range(BINS)]
@@ -61,7 +61,7 @@ def test_delta_grows_by_at_most_the_chance_that_nobody_draws_again(missing, most
                 assert again <= delta / (1 - Fraction(eta))
 
 
-def test_drawing_again_does_cost():
+def test_sampling_again_increases_delta():
     """The negative control: the limit can increase delta, so the division by 1 - eta is needed."""
     protocol = Histogram(users=USERS, bins=BINS, missing_probability=0.25)
     grown = []
@@ -102,7 +102,7 @@ def number_distribution(protocol):
 
 @pytest.mark.parametrize("name", CODECS)
 @pytest.mark.parametrize("answers", [3, 200])
-def test_the_chance_of_more_is_never_below_the_truth(name, answers):
+def test_the_chance_of_more_is_an_upper_bound(name, answers):
     task = small_task(protocol=name, answers=tuple(str(at) for at in range(answers))).task
     protocol = task.protocol
     distribution = number_distribution(protocol)
@@ -132,7 +132,7 @@ def test_the_limit_is_large_enough_and_not_much_larger(name):
     if most < protocol.messages_per_user.maximum:
         assert protocol.users * float(tails[most + 1]) <= limit
         exact = int(np.flatnonzero(protocol.users * tails <= limit)[0])
-        assert most <= 1.15 * exact + 5  # what Chernoff's bound gives away
+        assert most <= 1.15 * exact + 5  # the slack of Chernoff's bound
     assert chance_of_more(protocol, most) <= limit
     assert most == protocol.messages_per_user.maximum or chance_of_more(protocol, most - 1) > limit
 

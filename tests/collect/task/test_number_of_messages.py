@@ -51,7 +51,7 @@ def test_which_protocols_are_padded():
 
 
 @every
-def test_the_first_shuffler_sees_the_same_number_or_the_same_law(name):
+def test_the_first_shuffler_sees_one_number_or_one_distribution(name):
     task = noisy_task(name)
     for seed, answer in enumerate(ANSWERS):
         seen = np.array([len(sent) for sent in sent_by(task, answer, seed, calls=50 if task.padded else CALLS)])
@@ -77,15 +77,15 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
 
 
 @every
-def test_the_number_has_its_law_for_every_answer(name):
+def test_the_number_has_its_distribution_for_every_answer(name):
     task = noisy_task(name)
     distribution = number_distribution(task.protocol)
-    for seed, answer in enumerate(("dark", None)):  # with the same coins all others send as many
+    for seed, answer in enumerate(("dark", None)):  # with the same coins all others send the same number
         assert_distribution(numbers(task, answer, seed), 0, distribution)
 
 
 @every
-def test_a_client_that_leaves_out_an_empty_answer_is_noticed(name):
+def test_a_client_without_a_message_for_none_is_detected(name):
     """The negative control: a client that sends no message for (none)."""
     task = noisy_task(name)
     fewer = numbers(task, None, 1) - 1
@@ -94,7 +94,7 @@ def test_a_client_that_leaves_out_an_empty_answer_is_noticed(name):
 
 
 @pytest.mark.parametrize("name", ["hist", "hist-unbiased"])
-def test_the_number_has_exactly_one_law(name):
+def test_the_number_has_exactly_one_distribution(name):
     protocol = noisy_task(name).protocol
     distributions = []
     for value in range(protocol.bins):
@@ -107,7 +107,7 @@ def test_the_number_has_exactly_one_law(name):
 
 
 @every
-def test_what_is_sent_is_a_message_of_the_protocol(name):
+def test_clients_send_messages_of_the_protocol(name):
     task = noisy_task(name)
     rng = np.random.default_rng(5)
     for answer in ANSWERS:
@@ -121,7 +121,7 @@ def test_what_is_sent_is_a_message_of_the_protocol(name):
 
 
 @pytest.mark.slow
-def test_who_draws_too_many_draws_again():
+def test_too_many_messages_are_sampled_again_with_the_conditional_distribution():
     """The number has the conditional distribution given the limit, not the distribution clipped at the limit."""
     task = msgspec.structs.replace(noisy_task("hist"), most_messages=4)
     distribution = number_distribution(task.protocol)
@@ -143,8 +143,10 @@ def test_a_limit_that_everybody_exceeds_is_an_error_and_no_loop():
 
 
 def first_messages(order, calls):
-    task = msgspec.structs.replace(noisy_task("hist"))  # a copy: the other is shared
-    task.__dict__["protocol"] = Histogram(users=140, bins=5, missing_probability=2.0**-53)  # 0 1 2 3 4 and one's own
+    task = msgspec.structs.replace(noisy_task("hist"))  # a copy: the original is shared
+    task.__dict__["protocol"] = Histogram(
+        users=140, bins=5, missing_probability=2.0**-53
+    )  # 0 1 2 3 4 and the own message
     rng = np.random.default_rng(8)
     return np.array([order(task, rng)[0] for _ in range(calls)])
 

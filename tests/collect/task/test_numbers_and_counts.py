@@ -109,14 +109,14 @@ def both(distributions):
 
 @neighbours
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(2)], ids=str)
-def test_numbers_of_poisson_dummies_tell_nothing_beside_the_counts(inputs, rate):
+def test_numbers_of_poisson_dummies_add_nothing_to_the_counts(inputs, rate):
     with_numbers, alone = both(seen(held, poisson(rate)) for held in inputs)
     assert with_numbers == alone
     assert all(0 < there < 1 for pair in alone[:2] for there in pair)
 
 
 @pytest.mark.parametrize("people", [2, 3])
-def test_given_the_counts_the_numbers_have_the_same_law_whatever_anybody_holds(people):
+def test_given_the_counts_the_numbers_are_independent_of_the_values(people):
     """The reason: P_x(numbers, counts) = P_x(counts) P(numbers | sum of the counts)."""
     given = {}
     for held in product((0, 1), repeat=people):
@@ -137,7 +137,7 @@ OTHERS = {
 
 @neighbours
 @pytest.mark.parametrize("name", OTHERS)
-def test_numbers_of_other_dummies_tell_more_than_the_counts(inputs, name):
+def test_numbers_of_other_dummies_reveal_more_than_the_counts(inputs, name):
     """The negative control."""
     with_numbers, alone = both(seen(held, OTHERS[name]) for held in inputs)
     pairs = [pair for tilt in zip(with_numbers, alone, strict=True) for pair in zip(*tilt, strict=True)]
@@ -146,7 +146,7 @@ def test_numbers_of_other_dummies_tell_more_than_the_counts(inputs, name):
 
 
 @pytest.mark.parametrize("value", [0, 1])
-def test_the_coins_are_those_of_the_protocol(value):
+def test_the_oracle_uses_the_coins_of_the_protocol(value):
     protocol = Histogram(users=2, bins=2, missing_probability=0.25)
     distribution = {
         (sent.count(0), sent.count(1)): chance for sent, chance in protocol.randomizer_distribution(value).items()
@@ -156,7 +156,7 @@ def test_the_coins_are_those_of_the_protocol(value):
 
 @neighbours
 @pytest.mark.parametrize("name", OTHERS)
-def test_padded_reports_tell_nothing_beside_the_counts(inputs, name):
+def test_padded_reports_add_nothing_to_the_counts(inputs, name):
     distributions = [seen(held, OTHERS[name]) for held in inputs]
     assert deltas([padded(distribution) for distribution in distributions]) == deltas(
         [counts_of(distribution) for distribution in distributions]

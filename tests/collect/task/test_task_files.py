@@ -199,7 +199,7 @@ def test_texts_keep_their_own_code_points():
         (("shufflers", 0, "more"), 1, "`more` is no field of `shufflers[0]`"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said(path, value, reason):
+def test_invalid_tasks_are_refused_with_a_message(path, value, reason):
     with pytest.raises(TaskError) as caught:
         task_of(as_bytes(changed(path, value)))
     assert reason in str(caught.value)
@@ -230,7 +230,7 @@ SHORT = '{"version": 1, "users": '
     ],
     ids=lambda part: part[:20] if isinstance(part, str) else "",
 )
-def test_files_that_are_no_json(content, reason):
+def test_files_that_are_not_json_are_refused(content, reason):
     with pytest.raises(TaskError, match=reason.replace("^", r"\^")):
         task_of(content)
 
@@ -260,7 +260,7 @@ JSON = st.recursive(
 @pytest.mark.slow
 @given(st.sampled_from(list(places_in(PLAIN))), JSON)
 @settings(max_examples=150)
-def test_a_task_with_anything_anywhere_is_refused_in_words_or_used(path, value):
+def test_arbitrary_values_are_refused_with_a_message_or_used(path, value):
     with suppress(TaskError):
         task = task_of(as_bytes(changed(path, value)))
         assert task.protocol.users == task.users
@@ -269,7 +269,7 @@ def test_a_task_with_anything_anywhere_is_refused_in_words_or_used(path, value):
 
 @pytest.mark.slow
 @given(st.binary(max_size=40) | JSON.map(as_bytes))
-def test_other_files_are_refused_in_words(content):
+def test_other_files_are_refused_with_a_message(content):
     with pytest.raises(TaskError):
         task_of(content)
 
@@ -302,7 +302,7 @@ def test_lengths(shufflers):
 
 
 @pytest.mark.parametrize(("answers", "width"), [(2**7 - 3, 1), (2**7 - 2, 2), (2**15 - 3, 2), (2**15 - 2, 3)])
-def test_the_width_of_a_message_is_what_the_largest_needs(answers, width):
+def test_the_largest_message_decides_the_width(answers, width):
     """With 2^8 different messages, the padding message needs a second byte, so all messages have two."""
     plain = changed(("answers",), {"kind": "range", "start": 0, "stop": answers})
     task = task_of(as_bytes(plain))
@@ -312,7 +312,7 @@ def test_the_width_of_a_message_is_what_the_largest_needs(answers, width):
 
 
 @pytest.mark.parametrize(("answers", "width"), [(2**8 - 2, 1), (2**8 - 1, 2), (2**16 - 2, 2), (2**16 - 1, 3)])
-def test_where_reports_are_not_padded_the_largest_message_is_below_the_alphabet(answers, width):
+def test_without_padding_messages_are_below_the_alphabet(answers, width):
     plain = json.loads(small_task(protocol="dummy-poisson").task.to_json())
     task = task_of(as_bytes(plain | {"answers": {"kind": "range", "start": 0, "stop": answers}}))
     assert not task.padded
@@ -330,7 +330,7 @@ def test_dummies_must_come_one_at_a_time(weights):
         task_of(as_bytes(plain))
 
 
-def test_a_list_elsewhere_is_needed_to_count_answers_and_not_to_know_the_task():
+def test_an_external_list_is_needed_only_to_count_answers():
     content = b"red\ngreen\nblue\n"
     answers = {
         "kind": "listed-at",

@@ -63,7 +63,7 @@ class Shufflers:
 
     def __init__(self, task):
         self.task, self.asked = task, []
-        self.said = {at: self.status(at) for at in range(len(task.shufflers))}
+        self.replies = {at: self.status(at) for at in range(len(task.shufflers))}
 
     def status(self, position=0, **changes):
         usual = {
@@ -82,14 +82,14 @@ class Shufflers:
     def answer(self, request):
         self.asked.append(str(request.url))
         at = next(at for at, each in enumerate(self.task.shufflers) if str(request.url).startswith(each.address + "/"))
-        said = self.said[at]
-        if isinstance(said, Exception):
-            raise said
-        if isinstance(said, httpx.Response):
-            return said
+        reply = self.replies[at]
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(reply, httpx.Response):
+            return reply
         if request.url.path == "/health":
-            said = {"state": "ok"}
-        content = said if isinstance(said, bytes) else json.dumps(said).encode()
+            reply = {"state": "ok"}
+        content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
         return httpx.Response(200, stream=httpx.ByteStream(content))
 
     def client(self):

@@ -48,7 +48,7 @@ def browser():
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
     """A shuffler and an analyzer of three tasks: one fills, one has hostile labels, one has no running shuffler."""
-    folder, clock, hop = tmp_path_factory.mktemp("console"), Clock(), new_token()
+    folder, clock, next_token = tmp_path_factory.mktemp("console"), Clock(), new_token()
     at = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
     filling = tiny_task(addresses=tuple(at))
     hostile = asked_task(answers=HOSTILE, question=" ".join(HOSTILE))
@@ -58,11 +58,11 @@ def servers(tmp_path_factory):
     for each in (hostile, away):
         release(settings.store, each.task, 1, 2, ledger=ledger)
     waiting = [Served(task=each.task, key=each.keys[-1], upstream=Waiting()) for each in (hostile, away)]
-    pulled = Served(task=filling.task, key=filling.keys[-1], upstream=Upstream(at[0], hop))
+    pulled = Served(task=filling.task, key=filling.keys[-1], upstream=Upstream(at[0], next_token))
     shuffler = OfShuffler(
         served=[ServedByShuffler(task=filling.task, position=0, key=filling.keys[0])],
         store=open_report_store(folder / "shuffler.db"),
-        next_servers=Accepted((hash_of(hop),)),
+        next_servers=Accepted((hash_of(next_token),)),
         every=0.05,
         owns_store=True,
     )
@@ -84,7 +84,9 @@ def tab(browser, servers):
         page = contexts[-1].new_page()
         page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: complaints.append(said.text) if "ontent Security" in said.text else None)
+        page.on(
+            "console", lambda messages: complaints.append(messages.text) if "ontent Security" in messages.text else None
+        )
         page.on("request", lambda asked: complaints.append(asked.url) if not asked.url.startswith(servers.at) else None)
         return page
 
@@ -128,7 +130,7 @@ HEARING = """() => {
 """The live region for screen readers; each announcement replaces the last."""
 
 
-def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab, servers):
+def test_a_batch_fills_and_its_release_appears_without_a_reload(tab, servers):
     operator, public = tab(), tab()
     path = f"/tasks/{servers.filling.name}"
     sign_in(operator, servers, path=f"/operator{path}")
@@ -141,14 +143,14 @@ def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab
     report(servers, 13)
     expect(operator.locator("progress")).to_have_js_property("value", 13, timeout=SOON)
     expect(operator.locator("#people")).to_contain_text("7people are missing for it", timeout=SOON)
-    assert not re.search(r"\b13\b", public.locator("main").inner_text())  # in ids and ports it may be
+    assert not re.search(r"\b13\b", public.locator("main").inner_text())  # the number may occur in ids and ports
     report(servers, 7)
     for page in (operator, public):
         expect(page.locator("#release h2").first).to_have_text("Release 1", timeout=SOON)
         wait_until(lambda page=page: "Release 1 is there." in page.evaluate("heard.join()"), what="the news")
     expect(operator.locator("#batches")).to_contain_text("In release 1", timeout=SOON)
     expect(operator.locator("#ledger")).to_contain_text("spent", timeout=SOON)
-    # whoever is at a part keeps it until they leave; what they have unfolded stays so
+    # a focused part is not replaced, and open folds stay open
     public.click("#release summary")
     public.focus("#release a.button >> nth=0")
     report(servers, 20)
@@ -161,7 +163,7 @@ def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab
         assert page.evaluate("window.sameAsEver")
 
 
-def test_a_telephone_shows_every_page_without_sideways_scrolling(tab, servers):
+def test_phones_show_every_page_without_horizontal_scrolling(tab, servers):
     """In light and dark mode, and with the longest labels."""
     page = tab(viewport=PHONE)
 
@@ -235,7 +237,7 @@ def test_a_wrong_token_and_then_the_right_one(tab, servers):
         assert page.context.cookies(f"{servers.at}/") == []
 
 
-def test_a_session_that_ends_is_told(tab, servers):
+def test_the_end_of_a_session_is_shown(tab, servers):
     page = tab()
     sign_in(page, servers)
     page.wait_for_selector("text=Sign out")
@@ -246,17 +248,19 @@ def test_a_session_that_ends_is_told(tab, servers):
     page.wait_for_selector("input[name=token]")
 
 
-def test_a_page_that_nobody_touches_only_watches(tab, servers):
+def test_an_untouched_page_does_not_prolong_the_session(tab, servers):
     """Its session ends, however often the page has refreshed itself."""
-    page, said = tab(), []
-    page.on("response", lambda answer: said.append(answer.request.headers.get("x-console")))  # it was heard
+    page, messages = tab(), []
+    page.on(
+        "response", lambda answer: messages.append(answer.request.headers.get("x-console"))
+    )  # the server saw the request
     sign_in(page, servers)
     page.wait_for_selector("text=Sign out")
 
     def looks(how, times=1):
-        said.clear()
+        messages.clear()
         for _ in range(SOON // 50):
-            if said.count(how) >= times:
+            if messages.count(how) >= times:
                 return
             page.wait_for_timeout(50)
         raise AssertionError(f"it is never {how}")
@@ -265,14 +269,14 @@ def test_a_page_that_nobody_touches_only_watches(tab, servers):
     page.keyboard.press("Shift")
     looks("active")
     servers.clock.now += IDLE / 2
-    page.evaluate("dispatchEvent(new Event('scroll'))")  # as when a part above grows, and nobody does anything
+    page.evaluate("dispatchEvent(new Event('scroll'))")  # as when a part above grows without activity
     looks("watching", times=2)
     expect(page.locator("#connection")).to_be_hidden()
     servers.clock.now += IDLE / 2
     expect(page.locator("#connection")).to_contain_text("Your session has ended", timeout=SOON)
 
 
-def test_an_analyzer_that_does_not_answer_is_told_and_asked_again(tab, servers):
+def test_an_unreachable_analyzer_is_shown_and_retried(tab, servers):
     page = tab()
     page.goto(servers.at)
     page.route(f"{servers.at}/", lambda route: route.abort())
@@ -283,7 +287,7 @@ def test_an_analyzer_that_does_not_answer_is_told_and_asked_again(tab, servers):
     expect(page.locator("#connection")).to_be_hidden(timeout=SOON)
 
 
-def test_a_shuffler_that_is_away_is_told_in_words(tab, servers):
+def test_an_unreachable_shuffler_is_described(tab, servers):
     page = tab()
     sign_in(page, servers, path=f"/operator/tasks/{servers.away.name}")
     expect(page.locator("#problems")).to_contain_text("Shuffler: It cannot be reached (ConnectError).", timeout=SOON)
@@ -292,7 +296,7 @@ def test_a_shuffler_that_is_away_is_told_in_words(tab, servers):
     expect(page.locator("#release h2").first).to_have_text("Release 2")
 
 
-def test_hostile_labels_are_words_and_nothing_else(tab, servers):
+def test_hostile_labels_stay_text(tab, servers):
     page = tab()
     sign_in(page, servers, path=f"/operator/tasks/{servers.hostile.name}")
     page.wait_for_selector("#people")

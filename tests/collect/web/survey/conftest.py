@@ -9,7 +9,7 @@ from tests.collect.web.survey.asking import HOSTILE, MANY, Asking
 from shuffledp.collect.task import AnswerRange
 
 
-@pytest.fixture(scope="module")  # it keeps a loop of asyncio running, beside which other modules could run none
+@pytest.fixture(scope="module")  # it keeps an asyncio loop running, so other modules could not run one
 def browser():
     with running_browser() as found:
         yield found

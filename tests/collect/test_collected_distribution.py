@@ -72,8 +72,11 @@ def p_values(task, tallies):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["dummy", "dummy-poisson", "sparse"])
-def test_what_is_collected_follows_the_law(protocol, tmp_path):
-    kept, batches = task_with(protocol), 2 if protocol == "sparse" else BATCHES  # padded to many messages: fewer
+def test_collected_tallies_follow_the_distribution(protocol, tmp_path):
+    kept, batches = (
+        task_with(protocol),
+        2 if protocol == "sparse" else BATCHES,
+    )  # fewer, since reports are padded to many messages
     tallies = collected(kept, tmp_path, batches=batches)
     assert len(tallies) == batches
     for tally in tallies:
@@ -82,7 +85,7 @@ def test_what_is_collected_follows_the_law(protocol, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_shuffler_that_hands_on_incomplete_batches_is_noticed(tmp_path, monkeypatch):
+def test_incomplete_batches_are_detected(tmp_path, monkeypatch):
     """Half batches: the distribution of the counts differs, and the analyzer detects the missing noise."""
     kept = task_with("dummy-poisson")
     close, waiting = ReportStore._close, ReportStore._waiting
@@ -101,7 +104,7 @@ def test_a_shuffler_that_hands_on_incomplete_batches_is_noticed(tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_people_without_noise_are_noticed(tmp_path, monkeypatch):
+def test_clients_without_noise_are_detected(tmp_path, monkeypatch):
     """The negative control: clients that send their answers without noise."""
     kept = task_with("dummy-poisson")
     monkeypatch.setattr("shuffledp.collect.client.client.messages_of", lambda task, answer: [task.bin_of(answer)])
