@@ -28,7 +28,7 @@ LOOKS_EVERY = 0.5
 """Seconds between looks for batches that are ready upstream: counting one takes far longer."""
 
 NO_OPERATORS = Accepted(())
-"""Without an operator's token there is no operator's view."""
+"""Without an operator's token the operator's pages are closed."""
 
 PAUSE_AFTER_WRONG = 1.0
 """Seconds before a wrong token of the operator is answered."""
@@ -52,10 +52,11 @@ class Settings:
 
     joined: each release is of all batches so far, instead of one batch.
     processes: processes that open messages.
-    owns_store: close the store at the end of the application, as all upstreams are.
-    only_shown: tasks without a key, as after it is destroyed: their releases are shown, and no new ones are made.
+    owns_store: close the store when the application ends; connections upstream are always closed.
+    only_shown: tasks without a key, for example after it was destroyed. Existing releases are shown; none are added.
     upstream: the address of the last shuffler for the console, if it is not the one in the task.
-    operators: tokens with which operators sign in to the console; `sessions` are those who did.
+    operators: hashes of the tokens with which operators sign in to the console.
+    sessions: the open sessions of operators.
     """
 
     served: Sequence[Served]

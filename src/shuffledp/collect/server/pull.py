@@ -124,7 +124,7 @@ class TaskHealth:
 
     @property
     def problems(self) -> list[str]:
-        """Public sentences about what fails at the moment."""
+        """Public sentences about current failures."""
         return sorted(set(self._messages.copy().values()))
 
     def may_try(self, what: bytes | str) -> bool:
@@ -330,7 +330,7 @@ def _listed(each: Any) -> ReadyBatch:
 
 
 def _onions(content: Iterator[bytes], task: Task, batch_id: bytes, position: int) -> Iterator[bytes]:
-    """What follows the head of a batch, which must have exactly the length that the head says."""
+    """Yield the onions after the head of a batch; their length must match the head."""
     begun = b""
     while len(begun) < HEAD_BYTES:
         part = next(content, None)

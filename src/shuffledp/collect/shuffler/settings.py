@@ -58,7 +58,7 @@ class Settings:
     page: serve the survey page for the tasks of which this is the first shuffler.
     most_per_second: reports that this process ingests per second.
     background: run the background work; on in one process of a server.
-    owns_store: close the store at the end of the application, as all upstreams are.
+    owns_store: close the store when the application ends; connections upstream are always closed.
     processes: processes that open layers.
     admission_hashes: a file with hashes of one-time tokens, which `check` adds to the store.
     clock: seconds since 1970.

@@ -98,8 +98,8 @@ def send_crowd(
 ) -> CrowdResult:
     """Send a report for each of the answers, at most `rate` of them per second.
 
-    `listed` is the content of a list of answers that is kept elsewhere, `admission` the secret of the task or a token
-    for each person, `patience` the seconds of retries for one report.
+    `listed` is the content of an external list of answers. `admission` is the secret of the task, or a token for each
+    person. `patience` is the time for retries of one report, in seconds.
     """
     checked(task)
     check_open(task)

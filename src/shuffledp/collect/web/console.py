@@ -190,7 +190,7 @@ class Console:
         return _page("console/release.html", task=_task_context(task, _now()), release=_release_context(kept))
 
     def _paragraphs(self, task: Task) -> Mapping[str, str]:
-        """The paragraphs about what is counted and promised, whom to trust, the accuracy, and warnings."""
+        """The paragraphs about the count, the guarantee, trust, accuracy, and warnings."""
         paragraphs = self._all_paragraphs(task)
         return {title: paragraphs[title] for title in _SHOWN_TITLES if title in paragraphs}
 
@@ -329,7 +329,7 @@ def _name(position: int, shufflers: int) -> str:
 
 
 def _refusals(shufflers: Sequence[ShufflerHealth], standing: TallyStanding | None) -> list[tuple[str, str, int]]:
-    """Where something was refused, why, and how often: by shufflers reports and requests, here messages and batches."""
+    """Place, reason and number of refusals: reports and requests at shufflers, messages and batches here."""
     rows = [
         (_name(each.position, len(shufflers)), _meaning(reason), number)
         for each in shufflers

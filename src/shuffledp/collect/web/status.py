@@ -1,4 +1,4 @@
-"""The health of a task's shufflers, as the analyzer sees it: asked only while the console is open.
+"""The health of a task's shufflers, polled by the analyzer only while the console is open.
 
 Pages never wait long: they get the last answer while one thread asks again. Only an answer that is too old, or the very
 first one, is waited for. Addresses come from the task or from the operator. A slow, absent or hostile shuffler costs
@@ -60,7 +60,7 @@ class Fresh(Generic[Found]):
 
     @property
     def busy(self) -> float:
-        """For how many seconds `look` has been running; 0 if it is not."""
+        """Seconds for which `look` has been running; 0 if it is not."""
         begun = self._begun
         return 0.0 if begun is None else self._clock() - begun
 

@@ -147,7 +147,7 @@ def test_a_batch_fills_and_its_release_appears_without_a_reload(tab, servers):
     report(servers, 7)
     for page in (operator, public):
         expect(page.locator("#release h2").first).to_have_text("Release 1", timeout=SOON)
-        wait_until(lambda page=page: "Release 1 is there." in page.evaluate("heard.join()"), what="the news")
+        wait_until(lambda page=page: "Release 1 is available." in page.evaluate("heard.join()"), what="the news")
     expect(operator.locator("#batches")).to_contain_text("In release 1", timeout=SOON)
     expect(operator.locator("#ledger")).to_contain_text("spent", timeout=SOON)
     # a focused part is not replaced, and open folds stay open
@@ -202,7 +202,7 @@ def test_everything_can_be_done_with_the_keyboard(tab, servers):
     assert focused(page) == ["Skip to the content", "solid"]
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    assert focused(page) == ["What everybody sees", "solid"]
+    assert focused(page) == ["Public page", "solid"]
     everything = page.locator("main :is(a[href], button, summary, input, [tabindex='0']):visible").count()
     seen = 1
     while True:

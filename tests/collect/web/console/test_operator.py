@@ -328,7 +328,7 @@ def test_the_operator_page_shows_everything(monkeypatch, tmp_path):
             "Left: one more release of any kind",
             "1 entry",
             '<span class="status good">answers</span>',
-            '<span class="status waiting">answers, and has problems</span>',
+            '<span class="status waiting">answers, with problems</span>',
             "Every report needs a one-time token",
             kept.task.analyzer.key,
             *(place.key for place in kept.task.shufflers),

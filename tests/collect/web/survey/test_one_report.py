@@ -250,7 +250,7 @@ def test_after_closing_an_unconfirmed_report_is_not_called_lost(browser, own):
         page.route("**/reports", lambda route: route.fulfill(**CLOSED_NOW))
         page.get_by_role("button", name="Send now").click()
         notice = visitor.until("closed-kept").notice("closed-kept")
-        assert "It counts if it was sent and had arrived all the same" in notice
+        assert "It counts only if it was sent and had arrived anyway" in notice
         assert own.status()["waiting"] == 1
     with visiting(browser) as visitor:
         first = visitor.visit(own.page()).page

@@ -110,7 +110,7 @@ function leave() {
 
 function fails() {
   tell(
-    `The analyzer does not answer. What you see is from ${answered.toISOString().slice(11, 19)} UTC. This page tries again by itself.`,
+    `The analyzer does not answer. What you see is from ${answered.toISOString().slice(11, 19)} UTC. This page retries automatically.`,
   );
   pause = Math.min(2 * pause, LONGEST_PAUSE);
 }
