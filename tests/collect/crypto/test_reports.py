@@ -201,7 +201,7 @@ ONION = seal_onion(KEPT.task, 0)
         (ID + (TIME + 1).to_bytes(8) + ONION, Reason.MALFORMED),
         (ID + TIME.to_bytes(8) + ONION * (KEPT.task.most_messages), None),
     ],
-    ids=["nothing", "an id", "no onion", "half an onion", "a byte more", "a time between steps", "as many as may be"],
+    ids=["nothing", "an id", "no onion", "half an onion", "a byte more", "a time between steps", "the most messages"],
 )  # explicit names: the bytes differ between processes
 def test_what_is_inside_has_its_form(inside, reason):
     content = sealed_by_hand(KEPT, inside)

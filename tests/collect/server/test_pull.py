@@ -34,7 +34,7 @@ def upstream(*answers, seen=None):
             raise given
         return given if isinstance(given, httpx.Response) else httpx.Response(200, content=iter([given]))
 
-    return closing(Upstream("http://hop/under/", "secret", client=_client(answer), pause=0.0))
+    return closing(Upstream("http://server/under/", "secret", client=_client(answer), pause=0.0))
 
 
 def _client(answer):
@@ -54,7 +54,7 @@ def test_the_requests_are_as_documented_and_carry_the_token():
             assert b"".join(blocks) == ONIONS
         server.acknowledge(TASK, batch.batch_id)
     assert (batch.batch_id, batch.number) == (BATCH, 3)
-    base = f"http://hop/under/v1/tasks/{TASK.name}/batches"
+    base = f"http://server/under/v1/tasks/{TASK.name}/batches"
     assert [(request.method, str(request.url)) for request in seen] == [
         ("GET", base),
         ("GET", f"{base}/{BATCH.hex()}"),

@@ -195,8 +195,8 @@ def test_a_wrong_token_is_a_problem_until_it_works(chain, capsys):
 
 @pytest.mark.slow
 def test_problems_are_public(tmp_path):
-    with closing(Upstream("http://127.0.0.1:9", TOKEN, pause=0.0)) as nobody:
-        settings = settings_for(tmp_path, KEPT, position=1, upstream=nobody)
+    with closing(Upstream("http://127.0.0.1:9", TOKEN, pause=0.0)) as unreachable:
+        settings = settings_for(tmp_path, KEPT, position=1, upstream=unreachable)
         with served(make_app(settings)) as address, httpx.Client(base_url=address) as client:
             while not (reported := client.get(f"/v1/tasks/{TASK.name}/status").json()["problems"]):
                 time.sleep(0.01)

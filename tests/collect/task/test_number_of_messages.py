@@ -32,7 +32,7 @@ every = pytest.mark.parametrize("name", CODECS)
 
 
 def noisy_task(name):
-    """A task with few people, each of whom sends several messages."""
+    """A task with few people, who each send several messages."""
     return small_task(protocol=name, users=140, delta=1e-3, epsilon=0.6).task
 
 

@@ -1,10 +1,10 @@
-"""What the first shuffler knows: how many messages everybody sent, and the counts that are published in the end.
+"""What the first shuffler can learn from all numbers of messages together with the published counts.
 
-An exact oracle for two or three people and two values, with fractions and without the package's own accounting. It
-lists all that people can draw, given that nobody draws more than they may, and compares two inputs in which the first
-person holds another value: by the counts alone, which is what the promise is computed for, and by the counts together
-with everybody's number of messages. For Poisson dummies that come one at a time both are the same; for coins, and for
-dummies of several sizes, the numbers tell more, which is why such reports are padded (collect/task/guarantee.py).
+An exact oracle for two or three people and two values, with fractions and without the package's accounting. It
+enumerates all outcomes given the limit on messages, and compares two inputs that differ in the first person's value.
+It computes the divergence of the counts alone, as for the guarantee, and of the counts with all numbers of messages.
+For Poisson dummies that come one at a time, both are equal. For coins, and for dummies of several sizes, the numbers
+reveal more, so such reports are padded (collect/task/guarantee.py).
 """
 
 from collections import defaultdict

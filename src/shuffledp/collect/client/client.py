@@ -40,7 +40,7 @@ _MOST_TRIES = 100
 def messages_of(task: Task, answer: Any, *, rng: np.random.Generator | None = None) -> list[int]:
     """Return the messages for an answer, in random order; sample again if they are more than a report may hold.
 
-    Where reports are padded, the rest are padding messages, which count for nothing.
+    Where reports are padded, the rest are padding messages, which are not counted.
     """
     place, source = task.bin_of(answer), generator(rng)
     for _ in range(_MOST_TRIES):

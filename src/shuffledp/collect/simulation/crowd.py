@@ -115,7 +115,7 @@ def send_crowd(
         patience=check_seconds("patience", patience),
         timeout=check_seconds("timeout", timeout),
         progress=progress,
-        told=told,
+        on_outcome=told,
     )
     shown = _admissions(task, admission, len(answers))
     with makers(task, listed, processes=processes, people=len(answers)) as made:
@@ -140,7 +140,7 @@ class _Sending:
     patience: float
     timeout: float
     progress: Progress
-    told: OnOutcome | None
+    on_outcome: OnOutcome | None
     became: Counter[str] = field(default_factory=Counter)
     tried_again: int = 0
     making_seconds: float = 0.0
@@ -215,8 +215,8 @@ class _Sending:
     def _count(self, sealed: _Sealed, became: str) -> None:
         self.became[became] += 1
         self.bytes += len(sealed.report)
-        if self.told is not None:
-            self.told(sealed.report, became)
+        if self.on_outcome is not None:
+            self.on_outcome(sealed.report, became)
         self.progress("sending reports", self.became.total() / self.people)
 
 

@@ -81,7 +81,7 @@ def test_the_last_shuffler_is_asked_at_upstream(task, shufflers):
 
 
 @pytest.mark.parametrize(
-    ("reply", "trouble"),
+    ("reply", "problem"),
     [
         (httpx.ConnectError("secret"), "It cannot be reached (ConnectError)."),
         (httpx.ReadTimeout("secret"), SLOW),
@@ -97,10 +97,10 @@ def test_the_last_shuffler_is_asked_at_upstream(task, shufflers):
         (b" " * (MOST_BYTES + 1), ODD),
     ],
 )
-def test_invalid_responses_of_a_shuffler(task, shufflers, reply, trouble):
+def test_invalid_responses_of_a_shuffler(task, shufflers, reply, problem):
     shufflers.replies[0] = reply
     first, second = latest(task, shufflers)
-    assert (first.answers, first.problem, first.status) == (False, trouble, None)
+    assert (first.answers, first.problem, first.status) == (False, problem, None)
     assert second.answers
     assert not any("evil" in each for each in shufflers.asked)
 
