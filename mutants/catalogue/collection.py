@@ -57,7 +57,9 @@ MUTANTS = (
         target="shuffledp.collect.client.client:messages_of",
         pattern="messages.size <= task.most_messages",
         replacement="(messages := messages[: task.most_messages]).size",
-        tests=("tests/collect/task/test_number_of_messages.py::test_who_draws_too_many_draws_again",),
+        tests=(
+            "tests/collect/task/test_number_of_messages.py::test_too_many_messages_are_sampled_again_with_the_conditional_distribution",
+        ),
     ),
     Mutant(
         name="client-messages-in-order",
@@ -74,7 +76,7 @@ MUTANTS = (
         pattern="task.most_messages - messages.size if task.padded else 0",
         replacement="0",
         tests=(
-            "tests/collect/task/test_number_of_messages.py::test_the_first_shuffler_sees_the_same_number_or_the_same_law",
+            "tests/collect/task/test_number_of_messages.py::test_the_first_shuffler_sees_one_number_or_one_distribution",
         ),
     ),
     Mutant(
@@ -91,7 +93,7 @@ MUTANTS = (
         target="shuffledp.collect.task.guarantee:check_promise",
         pattern="claimed.delta * (1 + PROMISED_DELTA)",
         replacement="1.0",
-        tests=("tests/collect/task/test_promise.py::test_a_task_that_claims_more_than_it_gives_is_refused",),
+        tests=("tests/collect/task/test_guarantee.py::test_a_task_that_claims_more_than_it_gives_is_refused",),
     ),
     Mutant(
         name="message-limit-is-free",
@@ -99,7 +101,7 @@ MUTANTS = (
         target="shuffledp.collect.task.guarantee:check_promise",
         pattern="seldom_enough(claimed.delta)",
         replacement="1.0",
-        tests=("tests/collect/task/test_promise.py::test_a_limit_of_messages_that_people_often_exceed_is_refused",),
+        tests=("tests/collect/task/test_guarantee.py::test_a_limit_of_messages_that_people_often_exceed_is_refused",),
     ),
     Mutant(
         name="task-ignores-honest-users",
@@ -107,7 +109,7 @@ MUTANTS = (
         target="shuffledp.collect.task.guarantee:People.make",
         pattern="self.honest_users",
         replacement="self.users",
-        tests=("tests/collect/task/test_promise.py::test_only_the_honest_people_count",),
+        tests=("tests/collect/task/test_guarantee.py::test_only_the_honest_people_count",),
     ),
     Mutant(
         name="task-with-one-key-for-two",
@@ -115,7 +117,7 @@ MUTANTS = (
         target="shuffledp.collect.task.task:Task._check_places",
         pattern="len(set(keys)) != len(keys)",
         replacement="not keys",
-        tests=("tests/collect/task/test_task_files.py::test_what_is_wrong_is_said",),
+        tests=("tests/collect/task/test_task_files.py::test_invalid_tasks_are_refused_with_a_message",),
     ),
     Mutant(
         name="task-id-without-keys",
@@ -147,7 +149,7 @@ MUTANTS = (
         target="shuffledp.collect.store.batches:BatchStore._close",
         pattern="if self._waiting(transaction, task) < users:\n    return None",
         replacement="users = min(users, self._waiting(transaction, task))",
-        tests=("tests/collect/store/test_races.py::test_of_two_that_close_at_the_same_moment_one_waits",),
+        tests=("tests/collect/store/test_races.py::test_concurrent_closers_wait_for_each_other",),
     ),
     Mutant(
         name="rest-forwarded-at-close",
@@ -155,7 +157,7 @@ MUTANTS = (
         target="shuffledp.collect.store.reports:ReportStore.expire",
         pattern="self._close(transaction, task, left, state=DROPPED)",
         replacement="self._close(transaction, task, left)",
-        tests=("tests/collect/shuffler/test_batches.py::test_an_incomplete_batch_is_never_handed_on",),
+        tests=("tests/collect/shuffler/test_batches.py::test_an_incomplete_batch_is_never_forwarded",),
     ),
     Mutant(
         name="batch-mixed-twice",
@@ -163,7 +165,7 @@ MUTANTS = (
         target="shuffledp.collect.store.batches:BatchStore._keep_draft",
         pattern="state not in (None, CLOSED)",
         replacement="False",
-        tests=("tests/collect/store/test_batches.py::test_of_two_that_mix_at_the_same_time_one_is_kept[sqlite]",),
+        tests=("tests/collect/store/test_batches.py::test_the_first_of_two_concurrent_drafts_is_kept[sqlite]",),
     ),
     Mutant(
         name="deleted-rows-not-overwritten",
@@ -171,7 +173,7 @@ MUTANTS = (
         target="shuffledp.collect.store.sqlite:SQLiteDatabase._connected",
         pattern="'secure_delete = ON'",
         replacement="'secure_delete = OFF'",
-        tests=("tests/collect/store/test_privacy.py::test_deleted_is_gone_from_the_disk",),
+        tests=("tests/collect/store/test_privacy.py::test_deleted_data_is_gone_from_the_disk",),
     ),
     Mutant(
         name="problem-batches-released",
@@ -179,7 +181,7 @@ MUTANTS = (
         target="shuffledp.collect.store.tallies:TallyStore.keep_release",
         pattern="'problem IS NULL AND '",
         replacement="''",
-        tests=("tests/collect/store/test_tallies.py::test_what_must_not_be_released",),
+        tests=("tests/collect/store/test_tallies.py::test_batches_that_must_not_be_released",),
     ),
     Mutant(
         name="missing-noise-released",

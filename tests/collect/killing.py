@@ -14,12 +14,12 @@ from tests.collect.servers import Collection, counts_of
 
 USERS = 25
 _LONGEST_PAUSE, _PACE = 0.4, 0.3
-"""Seconds between kills at most, and between the reports of one sender on average: reports arrive all the while."""
+"""Longest time between kills, and average time between reports of a sender: reports arrive all the time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Survived:
-    """What happened: kills by server, connections by what became of them, answers by status (None: no whole answer)."""
+    """Kills by server, connections by outcome, and responses by status (None: incomplete)."""
 
     kills: dict[str, int]
     connections: Counter[str]
@@ -36,7 +36,10 @@ def reports_of(collection, people, rng):
 
 
 def assert_exact(collection, reports):
-    """The analyzer's counts are those of the messages, and every batch is whole; how many messages these are."""
+    """Check that the analyzer's counts equal the messages sent and that batches are complete.
+
+    Return the number of messages.
+    """
     batches = len(reports) // collection.task.users
     wait_until(lambda: len(collection.tallies()) == batches, seconds=120, what="all batches to be counted")
     messages = np.array([message for made in reports.values() for message in made])
@@ -48,7 +51,7 @@ def assert_exact(collection, reports):
 
 
 def after_kills(folder, *, kills, batches, shufflers):
-    """Kills so many servers, each started again at once, waits for everybody, and compares message by message."""
+    """Kill this number of servers, restart each at once, wait for all reports, and compare all messages."""
     rng, seed = random.Random(), random.randrange(10**6)
     port = free_port()
     with Proxy(port, seed=seed) as proxy:
@@ -59,7 +62,7 @@ def after_kills(folder, *, kills, batches, shufflers):
         reports = reports_of(collection, USERS * batches, rng)
         with collection, People(proxy.port, collection.task.name, reports, seed=seed, pause=_PACE) as people:
             for kill in range(kills):
-                if kill % 4 == 0:  # it goes on all the while, however slow the machine
+                if kill % 4 == 0:  # reports keep arriving, however slow the machine
                     before = len(people.acknowledged)
                     wait_until(partial(people.went_on, before), seconds=60, what="a report to be taken")
                 time.sleep(rng.random() * _LONGEST_PAUSE)
@@ -72,7 +75,7 @@ def after_kills(folder, *, kills, batches, shufflers):
             messages = assert_exact(collection, reports)
     return Survived(
         kills={server.name: server.kills for server in collection.servers},
-        connections=proxy.happened,
+        connections=proxy.events,
         answers=people.statuses,
         acknowledged=len(reports),
         acknowledged_meanwhile=meanwhile,

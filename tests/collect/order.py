@@ -1,8 +1,7 @@
-"""Whether a layer mixed: tests of the order in which onions come out against the uniform one.
+"""Statistical tests of whether a layer mixed its onions uniformly.
 
-Each call of `order_p_value` fails on a uniform permutation with at most the probability that it returns: two
-statistics, each at half the rate. Keeping the order, turning it round, keeping reports together, or mixing only
-neighbours is noticed by one of them.
+Each call of `order_p_value` returns a valid p-value for a uniform permutation: two statistics, each at half the rate.
+One of them detects a kept or reversed order, reports that stay together, and mixing only of neighbours.
 """
 
 import math
@@ -12,10 +11,10 @@ from scipy.stats import norm, poisson
 
 
 def order_p_value(places):
-    """p-value of the hypothesis that `places`, where each came out, is a uniform permutation of 0 .. n - 1.
+    """P-value of the hypothesis that `places` is a uniform permutation of 0 .. n - 1, for n of at least 100.
 
-    Spearman's rank correlation of place and number is nearly normal with variance 1 / (n - 1). How many neighbours
-    came out as neighbours, in either order, is nearly Poisson with mean 2 (n - 1) / n. Both for n of at least 100.
+    Spearman's rank correlation is nearly normal with variance 1 / (n - 1). The number of neighbours that stay
+    neighbours, in either order, is nearly Poisson with mean 2 (n - 1) / n.
     """
     places = np.asarray(places)
     size = places.size
@@ -29,7 +28,7 @@ def order_p_value(places):
 
 
 def places_of(before, after, width):
-    """Where each onion of the bytes `before` stands in the bytes `after`, which holds the same onions."""
+    """The position in `after` of each onion of `before`; both hold the same onions."""
     found = {after[at : at + width]: at // width for at in range(0, len(after), width)}
     assert len(found) * width == len(after), "an onion is there twice"
     return np.array([found[before[at : at + width]] for at in range(0, len(before), width)])

@@ -1,4 +1,4 @@
-"""What servers import, imported once for all that are forked afterwards."""
+"""Imports of the servers, loaded once before processes are forked."""
 
 import encodings.idna
 import importlib
@@ -19,7 +19,7 @@ from shuffledp.cli.app import app
 __all__ = ["COMMAND", "anyio", "encodings", "httpcore", "httptools", "pytest", "scipy", "uvicorn", "uvloop"]
 
 COMMAND = typer.main.get_command(app)
-"""All commands, whose options are read once."""
+"""All commands, with their options parsed once."""
 
 for _name in (
     "collect.shuffler.app",
@@ -35,5 +35,5 @@ for _name in (
 ):
     importlib.import_module(f"shuffledp.{_name}")
 
-for _name in ("shuffler", "analyzer"):  # what typer imports when it reads options for the first time
+for _name in ("shuffler", "analyzer"):  # typer imports these when it first parses options
     COMMAND.commands[_name].make_context(_name, ["--task", "t", "--key", "k", "--store", "s"], resilient_parsing=True)

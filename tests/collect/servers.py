@@ -1,7 +1,7 @@
-"""Servers as processes that start quickly: the real commands, in processes that have imported everything already.
+"""Servers as processes that start quickly: the real commands, forked from a process with all imports.
 
-They are made by a server of multiprocessing that imports once and then forks; killing one loses what any other process
-would lose. It is not the one that the package itself uses, which has imported less and may run already.
+The fork server belongs to the tests: the package's own has fewer imports and may already run. Killing a process loses
+what it would lose anywhere.
 """
 
 import contextlib
@@ -30,10 +30,10 @@ _PRELOADED = forkserver.ForkServer()
 _PRELOADED.set_forkserver_preload(["tests.collect.preloaded"])
 
 
-def _run(arguments, said):
-    """In the new process: the command, with its words in a file."""
-    os.setsid()  # it and whatever it starts can be killed together
-    file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+def _run(arguments, log):
+    """Run the command in the new process, with its output in a file."""
+    os.setsid()  # a new process group, which can be killed as a whole
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for stream in (1, 2):
         os.dup2(file, stream)
     from tests.collect.preloaded import COMMAND
@@ -42,20 +42,20 @@ def _run(arguments, said):
 
 
 class Server:
-    """A command that runs, is killed, and is started again with the same words."""
+    """A command that can be killed and started again with the same arguments."""
 
     def __init__(self, name, arguments, *, port, folder):
-        self.name, self.port, self.said = name, port, Path(folder) / f"{name}.log"
+        self.name, self.port, self.log = name, port, Path(folder) / f"{name}.log"
         self._arguments, self._process, self.kills = [str(word) for word in arguments], None, 0
 
     def start(self):
-        self._process = _CONTEXT.Process(target=_run, args=(self._arguments, str(self.said)))
+        self._process = _CONTEXT.Process(target=_run, args=(self._arguments, str(self.log)))
         with mock.patch.object(forkserver, "connect_to_new_process", _PRELOADED.connect_to_new_process):
             self._process.start()
         return self
 
     def revive(self):
-        """Starts it again if it has ended by itself, as operators' systems do: without its store it cannot start."""
+        """Start the server again if it ended by itself, as a service manager does."""
         if not self._process.is_alive():
             self._end(signal.SIGKILL)
             self.start()
@@ -66,17 +66,17 @@ class Server:
         return self
 
     def kill(self):
-        """SIGKILL, to it and all that it started; its port is free afterwards."""
+        """Send SIGKILL to the process group; the port is free afterwards."""
         self._end(signal.SIGKILL)
         self.kills += 1
 
     def limit(self, what, most):
-        """Lets the process, while it runs, use no more of something."""
+        """Set a resource limit of the running process."""
         _, hard = resource.prlimit(self._process.pid, what)
         resource.prlimit(self._process.pid, what, (most, hard))
 
     def stop(self):
-        """SIGTERM, as an operator would."""
+        """Send SIGTERM, as an operator would."""
         if self._process is not None and self._process.is_alive():
             os.kill(self._process.pid, signal.SIGTERM)
             self._process.join(20)
@@ -90,7 +90,7 @@ class Server:
             try:
                 os.killpg(self._process.pid, how)
                 break
-            except ProcessLookupError:  # it has no group of its own yet
+            except ProcessLookupError:  # it has no process group yet
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._process.pid, how)
                 break
@@ -102,7 +102,7 @@ class Server:
 
     @property
     def words(self):
-        return self.said.read_text() if self.said.exists() else ""
+        return self.log.read_text() if self.log.exists() else ""
 
     def __enter__(self):
         return self
@@ -112,9 +112,9 @@ class Server:
 
 
 class Collection:
-    """Files and servers of a task in a folder; what people and hops reach may be a proxy in front of a server.
+    """Files and servers of a task in a folder; clients and servers may connect through proxies.
 
-    `stores` are the stores of the hops, in order. `reached` are ports of proxies, by the position of the hop.
+    `stores` are the stores of the servers, in order. `reached` are ports of proxies, by the position of the server.
     """
 
     def __init__(self, folder, *, reached=None, stores=None, shufflers=1, workers=1, **task):
@@ -137,7 +137,7 @@ class Collection:
         self.servers = [self.server(position) for position in range(shufflers + 1)]
 
     def server(self, position, *, port=None, name=None, more=()):
-        """The hop at a position; another process of the same hop has another name and port."""
+        """The server at a position; a second process of it has another name and port."""
         own = self.names[position]
         port = self.ports[position] if port is None else port
         words = ["analyzer" if own == "analyzer" else "shuffler", "--task", self.path]
@@ -158,7 +158,7 @@ class Collection:
         return seal_report(self.task, messages, report_id=secrets.token_bytes(16), time=moment), messages
 
     def tallies(self):
-        """What the analyzer has counted, by batch."""
+        """The analyzer's tallies, by batch."""
         with open_tally_store(self.stores[-1]) as store:
             return [from_bytes(kept.tally) for kept in store.tallies(self.task.id)]
 

@@ -21,7 +21,7 @@ class Kept:
     keys: tuple[KeyPair, ...]
 
     def layer(self, position):
-        """What the hop at this position opens."""
+        """The layer that the server at this position opens."""
         private = self.keys[position].private_bytes
         return Layer(self.task.id, position, self.task.onion_length(position), private)
 
@@ -42,7 +42,7 @@ def small_task(
     admission="anybody",
     time_precision=3600,
 ):
-    """A task that is open for long; `addresses` are those of the shufflers and of the analyzer (a tuple)."""
+    """A task that is open for years; `addresses` is a tuple: shufflers, then the analyzer."""
     keys = tuple(KeyPair.generate() for _ in range(shufflers + 1))
     addresses = addresses or tuple(f"http://127.0.0.1:{9 + at}" for at in range(shufflers + 1))
     places = [Place(address, key.public) for address, key in zip(addresses, keys, strict=True)]

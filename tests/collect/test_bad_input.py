@@ -1,4 +1,4 @@
-"""What is wrong is refused with its reason, what is broken is told, and nothing that was acknowledged is lost."""
+"""Invalid requests are refused with a reason, failures are reported, and no acknowledged report is lost."""
 
 import json
 import resource
@@ -29,7 +29,7 @@ def reason_of(port, task, sealed):
 
 
 def sealed_at(task, seconds):
-    """A report of somebody whose clock is ahead by so many seconds."""
+    """A report from a clock that is ahead by this number of seconds."""
     now = int(time.time() + seconds)
     return seal_report(
         task, messages_of(task, "dark"), report_id=secrets.token_bytes(16), time=now - now % task.time_precision
@@ -45,15 +45,15 @@ def collection(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "reason"), [(-400_000 / 24, "wrong-time"), (2, "wrong-time"), (0.001, 201)])
-def test_clocks_that_are_off(collection, days, reason):
-    """A clock that is ahead by less than the precision of times is taken; the task began in 2020."""
+def test_wrong_clocks(collection, days, reason):
+    """A clock that is ahead by less than the time precision is accepted."""
     seconds = max(days * 86_400, 1 - time.time())
     assert reason_of(collection.ports[0], collection.task, sealed_at(collection.task, seconds)) == reason
 
 
 @pytest.mark.slow
 def test_reports_to_another_key_or_of_another_task(collection):
-    """Nothing of it can be opened, and nothing says more than that."""
+    """The response only says that the report cannot be opened."""
     other = small_task(users=USERS, epsilon=8.0, delta=1e-2)
     assert reason_of(collection.ports[0], collection.task, sealed_at(other.task, 0)) == "cannot-be-opened"
     assert reason_of(collection.ports[0], other.task, sealed_at(other.task, 0)) == "unknown-task"
@@ -70,8 +70,8 @@ def test_reports_to_another_key_or_of_another_task(collection):
         "the token of somebody else",
     ],
 )
-def test_without_the_token_nobody_gets_anything(collection, header):
-    """Neither lists nor batches, and nobody can acknowledge one away."""
+def test_nothing_is_served_without_the_token(collection, header):
+    """Neither lists nor batches nor acknowledgements."""
     at = f"http://127.0.0.1:{collection.ports[0]}/v1/tasks/{collection.task.name}/batches"
     headers = {} if header is None else {"authorization": header}
     for method, address in (("GET", at), ("GET", f"{at}/{'0' * 32}"), ("DELETE", f"{at}/{'0' * 32}")):
@@ -89,7 +89,7 @@ def arguments_of(collection, position, *, key):
 @pytest.mark.slow
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_server_with_a_wrong_or_destroyed_key_does_not_start(collection, position, tmp_path):
-    """The key of another server, of nobody, and none at all: each is said in one line."""
+    """The key of another server, of no server, and a missing key: one line each."""
     other = collection.folder / f"{collection.names[1 - position]}.key"
     nobody, destroyed = (write_key(KeyPair.generate(), tmp_path / f"{name}.key") for name in ("nobody", "destroyed"))
     destroyed.unlink()
@@ -101,7 +101,7 @@ def test_a_server_with_a_wrong_or_destroyed_key_does_not_start(collection, posit
 
 
 @pytest.mark.slow
-def test_a_key_is_destroyed_only_after_it_is_said_what_is_lost(collection, tmp_path):
+def test_destroying_a_key_first_shows_what_is_lost(collection, tmp_path):
     key = tmp_path / "analyzer.key"
     write_key(collection.keys[-1], key)
     words = ["keys", "destroy", str(key), "--task", str(collection.path)]
@@ -115,7 +115,7 @@ def test_a_key_is_destroyed_only_after_it_is_said_what_is_lost(collection, tmp_p
 
 @pytest.mark.slow
 def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path):
-    """The shuffler may not write beyond some size for a while, as on a full disk: 503, and later all is well."""
+    """A file size limit simulates a full disk: 503, and later everything works."""
     made = Collection(tmp_path, users=USERS, epsilon=8.0, delta=1e-2)
     reports = dict(made.report("dark") for _ in range(2 * USERS))
     waiting = list(reports)
@@ -126,7 +126,7 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path):
         while_full = [attempt(shuffler.port, made.task.name, sealed) for sealed in waiting]
         shuffler.limit(resource.RLIMIT_FSIZE, resource.RLIM_INFINITY)
         assert statuses == [201] * 5
-        assert set(while_full[:5]) <= {201, 503}  # known ones are found without writing
+        assert set(while_full[:5]) <= {201, 503}  # known reports need no write
         assert set(while_full[5:]) == {503}
         for sealed in waiting:
             wait_until(lambda sealed=sealed: attempt(shuffler.port, made.task.name, sealed) == 201, what="room")
@@ -134,8 +134,8 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_tasks_that_are_not_open(tmp_path):
-    """Each with its own reason: one can be tried again, the other not."""
+def test_closed_and_future_tasks_are_refused(tmp_path):
+    """Different reasons: only a task that is not open yet can be retried."""
     now = datetime.now(UTC)
     early = {"opens": now + timedelta(days=1), "closes": now + timedelta(days=2)}
     late = {"opens": now - timedelta(days=2), "closes": now - timedelta(days=1)}

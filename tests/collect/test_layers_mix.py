@@ -1,6 +1,6 @@
-"""Every layer of the chain mixes: the order of what comes out says nothing about the order of what went in.
+"""Every layer of the chain mixes: output order is independent of input order.
 
-Each test of an order fails on a uniform shuffle with probability at most 1e-6; a layer that keeps any order is noticed.
+The false failure rate of each test is at most 1e-6. Negative controls keep parts of the order.
 """
 
 import threading
@@ -23,7 +23,7 @@ RATE = 1e-6
 
 
 class Given:
-    """A shuffler upstream that has exactly one batch."""
+    """A batch source with exactly one batch."""
 
     def __init__(self, batch_id, onions, number):
         self._batch, self._onions, self.acknowledged = ReadyBatch(batch_id=batch_id, number=number), onions, False
@@ -40,7 +40,7 @@ class Given:
 
 
 def through_the_first(kept, folder):
-    """Onions as people sent them, one report after another, and as the first shuffler hands them on."""
+    """Onions in the order of reports, and in the order of the first shuffler's batch."""
     with shufflers(kept, folder, only_first=True) as (client,):
         sent = b""
         for _ in range(kept.task.users):
@@ -52,7 +52,7 @@ def through_the_first(kept, folder):
 
 
 def through_the_second(kept, folder, onions):
-    """What is inside the onions, in their order, and as the second shuffler hands it on."""
+    """The contents of the onions in order, and in the order of the second shuffler's batch."""
     task, number = kept.task, len(onions) // kept.task.onion_length(1)
     inside, refused = kept.layer(1).open_block(onions)
     assert refused == 0
@@ -77,7 +77,7 @@ def p_values(kept, folder):
 
 @pytest.fixture(scope="module")
 def kept():
-    """Five messages a person, so that reports that stay together would be seen."""
+    """A task with five messages per person, so that reports that stay together are detected."""
     return small_task(users=40, shufflers=2, epsilon=8.0, delta=1e-2, protocol="hist")
 
 
@@ -92,7 +92,7 @@ def test_both_layers_mix(kept, tmp_path):
     [lambda kept, **_: kept, lambda kept, **_: np.concatenate([np.sort(part) for part in np.array_split(kept, 10)])],
     ids=["order", "in parts"],
 )
-def test_a_layer_that_keeps_the_order_is_noticed(kept, tmp_path, monkeypatch, kept_order):
-    """The reports of a batch are read in random order anyway: messages of one person that stay together tell."""
+def test_a_layer_that_keeps_the_order_is_detected(kept, tmp_path, monkeypatch, kept_order):
+    """Reports are read in random order, so the test detects messages of one person that stay together."""
     monkeypatch.setattr(mixing, "shuffle", kept_order)
     assert max(p_values(kept, tmp_path)) < RATE

@@ -1,6 +1,6 @@
-"""Every byte that servers write is searched for what they must not keep: values, senders, tokens, keys.
+"""Search every byte that servers write for values, senders, tokens and keys.
 
-People send from an address, with a user agent, cookies and forwarded addresses that occur nowhere else.
+Clients use an address, a user agent, cookies and forwarded addresses that occur nowhere else.
 """
 
 import base64
@@ -21,7 +21,7 @@ USERS = 12
 
 
 def sent(port, path, body, *, token=None, method="POST"):
-    """The status of a request from the address of the sender; None if the server ended it."""
+    """Send a request from the sender's address; return the status, or None if the server ended it."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(SENDER, 0))
     headers = {
         "User-Agent": AGENT,
@@ -34,7 +34,7 @@ def sent(port, path, body, *, token=None, method="POST"):
 
 
 def send_nonsense(port, name):
-    """What is refused, or no HTTP at all: its words must not reach a log either."""
+    """Send invalid requests, some not HTTP; their content must not reach a log."""
     mark = MARK.encode()
     assert sent(port, f"/v1/tasks/{name}/reports", mark * 5, token=MARK) == 400
     assert sent(port, f"/v1/tasks/{MARK}/reports", mark) == 404
@@ -51,12 +51,12 @@ def send_nonsense(port, name):
 
 
 def forms(text):
-    """A text as it may be written."""
+    """Encodings of a text."""
     return [text.encode(), text.encode().hex().encode(), base64.b64encode(text.encode()), text.encode("utf-16-le")]
 
 
 def secrets_of(collection, tokens, reports):
-    """What must be nowhere, by what it is."""
+    """The secrets to search for, by name."""
     found = {f"the {what}": forms(text) for what, text in (("agent", AGENT), ("cookie", COOKIE), ("mark", MARK))}
     for what, address in (("sender", SENDER), ("forwarded address", FORWARDED)):
         found[f"the {what}"] = [*forms(address), socket.inet_aton(address)]
@@ -73,7 +73,7 @@ VALUES = {f"the value {value}": forms(value) for value in (*ANSWERS, OTHER_ANSWE
 
 
 def leaks(folder, pattern, secrets):
-    """Where any of it is, in files of a folder and what belongs to them."""
+    """The files with any of the secrets."""
     files = sorted(folder.glob(pattern))
     assert files
     assert sum(file.stat().st_size for file in files) > 0
@@ -115,7 +115,7 @@ def test_nothing_personal_is_on_a_disk_or_in_a_log(tmp_path):
             ("*.log", secrets | VALUES),
         ):
             assert leaks(tmp_path, pattern, what) == []
-    assert leaks(tmp_path, "*.log", secrets | VALUES) == []  # and nothing was said at the end
+    assert leaks(tmp_path, "*.log", secrets | VALUES) == []  # and nothing was logged at the end
     assert leaks(tmp_path, "*.db*", secrets) == []
     assert leaks(tmp_path, "*.ledger*", secrets) == []
 
@@ -128,15 +128,15 @@ def send_nonsense_to_the_analyzer(collection):
 
 
 def wait_for_looks(collection):
-    """Until the analyzer has surely asked for batches since: it asks once a second or more often."""
+    """Wait until the analyzer has polled for batches, which it does at least once a second."""
     import time
 
     time.sleep(1.5)
 
 
 @pytest.mark.slow
-def test_the_search_finds_what_is_there(tmp_path):
-    """The negative control: a server that wrote any of it would be noticed, however it wrote it."""
+def test_the_search_finds_every_secret(tmp_path):
+    """The negative control: the search finds every secret in every encoding."""
     collection = Collection(tmp_path, users=USERS, epsilon=8.0, delta=1e-2)
     report, token = collection.report("dark")[0], new_token()
     secrets = secrets_of(collection, [token], [report]) | VALUES

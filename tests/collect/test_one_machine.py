@@ -1,4 +1,4 @@
-"""`shuffledp up`: a whole collection in one command, which leaves nothing behind, however it ends."""
+"""`shuffledp up`: a whole collection in one command that leaves nothing behind."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ SHELL = re.compile(r"^```sh\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
 def up(*arguments, **more):
-    """The command as a process, in a folder of its own for temporary files."""
+    """Run the command as a process with its own folder for temporary files."""
     return subprocess.Popen(
         [sys.executable, "-m", "shuffledp", "up", *arguments],
         stdout=subprocess.PIPE,
@@ -46,7 +46,7 @@ def up(*arguments, **more):
 
 
 def of_session(leader):
-    """Processes that still belong to a session, or were started by one of it and are in a session of their own."""
+    """Processes of a session, and those that they started in other sessions."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -60,7 +60,7 @@ def of_session(leader):
 
 @pytest.mark.slow
 def test_once_prints_the_release_and_leaves_nothing(tmp_path):
-    """Two shufflers, two batches: everybody is acknowledged; the release counts those in batches, and says how many."""
+    """Two shufflers, two batches: all reports are acknowledged, and the release counts those in batches."""
     environment = os.environ | {"TMPDIR": str(tmp_path), "SHUFFLEDP_TEST": str(tmp_path)}
     process = up("--people", "250", "--users", "120", "--shufflers", "2", "--once", "--json", env=environment)
     printed, notes = process.communicate(timeout=240)
@@ -78,8 +78,8 @@ def test_once_prints_the_release_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_whoever_reads_the_front_page_can_answer_as_well(tmp_path):
-    """Its two commands, the first in the background, with fewer people; nobody's answer is in the folder afterwards."""
+def test_the_commands_of_the_readme_work(tmp_path):
+    """The two commands of the README with fewer people; no answer is in the folder afterwards."""
     (block,) = (text for text in SHELL.findall(README.read_text()) if "shuffledp up" in text)
     start, answer = (shlex.split(line)[1:] for line in block.splitlines())
     assert start[:3] == ["up", "--people", "2000"]
@@ -104,9 +104,9 @@ def test_whoever_reads_the_front_page_can_answer_as_well(tmp_path):
     assert "the release counts 200 people in 1 batch" in " ".join(printed.split())
 
 
-def test_people_who_wait_for_a_batch_are_told_of(capsys):
-    told = Outcome(people=250, acknowledged=250, refused={}, batches=2, release=release_of(200), seconds=1.0)
-    words._show_machine(OneMachine(people=250, users=100), told, as_json=False)
+def test_waiting_people_are_reported(capsys):
+    outcome = Outcome(people=250, acknowledged=250, refused={}, batches=2, release=release_of(200), seconds=1.0)
+    words._show_machine(OneMachine(people=250, users=100), outcome, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert "250 of 250 simulated people reported; the release counts 200 people in 2 batches" in printed
     assert "50 wait for the next batch of 100." in printed
@@ -118,8 +118,8 @@ def release_of(people):
 
 
 @pytest.mark.slow
-def test_simulated_answers_are_for_their_owner_only_and_do_not_stay(tmp_path, monkeypatch):
-    """Also if reporting fails."""
+def test_simulated_answers_are_private_and_removed(tmp_path, monkeypatch):
+    """Also if sending reports fails."""
     seen = []
 
     def failing(machine, *_):
@@ -151,13 +151,13 @@ def test_an_interrupt_ends_everything_and_leaves_nothing(tmp_path):
 
 
 MOMENTS = np.linspace(0.3, 3.0, 7).tolist()
-"""Seconds after its start at which a command is interrupted: it loads libraries, starts processes, and works."""
+"""Times of the interrupt after the start, in seconds: while loading, starting processes, and working."""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_an_interrupt_at_any_moment_has_an_exit_code_and_leaves_nothing(tmp_path):
-    """Ctrl-C, which a terminal sends to all processes of a command, and SIGTERM in turn; a crowd without servers."""
+    """Ctrl-C to the whole process group and SIGTERM in turn; a crowd without servers."""
     task = small_task(addresses=("http://127.0.0.1:9",) * 2).task
     (tmp_path / "t.json").write_text(task.to_json())
     (tmp_path / "people.csv").write_text("theme\n" + "dark\nlight\n" * 2_000)
@@ -194,7 +194,7 @@ def _interrupted(command, moment, folder, from_terminal):
         for left in of_session(marked):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(left, signal.SIGKILL)
-    # ours and those of processes have names such as shuffledp-x; Python has a file of its own for an instant
+    # temporary files are called shuffledp-x; Python briefly has a file of its own
     code = process.returncode
     return 128 - code if code < 0 else code, [path.name for path in folder.glob("*-*")]
 
@@ -205,8 +205,8 @@ def _hears(pid, kind):
     return bool(int(caught[1], 16) >> kind - 1 & 1)
 
 
-def test_work_is_not_waited_for_as_servers_are(tmp_path, monkeypatch):
-    """It has accepted nothing that it would have to finish."""
+def test_work_gets_less_time_to_end_than_servers(tmp_path, monkeypatch):
+    """Work has no accepted requests to finish."""
     monkeypatch.setattr(processes, "_TO_END", 600.0)
     monkeypatch.setattr(processes, "_WORK_TO_END", 0.1)
     monkeypatch.setattr(processes, "_COMMAND", ("-c", DEAF))
@@ -219,22 +219,22 @@ def test_work_is_not_waited_for_as_servers_are(tmp_path, monkeypatch):
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('begun', flush=True); time.sleep(600)"
 
 
-def test_an_end_that_takes_long_is_told_of(tmp_path, monkeypatch):
+def test_a_slow_stop_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "_TO_END", 0.5)
     monkeypatch.setattr(whole, "_MOMENT", 0.1)
     monkeypatch.setattr(processes, "_COMMAND", ("-c", DEAF))
     monkeypatch.setattr(Deployment, "commands", lambda *_: [Command("a", "http://127.0.0.1:9", [])])
-    told = []
-    with OneMachine(people=200, folder=tmp_path / "kept", takes_long=lambda: told.append("ending")) as machine:
+    reported = []
+    with OneMachine(people=200, folder=tmp_path / "kept", takes_long=lambda: reported.append("ending")) as machine:
         (started,) = machine._processes.watched
         wait_until(lambda: started.result.read_bytes() == b"begun\n", what="the server to begin")
-    assert told == ["ending"]
+    assert reported == ["ending"]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
 def test_servers_end_when_up_is_killed(tmp_path):
-    """It cannot remove its folder then, but nobody goes on with the keys in it."""
+    """The folder remains, but no process uses its keys."""
     environment = os.environ | {"TMPDIR": str(tmp_path), "SHUFFLEDP_TEST": str(tmp_path)}
     process = up("--people", "100000", env=environment)
     wait_until(lambda: len(of_session(f"SHUFFLEDP_TEST={tmp_path}")) >= 3, what="servers to start")
@@ -249,8 +249,8 @@ def test_servers_end_when_up_is_killed(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_server_that_dies_is_named_with_the_reason(tmp_path, monkeypatch):
-    """Servers that only wait, since starting is not what this is about."""
+def test_a_dead_server_is_named_with_the_reason(tmp_path, monkeypatch):
+    """Dummy servers that only wait."""
     monkeypatch.setattr(whole, "_PATIENCE", 10.0)
     monkeypatch.setattr(processes.sys, "executable", "/bin/sleep")
     monkeypatch.setattr(processes, "_COMMAND", ("60",))
@@ -273,8 +273,8 @@ def test_a_command_that_fails_says_why(tmp_path):
 
 
 @pytest.mark.slow
-def test_whoever_does_not_end_when_asked_is_ended(tmp_path, monkeypatch):
-    """With all that it started."""
+def test_a_process_that_ignores_sigterm_is_killed(tmp_path, monkeypatch):
+    """With all its child processes."""
     monkeypatch.setattr(processes, "_TO_END", 0.2)
     monkeypatch.setattr(processes, "_COMMAND", ("-c", "pass"))
     stubborn = "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
@@ -310,7 +310,7 @@ def test_ports_are_different_and_free():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--people", "0"], "people"),
         (["--people", "-1"], "people must be at least 0, got -1"),
@@ -330,10 +330,10 @@ def test_ports_are_different_and_free():
         (["--people", "500", "--folder", "/dev/null/x"], "cannot be used"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_starts(arguments, said, tmp_path, monkeypatch):
+def test_invalid_options_of_up_are_refused_before_the_start(arguments, message, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     result = CliRunner().invoke(app, ["up", "--once", *arguments])
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []

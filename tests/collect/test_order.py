@@ -1,4 +1,4 @@
-"""The order test itself: it passes uniform permutations at its rate, and notices every layer that keeps an order."""
+"""The order test: it accepts uniform permutations at its rate, and detects layers that keep an order."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ RATE = 1e-6
 
 
 @pytest.mark.slow
-def test_it_does_not_accuse_a_uniform_shuffle():
-    """Of 2,000 uniform permutations about 20 have a p-value below 0.01: far more would be a wrong test."""
+def test_uniform_permutations_are_accepted():
+    """About 20 of 2,000 uniform permutations have a p-value below 0.01."""
     rng = np.random.default_rng(1)
     values = [order_p_value(rng.permutation(200)) for _ in range(2_000)]
     assert sum(value < 0.01 for value in values) <= 45  # P(Bin(2000, 0.01) > 45) < 1e-6
@@ -23,14 +23,14 @@ def test_it_does_not_accuse_a_uniform_shuffle():
     [
         lambda rng, size: np.arange(size),
         lambda rng, size: np.arange(size)[::-1],
-        # reports in random order, whose messages stay together
+        # reports in random order, with their messages together
         lambda rng, size: np.argsort(np.repeat(rng.permutation(size // 5), 5), kind="stable"),
-        # only neighbours are mixed
+        # only neighbours are swapped
         lambda rng, size: np.argsort(np.arange(size) + 20 * rng.random(size)),
-        # a rotation: everybody keeps their neighbours
+        # a rotation keeps neighbours
         lambda rng, size: np.roll(np.arange(size), size // 3),
     ],
     ids=["order", "reversed", "reports together", "neighbours", "rotation"],
 )
-def test_it_notices_what_keeps_an_order(kept, size):
+def test_kept_orders_are_detected(kept, size):
     assert order_p_value(kept(np.random.default_rng(2), size)) < RATE

@@ -1,4 +1,4 @@
-"""What the pages on collections say is what the code does: figures, reasons, options, the files of deploy/."""
+"""Documentation of collections matches the code: figures, reasons, options, and files of deploy/."""
 
 import configparser
 import math
@@ -39,17 +39,17 @@ def table(page, name):
     return [[cell.strip() for cell in row.strip("|\n").split("|")] for row in found.strip().splitlines()[2:]]
 
 
-def test_how_far_dishonest_people_weaken_the_promise_is_computed():
+def test_the_table_of_dishonest_people_is_computed():
     protocol = small_task(users=10_000, protocol=None, answers=SIX).task.protocol
     rows = table(ROOT / "docs" / "explanation" / "collection.md", "honest")
     assert len(rows) >= 5
-    for honest, said in rows:
+    for honest, shown in rows:
         fewer = replace(protocol, honest_users=int(honest.replace(",", "")), guarantee=None)
         epsilon = fewer.privacy.epsilon(1e-6)
-        assert said == (share_at_most(epsilon, digits=3) if math.isfinite(epsilon) else "none")
+        assert shown == (share_at_most(epsilon, digits=3) if math.isfinite(epsilon) else "none")
 
 
-def test_what_honest_people_cost_and_forged_reports_move_is_computed():
+def test_the_figures_on_honest_users_are_computed():
     text = (ROOT / "docs" / "explanation" / "collection.md").read_text()
     every, nine = (
         small_task(users=10_000, protocol=None, answers=SIX, honest_users=honest).task for honest in (None, 9_000)
@@ -60,9 +60,11 @@ def test_what_honest_people_cost_and_forged_reports_move_is_computed():
     assert f"100 forged reports move a count by up to {100 * every.most_messages} people" in text
 
 
-def test_the_table_of_reasons_is_that_of_the_code():
-    said = table(ROOT / "docs" / "reference" / "endpoints.md", "reasons")
-    assert said == [[f"`{reason}`", str(int(reason.status)), str(reason.again), reason.meaning] for reason in Reason]
+def test_the_table_of_reasons_matches_the_code():
+    documented = table(ROOT / "docs" / "reference" / "endpoints.md", "reasons")
+    assert documented == [
+        [f"`{reason}`", str(int(reason.status)), str(reason.again), reason.meaning] for reason in Reason
+    ]
 
 
 @cache
@@ -71,7 +73,7 @@ def all_commands():
 
 
 def command_of(words):
-    """The command that some words call, and what follows its name."""
+    """The command of a command line, and its arguments."""
     command = all_commands()
     while words and hasattr(command, "commands"):
         name, *words = words
@@ -81,7 +83,7 @@ def command_of(words):
 
 
 def check_options(words):
-    """Every option exists, and what must be given is there."""
+    """Check that all options exist and none is missing."""
     command, rest = command_of(words)
     known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("--")}
@@ -91,7 +93,7 @@ def check_options(words):
 
 
 def calls(text):
-    """The calls of shuffledp in lines of a shell, without their comments."""
+    """The calls of shuffledp in shell lines, without comments."""
     joined = re.sub(r"\\\n\s*", " ", text)
     return [
         shlex.split(line, comments=True)[1:]
@@ -110,7 +112,7 @@ def test_every_call_on_a_page_has_options_that_exist(page):
 @pytest.mark.parametrize(
     "line", ["shuffledp run data.csv --colum x", "shuffledp rum data.csv", "shuffledp plan --users 5"]
 )
-def test_a_call_that_cannot_work_is_noticed(line):
+def test_an_invalid_call_is_detected(line):
     (words,) = calls(line)
     with pytest.raises(AssertionError):
         check_options(words)
@@ -128,7 +130,7 @@ def test_the_servers_of_the_compose_file_have_options_that_exist():
 
 
 def test_the_two_halves_of_the_compose_file_share_nothing():
-    """Neither a profile nor a volume nor a dependency: they belong to two organisations."""
+    """They share no profile, volume or dependency, since they belong to two organisations."""
     halves = {"shuffler": set(), "analyzer": set()}
     for name, each in services().items():
         (half,) = each["profiles"]
@@ -149,7 +151,7 @@ def test_the_two_halves_of_the_compose_file_share_nothing():
             assert set(services()[name].get("depends_on", [])) <= halves[half]
 
 
-def test_the_compose_file_names_files_that_are_there():
+def test_the_compose_file_names_existing_files():
     build = services()["shuffler"]["build"]
     assert (DEPLOY / build["context"] / build["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
     assert (DEPLOY / "Dockerfile").exists()
@@ -159,14 +161,14 @@ def test_the_compose_file_names_files_that_are_there():
             assert (ROOT / name).exists(), name
 
 
-def test_the_balancer_neither_logs_nor_tells_who_sent():
+def test_the_load_balancer_neither_logs_nor_forwards_senders():
     lines = [line.strip() for line in (DEPLOY / "Caddyfile").read_text().splitlines()]
     assert not [line for line in lines if re.match(r"(log|access_log)\b", line)]
     assert {"header_up -X-Forwarded-For", "header_up -User-Agent"} <= set(lines)
 
 
 @pytest.mark.parametrize("unit", sorted(DEPLOY.glob("*.service")), ids=lambda unit: unit.name)
-def test_units_can_be_parsed_and_call_what_exists(unit):
+def test_units_can_be_parsed_and_call_existing_commands(unit):
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str
     parser.read_string(re.sub(r"\\\n\s*", " ", unit.read_text()))
@@ -188,7 +190,7 @@ def test_both_servers_have_a_unit():
 
 
 def families_of_servers():
-    """What both servers tell Prometheus, as rows of the table."""
+    """The metrics of both servers, as rows of the table."""
     standing = Standing(
         reports=0,
         messages=0,
@@ -210,24 +212,24 @@ def families_of_servers():
     ]
 
 
-def test_the_table_of_metrics_is_that_of_the_code():
+def test_the_table_of_metrics_matches_the_code():
     assert table(ROOT / "docs" / "reference" / "endpoints.md", "metrics") == families_of_servers()
 
 
-def test_how_late_counters_are_is_said():
+def test_the_delay_of_counters_is_documented():
     page = " ".join((ROOT / "docs" / "reference" / "endpoints.md").read_text().split())
     assert LOOKS_EVERY == 0.5
     assert "counts refusals of another process up to half a second later" in page
 
 
-def test_every_address_on_the_page_is_one_of_the_servers():
-    """And none is missing."""
+def test_the_table_of_addresses_matches_the_servers():
+    """No address is missing from the page either."""
     page = (ROOT / "docs" / "reference" / "endpoints.md").read_text()
-    said = {
+    documented = {
         (method, path.replace("{id}", "{name}").replace("/{number}", "/{which}"))
         for method, path in re.findall(r"`(GET|POST|DELETE) (/[^`]*)`", page)
     }
-    assert said == set(routes_of_servers())
+    assert documented == set(routes_of_servers())
 
 
 def routes_of_servers():
@@ -243,6 +245,6 @@ def routes_of_servers():
 
 
 class FakeStore:
-    """Nothing is asked of it."""
+    """A store that is never used."""
 
     add = None

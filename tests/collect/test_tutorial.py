@@ -1,4 +1,4 @@
-"""The tutorial of collections works as it is written, with fewer people, and prints what it shows."""
+"""The collection tutorial runs as written, with fewer people, and prints what it shows."""
 
 import os
 import re
@@ -25,7 +25,7 @@ for attempt in range(300):
     time.sleep(0.2)
 print(answer.text)
 """
-"""Asks like curl, but again until there is something: a reader waits too."""
+"""A stand-in for curl that retries until there is a result, as a reader would."""
 
 
 def blocks(language):
@@ -33,12 +33,12 @@ def blocks(language):
 
 
 def normal(line):
-    """A line without what differs from run to run: figures, spaces, the lines of tables."""
+    """A line without the figures, spaces and table lines that differ between runs."""
     return " ".join(re.sub(r"\d[\d,.]*(e-\d+)?", "0", line).replace("milliseconds", "millisecond").split())
 
 
 def programs(folder):
-    """Commands that the tutorial calls, under their names."""
+    """Executables that the tutorial calls, by name."""
     for name, content in {
         "shuffledp": f'#!/bin/sh\nexec {sys.executable} -m shuffledp "$@"\n',
         "python": f'#!/bin/sh\nexec {sys.executable} "$@"\n',
@@ -52,7 +52,7 @@ def programs(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the tutorial is for a shell")
 def test_the_tutorial_prints_what_it_shows(tmp_path):
-    """With 200 people in place of 10,000, on ports that are free; servers end with the shell."""
+    """With 200 people instead of 10,000, on free ports; servers end with the shell."""
     (tmp_path / "bin").mkdir()
     text = "".join(blocks("sh"))
     for shown, used in (("10000", "200"), ("9000", "180"), ("k=9999", "k=199")):
@@ -61,7 +61,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path):
     for port in ("8001", "8002"):
         text = text.replace(port, str(free_port()))
     text = re.sub(r" &$", ' 2> server-$RANDOM.log &\nservers="$servers $!"', text, flags=re.MULTILINE)
-    # the first person waits until both servers are there
+    # the first person waits for both servers
     ready = "until [ $(cat server-*.log | grep -c ready) = 2 ]; do sleep 0.2; done\n"
     text = text.replace("shuffledp send", f"{ready}shuffledp send", 1)
     script = f"set -e\ntrap 'kill $servers; wait; cat server-*.log' EXIT\n{text}"
@@ -77,6 +77,6 @@ def test_the_tutorial_prints_what_it_shows(tmp_path):
     assert not (tmp_path / "shuffler.key").exists()
 
 
-def test_a_line_that_is_not_printed_would_be_noticed():
+def test_a_missing_line_is_detected():
     assert normal("acknowledged   9,999 ") == normal("  acknowledged 299")
     assert normal("acknowledged 299") != normal("refused 299")

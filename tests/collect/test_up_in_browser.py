@@ -1,4 +1,4 @@
-"""`shuffledp up` as somebody with a browser sees it: they answer, a result appears, and what goes on behind it."""
+"""`shuffledp up` in a browser: answer, see a result appear, and open the console."""
 
 import itertools
 import re
@@ -16,12 +16,12 @@ from tests.browser import running_browser
 from tests.collect.web.survey.visitor import visiting
 
 SOON = 60_000
-"""Milliseconds, on a busy machine."""
+"""Timeout in milliseconds, for a busy machine."""
 
 
 @pytest.fixture
-def told(tmp_path):
-    """What the command says while its servers run, up to the last line."""
+def reported(tmp_path):
+    """The output of the command while its servers run."""
     asked = ["--question", "Tea or coffee?", "--answers", "tea, coffee, <b>neither</b>", "--people", "200"]
     process = subprocess.Popen(
         [sys.executable, "-m", "shuffledp", "up", *asked, "--pace", "40", "--folder", str(tmp_path / "up")],
@@ -39,14 +39,14 @@ def told(tmp_path):
 
 
 @pytest.mark.slow
-def test_somebody_answers_and_sees_the_next_result_appear(told, tmp_path):
+def test_a_visitor_answers_and_sees_the_next_result_appear(reported, tmp_path):
     page, results, operator = (
-        re.search(rf"^{words}:? +(http://127\.0\.0\.1:\S+)", told, flags=re.MULTILINE)[1]
+        re.search(rf"^{words}:? +(http://127\.0\.0\.1:\S+)", reported, flags=re.MULTILINE)[1]
         for words in ("Answer in a browser", "Results", "Operator's console")
     )
-    (token,) = re.findall(r"\(token: (\S+)\)$", told, flags=re.MULTILINE)
+    (token,) = re.findall(r"\(token: (\S+)\)$", reported, flags=re.MULTILINE)
     assert token == str(tmp_path / "up" / "operator.token")
-    assert told.splitlines()[0] == f"results will be at {results}"
+    assert reported.splitlines()[0] == f"results will be at {results}"
     with running_browser() as browser, visiting(browser) as visitor:
         looks = visitor.context.new_page()
         looks.goto(results)
@@ -63,7 +63,7 @@ def test_somebody_answers_and_sees_the_next_result_appear(told, tmp_path):
         assert looks.url == operator
 
 
-def test_a_question_of_ones_own():
+def test_a_custom_question():
     usual, own = Question.of(None, None), Question.of("Tea?", ["yes", "no", "later"])
     assert usual == Question()
     assert own.answers == ["yes", "no", "later"]
@@ -75,7 +75,7 @@ def test_a_question_of_ones_own():
 
 
 @pytest.mark.parametrize(
-    ("words", "answers", "said"),
+    ("words", "answers", "message"),
     [
         ("Tea?", None, "must be given together"),
         (None, ["yes"], "must be given together"),
@@ -84,12 +84,12 @@ def test_a_question_of_ones_own():
         (" ", ["yes", "no"], "question must not be empty"),
     ],
 )
-def test_half_a_question_is_refused(words, answers, said):
-    with pytest.raises(ParameterError, match=said):
+def test_half_a_question_is_refused(words, answers, message):
+    with pytest.raises(ParameterError, match=message):
         Question.of(words, answers)
 
 
-def test_how_fast_people_come():
+def test_the_pace_of_people():
     assert usual_pace(90) == 1.0
     assert usual_pace(10**6) < MOST_A_SECOND
     assert check_pace(0) == 0

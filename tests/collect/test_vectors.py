@@ -152,7 +152,7 @@ def test_corrupted_reports(vector):
 
 @named("batches.json")
 def test_batches(vector):
-    """From the hop that receives it through all later ones: repeated onions are left out by whoever has them first."""
+    """Through all servers from the one that receives it; the first to see a repeated onion drops it."""
     name, content = vector["task"], bytes.fromhex(vector["batch"])
     found, head = task(name), BatchHead.from_bytes(content)
     assert head == BatchHead(found.id, bytes.fromhex(vector["batch_id"]), vector["position"], vector["number"])
@@ -176,7 +176,7 @@ def test_batches(vector):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["sparse-one-shuffler", "sparse-three-shufflers", "dummy-poisson"])
 def test_the_analyzer_counts_what_counts(name):
-    """Padding is neither a message nor refused."""
+    """Padding is neither counted nor refused."""
     found, last = task(name), len(task(name).shufflers)
     (vector,) = (one for one in read("batches.json") if (one["task"], one["position"]) == (name, last))
     counted = BatchCounter(found, key(name, last)).count([bytes.fromhex(vector["batch"])[HEAD_BYTES:]])
@@ -193,13 +193,15 @@ def test_reports_of_padded_tasks_all_have_the_same_length(name):
         assert {len(messages) for messages in sent} == {most}
         for messages in sent:
             ends = messages.index(nothing), most - 1 - messages[::-1].index(nothing)
-            assert any(message != nothing for message in messages[ends[0] : ends[1]])  # mixed in, not only at one end
+            assert any(
+                message != nothing for message in messages[ends[0] : ends[1]]
+            )  # at all positions, not only at one end
     else:
         assert {len(messages) for messages in sent} == {1, 4}
         assert not any(nothing in messages for messages in sent)
 
 
-def test_there_are_enough_of_them():
+def test_there_are_enough_vectors():
     assert len(read("corrupted-reports.json")) + len(read("corrupted-tasks.json")) >= 40
     assert {len(task(name).shufflers) for name in TASKS} == {1, 2, 3}
     refused = {vector["reason"] for vector in read("corrupted-reports.json")}
@@ -222,8 +224,8 @@ def without_floats(value):
 
 
 @pytest.mark.slow
-def test_the_vectors_are_what_the_script_writes():
-    """But for floats, whose last digits may differ between machines."""
+def test_the_script_writes_the_vectors():
+    """Except for the last digits of floats, which may differ between machines."""
     written = script().vectors(FOLDER)
     assert {path.name for path in FOLDER.glob("*.json")} == set(written)
     for name, content in written.items():

@@ -1,6 +1,6 @@
-"""The page of the wire format: its client in Python, its formula for delta, and the table of reasons are true.
+"""The wire format page: its Python client, its formula for delta, and its table of reasons are correct.
 
-Statistical assertions fail on a correct client with a probability of at most 1e-6 each.
+Statistical assertions have a false failure rate of at most 1e-6 each.
 """
 
 import json
@@ -66,7 +66,7 @@ def test_what_the_client_of_the_page_sends_is_opened_and_counted(client, name):
 
 @pytest.mark.parametrize(("answers", "one_byte"), [(253, True), (254, False), (255, False)])
 def test_the_client_of_the_page_makes_messages_as_wide_as_the_padding_needs(client, answers, one_byte):
-    """256 values fit into one byte, but not what counts for nothing beside them."""
+    """256 values fit into one byte, but not the padding message as well."""
     other = plain("hist") | {"answers": {"kind": "range", "start": 0, "stop": answers}, "most_messages": answers + 3}
     found = task_of(json.dumps(other).encode())
     report = open_report(found, client["report"](other, 0, answers + 2, NOW), key("hist", 0))
@@ -75,14 +75,14 @@ def test_the_client_of_the_page_makes_messages_as_wide_as_the_padding_needs(clie
 
 
 def drawn(client, name, place, calls):
-    """What is sent, and what counts of it."""
+    """The messages sent, and those without padding."""
     sent = [client["messages"](plain(name), place, TASKS[name]["values"]) for _ in range(calls)]
     return sent, [[message for message in one if message != TASKS[name]["alphabet"]] for one in sent]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hist", "dummy", "dummy-poisson", "sparse-one-shuffler", "sparse-best"])
-def test_the_client_of_the_page_draws_the_law(client, name):
+def test_the_client_of_the_page_samples_the_distribution(client, name):
     everything_sent, sent = drawn(client, name, 0, 200)
     lengths = {len(messages) for messages in everything_sent}
     assert lengths == {task(name).most_messages} if task(name).padded else everything_sent == sent
@@ -104,7 +104,7 @@ def own_places(reports, calls=1200):
 
 
 def test_the_client_of_the_page_mixes_the_padding_in(client):
-    """Of nine messages that are one's own and eight of padding, one's own may be anywhere; control: padding is last."""
+    """The own message may be at any position among eight padding messages. Negative control: padding last."""
     other = plain("dummy") | {"most_messages": 9}
     other["protocol"] = {"name": "dummy", "parameters": {"dummy_probability": "1/2^1000"}}
 
@@ -119,7 +119,7 @@ def test_the_client_of_the_page_mixes_the_padding_in(client):
 
 
 def hockey_stick(distribution, epsilon):
-    """Delta of (K1 + 1, K2) against (K1, K2 + 1), summed over all outcomes: the formula of the page."""
+    """The page's formula: delta of (K1 + 1, K2) against (K1, K2 + 1), summed over all outcomes."""
     here, before = np.append(distribution, 0), np.insert(distribution, 0, 0)  # f(k) and f(k - 1)
     return np.maximum(np.outer(before, here) - math.exp(epsilon) * np.outer(here, before), 0).sum()
 
@@ -145,19 +145,19 @@ def table_of(path):
     return {reason: (int(status), again, meaning) for reason, status, again, meaning in rows}
 
 
-def test_the_table_of_reasons_is_what_the_program_says():
+def test_the_table_of_reasons_matches_the_program():
     expected = {reason.value: (int(reason.status), reason.again, reason.meaning) for reason in Reason}
     assert table_of(ROOT / "docs" / "reference" / "endpoints.md") == expected
 
 
-def test_every_reason_that_the_page_names_is_one():
+def test_the_page_names_only_existing_reasons():
     words = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", PAGE.read_text()))
     protocols = {"hist-unbiased", "sparse-best", "dummy-poisson", "listed-at"}
     assert words - protocols <= {reason.value for reason in Reason}
     assert len(words - protocols) >= 6
 
 
-def test_the_fields_of_the_page_are_those_of_a_task():
+def test_the_page_lists_the_fields_of_a_task():
     section = PAGE.read_text().split("## The task")[1].split("An address is")[0]
     named = {
         name

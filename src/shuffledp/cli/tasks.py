@@ -365,19 +365,19 @@ def destroy(
     """
     from datetime import UTC, datetime
 
-    from shuffledp.collect.crypto.keys import read_key
+    from shuffledp.collect.crypto.keys import destroy_secret, read_key
     from shuffledp.collect.task import read_task
-    from shuffledp.collect.task import servers as destroying
+    from shuffledp.collect.task.report import lost_without_key
 
     pair, tasks, now = read_key(file), [read_task(path) for path in task], datetime.now(UTC)
     for one in tasks:
-        for said in destroying.what_is_lost(one, pair, now=now):
-            print_sentence(said)
+        for sentence in lost_without_key(one, pair, now=now):
+            print_sentence(sentence)
         if store is not None:
             print_sentence(_waiting(one, store))
     if not yes:
         raise ParameterError(f"nothing was destroyed: add --yes to destroy {file}")
-    destroying.destroy(file)
+    destroy_secret(file)
     print_sentence(f"{file} was overwritten and deleted. Destroy any copies on backups and drives yourself.")
 
 

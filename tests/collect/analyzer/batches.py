@@ -1,4 +1,4 @@
-"""Batches of a small task as the last shuffler hands them on, and an upstream that has them."""
+"""Batches of a small task as the last shuffler forwards them, and a source that serves them."""
 
 from contextlib import contextmanager
 from functools import cache
@@ -29,19 +29,19 @@ def sealed(kept, symbols, *, position=None, key=None):
 
 
 def answers_of(task, seed=None):
-    """As many answers as a batch has people, in no particular order."""
+    """One answer per person of a batch, in random order."""
     rng = np.random.default_rng(seed)
     possible = [*task.answers.values, "something else", None]
     return [possible[at] for at in rng.integers(0, len(possible), task.users)]
 
 
 def sent_by(task, answers, *, rng=None):
-    """All messages that people with these answers send, those that count for nothing included."""
+    """All messages that people with these answers send, including padding."""
     return [symbol for answer in answers for symbol in messages_of(task, answer, rng=rng)]
 
 
 def symbols_of(task, answers, *, rng=None):
-    """Those that count."""
+    """The messages without padding."""
     return [symbol for symbol in sent_by(task, answers, rng=rng) if symbol < task.alphabet]
 
 
@@ -49,7 +49,7 @@ _MADE = {}
 
 
 def padded_batch_of(kept, seed=0):
-    """All messages of a batch and its onions, in the same order; the same for the same seed."""
+    """All messages of a batch, including padding, and its onions in the same order; determined by the seed."""
     if (kept.task.id, seed) not in _MADE:
         symbols = sent_by(kept.task, answers_of(kept.task, seed), rng=np.random.default_rng(seed))
         _MADE[kept.task.id, seed] = symbols, sealed(kept, symbols)
@@ -57,13 +57,13 @@ def padded_batch_of(kept, seed=0):
 
 
 def batch_of(kept, seed=0):
-    """The messages of a batch that count, and all of its onions; the same for the same seed."""
+    """The messages of a batch without padding, and all of its onions; determined by the seed."""
     symbols, onions = padded_batch_of(kept, seed)
     return [symbol for symbol in symbols if symbol < kept.task.alphabet], onions
 
 
 class Waiting:
-    """An upstream hop in this process: batches by their id, until they are acknowledged."""
+    """A batch source in this process: batches by id, until they are acknowledged."""
 
     def __init__(self, **broken):
         self.batches, self.acknowledged, self.pulled, self.broken = {}, [], [], broken
@@ -87,4 +87,4 @@ class Waiting:
         self.acknowledged.append(batch_id)
 
     def close(self):
-        """Nothing is open."""
+        pass

@@ -12,7 +12,7 @@ from tests.collect.in_process import client_in_process
 
 
 def settings_for(path, kept, upstream=None, **changes):
-    """Settings of an analyzer of one task, with its store in a folder; it looks for work all the time."""
+    """Settings of an analyzer of one task, with its store in a folder; it polls continuously."""
     served = Served(task=kept.task, key=kept.keys[-1], upstream=upstream or Waiting())
     defaults = {"store": open_tally_store(path / "analyzer.db"), "every": 0.01, "processes": 1, "owns_store": True}
     return Settings(served=[served], **(defaults | changes))
@@ -38,7 +38,7 @@ class Asked:
         return (await self.get("/status")).json()
 
     async def until(self, holds):
-        """The status, once something holds of it."""
+        """Poll until the status meets a condition."""
         for _ in range(1000):
             status = await self.status()
             if holds(status):

@@ -1,4 +1,4 @@
-"""What an analyzer answers: releases in every format, counters, problems, and nothing of an incomplete batch."""
+"""The HTTP API of an analyzer: releases in every format, counters, problems, and nothing of an incomplete batch."""
 
 import io
 import json
@@ -12,7 +12,7 @@ import pytest
 from shuffledp import Ledger
 from shuffledp.collect.analyzer.releases import headers_for
 from shuffledp.collect.analyzer.worker import LIMIT
-from shuffledp.collect.server.cache import BUSY, MOST_AT_ONCE
+from shuffledp.collect.server.cache import BUSY, MOST_WAITING
 from shuffledp.collect.task import task_of
 from shuffledp.errors import DataError
 from shuffledp.release.release import Release
@@ -70,7 +70,7 @@ def test_releases_in_every_format(tmp_path, kept, upstream):
         page = await asked.get("/releases/1.html")
         assert "nobody held the data" in page.text
         assert "?</bdi> How many people gave each answer</h1>" in page.text
-        assert "private_histogram(" not in page.text  # which would not know what was asked
+        assert "private_histogram(" not in page.text  # without the task, a program would not know the question
         assert page.headers["content-security-policy"].startswith(
             "default-src 'none'; script-src 'none'; style-src 'sha"
         )
@@ -122,7 +122,7 @@ def test_tasks_status_health_and_metrics(tmp_path, kept, upstream):
 
 
 def test_nothing_of_a_batch_is_visible_before_it_is_released(tmp_path, kept, upstream):
-    """One over the limit of the ledger never is: tallies are kept, and no answer holds anything of them."""
+    """Also if the release would exceed the ledger: tallies are stored, and no response contains them."""
     ledger = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
 
     async def test(asked):
@@ -141,14 +141,14 @@ def test_nothing_of_a_batch_is_visible_before_it_is_released(tmp_path, kept, ups
 
 
 def counting(monkeypatch, store, verb):
-    """What a verb of the store is asked for from now on."""
+    """Record the calls of a method of the store."""
     asked, usual = [], getattr(store, verb)
     monkeypatch.setattr(store, verb, lambda *given: asked.append(given) or usual(*given))
     return asked
 
 
-def test_a_file_is_made_once_however_often_somebody_asks(tmp_path, kept, upstream, monkeypatch):
-    """And what it is made of is read once; JSON is what was kept, and is kept nowhere else."""
+def test_a_file_is_computed_once(tmp_path, kept, upstream, monkeypatch):
+    """The stored JSON is read once for all formats, and served itself without a copy in the cache."""
     settings = settings_for(tmp_path, kept, upstream)
     read, usual = [], Release.from_json
     monkeypatch.setattr(Release, "from_json", lambda source: read.append(source) or usual(source))
@@ -167,7 +167,7 @@ def test_a_file_is_made_once_however_often_somebody_asks(tmp_path, kept, upstrea
     ask(settings, test)
 
 
-def test_a_list_of_releases_reads_each_of_them_once(tmp_path, kept, upstream, monkeypatch):
+def test_a_list_of_releases_reads_each_release_once(tmp_path, kept, upstream, monkeypatch):
     settings = settings_for(tmp_path, kept, upstream)
     later = {B: upstream.batches.pop(B)}
 
@@ -189,8 +189,8 @@ def test_a_list_of_releases_reads_each_of_them_once(tmp_path, kept, upstream, mo
 
 
 @pytest.mark.parametrize("what", ["/releases/{}.csv", "/releases"])
-def test_more_than_some_at_once_are_told_to_come_back(tmp_path, kept, upstream, monkeypatch, what):
-    """What is known already, and what nothing has to be made for, is given all the same."""
+def test_too_many_requests_at_once_are_refused(tmp_path, kept, upstream, monkeypatch, what):
+    """Cached files, and responses that need no computation, are still served."""
     settings = settings_for(tmp_path, kept, upstream)
     go = threading.Event()
 
@@ -211,9 +211,9 @@ def test_more_than_some_at_once_are_told_to_come_back(tmp_path, kept, upstream, 
 
         monkeypatch.setattr(settings.store, "release", slow)
         async with anyio.create_task_group() as group:
-            for _ in range(MOST_AT_ONCE + 1):
+            for _ in range(MOST_WAITING + 1):
                 group.start_soon(one)
-        assert sorted(answer.status_code for answer in found) == [200] * MOST_AT_ONCE + [503]
+        assert sorted(answer.status_code for answer in found) == [200] * MOST_WAITING + [503]
         refused = next(answer for answer in found if answer.status_code == 503)
         assert refused.headers["content-type"] == "application/problem+json"
         assert refused.headers["retry-after"] == "1"
@@ -256,7 +256,7 @@ def test_a_store_that_does_not_answer(tmp_path, kept, monkeypatch):
     ask(settings, test)
 
 
-def test_everything_goes_on_after_a_restart(tmp_path, kept, upstream):
+def test_everything_continues_after_a_restart(tmp_path, kept, upstream):
     later = {B: upstream.batches.pop(B)}
 
     async def first(asked):

@@ -1,4 +1,4 @@
-"""What is counted of a batch, and what is left out for which reason."""
+"""Counting a batch: valid messages are counted, others are refused by reason."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def same(one, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "shufflers"), CASES)
-def test_a_tally_is_that_of_the_messages(protocol, shufflers):
+def test_the_tally_counts_the_messages(protocol, shufflers):
     kept = small_task(users=20, epsilon=4.0, delta=1e-3, protocol=protocol, shufflers=shufflers)
     symbols, onions = batch_of(kept)
     assert (len(symbols) < len(onions)) == kept.task.padded
@@ -48,7 +48,7 @@ def test_blocks_may_be_cut_anywhere(cut):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_it_is_the_same_on_several_processes_and_where_only_what_occurs_is_listed(monkeypatch, processes):
+def test_the_tally_is_the_same_with_several_processes_and_as_a_sparse_list(monkeypatch, processes):
     kept = small_task()
     symbols, onions = batch_of(kept)
     monkeypatch.setattr(counting, "_FEW", 0)
@@ -60,7 +60,7 @@ def test_it_is_the_same_on_several_processes_and_where_only_what_occurs_is_liste
     assert found.refused == {Reason.CANNOT_BE_OPENED: 1, Reason.REPEATED: 1}
 
 
-def test_every_reason_is_counted_and_nothing_refused_is():
+def test_refused_messages_are_counted_by_reason_only():
     kept, other = tiny_task(), small_task(users=20, answers=("no",), protocol="hist", epsilon=4.0, delta=0.05)
     task, (symbols, onions) = kept.task, batch_of(kept)
     flipped = bytearray(onions[0])
@@ -68,7 +68,7 @@ def test_every_reason_is_counted_and_nothing_refused_is():
     unreadable = [
         bytes(flipped),
         bytes(49),
-        *sealed(kept, [0], position=0),  # for the shuffler's place
+        *sealed(kept, [0], position=0),  # for the shuffler's position
         *sealed(kept, [0], key=kept.keys[0]),  # to the shuffler's key
         *sealed(other, [0]),  # of another task
     ]
@@ -79,7 +79,7 @@ def test_every_reason_is_counted_and_nothing_refused_is():
 
 
 @pytest.mark.parametrize("most_listed", [counting.MOST_LISTED, 0])
-def test_messages_that_fill_reports_up_count_for_nothing_and_are_not_refused(monkeypatch, most_listed):
+def test_padding_is_neither_counted_nor_refused(monkeypatch, most_listed):
     monkeypatch.setattr(counting, "MOST_LISTED", most_listed)
     kept = tiny_task()
     found = counted(kept, sealed(kept, [kept.task.nothing, 1, kept.task.nothing, 2, 1]))
@@ -88,27 +88,27 @@ def test_messages_that_fill_reports_up_count_for_nothing_and_are_not_refused(mon
     assert found.refused == {}
 
 
-def test_where_reports_are_not_filled_up_there_is_no_such_message():
+def test_unpadded_tasks_have_no_padding_message():
     kept = small_task()
     found = counted(kept, sealed(kept, [kept.task.alphabet, 1]))
     assert found.tally.messages == 1
     assert found.refused == {Reason.NOT_A_MESSAGE: 1}
 
 
-def test_equal_messages_are_no_copies():
-    """An honest message is sealed freshly every time."""
+def test_equal_messages_are_not_duplicates():
+    """An honest client seals every message with a new key."""
     kept = tiny_task()
     found = counted(kept, sealed(kept, [1] * 50))
     assert found.tally.as_dict() == {0: 0, 1: 50, 2: 0}
 
 
-def test_what_is_no_whole_number_of_onions_is_no_batch():
+def test_a_partial_onion_is_refused():
     kept = tiny_task()
     with pytest.raises(DataError, match="do not fill"):
         counted(kept, [*batch_of(kept)[1], b"x"])
 
 
-def test_a_key_that_could_open_nothing_is_noticed_before_anything_is_pulled():
+def test_a_wrong_key_is_refused_before_pulling():
     kept = tiny_task()
     for key in (kept.keys[0], KeyPair.generate()):
         with pytest.raises(ParameterError, match="must be the analyzer's key"):
@@ -121,7 +121,7 @@ def test_a_key_that_could_open_nothing_is_noticed_before_anything_is_pulled():
     seed=st.integers(0, 3),
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_is_changed_is_counted_or_refused_by_a_reason(changes, cut, seed):
+def test_changed_onions_are_counted_or_refused_with_a_reason(changes, cut, seed):
     kept = tiny_task()
     symbols, onions = padded_batch_of(kept, seed)
     for_nothing = {onion for symbol, onion in zip(symbols, onions, strict=True) if symbol == kept.task.nothing}
@@ -146,10 +146,10 @@ def test_whatever_is_changed_is_counted_or_refused_by_a_reason(changes, cut, see
 
 @pytest.mark.parametrize("protocol", ["sparse", "hist", "dummy", "dummy-poisson"])
 def test_a_batch_without_all_of_its_noise_is_refused(protocol):
-    """Fails by luck with a probability below 1e-8: each of the numbers is wrong with that of turnout.RISK.
+    """False failure rate below 1e-8: each bound is wrong with probability participation.RISK.
 
-    Of the noisiest one, sparse, the messages of three in ten are nine deviations below the fewest that are taken; those
-    of half of all people only two.
+    In the noisiest protocol, sparse, the messages of 30% of the people are nine standard deviations below the minimum.
+    Those of half of the people are only two below.
     """
     task = small_task(protocol=protocol).task
     tally = task.protocol.tally(np.array(symbols_of(task, ["dark"] * task.users)))
@@ -162,7 +162,7 @@ def test_a_batch_without_all_of_its_noise_is_refused(protocol):
     check_noise(task, tally + tally)
 
 
-def test_people_who_are_not_counted_on_may_be_missing():
+def test_dishonest_people_may_be_missing():
     task = small_task(protocol="hist", honest_users=150).task
     tally = task.protocol.tally(np.array(symbols_of(task, ["dark"] * 155)))
     check_noise(task, tally)

@@ -1,4 +1,4 @@
-"""Releases from tallies: what they say, that they follow their law, and that the ledger comes first, once."""
+"""Releases from tallies: contents, distribution, and one ledger entry before the first release."""
 
 import numpy as np
 import pytest
@@ -35,20 +35,20 @@ def tally_of(task, answers=None, *, forged=()):
 
 
 def keep(store, task, *tallies, refused=(), problem=None):
-    """Keeps tallies under new ids."""
+    """Store tallies under new ids."""
     store.prepare(task)
     for tally in tallies:
         batch_id = bytes([len(store.tallies(task.id)) + 1] * 16)
         assert store.keep_tally(task.id, batch_id, to_bytes(tally), task.users, dict(refused), problem)
 
 
-# What a release says ------------------------------------------------------------------------------------------------
+# Content of releases ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("protocol", "batches"), [("sparse", 1), ("sparse", 3), ("hist", 3), ("hist-unbiased", 1), ("dummy-poisson", 3)]
 )
-def test_a_release_is_one_like_all_others(tmp_path, protocol, batches):
+def test_a_collected_release_has_the_usual_interface(tmp_path, protocol, batches):
     task = small_task(protocol=protocol).task
     release = release_of(task, [tally_of(task) for _ in range(batches)], refused={}, beta=1e-9)  # false failures
     assert release.privacy.guarantee == task.guarantee
@@ -71,16 +71,16 @@ def test_a_release_says_that_nobody_held_the_data():
         assert "nobody held the data" in text
         assert "seen every value" not in text
         assert kept.task.name in text
-    told = " ".join(release.notes)
-    assert "unless all 2 shufflers and the analyzer work together" in told
-    assert "1 batch of 200 people." in told
+    notes = " ".join(release.notes)
+    assert "unless all 2 shufflers and the analyzer work together" in notes
+    assert "1 batch of 200 people." in notes
     assert "at least 160 of the 200 people" in release.explain()
     one = " ".join(release_of(small_task().task, [tally_of(small_task().task)], refused={}).notes)
     assert "unless the shuffler and the analyzer work together" in one
     assert "No message was refused." in one
 
 
-def test_joined_batches_say_so():
+def test_joined_batches_are_stated():
     task = small_task(honest_users=160).task
     release = release_of(task, [tally_of(task) for _ in range(4)], refused={})
     assert "The release counts 800 people in 4 batches of 200 people each." in " ".join(release.notes)
@@ -88,19 +88,21 @@ def test_joined_batches_say_so():
     assert "at least 160 of the 200 people of every batch follow the protocol" in release.explain()
 
 
-@pytest.mark.parametrize(("protocol", "told"), [("dummy-poisson", True), ("hist-unbiased", True), ("sparse", False)])
-def test_why_a_number_can_be_below_zero_is_said_where_it_can(protocol, told):
-    """A batch in which nobody gave three of the five answers."""
+@pytest.mark.parametrize(
+    ("protocol", "explained"), [("dummy-poisson", True), ("hist-unbiased", True), ("sparse", False)]
+)
+def test_negative_numbers_are_explained_where_possible(protocol, explained):
+    """The batch has no person with three of the five answers."""
     task = small_task(protocol=protocol).task
     everybody = [task.protocol.randomize(task.bin_of("dark")) for _ in range(task.users)]
     release = release_of(task, [task.protocol.tally(np.concatenate(everybody))] * 3, refused={})
-    assert ("Read a negative number as 0." in release.explain()) == told
-    if not told:
+    assert ("Read a negative number as 0." in release.explain()) == explained
+    if not explained:
         assert all(row.count >= 0 and row.low >= 0 for row in release.estimate.top(5))
 
 
 @pytest.mark.parametrize(("batches", "several"), [(1, 2), (3, 6)])
-def test_how_far_forged_reports_could_have_moved_a_count(batches, several):
+def test_the_effect_of_forged_reports_is_bounded(batches, several):
     task = small_task().task
     release = release_of(task, [tally_of(task)] * batches, refused={})
     most = task.most_messages
@@ -119,7 +121,7 @@ def test_how_far_forged_reports_could_have_moved_a_count(batches, several):
     )
 
 
-def test_what_is_refused_or_forged_is_told_and_warned_about():
+def test_refused_messages_and_forgery_are_warned_about():
     task = small_task().task
     refused = {Reason.CANNOT_BE_OPENED.value: 1, Reason.REPEATED.value: 12}
     release = release_of(task, [tally_of(task)], refused=refused)
@@ -143,22 +145,22 @@ def test_missing_noise_is_never_released():
 
 
 @pytest.mark.parametrize("admission", ["anybody", "secret", "tokens"])
-def test_who_could_send_reports_is_told(admission):
+def test_a_release_states_who_could_send_reports(admission):
     task = small_task(admission=admission).task
     release = release_of(task, [tally_of(task)], refused={})
-    said = {"anybody": "any number of reports", "secret": "shared secret", "tokens": "each token was valid once"}
-    assert said[admission] in " ".join(release.notes)
-    assert said[admission] in release.explain()
+    sentences = {"anybody": "any number of reports", "secret": "shared secret", "tokens": "each token was valid once"}
+    assert sentences[admission] in " ".join(release.notes)
+    assert sentences[admission] in release.explain()
 
 
-# The law ------------------------------------------------------------------------------------------------------------
+# The distribution -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_releases_from_sealed_messages_follow_the_law_of_sample_tally():
-    """Sealed, opened, counted and released one by one, and joined by threes; each fails by luck with 1e-6.
+def test_releases_from_sealed_messages_follow_the_distribution_of_sample_tally():
+    """Single releases and releases of three joined batches; false failure rate 1e-6 each.
 
-    The controls are the law of another number of batches, and batches in which three people are missing.
+    Negative controls: the distribution for another number of batches, and batches that lack three people.
     """
     kept, rng = tiny_task(), np.random.default_rng(5)
     task, count = kept.task, BatchCounter(kept.task, kept.keys[-1]).count
@@ -169,7 +171,7 @@ def test_releases_from_sealed_messages_follow_the_law_of_sample_tally():
         return count([b"".join(sealed(kept, sent_by(task, people, rng=rng)))]).tally
 
     def noise(tallies):
-        """The messages that are missing of every value, where everybody sends one."""
+        """The number of noise messages of every value, where everybody sends one message."""
         return np.concatenate([truth * n + task.users * n - sum(t.counts for t in ts) for n, ts in tallies])
 
     tallies = [counted(answers) for _ in range(72)]
@@ -187,7 +189,7 @@ def test_releases_from_sealed_messages_follow_the_law_of_sample_tally():
     assert estimate.simultaneous.high.tolist() == drawn.simultaneous.high.tolist()
 
 
-# When they become visible ---------------------------------------------------------------------------------------------
+# Visibility -------------------------------------------------------------------------------------------------------
 
 
 def test_every_batch_is_released_once(store, ledger):
@@ -233,11 +235,11 @@ def test_joined_releases_count_all_batches_so_far(store, ledger):
 
 
 class Killed(BaseException):
-    """What a process does not survive."""
+    """Stands for a kill of the process."""
 
 
 class Broken:
-    """A store that dies when something is to become visible."""
+    """A store that fails when a release is stored."""
 
     def __init__(self, store):
         self._store = store
@@ -249,7 +251,7 @@ class Broken:
         raise Killed
 
 
-def test_the_ledger_comes_first_and_is_entered_once_whoever_is_killed(store, ledger):
+def test_the_ledger_entry_comes_first_and_once_despite_kills(store, ledger):
     task = small_task().task
     keep(store, task, tally_of(task))
     for _ in range(2):
@@ -261,7 +263,7 @@ def test_the_ledger_comes_first_and_is_entered_once_whoever_is_killed(store, led
     assert [entry.published for entry in ledger.entries] == [True]
 
 
-def test_it_is_entered_when_it_becomes_visible(store, ledger, monkeypatch):
+def test_the_ledger_entry_precedes_the_visible_release(store, ledger, monkeypatch):
     task, seen = small_task().task, []
     keep(store, task, tally_of(task))
     kept = store.keep_release
@@ -270,7 +272,7 @@ def test_it_is_entered_when_it_becomes_visible(store, ledger, monkeypatch):
     assert seen == [1]
 
 
-def test_nothing_is_spent_when_something_fails_before(store, ledger, monkeypatch):
+def test_nothing_is_spent_if_a_release_fails(store, ledger, monkeypatch):
     task = small_task().task
     keep(store, task, tally_of(task))
 
@@ -299,7 +301,7 @@ def test_over_the_limit_nothing_is_published(store, tmp_path):
     assert ledger.entries == ()
 
 
-def test_two_tasks_are_entered_apart(store, ledger):
+def test_two_tasks_have_separate_ledger_entries(store, ledger):
     one, other = small_task().task, small_task(answers=("a", "b")).task
     for task, answers in ((one, None), (other, ["a"] * 200)):
         keep_under = bytes([len(ledger.entries) + 70] * 16)
@@ -309,7 +311,7 @@ def test_two_tasks_are_entered_apart(store, ledger):
     assert len(ledger.entries) == 2
 
 
-def test_a_ledger_that_cannot_be_marked_afterwards_stops_nothing(store, ledger, monkeypatch):
+def test_a_failure_to_mark_the_ledger_stops_nothing(store, ledger, monkeypatch):
     task = small_task().task
     keep(store, task, tally_of(task))
 
@@ -321,14 +323,14 @@ def test_a_ledger_that_cannot_be_marked_afterwards_stops_nothing(store, ledger, 
     assert len(releases_of(store, task.id)) == 1
 
 
-def test_without_a_ledger_it_is_released_all_the_same(store):
+def test_releases_without_a_ledger(store):
     task = small_task().task
     keep(store, task, tally_of(task))
     assert Releasing(task, store).release() == 1
     assert b"ledger" not in releases_of(store, task.id)[0].release
 
 
-def test_what_is_kept_is_what_was_counted(store):
+def test_the_stored_release_equals_the_count(store):
     kept = tiny_task()
     found = BatchCounter(kept.task, kept.keys[-1]).count([b"".join(batch_of(kept)[1])]).tally
     keep(store, kept.task, found)

@@ -1,4 +1,4 @@
-"""The command: all that is given is checked before anything is served, and a whole collection runs through it."""
+"""The analyzer command: options are checked before the first request, and a whole collection runs through it."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ def kept():
 
 @pytest.fixture
 def given(tmp_path, kept):
-    """Options with which an analyzer starts."""
+    """Valid options of an analyzer."""
     (tmp_path / "task.json").write_text(kept.task.to_json())
     write_key(kept.keys[-1], tmp_path / "analyzer.key")
     write_key(kept.keys[0], tmp_path / "shuffler.key")
@@ -60,7 +60,7 @@ def given(tmp_path, kept):
     )
 
 
-def test_what_was_given_is_checked(tmp_path, given):
+def test_options_are_checked(tmp_path, given):
     given().check()
     (tmp_path / "open").write_text("x")
     write_secret(tmp_path / "empty", "")
@@ -82,14 +82,14 @@ def test_what_was_given_is_checked(tmp_path, given):
         assert isinstance(error.value, kind)
 
 
-def test_a_task_that_can_never_be_published_is_refused_before_anybody_answers(tmp_path, given, kept):
+def test_a_task_over_budget_is_refused_at_start(tmp_path, given, kept):
     small = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
     with pytest.raises(BudgetError, match="exceeds the limit of the ledger of people"):
         partial(given, ledger=tmp_path / "small.ledger")().check()
     assert small.entries == ()
 
 
-def test_a_task_that_is_entered_already_is_served_although_nothing_is_left(tmp_path, given, kept):
+def test_an_entered_task_is_served_with_an_empty_budget(tmp_path, given, kept):
     ledger = Ledger(given.keywords["ledger"])
     ledger.spend(kept.task.protocol, what=entered_as(kept.task), once=True)
     ledger.spend_elsewhere(epsilon=20.0, delta=0.1, what="too much")
@@ -108,7 +108,7 @@ def test_tasks_that_do_not_fit_together_are_refused(tmp_path, given, kept):
         partial(one, task=[*given.keywords["task"], tmp_path / "other.json"])().check()
 
 
-def test_a_list_of_answers_that_is_kept_elsewhere_must_be_given(tmp_path, given, kept):
+def test_an_external_list_of_answers_must_be_given(tmp_path, given, kept):
     listed = b"yes\nno\n"
     task = new_task(
         question="Do you?",
@@ -134,7 +134,7 @@ def test_a_list_of_answers_that_is_kept_elsewhere_must_be_given(tmp_path, given,
         partial(chosen, answers=[tmp_path / "answers.txt"])().check()
 
 
-def test_the_command_says_what_is_wrong_in_one_line(tmp_path, given):
+def test_the_command_reports_errors_in_one_line(tmp_path, given):
     arguments = [
         *("analyzer", "--task", str(given.keywords["task"][0]), "--key", str(tmp_path / "shuffler.key"), "--port", "0"),
         *(
@@ -170,7 +170,7 @@ def reports_of(task, *, seed):
 
 
 def shuffler_of(path, kept, token):
-    """A shuffler in this process."""
+    """Run a shuffler in this process."""
     return make_shuffler(
         OfShuffler(
             served=[ServedByShuffler(task=kept.task, position=0, key=kept.keys[0])],
@@ -183,7 +183,7 @@ def shuffler_of(path, kept, token):
 
 
 def until(ask):
-    """What a question is answered with, once that is anything."""
+    """Call a function until it returns a result."""
     for _ in range(600):
         if found := ask():
             return found
@@ -193,7 +193,7 @@ def until(ask):
 
 @pytest.mark.slow
 def test_reports_become_releases_between_two_servers(tmp_path, kept, given):
-    """And nothing is visible of a batch that lacks one person."""
+    """Also: a batch that lacks one person stays invisible."""
     task, token = kept.task, given.keywords["token"].read_text().strip()
     reports = reports_of(task, seed=7)
     with served(shuffler_of(tmp_path, kept, token)) as shuffler, httpx.Client() as client:
@@ -218,7 +218,7 @@ def test_reports_become_releases_between_two_servers(tmp_path, kept, given):
 
 
 @pytest.mark.slow
-def test_the_command_serves_until_it_is_told_to_stop(tmp_path, kept, given):
+def test_the_command_serves_until_a_signal(tmp_path, kept, given):
     task, token = kept.task, given.keywords["token"].read_text().strip()
     with served(shuffler_of(tmp_path, kept, token)) as shuffler, httpx.Client() as client:
         for report in reports_of(task, seed=8):

@@ -1,4 +1,4 @@
-"""What arrives over the network instead of a batch: a reason each time, and no other batch is held up."""
+"""Invalid data from the last shuffler is refused with a reason and delays no other batch."""
 
 import threading
 from dataclasses import replace
@@ -18,7 +18,7 @@ GOOD, BAD = bytes([1]) * 16, bytes([2]) * 16
 
 
 class Shuffler:
-    """A last shuffler that hands on any bytes as batches."""
+    """A last shuffler that serves any bytes as batches."""
 
     def __init__(self, kept, token="token"):
         self.kept, self.token, self.bodies, self.deleted = kept, token, {}, []
@@ -48,7 +48,7 @@ def body_of(kept, own_id, *, seed=0, **changes):
 
 
 def collected(path, shuffler):
-    """What the store has after one round: the problem of each batch; and what is told."""
+    """Return the problem of each stored batch after one round, and the public problems."""
     path.mkdir(exist_ok=True)
     kept = shuffler.kept
     chosen = settings_for(path, kept, shuffler.upstream)
@@ -64,7 +64,7 @@ LONGER = "a batch is longer than its head says"
 
 
 def because(words, why):
-    """What is told where something does not work."""
+    """The public problem for a batch that fails for this reason."""
     return f"{words} Cause: {why}."
 
 
@@ -85,7 +85,7 @@ def because(words, why):
         ("nothing", "a batch ended within its head"),
     ],
 )
-def test_a_batch_that_is_none_is_left_there(tmp_path, wrong, why):
+def test_invalid_batches_stay_upstream(tmp_path, wrong, why):
     shuffler = Shuffler(tiny_task())
     whole = body_of(shuffler.kept, BAD, seed=1)
     made = {
@@ -126,19 +126,19 @@ def test_without_the_token_nothing_arrives(tmp_path):
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
-def test_whatever_a_batch_is_others_are_counted(tmp_path_factory, changes, at_head):
+def test_an_invalid_batch_delays_no_other(tmp_path_factory, changes, at_head):
     shuffler = Shuffler(tiny_task())
     content = bytearray(body_of(shuffler.kept, BAD, seed=1))
     for at, removed, added in changes:
         start = at % (HEAD_BYTES if at_head else len(content) or 1)
         content[start : start + removed] = added
     shuffler.bodies = {BAD: bytes(content), GOOD: body_of(shuffler.kept, GOOD)}
-    found, told = collected(tmp_path_factory.mktemp("fuzzed"), shuffler)
+    found, reported = collected(tmp_path_factory.mktemp("fuzzed"), shuffler)
     assert found[GOOD] is None
     if BAD in found:
         assert found[BAD] in (None, "too-few-messages")
-        assert (set(shuffler.deleted), told) == ({GOOD, BAD}, [])
+        assert (set(shuffler.deleted), reported) == ({GOOD, BAD}, [])
     else:
         assert shuffler.deleted == [GOOD]
-        (problem,) = told
+        (problem,) = reported
         assert problem.startswith(because(BATCH, "")[:-1])

@@ -1,4 +1,4 @@
-"""Batches from the last shuffler to the store: each once, whoever is stopped; broken ones hold up no other."""
+"""Pulling and counting batches: each counts once, also after a kill; broken batches delay no other."""
 
 import threading
 
@@ -19,7 +19,7 @@ A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
 
 
 class Killed(BaseException):
-    """What a process does not survive."""
+    """Stands for a kill of the process."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def upstream(kept):
 
 @pytest.fixture
 def started(tmp_path, kept):
-    """Makes an analyzer, as after each start; its clock stands still until it is told to go on."""
+    """Make an analyzer as after a start; its clock is advanced by hand."""
     stores = []
 
     def start(upstream, **changes):
@@ -56,8 +56,8 @@ def step(work):
     return work.step(threading.Event())
 
 
-def told(words, error):
-    """What everybody reads: the sentence of an error only if it is about the server upstream."""
+def public_problem(words, error):
+    """The public problem: it quotes only errors of the server upstream."""
     return f"{words} Cause: {error}." if isinstance(error, UpstreamError) else words
 
 
@@ -82,11 +82,11 @@ def test_batches_are_counted_acknowledged_and_released(started, upstream, kept):
     assert work.problems == []
 
 
-def test_pulled_twice_is_counted_once(started, upstream, kept):
+def test_a_batch_pulled_twice_counts_once(started, upstream, kept):
     batches = dict(upstream.batches)
     work, store = started(upstream)
     step(work)
-    upstream.batches = batches  # as if the acknowledgement had been lost
+    upstream.batches = batches  # as after a lost acknowledgement
     step(work)
     assert upstream.pulled == [A, B]
     assert upstream.acknowledged == [A, B, A, B]
@@ -137,7 +137,7 @@ def test_killed_between_tally_and_release(started, upstream, kept, tmp_path, mon
     assert [entry.published for entry in ledger.entries] == [True]
 
 
-def test_too_few_messages_are_refused_for_good_and_nothing_is_kept_of_them(started, upstream, kept):
+def test_a_batch_with_too_few_messages_is_refused_and_not_stored(started, upstream, kept):
     upstream.batches[A] = batch_of(kept, 0)[1][:10]
     upstream.batches[B] = [*batch_of(kept, 1)[1], bytes(49), batch_of(kept, 1)[1][0]]
     work, store = started(upstream)
@@ -150,7 +150,7 @@ def test_too_few_messages_are_refused_for_good_and_nothing_is_kept_of_them(start
     assert work.problems == []
 
 
-def test_a_batch_of_another_task_or_hop_is_refused_and_does_not_stop_others(started, upstream, kept):
+def test_a_batch_of_another_task_or_server_is_refused_and_delays_no_other(started, upstream, kept):
     upstream.batches |= {A: sealed(kept, [0] * 90, position=0), C: []}
     work, store = started(upstream)
     step(work)
@@ -165,16 +165,16 @@ def test_a_batch_of_another_task_or_hop_is_refused_and_does_not_stop_others(star
     "broken",
     [UpstreamError("what the server upstream sends is no batch"), OSError("disk"), RuntimeError("a process died")],
 )
-def test_a_batch_that_cannot_be_read_is_left_where_it_is_and_holds_up_no_other(started, upstream, kept, broken):
+def test_an_unreadable_batch_stays_upstream_and_delays_no_other(started, upstream, kept, broken):
     whole = upstream.batches[A]
     upstream.batches[A] = broken
     work, store = started(upstream)
     assert step(work)
     assert set(tallies(store, kept)) == {B}
     assert upstream.acknowledged == [B]
-    assert work.problems == [told(BATCH, broken)]
+    assert work.problems == [public_problem(BATCH, broken)]
     assert not step(work)
-    assert upstream.pulled == [A, B]  # not before its time
+    assert upstream.pulled == [A, B]  # not before the pause has passed
     for pulled, moment in ((3, 1.0), (3, 2.9), (4, 3.0), (5, 7.0)):
         started.now[0] = moment
         step(work)
@@ -195,9 +195,7 @@ def test_pauses_grow_up_to_a_limit(started, upstream):
     assert len(upstream.pulled) == 30
 
 
-def test_an_upstream_that_is_away_is_told_until_it_is_back_and_asked_less_and_less_often(
-    started, upstream, monkeypatch
-):
+def test_an_unreachable_upstream_is_a_problem_and_polled_with_growing_pauses(started, upstream, monkeypatch):
     work, _ = started(upstream)
     asked = []
     with monkeypatch.context() as patch:
@@ -217,12 +215,12 @@ def test_an_upstream_that_is_away_is_told_until_it_is_back_and_asked_less_and_le
     assert work.problems == []
 
 
-def test_an_acknowledgement_that_fails_is_made_up_for(started, upstream, kept):
+def test_a_failed_acknowledgement_is_retried(started, upstream, kept):
     upstream.broken["acknowledge"] = True
     work, store = started(upstream)
     step(work)
-    assert len(releases_of(store, kept.task.id)) == 2  # what is counted is safe
-    assert work.problems == [told(BATCH, UpstreamError("gone"))]
+    assert len(releases_of(store, kept.task.id)) == 2  # the tally is stored
+    assert work.problems == [public_problem(BATCH, UpstreamError("gone"))]
     upstream.broken.clear()
     started.now[0] = 5.0
     step(work)
@@ -231,7 +229,7 @@ def test_an_acknowledgement_that_fails_is_made_up_for(started, upstream, kept):
     assert work.problems == []
 
 
-def test_over_the_limit_nothing_is_published_and_everybody_is_told(started, upstream, kept, tmp_path):
+def test_over_the_limit_nothing_is_published_and_a_problem_is_shown(started, upstream, kept, tmp_path):
     ledger = Ledger.create(tmp_path / "small.ledger", epsilon=0.5, delta=1e-6, population="people")
     work, store = started(upstream, ledger=ledger)
     step(work)
@@ -241,7 +239,7 @@ def test_over_the_limit_nothing_is_published_and_everybody_is_told(started, upst
     assert ledger.entries == ()
 
 
-def test_a_release_that_fails_is_tried_again(started, upstream, kept, monkeypatch):
+def test_a_failed_release_is_retried(started, upstream, kept, monkeypatch):
     work, store = started(upstream)
     with monkeypatch.context() as patch:
 
@@ -256,7 +254,7 @@ def test_a_release_that_fails_is_tried_again(started, upstream, kept, monkeypatc
     assert len(releases_of(store, kept.task.id)) == 2
 
 
-def test_a_stop_leaves_everything_to_the_next_start(started, upstream, kept):
+def test_the_next_start_continues_after_a_stop(started, upstream, kept):
     work, store = started(upstream)
     stopping = threading.Event()
     stopping.set()
@@ -268,7 +266,7 @@ def test_a_stop_leaves_everything_to_the_next_start(started, upstream, kept):
         work._counter.count([b"".join(upstream.batches[A])], stopping=stopping)
 
 
-def test_logs_have_nothing_but_numbers(started, upstream, kept, capsys):
+def test_logs_have_only_numbers(started, upstream, kept, capsys):
     upstream.batches[C] = DataError("somewhere there is data")
     work, _ = started(upstream)
     step(work)
@@ -279,7 +277,7 @@ def test_logs_have_nothing_but_numbers(started, upstream, kept, capsys):
     assert "yes" not in written
 
 
-def test_what_the_hop_upstream_does_wrong_is_logged_in_words(started, upstream, capsys):
+def test_upstream_errors_are_logged_as_sentences(started, upstream, capsys):
     upstream.batches = {A: UpstreamError("a batch ended within its head")}
     work, _ = started(upstream)
     step(work)

@@ -1,4 +1,4 @@
-"""People's reports with what is inside them, for tests of files."""
+"""Reports with their known contents, for tests of files."""
 
 import secrets
 from collections import Counter
@@ -26,14 +26,14 @@ class Reports:
     messages: tuple[tuple[int, ...], ...]
 
     def tally(self, people=None):
-        """How often each message was sent, by all or by some."""
+        """The tally of the messages of all or some of the people."""
         chosen = range(len(self.sealed)) if people is None else people
         return Counter(message for person in chosen for message in self.messages[person])
 
 
 @cache
 def reports(people, *, shufflers=1, time=HOUR, different=0, protocol="dummy-poisson"):
-    """Reports of people for the task of `small`; the same ones again in one run of tests, but for `different`."""
+    """Reports for the task of `small`; cached per test run unless `different` changes."""
     kept = small(shufflers, protocol=protocol)
     messages = [tuple(messages_of(kept.task, THEMES[person % 3])) for person in range(people)]
     ids = [secrets.token_bytes(16) for _ in range(people)]
@@ -44,7 +44,7 @@ def reports(people, *, shufflers=1, time=HOUR, different=0, protocol="dummy-pois
 
 
 def small(shufflers=1, users=40, protocol="dummy-poisson"):
-    """A task with batches of a few people, whose guarantee is weak so that they send few messages."""
+    """A task with small batches and a weak guarantee, so that people send few messages."""
     return small_task(users=users, shufflers=shufflers, epsilon=4.0, delta=1e-3, protocol=protocol)
 
 

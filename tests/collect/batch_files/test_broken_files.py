@@ -1,4 +1,4 @@
-"""Files that are damaged, or hold anything else: a clear error or a count by reason, never a half result."""
+"""Damaged or foreign files give a clear error or a count by reason, never a partial result."""
 
 import pyarrow
 import pyarrow.parquet
@@ -25,7 +25,7 @@ def good(tmp_path_factory):
 
 
 def changed(content, place, bit, cut):
-    """One bit is another, or the end is missing."""
+    """Flip one bit, or truncate the content."""
     at = int(place * len(content)) % len(content)
     if cut:
         return content[:at]
@@ -37,7 +37,7 @@ positions = {"place": st.floats(0, 1, exclude_max=True), "bit": st.integers(0, 7
 
 @changes
 @given(**positions)
-def test_a_damaged_file_of_reports_gives_an_error_of_ours_or_what_is_left(good, place, bit, cut):
+def test_a_damaged_file_of_reports_gives_an_error_or_the_intact_reports(good, place, bit, cut):
     content, _, folder = good
     kept, path = small(), folder / "damaged.parquet"
     path.write_bytes(changed(content, place, bit, cut))
@@ -51,8 +51,8 @@ def test_a_damaged_file_of_reports_gives_an_error_of_ours_or_what_is_left(good, 
     assert done.refused == {}
 
 
-def test_a_changed_bit_is_damage_and_no_refused_report(tmp_path):
-    """Else whoever sent it would be left out without a word."""
+def test_a_flipped_bit_is_damage_not_a_refusal(tmp_path):
+    """Otherwise its sender would be dropped silently."""
     kept, crowd, path = small(), reports(60), tmp_path / "a.parquet"
     write_reports(path, crowd.sealed)
     content = path.read_bytes()
@@ -64,7 +64,7 @@ def test_a_changed_bit_is_damage_and_no_refused_report(tmp_path):
 
 @changes
 @given(**positions)
-def test_a_damaged_batch_gives_an_error_of_ours_or_the_same_release(good, place, bit, cut):
+def test_a_damaged_batch_gives_an_error_or_the_same_release(good, place, bit, cut):
     _, content, folder = good
     kept, path = small(), folder / "damaged.parquet"
     path.write_bytes(changed(content, place, bit, cut))
@@ -82,33 +82,33 @@ heads = st.dictionaries(
 
 
 @changes
-@given(said=st.one_of(heads.map(str), st.text(max_size=20), heads.map(lambda head: str(head).replace("'", '"'))))
-def test_a_file_that_says_anything_about_itself_is_refused(tmp_path, said):
+@given(metadata=st.one_of(heads.map(str), st.text(max_size=20), heads.map(lambda head: str(head).replace("'", '"'))))
+def test_arbitrary_metadata_is_refused(tmp_path, metadata):
     table = pyarrow.table({"onion": pyarrow.array([bytes(49)], pyarrow.binary(49))})
     path = tmp_path / "a.parquet"
-    pyarrow.parquet.write_table(table.replace_schema_metadata({"shuffledp": said.encode()}), path)
+    pyarrow.parquet.write_table(table.replace_schema_metadata({"shuffledp": metadata.encode()}), path)
     with pytest.raises(DataError):
         find_batches([path], small().task, position=1)
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ({"value": [1]}, "has no column 'report'"),
         ({"report": ["text"]}, "must hold bytes, got"),
         ({"report": [1, 2]}, "must hold bytes, got int64"),
     ],
 )
-def test_other_tables_are_no_reports(tmp_path, table, said):
+def test_other_tables_are_refused_as_reports(tmp_path, table, message):
     pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "a.parquet")
     kept = small()
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         mix_files([tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b")
 
 
 @given(sealed=st.lists(st.binary(max_size=200), max_size=20))
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_are_refused_as_reports_one_by_one(tmp_path, sealed):
+def test_arbitrary_bytes_are_refused_as_single_reports(tmp_path, sealed):
     kept = small()
     assert write_reports(tmp_path / "a.parquet", sealed, overwrite=True) == len(sealed)
     with pytest.raises(TooFewReportsError) as caught:
@@ -116,7 +116,7 @@ def test_any_bytes_are_refused_as_reports_one_by_one(tmp_path, sealed):
     assert f"cannot-be-opened: {len(sealed)}" in str(caught.value) or not sealed
 
 
-def test_reports_are_written_whole_or_not_at_all(tmp_path):
+def test_reports_are_written_atomically(tmp_path):
     def failing():
         yield b"one"
         raise KeyboardInterrupt
@@ -136,8 +136,8 @@ def test_reports_are_written_whole_or_not_at_all(tmp_path):
     assert pyarrow.parquet.read_table(tmp_path / "a.parquet")["report"].to_pylist() == [b"one"]
 
 
-def test_what_an_interrupted_run_left_is_passed_over(tmp_path):
-    """A run that was killed leaves a folder with a name that says so."""
+def test_leftovers_of_an_interrupted_run_are_skipped(tmp_path):
+    """A killed run leaves a folder with a temporary name."""
     kept = small()
     write_reports(tmp_path / "a.parquet", reports(40).sealed)
     half = tmp_path / ".b.0123.partial"

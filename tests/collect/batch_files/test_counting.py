@@ -1,4 +1,4 @@
-"""Files of batches become one release, in process: exactly the messages that were sent, each batch once."""
+"""Counting files of batches in process: exactly the messages that were sent, each batch once."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ from tests.collect.tasks import small_task
 
 
 def batches(folder, people=80, protocol="dummy-poisson"):
-    """A folder with the batches of so many people, and their reports."""
+    """A folder with the batches of this number of people, and their reports."""
     kept, crowd = small(protocol=protocol), reports(people, protocol=protocol)
     write_reports(folder / "reports.parquet", crowd.sealed)
     mix_files([folder / "reports.parquet"], task=kept.task, key=kept.keys[0], out=folder / "b", now=NOW, processes=1)
@@ -35,12 +35,12 @@ def count(*given, protocol="dummy-poisson", **more):
 
 
 def that_count(crowd, task):
-    """How often each message was sent, but for what fills reports up."""
+    """The tally of the messages without padding."""
     return {symbol: number for symbol, number in crowd.tally().items() if symbol < task.alphabet}
 
 
 def expected(crowd, protocol="dummy-poisson"):
-    """The estimates of the analyzer that were given the messages as they were sent."""
+    """The estimates from the messages as they were sent."""
     task = small(protocol=protocol).task
     tally = task.protocol.tally(Tally.from_mapping(that_count(crowd, task)))
     protocol = task.protocol.joined(len(crowd.sealed) // task.users)
@@ -48,7 +48,7 @@ def expected(crowd, protocol="dummy-poisson"):
 
 
 @pytest.mark.parametrize("protocol", ["dummy-poisson", "hist"])
-def test_the_release_is_that_of_the_messages_that_were_sent(tmp_path, protocol):
+def test_the_release_counts_the_messages_that_were_sent(tmp_path, protocol):
     folder, crowd = batches(tmp_path, protocol=protocol)
     found, task = count(folder, protocol=protocol), small(protocol=protocol).task
     assert isinstance(found, CountedFiles)
@@ -61,8 +61,8 @@ def test_the_release_is_that_of_the_messages_that_were_sent(tmp_path, protocol):
     assert sorted(path.stem for path in folder.glob("?" * 32 + ".parquet")) == [name.hex() for name in found.batches]
 
 
-def test_a_batch_that_is_given_again_counts_once(tmp_path):
-    """As another name of the file, as a copy of it, and as another mixing of the same reports."""
+def test_a_repeated_batch_counts_once(tmp_path):
+    """Given as a link, as a copy, and as another mixing of the same reports."""
     folder, crowd = batches(tmp_path)
     kept, first = small(), min(folder.glob("?" * 32 + ".parquet"))
     shutil.copy(first, tmp_path / "copy.parquet")
@@ -73,7 +73,7 @@ def test_a_batch_that_is_given_again_counts_once(tmp_path):
     assert found.release.estimate.to_dict() == expected(crowd).to_dict()
 
 
-def test_what_is_no_message_is_left_out_by_its_reason(tmp_path):
+def test_invalid_messages_are_refused_by_reason(tmp_path):
     folder, crowd = batches(tmp_path, 40)
     kept, (path,) = small(), folder.glob("?" * 32 + ".parquet")
     strange = seal(bytes([255]), public_key(kept.task.analyzer.public_bytes), info(kept.task.id, 1))
@@ -87,7 +87,7 @@ def test_what_is_no_message_is_left_out_by_its_reason(tmp_path):
     assert "No message was refused" not in notes
 
 
-def test_a_batch_without_its_noise_is_left_out_and_alone_gives_nothing(tmp_path):
+def test_a_batch_without_its_noise_is_left_out_and_not_released(tmp_path):
     folder, _ = batches(tmp_path)
     path = min(folder.glob("?" * 32 + ".parquet"))
     table = pyarrow.parquet.read_table(path)
@@ -100,7 +100,7 @@ def test_a_batch_without_its_noise_is_left_out_and_alone_gives_nothing(tmp_path)
         count(path)
 
 
-def test_the_ledger_is_entered_once_for_a_task_and_not_when_nothing_is_released(tmp_path):
+def test_the_ledger_has_one_entry_per_task_and_none_without_a_release(tmp_path):
     folder, _ = batches(tmp_path)
     book = Ledger.create(tmp_path / "book.json", population="people", epsilon=5, delta=1e-2)
     for path in folder.glob("?" * 32 + ".parquet"):
@@ -113,7 +113,7 @@ def test_the_ledger_is_entered_once_for_a_task_and_not_when_nothing_is_released(
         assert len(book.entries) == 1
 
 
-def test_keys_and_files_that_do_not_belong_here_are_refused_by_name(tmp_path):
+def test_wrong_keys_and_files_are_refused_by_name(tmp_path):
     folder, _ = batches(tmp_path, 40)
     kept, (path,) = small(), folder.glob("?" * 32 + ".parquet")
     with pytest.raises(ParameterError, match="key of shuffler 1"):
@@ -135,7 +135,7 @@ def test_keys_and_files_that_do_not_belong_here_are_refused_by_name(tmp_path):
         count(folder)
 
 
-def test_the_next_hop_but_one_cannot_take_a_batch(tmp_path):
+def test_a_batch_cannot_skip_a_server(tmp_path):
     kept = small(2)
     write_reports(tmp_path / "reports.parquet", reports(40, shufflers=2).sealed)
     mix_files(
@@ -150,7 +150,7 @@ def test_the_next_hop_but_one_cannot_take_a_batch(tmp_path):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with a task, its keys and reports in files."""
+    """A folder with a task, its keys and files of reports."""
     monkeypatch.chdir(tmp_path)
     kept, crowd = small(), reports(100)
     (tmp_path / "task.json").write_text(kept.task.to_json())
@@ -168,8 +168,8 @@ def run(line):
 def test_both_commands(place):
     result = run("mix many.parquet --task task.json --key shuffler.key --out b --json")
     assert result.exit_code == 0, result.output
-    said = json.loads(result.stdout)
-    assert (said["reports"], said["rest"], len(said["batches"])) == (100, 20, 2)
+    shown = json.loads(result.stdout)
+    assert (shown["reports"], shown["rest"], len(shown["batches"])) == (100, 20, 2)
     result = run("count b --task task.json --key analyzer.key --out r.json --out r.html --out r.csv --out r.parquet")
     assert result.exit_code == 0, result.output
     release = Release.from_json(place / "r.json")
@@ -179,7 +179,7 @@ def test_both_commands(place):
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "said"),
+    ("line", "code", "message"),
     [
         ("mix few.parquet --task task.json --key shuffler.key --out b", 5, "3 reports can be used"),
         ("mix many.parquet --task task.json --key analyzer.key --out b", 2, "key of the analyzer"),
@@ -196,15 +196,15 @@ def test_both_commands(place):
         ("count many.parquet --task task.json --key analyzer.key --out task.json", 2, "same file as an input"),
     ],
 )
-def test_what_cannot_be_done_is_said_with_its_exit_code(place, line, code, said):
+def test_errors_have_a_message_and_an_exit_code(place, line, code, message):
     before = {path.name: path.read_bytes() for path in place.iterdir()}
     result = run(line)
     assert result.exit_code == code, result.output
-    assert said in result.stderr
+    assert message in result.stderr
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
-def test_a_task_with_admission_says_who_must_have_checked_it(place):
+def test_a_task_with_admission_states_who_checks_it(place):
     kept = small_task(users=40, epsilon=4.0, delta=1e-3, admission="tokens")
     (place / "tokens.json").write_text(kept.task.to_json())
     write_key(kept.keys[0], place / "tokens.key")
@@ -215,7 +215,7 @@ def test_a_task_with_admission_says_who_must_have_checked_it(place):
     assert "check admission before writing reports to files" in result.stderr
 
 
-def test_an_interrupt_of_counting_leaves_no_file(place, monkeypatch):
+def test_an_interrupted_count_leaves_no_file(place, monkeypatch):
     assert run("mix many.parquet --task task.json --key shuffler.key --out b").exit_code == 0
     from shuffledp.collect.batch_files import engine as in_process
 
@@ -237,8 +237,8 @@ def test_keys_are_in_no_output(place):
             assert not any(secret in content for content in written)
 
 
-def test_executors_count_what_fills_reports_up_for_nothing():
-    """What Spark does with the messages of a bucket, here without it."""
+def test_executors_do_not_count_padding():
+    """The function that Spark runs on a bucket, called directly."""
     kept = small(protocol="hist")
     task, public = kept.task, public_key(kept.task.analyzer.public_bytes)
     sent = [0, task.nothing, 1, 0, task.nothing, task.symbols]

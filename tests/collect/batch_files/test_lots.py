@@ -1,4 +1,4 @@
-"""Which reports form a batch: by lot, each report once."""
+"""Lots decide which reports form a batch; each report is in one batch."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def entries(pairs):
 
 
 def plainly(found, taken, users):
-    """The same by dictionaries, one report at a time: rows of batches, of the rest, and the two counts."""
+    """A reference implementation with dictionaries: rows of batches, remaining rows, and the two counts."""
     kept = {}
     for lot, digest in found:
         kept[lot] = min(digest, kept.get(lot, digest))
@@ -47,7 +47,7 @@ pairs = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_
     taken=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(NAMES), max_size=4),
     users=st.integers(1, 5),
 )
-def test_reports_are_drawn_as_one_by_one(found, taken, users):
+def test_lots_match_a_reference_implementation(found, taken, users):
     drawn = draw(entries(found), entries(list(taken.items())), users=users, key=KEY)
     batches, rest, known, other = plainly(found, list(taken.items()), users)
     assert [[found[row][0] for row in batch.rows] for batch in drawn.batches] == batches
@@ -58,21 +58,21 @@ def test_reports_are_drawn_as_one_by_one(found, taken, users):
 
 
 @given(found=pairs)
-def test_what_is_remembered_is_there_once_and_in_order(found):
+def test_used_reports_are_listed_once_in_order(found):
     distinct = entries(found).distinct()
     listed = [(bytes(lot), bytes(digest)) for lot, digest in zip(distinct.lots, distinct.digests, strict=True)]
     assert listed == sorted(set(found))
 
 
 def test_lots_need_the_key_and_the_task():
-    """Whoever forges reports cannot compute where they go."""
+    """An attacker who forges reports cannot compute their lots."""
     report = bytes(16)
     keys = {lot_key(bytes([secret]) * 32, bytes([task]) * 32) for secret in (1, 2) for task in (1, 2)}
     assert len({lot_of(report, key) for key in keys}) == 4
 
 
 def positions(lots_of):
-    """In which of ten batches of ten reports a forger's report is whose id is the smallest possible one."""
+    """The batch, of ten, of a forged report with the smallest possible id."""
     rng, found = np.random.default_rng(5), np.zeros(10, dtype=np.int64)
     for _ in range(400):
         ids = [bytes(16), *(rng.bytes(16) for _ in range(99))]
@@ -83,7 +83,7 @@ def positions(lots_of):
 
 @pytest.mark.slow
 def test_an_id_does_not_choose_its_batch():
-    """Chi-square over fresh keys, false failures at most 1e-6; the control takes ids in their own order."""
+    """Chi-square test over new keys, false failure rate at most 1e-6. The negative control orders reports by id."""
     uniform = np.full(10, 0.1)
     key = {}
 

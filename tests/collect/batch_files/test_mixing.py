@@ -1,4 +1,4 @@
-"""Files of reports become batches of exactly as many reports as the task says, in process."""
+"""Mixing files of reports in process: every batch has exactly `users` reports."""
 
 import json
 import shutil
@@ -35,14 +35,14 @@ def files_of(folder):
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
-def test_whole_batches_are_written_and_the_rest_waits_as_it_was(tmp_path):
+def test_complete_batches_are_written_and_the_rest_is_kept(tmp_path):
     crowd = reports(100)
     done = mixed(
         tmp_path, write(tmp_path, "a.parquet", crowd.sealed[:50]), write(tmp_path, "b.parquet", crowd.sealed[50:])
     )
     names = [batch.batch_id.hex() for batch in done.batches]
     assert len(names) == 2
-    assert files_of(tmp_path / "batches") == {f"{name}.parquet" for name in names}  # nothing but what may travel
+    assert files_of(tmp_path / "batches") == {f"{name}.parquet" for name in names}  # only batches
     assert files_of(tmp_path / "batches.kept") == {REST_FILE, TAKEN_FILE}
     left = pyarrow.parquet.read_table(tmp_path / "batches.kept" / REST_FILE).column("report").to_pylist()
     assert done.rest == len(left) == 20
@@ -57,15 +57,15 @@ def test_whole_batches_are_written_and_the_rest_waits_as_it_was(tmp_path):
     assert done.refused == {}
 
 
-def test_what_is_written_is_for_its_owner_only(tmp_path):
+def test_output_files_are_private(tmp_path):
     mixed(tmp_path, write(tmp_path, "a.parquet", reports(100).sealed))
     for folder in (tmp_path / "batches", tmp_path / "batches.kept"):
         assert folder.stat().st_mode & 0o777 == 0o700
         assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.parquet")} == {0o600}
 
 
-def test_every_batch_has_the_messages_of_exactly_so_many_reports(tmp_path):
-    """By the ciphertexts: those of a report are all in one batch, and of no batch with more or fewer reports."""
+def test_every_batch_has_the_messages_of_exactly_users_reports(tmp_path):
+    """Checked by ciphertext: the onions of a report are all in one batch."""
     crowd, kept = reports(100), small()
     done = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed))
     homes = {}
@@ -83,7 +83,7 @@ def test_every_batch_has_the_messages_of_exactly_so_many_reports(tmp_path):
     assert people[None] == 20
 
 
-def test_the_same_reports_make_the_same_batches_however_they_arrive(tmp_path):
+def test_the_same_reports_form_the_same_batches_in_any_order(tmp_path):
     crowd = reports(100)
     order = np.random.default_rng(1).permutation(100)
     one = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed), out="one")
@@ -107,10 +107,10 @@ def test_another_report_makes_other_batches(tmp_path):
     assert one.batches[0].batch_id != other.batches[0].batch_id
 
 
-def test_a_report_that_is_there_again_counts_once_and_one_with_other_bytes_is_refused(tmp_path):
+def test_a_repeated_report_counts_once_and_a_different_one_is_refused(tmp_path):
     kept, crowd = small(), reports(100)
     other = seal_report(kept.task, [0], report_id=crowd.ids[3], time=HOUR)
-    again = seal_report(kept.task, crowd.messages[5], report_id=crowd.ids[5], time=HOUR)  # sealed anew: other onions
+    again = seal_report(kept.task, crowd.messages[5], report_id=crowd.ids[5], time=HOUR)  # sealed again: other onions
     path = write(tmp_path, "a.parquet", (*crowd.sealed, *crowd.sealed[10:30], other, again))
     done = mixed(tmp_path, path)
     assert (done.reports, done.known, done.rest, len(done.batches)) == (122, 20, 20, 2)
@@ -118,7 +118,7 @@ def test_a_report_that_is_there_again_counts_once_and_one_with_other_bytes_is_re
     assert json.loads(json.dumps(done.to_plain()))["refused"] == {"other-bytes": 2}
 
 
-def test_what_cannot_be_taken_is_refused_by_its_reason(tmp_path):
+def test_invalid_reports_are_refused_by_reason(tmp_path):
     kept, crowd = small(), reports(40)
     early = seal_report(kept.task, [0], report_id=bytes(16), time=0)
     late = seal_report(kept.task, [0], report_id=bytes(16), time=HOUR + 7200)
@@ -129,7 +129,7 @@ def test_what_cannot_be_taken_is_refused_by_its_reason(tmp_path):
     assert done.refused == {Reason.WRONG_TIME: 2, Reason.CANNOT_BE_OPENED: 4, Reason.TOO_LARGE: 1}
 
 
-def test_missing_reports_are_malformed_and_other_columns_do_not_matter(tmp_path):
+def test_null_reports_are_malformed_and_other_columns_are_ignored(tmp_path):
     crowd = reports(40)
     table = pyarrow.table(
         {"arrived": range(41), "report": pyarrow.array([None, *crowd.sealed], pyarrow.large_binary())}
@@ -139,7 +139,7 @@ def test_missing_reports_are_malformed_and_other_columns_do_not_matter(tmp_path)
 
 
 def test_a_repeated_onion_is_left_out(tmp_path):
-    """Somebody who copies another person's onion into a report of their own, as a first shuffler could."""
+    """As if a first shuffler copied an onion into a report of its own."""
     from shuffledp.collect.crypto.hpke import info, public_key, seal
 
     kept, crowd = small(), reports(40)
@@ -152,7 +152,7 @@ def test_a_repeated_onion_is_left_out(tmp_path):
     assert done.batches[0].number == sum(crowd.tally(range(39)).values())
 
 
-def test_too_few_reports_are_not_handed_on(tmp_path):
+def test_too_few_reports_are_not_forwarded(tmp_path):
     path = write(tmp_path, "a.parquet", (*reports(39).sealed, b"?"))
     with pytest.raises(TooFewReportsError, match="39 reports can be used, and a batch of this task needs 40") as caught:
         mixed(tmp_path, path)
@@ -160,7 +160,7 @@ def test_too_few_reports_are_not_handed_on(tmp_path):
     assert files_of(tmp_path) == {"a.parquet"}
 
 
-def test_a_later_run_takes_up_the_rest_and_nobody_twice(tmp_path):
+def test_a_later_run_adds_the_waiting_reports_once(tmp_path):
     crowd = reports(100)
     first = mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed[:70]), out="one")
     second = mixed(tmp_path, write(tmp_path, "b.parquet", crowd.sealed[60:]), out="two", before=[tmp_path / "one"])
@@ -188,7 +188,7 @@ def test_a_later_shuffler_opens_a_layer_and_mixes_again(tmp_path):
     assert found == crowd.tally()
 
 
-def test_what_a_later_shuffler_cannot_open_is_counted(tmp_path):
+def test_a_later_shuffler_counts_what_it_cannot_open(tmp_path):
     crowd = reports(40, shufflers=2)
     mixed(tmp_path, write(tmp_path, "a.parquet", crowd.sealed), out="one", shufflers=2)
     (path,) = (tmp_path / "one").glob("?" * 32 + ".parquet")
@@ -202,7 +202,7 @@ def test_what_a_later_shuffler_cannot_open_is_counted(tmp_path):
     assert two.batches[0].number == len(onions) - 1
 
 
-def test_keys_and_files_that_do_not_belong_here_are_refused_by_name(tmp_path):
+def test_wrong_keys_and_files_are_refused_by_name(tmp_path):
     kept, path = small(2), write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed)
     mixed(tmp_path, path, out="one", shufflers=2)
     with pytest.raises(ParameterError, match="key of the analyzer"):
@@ -223,7 +223,7 @@ def test_keys_and_files_that_do_not_belong_here_are_refused_by_name(tmp_path):
     assert not (tmp_path / "two").exists()
 
 
-def test_what_is_there_is_kept(tmp_path):
+def test_existing_output_is_kept(tmp_path):
     path = write(tmp_path, "a.parquet", reports(40).sealed)
     mixed(tmp_path, path)
     before = {name.name: name.read_bytes() for name in (tmp_path / "batches").iterdir()}
@@ -249,8 +249,8 @@ def test_what_is_there_is_kept(tmp_path):
     }
 
 
-def test_the_next_run_needs_only_what_was_kept(tmp_path):
-    """The batches themselves have travelled; without --force no memory of who is taken is replaced either."""
+def test_the_next_run_needs_only_the_private_folder(tmp_path):
+    """Without the batches themselves, and without replacing the list of used reports."""
     crowd = reports(70)
     path = write(tmp_path, "a.parquet", crowd.sealed[:50])
     mixed(tmp_path, path, out="one")
@@ -261,7 +261,7 @@ def test_the_next_run_needs_only_what_was_kept(tmp_path):
         mixed(tmp_path, write(tmp_path, "b.parquet", crowd.sealed), out="two", before=[tmp_path / "one"])
 
 
-def test_what_may_travel_and_what_stays_is_said(tmp_path):
+def test_the_output_states_what_to_forward_and_what_to_keep(tmp_path):
     one = mixed(tmp_path, write(tmp_path, "a.parquet", reports(40, shufflers=2).sealed), out="one", shufflers=2)
     *_, first, second = _mixed_sentences(one, USERS)
     assert first == f"For the next server: {tmp_path / 'one'}, and nothing else."
@@ -273,14 +273,14 @@ def test_what_may_travel_and_what_stays_is_said(tmp_path):
     assert _mixed_sentences(two, USERS)[-1].startswith("For the next server")
 
 
-def test_a_file_of_another_kind_is_refused_without_advice_that_helps_nobody(tmp_path):
+def test_another_kind_of_file_is_refused_without_misleading_advice(tmp_path):
     for name in ("d.txt", "d", "d.csv", "d.parquet.gz"):
         (tmp_path / name).write_text("theme")
         with pytest.raises(DataError, match=r"must be Parquet, with a name that ends in \.parquet$"):
             mixed(tmp_path, tmp_path / name)
 
 
-def test_a_folder_that_is_read_is_not_replaced(tmp_path):
+def test_an_input_folder_is_not_replaced(tmp_path):
     path = write(tmp_path, "a.parquet", reports(60).sealed)
     mixed(tmp_path, path)
     with pytest.raises(ParameterError, match="input files"):
@@ -288,7 +288,7 @@ def test_a_folder_that_is_read_is_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device"), MemoryError])
-def test_an_interrupt_leaves_no_half_batch(tmp_path, monkeypatch, error):
+def test_an_interrupt_leaves_no_partial_batch(tmp_path, monkeypatch, error):
     path = write(tmp_path, "a.parquet", reports(100).sealed)
     written = []
 
@@ -308,7 +308,7 @@ def test_an_interrupt_leaves_no_half_batch(tmp_path, monkeypatch, error):
     assert files_of(tmp_path) == {"a.parquet"}
 
 
-def test_an_interrupt_while_replacing_leaves_what_was_there(tmp_path, monkeypatch):
+def test_an_interrupt_while_replacing_restores_the_old_folder(tmp_path, monkeypatch):
     path = write(tmp_path, "a.parquet", reports(40).sealed)
     mixed(tmp_path, path)
     before = files_of(tmp_path)

@@ -1,6 +1,6 @@
-"""The order of a batch is uniform, whichever engine writes it, and outputs say nothing about who sent what.
+"""The order of a batch is uniform with both engines, and outputs do not identify senders.
 
-All chi-square tests fail by chance with probability at most FALSE_FAILURE_RATE each.
+Each chi-square test has a false failure rate of at most FALSE_FAILURE_RATE.
 """
 
 import itertools
@@ -23,13 +23,13 @@ WIDTH, ONIONS, RUNS = 20, 6, 1_000
 
 
 def blocks():
-    """Onions that say where they were: six in three blocks of two."""
+    """Six numbered onions in three blocks of two."""
     onions = [bytes([at]) * WIDTH for at in range(ONIONS)]
     return [b"".join(onions[at : at + 2]) for at in range(0, ONIONS, 2)]
 
 
 def through_buckets(buckets):
-    """As executors do it: dealt block by block, then each bucket in its order."""
+    """Mix as Spark executors do: deal block by block, then sort each bucket."""
     secret = secrets.token_bytes(32)
     parts = dict.fromkeys(range(buckets), b"")
     for block in blocks():
@@ -39,7 +39,7 @@ def through_buckets(buckets):
 
 
 def not_in_order(buckets):
-    """The control: buckets that are written as they were dealt."""
+    """The negative control: buckets are not sorted."""
     secret = secrets.token_bytes(32)
     parts = dict.fromkeys(range(buckets), b"")
     for block in blocks():
@@ -49,7 +49,7 @@ def not_in_order(buckets):
 
 
 def in_process(tmp_path):
-    """As the engine in process does it, with the files left out."""
+    """Mix as the engine in process does, without files."""
     from shuffledp.collect.crypto.batch import mix
 
     with mix(iter(blocks()), WIDTH) as mixed:
@@ -57,7 +57,7 @@ def in_process(tmp_path):
 
 
 def pair_p_value(make):
-    """Of the places of the first onion and of its neighbour: all pairs of places are equally likely."""
+    """P-value of the hypothesis that all pairs of positions of the first two onions are equally likely."""
     found = np.zeros((ONIONS, ONIONS), dtype=np.int64)
     for _ in range(RUNS):
         mixed = make()[::WIDTH]
@@ -78,11 +78,11 @@ def test_every_pair_of_places_is_equally_likely_in_process(tmp_path):
     assert pair_p_value(lambda: in_process(tmp_path)) > FALSE_FAILURE_RATE
 
 
-def test_an_order_that_is_kept_is_noticed():
+def test_a_kept_order_is_detected():
     assert pair_p_value(lambda: not_in_order(4)) <= FALSE_FAILURE_RATE
 
 
-def test_dealing_again_gives_the_same_and_copies_meet():
+def test_dealing_is_deterministic_and_copies_share_a_bucket():
     secret, block = secrets.token_bytes(32), secrets.token_bytes(WIDTH * 500)
     whole = dict(deal(block, secret=secret, buckets=8, width=WIDTH))
     parts = [dict(deal(part, secret=secret, buckets=8, width=WIDTH)) for part in (block[: WIDTH * 99], block)]
@@ -102,7 +102,7 @@ def test_buckets_are_a_power_of_two_and_small_enough(onions, expected):
     assert buckets_for(onions, each=100) == expected
 
 
-# what outputs say ---------------------------------------------------------------------------------------------------
+# content of outputs --------------------------------------------------------------------------------------------------
 
 
 def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
@@ -126,12 +126,12 @@ def test_outputs_hold_no_report_ids_and_no_order_of_people(tmp_path):
     for batch in done.batches:
         onions = onions_in(tmp_path / "b" / f"{batch.batch_id.hex()}.parquet")
         together += sum(one + other in neighbours for one, other in itertools.pairwise(onions))
-    # of 200 in a batch one stays beside the other with probability below 1/100: more than 30 is impossible
+    # two of 200 onions stay neighbours with probability below 1/100: more than 30 is impossible
     assert together <= 30
     assert len(neighbours) == 100 * (kept.task.most_messages - 1)
 
 
-def test_files_of_batches_say_what_they_are_and_nothing_else(tmp_path):
+def test_batch_files_have_minimal_metadata(tmp_path):
     kept, crowd = small(), reports(40)
     write_reports(tmp_path / "a.parquet", crowd.sealed)
     mix_files([tmp_path / "a.parquet"], task=kept.task, key=kept.keys[0], out=tmp_path / "b", now=NOW, processes=1)
@@ -162,7 +162,7 @@ def test_parts_of_two_mixings_are_not_one_batch(tmp_path):
 
 
 def test_the_engine_in_process_keeps_its_onions_in_a_file_without_a_name(tmp_path, monkeypatch):
-    """Nothing is left of it whatever happens to the process."""
+    """The file disappears with the process, however it ends."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     kept, crowd = small(), reports(40)
@@ -181,7 +181,7 @@ def test_the_engine_in_process_keeps_its_onions_in_a_file_without_a_name(tmp_pat
     engine.close()
 
 
-def test_what_opens_reports_does_not_show_its_key():
+def test_the_report_layer_does_not_show_its_key():
     from shuffledp.collect.batch_files.engine import ReportLayer
 
     kept = small()

@@ -1,4 +1,4 @@
-"""A recording server and a task that is sent to it; nothing of the surroundings is used."""
+"""A recording server and its task; the environment is isolated."""
 
 import pytest
 
@@ -14,13 +14,13 @@ def recorder():
 
 @pytest.fixture
 def shuffler(recorder):
-    """The server, which has seen nothing yet."""
+    """The server, with an empty record."""
     return recorder.reset()
 
 
 @pytest.fixture
 def kept(shuffler):
-    """A task whose shuffler it is, and its keys."""
+    """A task of this shuffler, and its keys."""
     return task_at(shuffler.address)
 
 

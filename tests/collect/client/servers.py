@@ -1,4 +1,4 @@
-"""Servers for tests of clients: one that records what arrives and answers as it is told, one that breaks off."""
+"""Servers for tests of clients: one records requests and gives scripted responses, one breaks off."""
 
 import asyncio
 import json
@@ -16,14 +16,14 @@ from starlette.routing import Route
 
 
 def problem(reason, status=400):
-    """A refusal as servers write it (RFC 9457)."""
+    """A problem document (RFC 9457)."""
     body = json.dumps({"type": f"urn:shuffledp:{reason}", "status": status, "reason": str(reason)})
     return Response(body, status, media_type="application/problem+json")
 
 
 @dataclass
 class Recorder:
-    """Answers 201, or with what `script` holds, one for each request; None answers nothing for a long time."""
+    """Respond 201, or with the next entry of `script`; for None, do not respond for a long time."""
 
     address: str = ""
     script: deque = field(default_factory=deque)
@@ -32,7 +32,7 @@ class Recorder:
     paths: list = field(default_factory=list)
     files: dict = field(default_factory=dict)
     when_asked: object = None
-    """Called when a report has arrived and is not answered yet."""
+    """Called after a report has arrived, before the response."""
 
     def reset(self):
         self.script.clear()
@@ -50,14 +50,14 @@ class Recorder:
         self.bodies.append(body)
         if self.when_asked is not None:
             self.when_asked()
-        said = self.script.popleft() if self.script else Response(status_code=201)
-        if said is None:
+        reply = self.script.popleft() if self.script else Response(status_code=201)
+        if reply is None:
             await asyncio.sleep(3)
             return Response(status_code=201)
-        return said
+        return reply
 
     def wait(self, number=1):
-        """Until so many reports have arrived."""
+        """Wait for this number of reports."""
         ends = time.monotonic() + 60
         while len(self.bodies) < number:
             assert time.monotonic() < ends, "no report arrived"
@@ -85,7 +85,7 @@ def recording_server():
 
 @contextmanager
 def breaking_server(*answers):
-    """Reads a request, writes one of the given bytes and closes the connection, for each of them; hands the address."""
+    """Serve one of the given byte strings per connection and close it; yield the address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve():

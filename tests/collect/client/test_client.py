@@ -1,4 +1,4 @@
-"""A client checks the promise itself, and answers a task once, whatever happens in between."""
+"""A client computes the guarantee itself, and answers a task once."""
 
 import hashlib
 import signal
@@ -28,20 +28,20 @@ Client(sys.argv[1], journal=sys.argv[2]).send("dark")
 
 
 def weaker(task):
-    """The same noise, and half the epsilon claimed for it."""
+    """The same noise, with half of the claimed epsilon."""
     return msgspec.structs.replace(task, claim=Claim("0.5", task.claim.delta))
 
 
-# The promise ------------------------------------------------------------------------------------------------------
+# The guarantee ----------------------------------------------------------------------------------------------------
 
 
-def test_the_promise_is_computed_by_the_client(kept, tmp_path):
+def test_the_client_computes_the_guarantee(kept, tmp_path):
     promise = Client(kept.task, journal=tmp_path).promise
     assert (promise.epsilon, promise.delta) == (1.0, 1e-6)
     assert 0 < promise.reached <= 1e-6
 
 
-def test_a_task_that_gives_less_than_it_claims_is_refused(kept):
+def test_a_task_weaker_than_its_claim_is_refused(kept):
     for asked in (weaker(kept.task), weaker(kept.task).canonical):
         with pytest.raises(BrokenPromiseError, match="do not answer"):
             Client(asked)
@@ -50,7 +50,7 @@ def test_a_task_that_gives_less_than_it_claims_is_refused(kept):
 def test_a_person_may_allow_less_than_the_task_claims(kept):
     assert Client(kept.task).promise == Client(kept.task, at_most=(1, 1e-6)).promise
     assert Client(kept.task, at_most=(2, 1e-6)).promise
-    for _ in range(2):  # nor does a promise that was computed for others count
+    for _ in range(2):  # a cached guarantee with another limit does not count
         with pytest.raises(BrokenPromiseError, match="allowed here"):
             Client(kept.task, at_most=(0.9, 1e-6))
     with pytest.raises(BrokenPromiseError):
@@ -58,7 +58,7 @@ def test_a_person_may_allow_less_than_the_task_claims(kept):
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(10.5, 0.011), (1.0, 0.9), (50.0, 0.5)])
-def test_who_says_nothing_does_not_allow_everything(epsilon, delta):
+def test_the_default_limit_refuses_weak_tasks(epsilon, delta):
     task = small_task(users=20, epsilon=epsilon, delta=delta).task
     with pytest.raises(BrokenPromiseError, match=f"at_most to {epsilon:g},{delta:g}"):
         Client(task)
@@ -67,17 +67,17 @@ def test_who_says_nothing_does_not_allow_everything(epsilon, delta):
 
 
 def test_a_task_may_give_more_than_it_claims():
-    """It claims epsilon 50, and its noise gives epsilon 10 with the same delta: the parameters decide."""
+    """The claim is epsilon 50, the noise gives epsilon 10 with the same delta. The parameters decide."""
     assert Client(small_task(users=20, epsilon=50.0, delta=1e-6).task).promise.epsilon == 50
 
 
 @pytest.mark.parametrize("at_most", [1, (1,), (1, 2, 3), ("one", 1e-6), (0, 1e-6), (1, 1), (float("nan"), 1e-6)])
-def test_limits_that_are_none_are_refused(kept, at_most):
+def test_invalid_limits_are_refused(kept, at_most):
     with pytest.raises(ParameterError):
         Client(kept.task, at_most=at_most)
 
 
-def test_the_promise_of_a_task_is_computed_once_in_a_process(kept, monkeypatch):
+def test_the_guarantee_of_a_task_is_cached(kept, monkeypatch):
     monkeypatch.setattr(checking, "_checked", {})
     computed = []
     monkeypatch.setattr(type(kept.task), "check", lambda task, at_most: computed.append(at_most) or "promise")
@@ -109,18 +109,18 @@ def test_only_an_open_task_is_answered():
 
 
 @pytest.mark.parametrize("task", [None, 5, ["task"]])
-def test_what_is_no_task_is_refused(task):
+def test_other_objects_are_refused_as_tasks(task):
     with pytest.raises(ParameterError, match="task must be"):
         Client(task)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan"), "10", True])
-def test_times_that_are_none_are_refused(kept, timeout):
+def test_invalid_timeouts_are_refused(kept, timeout):
     with pytest.raises(ParameterError, match="timeout"):
         Client(kept.task, timeout=timeout)
 
 
-# Once -------------------------------------------------------------------------------------------------------------
+# One report per person --------------------------------------------------------------------------------------------
 
 
 def test_a_report_holds_what_the_task_says(kept, tmp_path):
@@ -144,14 +144,14 @@ def test_the_second_report_is_the_first_whatever_the_answer(kept, tmp_path):
 @pytest.mark.parametrize(
     "answer", ["purple", "", " ", "DARK", 17, 2.5, b"dark", ["dark"], float("nan"), None, "(none)"]
 )
-def test_every_answer_has_a_place(kept, tmp_path, answer):
-    """Not reporting because of the answer would tell the shuffler something."""
+def test_every_answer_has_a_bin(kept, tmp_path, answer):
+    """A person who did not report because of their answer would reveal something."""
     assert open_report(kept.task, Client(kept.task, journal=tmp_path).report(answer), kept.keys[0]).number
     assert kept.task.bin_of(answer) == (4 if answer in (None, "") else 3)
 
 
-def test_of_two_at_once_one_makes_the_report(kept, tmp_path, monkeypatch):
-    """The other one begins when the first has drawn its messages and not entered them yet."""
+def test_two_concurrent_clients_make_one_report(kept, tmp_path, monkeypatch):
+    """The second starts after the first has sampled its messages and before it stores them."""
     found, make = [], module.new_report
 
     def slowly(task, answer):
@@ -167,7 +167,7 @@ def test_of_two_at_once_one_makes_the_report(kept, tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_of_many_at_once_all_have_the_same_report(kept, tmp_path):
+def test_many_concurrent_clients_make_one_report(kept, tmp_path):
     reports, start = [], threading.Barrier(8)
 
     def one():
@@ -184,7 +184,7 @@ def test_of_many_at_once_all_have_the_same_report(kept, tmp_path):
     assert len(set(reports)) == 1
 
 
-# Sent once --------------------------------------------------------------------------------------------------------
+# Sending ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_journal_is_written_before_the_first_byte_is_sent(kept, shuffler, tmp_path):
@@ -197,7 +197,7 @@ def test_the_journal_is_written_before_the_first_byte_is_sent(kept, shuffler, tm
     assert shuffler.paths == [f"/v1/tasks/{kept.task.name}/reports"]
 
 
-def test_what_was_sent_is_not_sent_again(kept, shuffler, tmp_path):
+def test_a_sent_report_is_not_sent_again(kept, shuffler, tmp_path):
     client = Client(kept.task, journal=tmp_path)
     client.send("dark")
     again = Client(kept.task, journal=tmp_path)
@@ -220,7 +220,7 @@ def test_a_retry_sends_the_same_bytes(kept, shuffler, tmp_path):
     assert open_report(kept.task, shuffler.bodies[0], kept.keys[0]).number
 
 
-def test_what_another_program_sends_meanwhile_is_not_sent_again(kept, shuffler, tmp_path, monkeypatch):
+def test_a_report_sent_by_another_process_is_not_sent_again(kept, shuffler, tmp_path, monkeypatch):
     client, make = Client(kept.task, journal=tmp_path), module.new_report
 
     def slowly(task, answer):
@@ -234,7 +234,7 @@ def test_what_another_program_sends_meanwhile_is_not_sent_again(kept, shuffler, 
 
 
 @pytest.mark.slow
-def test_a_client_that_is_killed_sends_the_same_bytes_later(kept, shuffler, tmp_path):
+def test_a_killed_client_sends_the_same_bytes_later(kept, shuffler, tmp_path):
     (tmp_path / "task.json").write_text(kept.task.to_json())
     shuffler.script.append(None)
     journal = tmp_path / "journal"
@@ -284,8 +284,8 @@ def test_a_refusal_is_final(kept, shuffler, tmp_path, reason):
     assert client.journal.read(kept.task).report == b""
 
 
-def test_a_server_in_trouble_ends_no_report(kept, shuffler, tmp_path):
-    """Whatever reason stands in its answer: the status says that the report may have been taken."""
+def test_a_server_error_drops_no_report(kept, shuffler, tmp_path):
+    """Whatever the reason in the response: after a status 5xx the report may have been stored."""
     client = Client(kept.task, journal=tmp_path)
     shuffler.script.extend([problem("closed", 500), problem("malformed", 502)])
     for _ in range(2):
@@ -296,15 +296,15 @@ def test_a_server_in_trouble_ends_no_report(kept, shuffler, tmp_path):
     assert len(set(shuffler.bodies)) == 1
 
 
-def test_a_report_is_dropped_where_the_same_bytes_are_never_taken():
-    """As the table of reasons says; those that follow are no answers to reports."""
+def test_a_report_is_dropped_if_the_same_bytes_are_never_accepted():
+    """As in the table of reasons; the reasons left out never answer a report."""
     of_batches = {"no-token", "unknown-batch", "not-a-message", "repeated", "too-few-messages"}
     never = {str(reason) for reason in Reason if reason.again == "no"}
     assert never - of_batches == set(FINAL) == {str(reason) for reason in module._ENDS_A_REPORT}
 
 
 @pytest.mark.parametrize("reason", ["not-admitted", "unknown-task"])
-def test_what_somebody_may_put_right_is_kept(kept, shuffler, tmp_path, reason):
+def test_a_report_with_a_fixable_refusal_is_kept(kept, shuffler, tmp_path, reason):
     shuffler.script.append(problem(reason, Reason(reason).status))
     client = Client(kept.task, journal=tmp_path)
     with pytest.raises(RefusedError, match="The report is kept: send it again once that is fixed") as caught:
@@ -321,7 +321,7 @@ THEMES = b"dark\nlight\nsystem\n"
 
 
 def listed_at(task, address):
-    """The same task, whose list of answers is at an address."""
+    """The same task with its list of answers at an address."""
     answers = AnswersElsewhere(address=address, sha256=hashlib.sha256(THEMES).hexdigest(), size=3)
     return task_of(msgspec.structs.replace(task, answers=answers).canonical)
 
@@ -329,7 +329,7 @@ def listed_at(task, address):
 def test_a_copy_beside_the_task_is_as_good_as_the_list(kept, shuffler, tmp_path):
     path, copy = tmp_path / "task.json", tmp_path / "themes.txt"
     path.write_text(listed_at(kept.task, f"{shuffler.address}/lists/themes.txt").to_json())
-    for other in (None, b"dark\nlight\nother\n"):  # then it is asked for where it is kept
+    for other in (None, b"dark\nlight\nother\n"):  # then it is fetched from its address
         if other is not None:
             copy.write_bytes(other)
         with pytest.raises(UnreachableError, match="status 404"):
@@ -344,7 +344,7 @@ def test_a_copy_beside_the_task_is_as_good_as_the_list(kept, shuffler, tmp_path)
 
 @pytest.mark.parametrize("ending", ["", "/", "/..", "/lists/.", "/%2e%2e"])
 def test_an_address_cannot_name_other_files(kept, shuffler, tmp_path, ending):
-    """Those of folders are passed over, and what is read must have the fingerprint anyway."""
+    """Folders in the path are ignored, and the content must match the SHA-256."""
     path = tmp_path / "task.json"
     path.write_text(listed_at(kept.task, shuffler.address + ending).to_json())
     with pytest.raises(UnreachableError, match="status 404"):
@@ -366,4 +366,4 @@ def test_a_list_at_an_address_is_fetched_and_checked(kept, shuffler, tmp_path):
     assert client.task.bin_of("system") == 2
     fetched = len(shuffler.paths)
     assert client.report("light") == asked().report("dark")
-    assert len(shuffler.paths) == fetched  # a report that is there needs no list
+    assert len(shuffler.paths) == fetched  # an existing report needs no list

@@ -65,9 +65,9 @@ def test_failures_for_machines(folder, shuffler):
     ]
     for arguments, reason, code in cases:
         result = sent(folder, *arguments, "--json")
-        said = json.loads(result.stdout)
-        assert (said["state"], said["reason"], result.exit_code) == ("failed", reason, code)
-        assert f"shuffledp send: {said['detail']}\n" in result.stderr
+        shown = json.loads(result.stdout)
+        assert (shown["state"], shown["reason"], result.exit_code) == ("failed", reason, code)
+        assert f"shuffledp send: {shown['detail']}\n" in result.stderr
         assert "light" not in result.output
 
 
@@ -89,7 +89,7 @@ def test_an_answer_is_given_in_one_way(folder, given):
     assert "light" not in result.stderr
 
 
-def test_the_promise_is_said_before_anything_is_sent(folder, shuffler):
+def test_the_guarantee_is_shown_before_sending(folder, shuffler):
     shuffler.script.append(problem(Reason.UNAVAILABLE, 503))
     result = sent(folder, "--value", "dark")
     assert result.exit_code == 5
@@ -100,7 +100,7 @@ def test_the_promise_is_said_before_anything_is_sent(folder, shuffler):
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "factor"), [(12.0, 0.5, "162,755"), (1.0, 0.9, "2.72")])
-def test_what_is_said_is_true_of_weak_promises_too(folder, shuffler, epsilon, delta, factor):
+def test_weak_guarantees_are_described_correctly(folder, shuffler, epsilon, delta, factor):
     (folder / "weak.json").write_text(task_at(shuffler.address, users=20, epsilon=epsilon, delta=delta).task.to_json())
     refused = sent(folder, "--value", "dark", task="weak.json")
     assert refused.exit_code == 4
@@ -112,7 +112,7 @@ def test_what_is_said_is_true_of_weak_promises_too(folder, shuffler, epsilon, de
     assert f"up to {factor} times more likely than another answer would, plus a chance of" in allowed.stderr
 
 
-def test_who_sends_again_is_told_that_the_answer_was_not_used(folder, shuffler):
+def test_a_second_send_says_that_the_answer_was_not_used(folder, shuffler):
     shuffler.script.extend([problem(Reason.UNAVAILABLE, 503)] * 2)
     first, second = sent(folder, "--value", "dark"), sent(folder, "--value", "light")
     assert (first.exit_code, second.exit_code) == (5, 5)
@@ -125,17 +125,17 @@ def test_who_sends_again_is_told_that_the_answer_was_not_used(folder, shuffler):
     assert json.loads(sent(folder, "--none", "--json").stdout)["made_before"] is True
 
 
-@pytest.mark.parametrize(("answer", "told"), [("Dark", True), ("dark ", True), ("dark", False), ("", False)])
-def test_who_mistypes_an_answer_is_told_and_sends_it_all_the_same(folder, shuffler, answer, told):
+@pytest.mark.parametrize(("answer", "reported"), [("Dark", True), ("dark ", True), ("dark", False), ("", False)])
+def test_a_mistyped_answer_is_reported_and_sent(folder, shuffler, answer, reported):
     result = sent(folder, "--value", answer)
     assert result.exit_code == 0
-    assert ("counts as (other)" in result.stderr) == told
+    assert ("counts as (other)" in result.stderr) == reported
     assert "counts as" not in result.stdout
     assert len(shuffler.bodies) == 1
-    assert "(other)" not in sent(folder, "--value", answer).stderr  # it is not used
+    assert "(other)" not in sent(folder, "--value", answer).stderr  # the answer is not used
 
 
-def test_exit_codes_tell_what_helps(folder, shuffler, kept):
+def test_exit_codes_distinguish_failures(folder, shuffler, kept):
     shuffler.script.extend([problem(Reason.UNAVAILABLE, 503), problem(Reason.CLOSED, 410)])
     later, over, still = (sent(folder, "--value", "light") for _ in range(3))
     assert [result.exit_code for result in (later, over, still)] == [5, 3, 3]
@@ -175,7 +175,7 @@ def crowded(folder, *more, task="theme.task.json"):
     return command("crowd", *files, *more)
 
 
-def test_a_crowd_says_what_became_of_it(folder, shuffler):
+def test_a_crowd_prints_its_outcomes(folder, shuffler):
     shuffler.script.append(problem(Reason.OTHER_BYTES, 409))
     result = crowded(folder, "--people", "7", "--connections", "2", "--rate", "1000")
     assert result.returncode == 3

@@ -1,4 +1,4 @@
-"""Crowds: everybody's report arrives once, retries are the same bytes, and what became of each is counted."""
+"""Crowds: every report arrives once, retries are the same bytes, and outcomes are counted."""
 
 import asyncio
 import contextlib
@@ -71,7 +71,7 @@ def test_a_connection_that_breaks_off_is_opened_again():
     with breaking_server(b"", taken[:-1], b"nonsense\r\n\r\n", taken, taken) as address:
         result = send_crowd(task_at(address).task, ANSWERS[:2], connections=1)
     assert result.acknowledged == 2
-    assert result.tried_again >= 3  # the server closes after each answer, and says so too late
+    assert result.tried_again >= 3  # the server closes after each response without announcing it
 
 
 def test_answers_in_parts_are_read_whole():
@@ -99,7 +99,7 @@ def test_refusals_are_counted_by_reason_and_not_tried_again(kept, shuffler):
     assert len(shuffler.bodies) == 5
 
 
-def test_who_is_not_patient_gives_up(kept, shuffler):
+def test_a_crowd_gives_up_after_its_patience(kept, shuffler):
     shuffler.script.extend([Response(status_code=503)] * 1000)
     result = send_crowd(kept.task, ANSWERS[:3], patience=0.2)
     assert (result.acknowledged, result.unreachable) == (0, 3)
@@ -147,8 +147,8 @@ def test_an_interrupt_ends_the_crowd(kept, shuffler):
 
 
 @pytest.mark.slow
-def test_a_process_that_is_gone_ends_the_crowd_with_an_error(kept, shuffler):
-    """Nobody waits for reports that nobody makes; the other processes end as well."""
+def test_a_killed_process_ends_the_crowd_with_an_error(kept, shuffler):
+    """The crowd does not wait for the missing reports, and its other processes end."""
 
     def kill(report, became):
         for each in multiprocessing.active_children():
@@ -160,9 +160,9 @@ def test_a_process_that_is_gone_ends_the_crowd_with_an_error(kept, shuffler):
 
 
 @pytest.mark.slow
-def test_a_failure_in_a_process_that_makes_reports_is_told_of(kept):
+def test_an_error_in_a_worker_process_is_raised(kept):
     with makers(kept.task, None, processes=2, people=1_000) as made, pytest.raises(TypeError):
-        made.make(None)  # nobody's answers
+        made.make(None)  # invalid answers
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def _of_group(group):
     return found
 
 
-# Who may take part ------------------------------------------------------------------------------------------------
+# Admission --------------------------------------------------------------------------------------------------------
 
 
 def test_admissions(shuffler):
@@ -226,13 +226,13 @@ def test_wrong_parameters_are_refused(wrong):
         send_crowd(small_task().task, ANSWERS, **wrong)
 
 
-def test_nobody_is_no_crowd():
+def test_an_empty_crowd_is_refused():
     with pytest.raises(ParameterError, match="answers must be of at least one person"):
         send_crowd(small_task().task, [])
 
 
 @pytest.mark.parametrize("people", [30, pytest.param(260, marks=pytest.mark.slow)])
-def test_whoever_makes_reports_has_the_list_of_answers_kept_elsewhere(shuffler, people):
+def test_workers_have_the_external_list_of_answers(shuffler, people):
     """A thread for few people, processes for many."""
     few_messages = task_at(shuffler.address, users=20, epsilon=4.0, delta=1e-3)
     elsewhere = replace(few_messages, task=listed_at(few_messages.task, "http://127.0.0.1:9/themes.txt"))
@@ -267,7 +267,7 @@ def test_answers_are_the_rows_of_a_column(tmp_path):
 
 
 def test_answers_are_in_random_order(tmp_path):
-    """Twice the same order with a probability of 1 / 30!."""
+    """Two equal orders have probability 1 / 30!."""
     path = tmp_path / "people.csv"
     path.write_text("theme\n" + "".join(f"{at}\n" for at in range(30)))
     first, second = (simulated_answers(find_files([path]), column="theme") for _ in range(2))
@@ -276,7 +276,7 @@ def test_answers_are_in_random_order(tmp_path):
 
 
 def test_a_person_among_a_crowd(kept, shuffler, tmp_path):
-    """Reports of a crowd and of a client are of one kind."""
+    """A crowd and a client make reports of the same format."""
     Client(kept.task, journal=tmp_path).send("dark")
     send_crowd(kept.task, ANSWERS[:2])
     assert len(set(ids(kept, shuffler.bodies))) == 3

@@ -1,4 +1,4 @@
-"""A journal is its owner's alone, durable before anything is sent, and never written over where it is broken."""
+"""Journals are private, durable before anything is sent, and never overwritten if broken."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_only_its_owner_may_look(kept, tmp_path):
+def test_the_journal_is_private(kept, tmp_path):
     folder = tmp_path / "new" / "journal"
     client = Client(kept.task, journal=folder)
     client.report("dark")
@@ -28,7 +28,7 @@ def test_only_its_owner_may_look(kept, tmp_path):
 
 
 @pytest.mark.parametrize("lax", [0o755, 0o750, 0o701, 0o777])
-def test_a_folder_that_others_may_look_into_is_refused(kept, tmp_path, lax):
+def test_a_shared_folder_is_refused(kept, tmp_path, lax):
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(lax)
@@ -37,7 +37,7 @@ def test_a_folder_that_others_may_look_into_is_refused(kept, tmp_path, lax):
     assert list(folder.iterdir()) == []
 
 
-def test_by_default_it_is_where_the_platform_keeps_data(kept, tmp_path, monkeypatch):
+def test_the_default_folder_follows_the_platform(kept, tmp_path, monkeypatch):
     assert default_folder() == tmp_path / "data" / "shuffledp" / "reports"
     Client(kept.task).report("dark")
     assert [path.stem for path in default_folder().iterdir()] == [kept.task.name]
@@ -52,7 +52,7 @@ def test_by_default_it_is_where_the_platform_keeps_data(kept, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("folder", [5, b"journal", ["journal"]])
-def test_what_is_no_folder_is_refused(kept, folder):
+def test_other_files_are_refused_as_folders(kept, folder):
     with pytest.raises(ParameterError, match="journal must be"):
         Client(kept.task, journal=folder)
 
@@ -71,7 +71,7 @@ def test_after_the_acknowledgement_only_the_state_is_kept(kept, shuffler, tmp_pa
     client = Client(kept.task, journal=tmp_path)
     report = client.report("dark")
     left = tmp_path / f".{kept.task.name}.killed"
-    left.write_bytes(report)  # of a process that was killed while it wrote
+    left.write_bytes(report)  # left by a process that was killed while it wrote
     assert base64.b64encode(report) in client.journal.path(kept.task).read_bytes()
     client.send("dark")
     (path,) = tmp_path.iterdir()
@@ -80,7 +80,7 @@ def test_after_the_acknowledgement_only_the_state_is_kept(kept, shuffler, tmp_pa
     assert mode(path) == 0o600
 
 
-def test_what_was_sent_does_not_become_refused(kept, tmp_path):
+def test_a_sent_report_does_not_become_refused(kept, tmp_path):
     client, journal = Client(kept.task, journal=tmp_path), Journal(tmp_path)
     client.report("dark")
     journal.settle(kept.task, "sent")
@@ -89,7 +89,7 @@ def test_what_was_sent_does_not_become_refused(kept, tmp_path):
 
 
 def changed(text):
-    """A letter of the report is another."""
+    """Change one letter of the report."""
     at = text.index(b'"report":"') + 40
     return text[:at] + (b"A" if text[at : at + 1] != b"A" else b"B") + text[at + 1 :]
 
@@ -108,7 +108,7 @@ def changed(text):
         changed,
     ],
 )
-def test_a_broken_journal_is_an_error_and_stays_as_it_is(kept, shuffler, tmp_path, broken):
+def test_a_broken_journal_is_an_error_and_not_changed(kept, shuffler, tmp_path, broken):
     client = Client(kept.task, journal=tmp_path)
     client.report("dark")
     path = client.journal.path(kept.task)
@@ -121,7 +121,7 @@ def test_a_broken_journal_is_an_error_and_stays_as_it_is(kept, shuffler, tmp_pat
     assert shuffler.bodies == []
 
 
-def test_the_journal_of_another_task_is_no_journal_of_this_one(kept, tmp_path):
+def test_the_journal_of_another_task_is_refused(kept, tmp_path):
     client = Client(kept.task, journal=tmp_path)
     client.report("dark")
     path = client.journal.path(kept.task)
@@ -130,7 +130,7 @@ def test_the_journal_of_another_task_is_no_journal_of_this_one(kept, tmp_path):
         client.report("dark")
 
 
-def test_where_nothing_can_be_written_nothing_is_sent(kept, shuffler, tmp_path, monkeypatch):
+def test_nothing_is_sent_if_the_journal_cannot_be_written(kept, shuffler, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -139,10 +139,10 @@ def test_where_nothing_can_be_written_nothing_is_sent(kept, shuffler, tmp_path, 
     with pytest.raises(DataError, match="cannot be written: No space left"):
         client.send("dark")
     assert shuffler.bodies == []
-    assert list(tmp_path.iterdir()) == []  # nor is anything left behind
+    assert list(tmp_path.iterdir()) == []  # and no file is left
 
 
-def test_a_full_disk_after_the_acknowledgement_says_that_the_report_was_taken(kept, shuffler, tmp_path, monkeypatch):
+def test_a_full_disk_after_the_acknowledgement_reports_the_acceptance(kept, shuffler, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -158,8 +158,8 @@ def test_a_full_disk_after_the_acknowledgement_says_that_the_report_was_taken(ke
 
 
 @pytest.mark.parametrize("answer", [None, problem(Reason.CLOSED, 410), problem(Reason.UNAVAILABLE, 503)])
-def test_nothing_of_the_answer_is_in_the_folder(kept, shuffler, tmp_path, caplog, capfd, answer):
-    """Neither the answer nor its number nor the messages, before and after it is sent, nor in errors or logs."""
+def test_the_journal_does_not_contain_the_answer(kept, shuffler, tmp_path, caplog, capfd, answer):
+    """Neither the answer, its number nor the messages, before and after sending, nor in errors or logs."""
     secret, text = "light", []
     caplog.set_level(0)
     if answer is not None:

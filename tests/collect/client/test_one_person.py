@@ -1,8 +1,7 @@
-"""The deployed path, one person at a time, follows the law of `sample_tally`; messages are in no telling order.
+"""Reports of single clients follow the distribution of `sample_tally`, and the order of messages is random.
 
-A statistical assertion fails on correct code with a probability of at most 1e-6: the chi-square bound is that of 1e-7,
-which leaves room for the sums being only nearly normal. A negative control is missed with one of 1e-5. Randomness is
-cryptographic, so runs differ.
+False failure rate at most 1e-6 per statistical assertion: the chi-square bound is for 1e-7, since sums are only nearly
+normal. A negative control is missed with probability 1e-5. Randomness is cryptographic, so runs differ.
 """
 
 from dataclasses import replace
@@ -23,16 +22,16 @@ from tests.collect.tasks import small_task
 ANSWERS = ["dark"] * 10 + ["light"] * 4 + ["system"] * 3 + ["purple"] * 2 + [None]
 COUNTS = np.array([10, 4, 3, 2, 1])
 BATCHES = 50
-"""Noise of 30 % more or less moves the sums over so many batches by 4.8 standard deviations in each of five numbers."""
+"""Noise scaled by 0.7 or 1.3 moves each of five sums over these batches by 4.8 standard deviations."""
 
 DRAWS = 2_000
-"""Of the law, whose mean and covariance are then known far better than a sum over BATCHES varies."""
+"""Samples of the distribution: enough to know mean and covariance far better than a sum over BATCHES."""
 
 RATE = 1e-7
 
 
 def opened(kept, report):
-    """The messages of a report as both servers find them, in their order."""
+    """The messages of a report in order, opened by both servers."""
     found = open_report(kept.task, report, kept.keys[0])
     messages, refused = kept.layer(1).open_block(found.onions)
     assert refused == 0
@@ -41,11 +40,11 @@ def opened(kept, report):
 
 
 def distance(total, protocol):
-    """How far the sum over all batches is from what the law of the tally says, squared, in standard deviations."""
+    """The squared Mahalanobis distance of the sum over all batches from the distribution of the tally."""
     rng = np.random.default_rng(5)
     draws = np.array([protocol.sample_tally(COUNTS, rng=rng).counts.ravel() for _ in range(DRAWS)])
     apart = total - BATCHES * draws.mean(axis=0)
-    spread = (BATCHES + BATCHES**2 / DRAWS) * np.cov(draws.T)  # of the sum, and of the mean of the draws
+    spread = (BATCHES + BATCHES**2 / DRAWS) * np.cov(draws.T)  # of the sum, and of the mean of the samples
     return float(apart @ np.linalg.solve(spread, apart)), chi2.isf(RATE, apart.size)
 
 
@@ -59,7 +58,7 @@ def with_noise(protocol, factor):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
-def test_reports_of_single_people_follow_the_law_of_the_tally(name):
+def test_reports_of_single_people_follow_the_distribution_of_the_tally(name):
     kept = small_task(users=len(ANSWERS), epsilon=4.0, delta=1e-3, protocol=name)
     protocol = kept.task.protocol
     reports = [opened(kept, new_report(kept.task, answer)) for _ in range(BATCHES) for answer in ANSWERS]
@@ -76,8 +75,8 @@ def test_reports_of_single_people_follow_the_law_of_the_tally(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dummy-poisson", "hist"])
-def test_messages_are_in_no_telling_order(name):
-    """Where somebody's own message is among theirs is uniform: the mean of many ranks lies within 5.5 deviations."""
+def test_the_order_of_messages_is_independent_of_the_answer(name):
+    """The position of a person's own message is uniform: the mean rank is within 5.5 standard deviations."""
     task = small_task(protocol=name).task
     (own,) = set(range(task.alphabet)).intersection(*({*messages_of(task, "dark")} for _ in range(200)))
     ranks = []
@@ -85,7 +84,7 @@ def test_messages_are_in_no_telling_order(name):
         messages = messages_of(task, "dark")
         if messages.count(own) == 1 and len(messages) > 1:
             ranks.append(messages.index(own) / (len(messages) - 1))
-    deviation = np.sqrt(1 / 4)  # at most, of numbers between 0 and 1
+    deviation = np.sqrt(1 / 4)  # upper bound for numbers between 0 and 1
     assert abs(np.mean(ranks) - 0.5) < 5.5 * deviation / np.sqrt(len(ranks))
 
 
@@ -99,8 +98,8 @@ def test_a_report_keeps_that_order(monkeypatch):
     assert opened(kept, report) == made[0]
 
 
-def test_who_draws_too_many_messages_draws_again():
-    """Of a limit that people do exceed, as no checked task has it."""
+def test_too_many_messages_are_sampled_again():
+    """With a limit that people often exceed, which no checked task has."""
     task = small_task().task
     numbers = [len(messages_of(task, "dark")) for _ in range(100)]
     usual = int(np.median(numbers))
@@ -109,7 +108,7 @@ def test_who_draws_too_many_messages_draws_again():
     assert {len(messages_of(capped, "dark")) <= usual for _ in range(100)} == {True}
 
 
-def test_reports_are_filled_up_with_what_counts_for_nothing():
+def test_reports_are_padded():
     task = small_task(protocol="hist").task
     for answer in ANSWERS:
         messages = messages_of(task, answer)
@@ -120,19 +119,19 @@ def test_reports_are_filled_up_with_what_counts_for_nothing():
     assert messages_of(whole, "dark").count(task.nothing) >= 1000 - task.most_messages
 
 
-def test_what_counts_for_nothing_is_anywhere_in_a_report():
-    """The mean of many ranks lies within 5.5 deviations of the middle."""
+def test_padding_is_anywhere_in_a_report():
+    """The mean rank is within 5.5 standard deviations of the middle."""
     task, ranks = small_task(protocol="hist").task, []
     while len(ranks) < 400:
         messages = messages_of(task, "dark")
         if messages.count(task.nothing) == 1:
             ranks.append(messages.index(task.nothing) / (len(messages) - 1))
-    deviation = np.sqrt(1 / 4)  # at most, of numbers between 0 and 1
+    deviation = np.sqrt(1 / 4)  # upper bound for numbers between 0 and 1
     assert abs(np.mean(ranks) - 0.5) < 5.5 * deviation / np.sqrt(len(ranks))
 
 
 def test_a_limit_that_everybody_exceeds_is_an_error():
-    """Of 42 places, in each of which somebody makes noise with a probability of a half or more."""
+    """Each of 42 values has noise with probability at least one half."""
     task = small_task(protocol="hist", answers=tuple(map(str, range(40)))).task
     with pytest.raises(ShuffledpError, match="not checked"):
         messages_of(msgspec.structs.replace(task, most_messages=1), "dark")

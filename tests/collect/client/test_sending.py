@@ -1,4 +1,4 @@
-"""Timeouts, servers in trouble, requests to wait and refusals are told apart; a request tells nothing of its sender."""
+"""Timeouts, server errors, retries and refusals are distinguished; requests reveal nothing about the sender."""
 
 import contextlib
 import socket
@@ -45,7 +45,7 @@ def test_every_reason_is_final_or_asks_to_try_again(kept, shuffler, reason):
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_a_server_in_trouble_refuses_nothing(kept, shuffler, reason):
+def test_a_server_error_is_not_a_refusal(kept, shuffler, reason):
     shuffler.script.append(problem(reason, 500))
     with pytest.raises(UnreachableError, match="status 500"):
         sent(kept.task)
@@ -69,7 +69,7 @@ def test_a_server_in_trouble_refuses_nothing(kept, shuffler, reason):
         Response("x" * 100_000, 400),
     ],
 )
-def test_whatever_is_no_answer_of_a_shuffler_loses_nothing(kept, shuffler, answer):
+def test_other_responses_lose_nothing(kept, shuffler, answer):
     shuffler.script.append(answer)
     with pytest.raises(UnreachableError, match="nothing is lost") as caught:
         sent(kept.task)
@@ -93,7 +93,7 @@ def test_a_server_that_does_not_answer_in_time_can_be_tried_again(kept, shuffler
     assert shuffler.bodies[0] == shuffler.bodies[1]
 
 
-def test_nobody_listens():
+def test_a_closed_port_is_unreachable():
     with breaking_server() as address:
         pass
     with pytest.raises(UnreachableError, match="connection failed"):
@@ -101,7 +101,7 @@ def test_nobody_listens():
 
 
 def test_a_connection_cut_in_the_middle_of_the_answer_can_be_tried_again(tmp_path):
-    """Even of an answer that begins as an acknowledgement: whoever sends the same bytes again loses nothing."""
+    """Even if the response begins as an acknowledgement: sending the same bytes again is safe."""
     whole = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
     with breaking_server(b"", whole[:20], whole[:-1], b"nonsense\r\n\r\n", whole) as address:
         client = Client(task_at(address).task, journal=tmp_path)
@@ -112,7 +112,7 @@ def test_a_connection_cut_in_the_middle_of_the_answer_can_be_tried_again(tmp_pat
         assert client.send("dark").state == "sent"
 
 
-def test_an_answer_without_end_is_given_up(kept):
+def test_an_endless_response_is_cut_off(kept):
     endless = httpx.Response(201, stream=httpx.ByteStream(b"x" * 70_000))
     with pytest.raises(httpx.ReadTimeout):
         sending._whole(endless, most=1 << 16, ends=float("inf"))
@@ -127,8 +127,8 @@ def test_certificates_are_checked():
     assert sending.certificates().check_hostname
 
 
-def test_a_server_that_nobody_vouches_for_gets_nothing(tmp_path):
-    """Of a certificate that the server made itself."""
+def test_an_untrusted_server_gets_nothing(tmp_path):
+    """With a self-signed certificate."""
     key, certificate = made_itself(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -165,10 +165,10 @@ def made_itself(folder):
     return folder / "key.pem", folder / "certificate.pem"
 
 
-# What a request tells ---------------------------------------------------------------------------------------------
+# Content of requests ----------------------------------------------------------------------------------------------
 
 
-def test_requests_of_everybody_have_the_same_headers(kept, shuffler, tmp_path):
+def test_all_requests_have_the_same_headers(kept, shuffler, tmp_path):
     shuffler.script.append(Response(status_code=201, headers={"Set-Cookie": "person=17; Path=/"}))
     for name in ("one", "other"):
         Client(kept.task, journal=tmp_path / name).send("dark")
@@ -197,7 +197,7 @@ def test_cookies_are_forgotten(kept):
 
 
 @pytest.mark.parametrize("admission", ["secret", "tokens"])
-def test_an_admission_is_shown_where_the_task_asks_for_it(shuffler, tmp_path, admission):
+def test_an_admission_is_sent_if_the_task_requires_it(shuffler, tmp_path, admission):
     asked = task_at(shuffler.address, admission=admission).task
     with pytest.raises(ParameterError, match="only with"):
         Client(asked)
@@ -212,7 +212,7 @@ def test_an_admission_is_shown_where_the_task_asks_for_it(shuffler, tmp_path, ad
     assert not [path for path in tmp_path.iterdir() if b"sesame" in path.read_bytes()]
 
 
-def test_where_everybody_is_admitted_nothing_is_shown(kept, shuffler, tmp_path):
+def test_no_admission_is_sent_to_an_open_task(kept, shuffler, tmp_path):
     Client(kept.task, admission="sesame-17", journal=tmp_path).send("dark")
     assert "authorization" not in shuffler.headers[0]
 

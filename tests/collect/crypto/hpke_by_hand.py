@@ -1,4 +1,4 @@
-"""HPKE in base mode by the steps of RFC 9180: what somebody writes whose language has no library for it."""
+"""HPKE in base mode, implemented from the steps of RFC 9180."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ def _extract(suite, salt, label, material):
 
 
 def _expand(suite, secret, label, context, length):
-    """One block of HKDF is enough for all that is needed here."""
+    """HKDF-Expand with one block, which is long enough here."""
     return hmac.digest(secret, length.to_bytes(2) + b"HPKE-v1" + suite + label + context + b"\x01", hashlib.sha256)[
         :length
     ]
@@ -31,7 +31,7 @@ def _key_and_nonce(shared, enc, public, info):
 
 
 def opened_by_hand(content, private_bytes, info, *, aad=b""):
-    """The text inside; None if there is none for this key and this context."""
+    """Decrypt a text; None for another key or context."""
     private, enc = X25519PrivateKey.from_private_bytes(private_bytes), content[:32]
     try:
         shared = private.exchange(X25519PublicKey.from_public_bytes(enc))
@@ -42,7 +42,7 @@ def opened_by_hand(content, private_bytes, info, *, aad=b""):
 
 
 def sealed_by_hand(text, public_bytes, info, *, ephemeral):
-    """The text sealed with a given ephemeral private key: repeatable, and so for test vectors only."""
+    """Encrypt a text with a given ephemeral key: deterministic, for test vectors only."""
     private = X25519PrivateKey.from_private_bytes(ephemeral)
     enc = private.public_key().public_bytes_raw()
     shared = private.exchange(X25519PublicKey.from_public_bytes(public_bytes))

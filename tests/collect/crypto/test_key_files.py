@@ -1,4 +1,4 @@
-"""Key files: for their owner only, never overwritten, and whole or not at all."""
+"""Key files are private, never overwritten, and written completely or not at all."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def test_a_key_is_written_and_read_back(path):
 
 
 @pytest.mark.parametrize("mask", [0, 0o077, 0o777])
-def test_whatever_the_mask_nobody_else_may_read_it(tmp_path, mask):
+def test_key_files_are_private_with_any_umask(tmp_path, mask):
     before = os.umask(mask)
     try:
         path = write_key(PAIR, tmp_path / "b.key")
@@ -33,7 +33,7 @@ def test_whatever_the_mask_nobody_else_may_read_it(tmp_path, mask):
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o610, 0o601])
-def test_a_key_that_others_may_use_is_refused(path, mode):
+def test_a_key_file_that_others_may_read_is_refused(path, mode):
     path.chmod(mode)
     with pytest.raises(DataError, match=r"other users may read .*: run  chmod 600"):
         read_key(path)
@@ -46,7 +46,7 @@ def test_an_existing_file_is_left_alone(path):
     assert path.read_bytes() == before
     link = path.parent / "link"
     link.symlink_to(path.parent / "elsewhere")
-    with pytest.raises(ParameterError):  # nor is a link followed to a place that somebody else chose
+    with pytest.raises(ParameterError):  # links are not followed either
         write_key(PAIR, link)
     assert not (path.parent / "elsewhere").exists()
 
@@ -59,14 +59,14 @@ GOOD = {"kind": "shuffledp private key 1", "private": PAIR.private_bytes.hex(), 
     ["", "x", "[]", "5", "null", "{}", {"kind": "shuffledp private key 2"}, {"private": "00"}, {"private": "zz" * 32},
      {"private": 5}, {"private": None}, {"public": KeyPair.generate().public}, {"public": []}, "\0" * 200],
 )  # fmt: skip
-def test_a_broken_file_is_no_key(tmp_path, content):
+def test_a_broken_key_file_is_refused(tmp_path, content):
     path = write_secret(tmp_path / "broken", content if isinstance(content, str) else json.dumps({**GOOD, **content}))
     with pytest.raises(DataError, match="is no private key of shuffledp") as caught:
         read_key(path)
     assert PAIR.private_bytes.hex() not in str(caught.value)
 
 
-def test_bytes_that_are_no_text(tmp_path):
+def test_a_key_file_that_is_not_text_is_refused(tmp_path):
     path = write_secret(tmp_path / "broken", "x")
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(DataError, match="is not a file with a secret"):
@@ -85,7 +85,7 @@ def test_files_that_cannot_be_written(path, name):
         write_key(PAIR, path.parent / name)
 
 
-def test_a_full_disk_leaves_no_half_of_a_key(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_no_partial_key(tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 

@@ -1,7 +1,6 @@
-"""Mixing: every onion once, in a uniformly random order over the whole batch, from a file without a name.
+"""Mixing: each onion once, in a uniformly random order over the batch, from an unnamed file.
 
-The chi-square assertions fail on a uniform order with a probability of at most 1e-6 each; the order comes from the
-operating system's randomness, so the file fails by bad luck less than once in 10^5 runs.
+False failure rate at most 1e-6 per chi-square assertion; randomness comes from the operating system.
 """
 
 import os
@@ -54,7 +53,7 @@ def every_order_p_value(drawn, size):
 
 
 def places_p_value(drawn, size):
-    """Where each onion ends up; for uniform permutations (n - 1) / n times the sum is chi-square."""
+    """P-value of the positions of each onion; for uniform permutations (n - 1) / n times the sum is chi-square."""
     table = np.zeros((size, size))
     for order in drawn:
         table[order, np.arange(size)] += 1
@@ -77,7 +76,7 @@ def test_every_onion_may_be_anywhere():
     halves = [tuple(sorted(order[:10])) + order[10:] for order in drawn]
     assert places_p_value(halves, 20) <= FALSE_FAILURE_RATE
     in_parts = [tuple(at for at in order if at < 10) + tuple(at for at in order if at >= 10) for order in drawn]
-    assert places_p_value(in_parts, 20) <= FALSE_FAILURE_RATE  # mixed within two parts, and not as a whole
+    assert places_p_value(in_parts, 20) <= FALSE_FAILURE_RATE  # mixed within two halves only
 
 
 def test_blocks_of_a_large_batch_are_mixed_as_a_whole(monkeypatch):
@@ -88,7 +87,7 @@ def test_blocks_of_a_large_batch_are_mixed_as_a_whole(monkeypatch):
 
 def test_copies_are_left_out_and_counted():
     before = onions(200)
-    near = before[0][:8] + bytes(WIDTH - 8)  # begins like another, and is none of its copies
+    near = before[0][:8] + bytes(WIDTH - 8)  # begins like another onion, but is not a copy
     after, repeated = mixed([b"".join([*before, near, before[5], before[5], before[0]])])
     assert repeated == 3
     assert sorted(after) == sorted([*before, near])

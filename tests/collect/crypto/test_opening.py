@@ -1,4 +1,4 @@
-"""Opening very many onions, in this process and in others: the same bytes in the same order."""
+"""Opening many onions, in this process and in others: the same bytes in the same order."""
 
 import random
 
@@ -23,7 +23,7 @@ def opened(onions, *, layer, processes, chunk=1000):
 
 
 @pytest.mark.parametrize("chunk", [1, 49, 50, 10**6])
-def test_order_is_kept_whatever_the_chunks(chunk):
+def test_the_order_is_kept_with_any_block_size(chunk):
     layer = small_task().layer(1)
     assert opened(ANALYZED, layer=layer, processes=1, chunk=chunk) == (bytes(SYMBOLS), 0, 1)
 
@@ -38,7 +38,7 @@ def test_several_processes_open_the_same(monkeypatch):
     assert opened(broken, layer=layer, processes=2) == alone
 
 
-def test_what_cannot_be_opened_is_counted_and_left_out():
+def test_onions_that_cannot_be_opened_are_counted():
     layer = small_task().layer(1)
     rng = random.Random(4)
     garbage = [rng.randbytes(49) for _ in range(5)]
@@ -47,14 +47,14 @@ def test_what_cannot_be_opened_is_counted_and_left_out():
     assert opened([], layer=layer, processes=1) == (b"", 0, 0)
 
 
-def test_a_later_shuffler_finds_onions_for_the_next_hop():
+def test_a_later_shuffler_finds_onions_for_the_next_server():
     onions = [seal_onion(KEPT.task, symbol) for symbol in SYMBOLS[:5]]
     inner, lost, _ = opened(onions, layer=KEPT.layer(1), processes=1)
     assert (len(inner), lost) == (5 * KEPT.task.onion_length(2), 0)
     assert KEPT.layer(2).open_block(inner) == (bytes(SYMBOLS[:5]), 0)
 
 
-def test_blocks_are_cut_anew():
+def test_streams_are_cut_into_blocks():
     content = bytes(range(100))
     for size in (1, 7, 50, 100, 101):
         for chunk in (1, 3, 100):

@@ -1,4 +1,4 @@
-"""Reports and onions: fixed sizes; nothing opens with another key, for another task, at another place, or changed."""
+"""Reports and onions have fixed sizes, and open only unchanged, with the right key, task and position."""
 
 import hashlib
 import random
@@ -68,7 +68,7 @@ def test_sizes_depend_on_the_number_of_messages_only(shufflers, number):
     assert {len(seal_onion(kept.task, symbol)) for symbol in range(kept.task.alphabet)} == {kept.task.onion_length(0)}
 
 
-def test_what_is_sealed_twice_is_never_the_same():
+def test_sealing_is_randomized():
     assert len({seal_onion(KEPT.task, 0) for _ in range(50)}) == 50
     assert len({sealed(KEPT, [0]) for _ in range(20)}) == 20
 
@@ -77,8 +77,8 @@ def test_the_context_is_version_task_and_place():
     assert info(KEPT.task.id, 2) == b"shuffledp collection 1" + KEPT.task.id + b"\x02"
 
 
-def test_hpke_is_that_of_the_rfc():
-    """Opened by the steps of the RFC, which open the RFC's own example, written without the library's HPKE."""
+def test_hpke_matches_the_rfc():
+    """Compare with our implementation of the RFC's steps, which opens the RFC's own example."""
     private, info, enc, sealed, aad, text = (bytes.fromhex(part) for part in RFC_EXAMPLE)
     assert opened_by_hand(enc + sealed, private, info, aad=aad) == text
     pair = KeyPair.generate()
@@ -121,7 +121,7 @@ def test_every_flipped_byte_of_a_report_is_refused():
 
 
 def test_the_one_bit_that_x25519_ignores_does_not_make_a_second_report():
-    """The top bit of a public key is masked, so that the secret is the same; but HPKE binds the key's bytes too."""
+    """X25519 masks the top bit of a public key, but HPKE also binds the bytes of the key."""
     content = bytearray(sealed(KEPT, [1, 2]))
     content[31] ^= 128
     assert refused(KEPT, bytes(content)) is Reason.CANNOT_BE_OPENED
@@ -148,8 +148,8 @@ def test_truncated_and_prolonged_reports_are_refused():
 PADDED = small_task(protocol="hist", shufflers=2)
 
 
-def test_a_padded_report_holds_exactly_as_many_messages_as_the_task_says():
-    """However few of them count; and what counts for nothing is a message like every other until the last layer."""
+def test_a_padded_report_has_exactly_most_messages():
+    """Padding messages look like all others until the last layer is opened."""
     most, nothing = PADDED.task.most_messages, PADDED.task.nothing
     symbols = [nothing, 1, *[nothing] * (most - 3), 4]
     report = open_report(PADDED.task, sealed(PADDED, symbols), PADDED.keys[0])
@@ -164,7 +164,7 @@ def test_a_padded_report_holds_exactly_as_many_messages_as_the_task_says():
 
 @pytest.mark.parametrize("fewer", range(1, PADDED.task.most_messages))
 def test_fewer_messages_than_a_padded_report_holds_are_refused(fewer):
-    """The number would tell something: no client sends it, and no shuffler takes it."""
+    """The number would reveal something, so clients do not send it and shufflers refuse it."""
     number = PADDED.task.most_messages - fewer
     with pytest.raises(ParameterError, match=f"{PADDED.task.most_messages} messages, got {number}"):
         sealed(PADDED, [0] * number)
@@ -179,7 +179,7 @@ def test_more_messages_than_a_padded_report_holds_are_refused():
         sealed(PADDED, [0] * (PADDED.task.most_messages + 1))
 
 
-def test_what_counts_for_nothing_is_a_message_only_where_reports_are_padded():
+def test_only_padded_tasks_have_a_padding_message():
     sealed(PADDED, [PADDED.task.nothing] * PADDED.task.most_messages)
     with pytest.raises(ParameterError, match="whole numbers from 0 to 5"):
         sealed(PADDED, [PADDED.task.nothing + 1] * PADDED.task.most_messages)
@@ -201,8 +201,8 @@ ONION = seal_onion(KEPT.task, 0)
         (ID + (TIME + 1).to_bytes(8) + ONION, Reason.MALFORMED),
         (ID + TIME.to_bytes(8) + ONION * (KEPT.task.most_messages), None),
     ],
-    ids=["nothing", "an id", "no onion", "half an onion", "a byte more", "a time between steps", "as many as may be"],
-)  # names of their own: the bytes differ in every process
+    ids=["nothing", "an id", "no onion", "half an onion", "a byte more", "a time between steps", "the most messages"],
+)  # explicit names: the bytes differ between processes
 def test_what_is_inside_has_its_form(inside, reason):
     content = sealed_by_hand(KEPT, inside)
     if reason is None:
@@ -222,7 +222,7 @@ def test_one_message_too_many():
     [{"symbols": []}, {"symbols": [5]}, {"symbols": [-1]}, {"symbols": [0] * 200}, {"report_id": b"x"},
      {"time": TIME + 1}, {"time": -3600}],
 )  # fmt: skip
-def test_a_client_that_makes_no_report_is_told(changes):
+def test_invalid_parameters_of_seal_report_are_refused(changes):
     arguments = {"symbols": [1], "report_id": ID, "time": TIME, **changes}
     with pytest.raises(ParameterError):
         seal_report(KEPT.task, arguments.pop("symbols"), **arguments)

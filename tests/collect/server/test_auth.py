@@ -18,7 +18,7 @@ def test_the_hash_is_sha256_of_the_text():
 
 
 @pytest.mark.parametrize("text", ["", "0" * 63, "0" * 65, "g" * 64, " " + "0" * 63, "\u0660" * 64])
-def test_what_is_no_hash_is_refused_and_not_shown(text):
+def test_an_invalid_hash_is_refused_and_not_shown(text):
     with pytest.raises(ParameterError, match="next must be the hash of a token") as error:
         read_hash(text, name="next")
     assert not text or text not in str(error.value)
@@ -37,7 +37,7 @@ def test_what_is_no_hash_is_refused_and_not_shown(text):
         ("BEARER  abc ", "abc"),
     ],
 )
-def test_the_token_of_a_header(header, token):
+def test_the_bearer_token_of_a_header(header, token):
     assert bearer(header) == token
 
 

@@ -6,7 +6,7 @@ from shuffledp.collect.server.pull import Background, StoppedError, until
 
 
 class Steps:
-    """Work that says so, and fails at first."""
+    """Work that records its steps and fails at first."""
 
     def __init__(self, failures=0):
         self.done, self.failures, self.enough = 0, failures, threading.Event()
@@ -21,7 +21,7 @@ class Steps:
 
 
 @pytest.mark.parametrize("failures", [0, 2])
-def test_steps_are_taken_again_and_again_also_after_errors(failures, capsys):
+def test_steps_are_repeated_also_after_errors(failures, capsys):
     work = Steps(failures)
     background = Background(work, every=0.001)
     background.start()
@@ -32,7 +32,7 @@ def test_steps_are_taken_again_and_again_also_after_errors(failures, capsys):
     assert capsys.readouterr().err.count("background work failed") == failures
 
 
-def test_it_ends_in_the_middle_of_a_step():
+def test_a_stop_interrupts_a_step():
     begun = threading.Event()
 
     class Endless:
@@ -48,7 +48,7 @@ def test_it_ends_in_the_middle_of_a_step():
     assert not background.alive
 
 
-def test_what_was_never_started_can_be_stopped():
+def test_an_unstarted_thread_can_be_stopped():
     Background(Steps(), every=1.0).stop()
 
 

@@ -1,4 +1,4 @@
-"""What anybody may ask for is made once, one at a time, and kept within a bound of bytes."""
+"""The bounded cache: each entry is computed once, one at a time, within a limit in bytes."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,71 +7,71 @@ import pytest
 
 from shuffledp.collect.analyzer import releases as formats
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.cache import BUSY, MadeOnce, Turns
+from shuffledp.collect.server.cache import BUSY, BoundedCache, BoundedLock
 from shuffledp.collect.web import caches
 
 KB = 1_000
 
 
-def made_once(most_bytes=20 * KB, **options):
-    return MadeOnce(most_bytes=most_bytes, size=len, **options)
+def new_cache(most_bytes=20 * KB, **options):
+    return BoundedCache(most_bytes=most_bytes, size=len, **options)
 
 
 def making(made, key, size=KB):
-    """What makes something, and notes that it did."""
+    """A compute function that records its calls."""
     return lambda: made.append(key) or bytes(size)
 
 
-def test_what_is_asked_for_again_is_not_made_again():
-    kept, made = made_once(), []
+def test_an_entry_is_computed_once():
+    kept, made = new_cache(), []
     assert kept.get(1, making(made, 1)) is kept.get(1, making(made, 1))
     assert kept.get(2, making(made, 2)) is not kept.get(1, making(made, 1))
     assert made == [1, 2]
 
 
-def test_nothing_is_a_thing_too():
-    kept, made = MadeOnce(most_bytes=20 * KB, size=lambda _: 0), []
+def test_none_is_cached():
+    kept, made = BoundedCache(most_bytes=20 * KB, size=lambda _: 0), []
     assert [kept.get(1, lambda: made.append(1)) for _ in range(3)] == [None] * 3
     assert made == [1]
 
 
 @pytest.mark.parametrize("size", [0, 1, KB, 7 * KB, 30 * KB])
-def test_it_never_keeps_more_bytes_than_it_may(size):
-    kept, made = made_once(), []
+def test_the_cache_stays_within_its_limit(size):
+    kept, made = new_cache(), []
     for key in range(100):
         assert len(kept.get(key, making(made, key, size))) == size
         assert kept.bytes <= 20 * KB
-        assert sum(len(content) for content, _ in kept._kept.values()) <= kept.bytes
+        assert sum(len(content) for content, _ in kept._entries.values()) <= kept.bytes
     assert len(made) == 100
-    assert len(kept._kept) <= 20
+    assert len(kept._entries) <= 20
 
 
-def test_what_was_asked_for_last_stays():
-    kept, made = made_once(), []
+def test_the_least_recently_used_entry_is_evicted():
+    kept, made = new_cache(), []
     for key in range(50):
         kept.get(key, making(made, key, 3 * KB))
         kept.get(0, making(made, 0, 3 * KB))
     assert made == list(range(50))
 
 
-def test_what_is_larger_than_all_drives_out_nothing():
-    kept, made = made_once(), []
+def test_an_entry_larger_than_the_cache_evicts_nothing():
+    kept, made = new_cache(), []
     kept.get("small", making(made, "small"))
     kept.get("large", making(made, "large", 21 * KB))
     kept.get("small", making(made, "small"))
     assert made == ["small", "large"]
 
 
-def test_many_who_ask_for_the_same_at_once_have_it_made_once():
-    kept, made = made_once(), []
+def test_concurrent_requests_compute_an_entry_once():
+    kept, made = new_cache(), []
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: kept.get(1, making(made, 1)), range(8)))
     assert made == [1]
     assert all(each is found[0] for each in found)
 
 
-def test_more_than_so_many_at_once_are_refused_and_what_is_known_is_not():
-    kept, made, begun, go = made_once(most_at_once=2), [], threading.Event(), threading.Event()
+def test_too_many_waiting_requests_are_refused_except_for_cached_entries():
+    kept, made, begun, go = new_cache(most_waiting=2), [], threading.Event(), threading.Event()
     kept.get("known", making(made, "known"))
 
     def slow():
@@ -83,7 +83,7 @@ def test_more_than_so_many_at_once_are_refused_and_what_is_known_is_not():
         first = pool.submit(kept.get, 1, slow)
         assert begun.wait(60)
         second = pool.submit(kept.get, 2, slow)
-        while kept._turns._places._value:  # until it waits
+        while kept._computing._slots._value:  # until the thread waits
             threading.Event().wait(0.001)
         with pytest.raises(Refused) as error:
             kept.get(3, making(made, 3))
@@ -95,16 +95,16 @@ def test_more_than_so_many_at_once_are_refused_and_what_is_known_is_not():
     assert made == ["known", 3]
 
 
-def test_what_fails_leaves_its_place_and_is_tried_again():
-    kept, made = made_once(most_at_once=1), []
+def test_a_failed_computation_releases_the_lock_and_is_retried():
+    kept, made = new_cache(most_waiting=1), []
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
             kept.get(1, lambda: 1 // 0)
     kept.get(1, making(made, 1))
     assert made == [1]
-    with Turns(1).one():
+    with BoundedLock(1).held():
         pass
 
 
-def test_all_together_keep_32_megabytes():
+def test_all_caches_together_are_limited_to_32_megabytes():
     assert formats.MOST_BYTES + caches.MOST_BYTES <= 32 * 2**20

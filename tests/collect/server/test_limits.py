@@ -16,7 +16,7 @@ from shuffledp.collect.server.http import (
 
 
 def asked(*parts, length=None, stuck=False):
-    """A request whose body arrives in parts; and how many of them were read."""
+    """A request whose body arrives in parts, and a counter of the parts read."""
     read = []
 
     async def receive():
@@ -42,7 +42,7 @@ def test_a_body_is_read_whole():
     assert asyncio.run(body_of(request, 5)) == b"abcde"
 
 
-def test_a_body_that_says_it_is_too_long_is_not_read():
+def test_a_body_with_a_too_large_content_length_is_not_read():
     request, read = asked(b"abc", length=b"6")
     assert reason_of(request, 5) is Reason.TOO_LARGE
     assert not read
@@ -53,7 +53,7 @@ def test_a_body_that_says_it_is_too_long_is_not_read():
     [None, b"3", b"-1", b"x", b"9" * 5000, "\u0663".encode()],
     ids=["none", "less", "negative", "a-letter", "endless", "arabic"],
 )
-def test_a_body_that_is_too_long_is_not_read_to_its_end_whatever_it_says(length):
+def test_reading_stops_at_the_limit_whatever_the_content_length(length):
     request, read = asked(b"abc", b"def", b"ghi", b"jkl", length=length)
     assert reason_of(request, 5) is Reason.TOO_LARGE
     assert len(read) == 2
@@ -65,8 +65,8 @@ def test_a_body_that_does_not_end_is_given_up():
 
 
 @pytest.mark.slow
-def test_what_arrives_gives_more_time_and_only_that():
-    """Parts that each bring the time for the next one, and as many that do not."""
+def test_only_received_bytes_extend_the_time():
+    """Large parts extend the time; small parts do not."""
 
     def slowly(part):
         parts = [part] * 4
@@ -77,12 +77,12 @@ def test_what_arrives_gives_more_time_and_only_that():
 
         return Request({"type": "http", "method": "POST", "headers": []}, receive)
 
-    enough = bytes(SLOWEST_BYTES_PER_SECOND)  # a second for each
+    enough = bytes(SLOWEST_BYTES_PER_SECOND)  # one second each
     assert len(asyncio.run(body_of(slowly(enough), 10**9, seconds=0.2))) == 4 * len(enough)
     assert reason_of(slowly(b"x"), 10**9, seconds=0.2) is Reason.UNAVAILABLE
 
 
-def test_a_connection_that_ends_is_no_report():
+def test_a_closed_connection_is_not_a_report():
     request, _ = asked()
     assert reason_of(request, 5) is Reason.UNAVAILABLE
 
@@ -95,7 +95,7 @@ class Clock:
 
 
 def taken(rate, number):
-    """How many of so many are taken."""
+    """The number of accepted requests out of this number."""
     count = 0
     for _ in range(number):
         with suppress(Refused):
@@ -104,7 +104,7 @@ def taken(rate, number):
     return count
 
 
-def test_so_many_per_second_are_taken_and_no_more():
+def test_the_rate_is_limited():
     clock = Clock()
     rate = Rate(10, clock=clock)
     assert taken(rate, 50) == 10
@@ -128,7 +128,7 @@ def test_without_a_limit_all_are_taken():
     assert taken(Rate(None), 1000) == 1000
 
 
-def test_so_many_at_once_and_no_more():
+def test_requests_in_flight_are_limited():
     in_flight = InFlight(2)
     with in_flight.one(), in_flight.one():
         with pytest.raises(Refused) as error, in_flight.one():
@@ -138,7 +138,7 @@ def test_so_many_at_once_and_no_more():
         pass
 
 
-def test_long_reports_are_fewer_most_in_flight():
+def test_long_reports_lower_the_limit_in_flight():
     assert most_in_flight(5_000) == MOST_IN_FLIGHT
     assert 8 <= most_in_flight(10**7) < 100
     assert most_in_flight(10**12) == 8

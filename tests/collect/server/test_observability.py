@@ -15,7 +15,7 @@ def test_a_line_has_an_event_a_task_and_numbers(capsys):
     assert lines(capsys) == [{"event": "batch closed", "task": "0102", "people": 5}]
 
 
-def test_nothing_but_numbers_fits_into_a_line(capsys):
+def test_only_numbers_fit_into_a_log_line(capsys):
     with pytest.raises(ValueError, match="invalid literal"):
         log("batch closed", people="192.0.2.7")
     assert lines(capsys) == []
@@ -31,7 +31,7 @@ def test_an_error_is_logged_without_its_message(capsys):
     assert line == {"event": "unexpected error", "error": "KeyError", "reports": 3}
 
 
-def test_what_libraries_log_is_only_that_they_did(capsys):
+def test_library_messages_are_reduced_to_their_level(capsys):
     logger = logging.getLogger("shuffledp.tests.logs")
     logger.addHandler(StderrHandler())
     logger.propagate = False
@@ -46,6 +46,6 @@ def test_what_libraries_log_is_only_that_they_did(capsys):
     assert "192.0.2.7" not in json.dumps([first, second])
 
 
-def test_the_own_address_is_told(capsys):
+def test_the_own_address_is_logged(capsys):
     log_ready("http://127.0.0.1:8001")
     assert lines(capsys) == [{"event": "ready", "address": "http://127.0.0.1:8001"}]

@@ -45,7 +45,7 @@ def test_every_reason_is_a_problem_document(reason):
     assert ("retry-after" in answer.headers) == (reason in (Reason.TOO_MANY_REQUESTS, Reason.UNAVAILABLE))
 
 
-def test_an_unexpected_error_says_nothing_of_what_was_sent(capsys):
+def test_an_unexpected_error_reveals_nothing_of_the_request(capsys):
     async def endpoint(request):
         raise KeyError("somebody's value")
 
@@ -57,7 +57,7 @@ def test_an_unexpected_error_says_nothing_of_what_was_sent(capsys):
     assert "somebody" not in answer.text + written.err + written.out
 
 
-def test_an_answer_that_fails_on_its_way_is_cut_short(capsys):
+def test_a_response_that_fails_midway_is_cut_off(capsys):
     async def endpoint(request):
         def content():
             yield b"begun"
@@ -71,7 +71,7 @@ def test_an_answer_that_fails_on_its_way_is_cut_short(capsys):
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("POST", "/", 405)])
-def test_addresses_and_methods_that_do_not_exist_are_problem_documents_too(method, path, status):
+def test_unknown_addresses_and_methods_are_problem_documents(method, path, status):
     async def endpoint(request):
         raise AssertionError("is not asked")
 

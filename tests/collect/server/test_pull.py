@@ -23,7 +23,7 @@ def head(*, task_id=TASK.id, batch_id=BATCH, position=1, number=3):
 
 
 def upstream(*answers, seen=None):
-    """A server that gives these answers, one after the other and the last again and again."""
+    """A server that gives these responses in turn, and then repeats the last."""
     left = list(answers)
 
     def answer(request):
@@ -34,7 +34,7 @@ def upstream(*answers, seen=None):
             raise given
         return given if isinstance(given, httpx.Response) else httpx.Response(200, content=iter([given]))
 
-    return closing(Upstream("http://hop/under/", "secret", client=_client(answer), pause=0.0))
+    return closing(Upstream("http://server/under/", "secret", client=_client(answer), pause=0.0))
 
 
 def _client(answer):
@@ -42,19 +42,19 @@ def _client(answer):
 
 
 def pulled(*answers):
-    with upstream(*answers) as hop, hop.batch(TASK, BATCH, position=1) as blocks:
+    with upstream(*answers) as server, server.batch(TASK, BATCH, position=1) as blocks:
         return b"".join(blocks)
 
 
 def test_the_requests_are_as_documented_and_carry_the_token():
     seen = []
-    with upstream(LIST, head() + ONIONS, httpx.Response(204), seen=seen) as hop:
-        (batch,) = hop.ready(TASK)
-        with hop.batch(TASK, batch.batch_id, position=1) as blocks:
+    with upstream(LIST, head() + ONIONS, httpx.Response(204), seen=seen) as server:
+        (batch,) = server.ready(TASK)
+        with server.batch(TASK, batch.batch_id, position=1) as blocks:
             assert b"".join(blocks) == ONIONS
-        hop.acknowledge(TASK, batch.batch_id)
+        server.acknowledge(TASK, batch.batch_id)
     assert (batch.batch_id, batch.number) == (BATCH, 3)
-    base = f"http://hop/under/v1/tasks/{TASK.name}/batches"
+    base = f"http://server/under/v1/tasks/{TASK.name}/batches"
     assert [(request.method, str(request.url)) for request in seen] == [
         ("GET", base),
         ("GET", f"{base}/{BATCH.hex()}"),
@@ -93,12 +93,12 @@ def test_a_batch_may_arrive_in_any_parts(cut):
         pytest.param(head(number=2**64 - 1), "more messages", id="far-too-many"),
     ],
 )
-def test_what_is_cut_short_changed_or_for_another_server_is_noticed(content, words):
+def test_truncated_changed_or_foreign_batches_are_refused(content, words):
     with pytest.raises(UpstreamError, match=words):
         pulled(content)
 
 
-def test_a_connection_that_breaks_within_a_batch_is_noticed():
+def test_a_connection_broken_within_a_batch_is_an_error():
     def broken():
         yield head() + ONIONS[:10]
         raise httpx.ReadError("gone")
@@ -108,29 +108,32 @@ def test_a_connection_that_breaks_within_a_batch_is_noticed():
 
 
 @pytest.mark.parametrize("failure", [httpx.ConnectError("no"), httpx.ReadTimeout("no"), httpx.Response(503)])
-def test_a_hop_that_is_away_for_a_moment_is_asked_again(failure):
-    with upstream(failure, LIST) as hop:
-        assert len(hop.ready(TASK)) == 1
-    with upstream(failure, httpx.Response(204)) as hop:
-        hop.acknowledge(TASK, BATCH)
+def test_a_brief_outage_is_retried(failure):
+    with upstream(failure, LIST) as server:
+        assert len(server.ready(TASK)) == 1
+    with upstream(failure, httpx.Response(204)) as server:
+        server.acknowledge(TASK, BATCH)
 
 
-def test_a_hop_that_stays_away_is_an_error():
+def test_a_long_outage_is_an_error():
     seen = []
-    with upstream(httpx.ConnectError("no"), seen=seen) as hop, pytest.raises(UpstreamError, match="cannot be reached"):
-        hop.ready(TASK)
+    with (
+        upstream(httpx.ConnectError("no"), seen=seen) as server,
+        pytest.raises(UpstreamError, match="cannot be reached"),
+    ):
+        server.ready(TASK)
     assert len(seen) == ATTEMPTS
 
 
 @pytest.mark.parametrize(("status", "words"), [(401, "does not know this token"), (404, "status 404")])
-def test_a_refusal_is_not_asked_again(status, words):
+def test_a_refusal_is_not_retried(status, words):
     seen = []
-    with upstream(httpx.Response(status), seen=seen) as hop:
+    with upstream(httpx.Response(status), seen=seen) as server:
         with pytest.raises(UpstreamError, match=words):
-            hop.ready(TASK)
+            server.ready(TASK)
         with pytest.raises(UpstreamError, match=words):
-            hop.acknowledge(TASK, BATCH)
-        with pytest.raises(UpstreamError, match=words), hop.batch(TASK, BATCH, position=1):
+            server.acknowledge(TASK, BATCH)
+        with pytest.raises(UpstreamError, match=words), server.batch(TASK, BATCH, position=1):
             pass
     assert len(seen) == 3
 
@@ -144,17 +147,17 @@ def test_a_refusal_is_not_asked_again(status, words):
     ]
     + [b'{"batches":' + b"[" * 100_000],
 )
-def test_what_is_no_list_of_batches_is_noticed(content):
-    with upstream(content) as hop, pytest.raises(UpstreamError, match="list of batches"):
-        hop.ready(TASK)
+def test_an_invalid_list_of_batches_is_an_error(content):
+    with upstream(content) as server, pytest.raises(UpstreamError, match="list of batches"):
+        server.ready(TASK)
 
 
 def test_no_error_shows_the_token():
-    with upstream(httpx.ConnectError("secret")) as hop, pytest.raises(UpstreamError) as error:
-        hop.ready(TASK)
+    with upstream(httpx.ConnectError("secret")) as server, pytest.raises(UpstreamError) as error:
+        server.ready(TASK)
     assert "secret" not in str(error.value)
 
 
-def test_a_list_without_end_is_not_read_to_its_end():
-    with upstream(b" " * (_MOST_BYTES + 1)) as hop, pytest.raises(UpstreamError, match="too long"):
-        hop.ready(TASK)
+def test_an_endless_list_is_not_read_to_its_end():
+    with upstream(b" " * (_MOST_BYTES + 1)) as server, pytest.raises(UpstreamError, match="too long"):
+        server.ready(TASK)

@@ -28,7 +28,7 @@ from tests.collect.in_process import served
 
 
 class Application:
-    """Counts its beginnings and ends, and reads a whole body before it answers."""
+    """Count starts and stops, and read a whole body before responding."""
 
     def __init__(self):
         self.started = self.ended = 0
@@ -48,7 +48,7 @@ class Application:
 
 
 @pytest.mark.slow
-def test_a_server_says_little_about_itself():
+def test_responses_have_minimal_headers():
     application = Application()
     with served(application.app) as address:
         headers = httpx.get(address).headers
@@ -57,7 +57,7 @@ def test_a_server_says_little_about_itself():
 
 
 def self_signed(path):
-    """A certificate of 127.0.0.1 for tests."""
+    """A self-signed certificate of 127.0.0.1."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "tests")])
     now = datetime.now(UTC)
@@ -75,7 +75,7 @@ def self_signed(path):
 
 
 @pytest.mark.slow
-def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path):
+def test_with_a_certificate_only_tls_is_served(tmp_path):
     certificate = self_signed(tmp_path)
     certificate.check()
     trusted = ssl.create_default_context(cafile=certificate.certificate)
@@ -85,7 +85,7 @@ def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path):
         with pytest.raises(httpx.TransportError):
             httpx.get(address.replace("https", "http"))
         with pytest.raises(httpx.ConnectError):
-            httpx.get(address)  # whoever does not know who signed it
+            httpx.get(address)  # a client that does not trust the certificate
 
 
 @pytest.mark.slow
@@ -98,15 +98,15 @@ def test_a_stop_finishes_the_requests_in_flight_and_then_the_application():
         assert application.reading.wait(20)
         stopping = threading.Thread(target=server.__exit__, args=(None, None, None))
         stopping.start()
-        while _answers(place):  # until it takes no more connections
+        while _answers(place):  # until it accepts no more connections
             pass
-        time.sleep(0.5)  # far longer than it takes to end what is idle
+        time.sleep(0.5)  # far longer than idle connections take to close
         assert stopping.is_alive()
         connection.sendall(b"56789")
         answer = b"".join(iter(lambda: connection.recv(1000), b""))
     stopping.join(20)
     assert answer.startswith(b"HTTP/1.1 200 OK")
-    assert answer.endswith(b"10 0")  # all of it was read, before the application ended
+    assert answer.endswith(b"10 0")  # the body was read before the application ended
     assert application.ended == 1
 
 
@@ -118,7 +118,7 @@ def _answers(place):
         return False
 
 
-def test_a_certificate_and_a_key_that_do_not_fit(tmp_path):
+def test_a_mismatched_certificate_and_key_are_refused(tmp_path):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
     one, other = self_signed(tmp_path / "one"), self_signed(tmp_path / "other")
@@ -150,5 +150,5 @@ def test_one_worker_runs_the_background_work_until_it_ends(tmp_path):
     path.touch()
     program = "import sys; from shuffledp.collect.server.run import _lock, Path; sys.exit(not _lock(Path(sys.argv[1])))"
     assert subprocess.run([sys.executable, "-c", program, path], check=False).returncode == 0
-    assert _lock(path)  # the first one has ended
+    assert _lock(path)  # the first worker has ended
     assert not _lock(path)

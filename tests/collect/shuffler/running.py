@@ -27,7 +27,7 @@ def sealed(task, symbols=(0,), *, report_id=None, time=None):
 
 
 def settings_for(path, kept=None, *, position=0, store=None, **changes):
-    """Settings of a shuffler of the small task, with its store in a folder; it looks for work all the time."""
+    """Settings of a shuffler of the small task, with its store in a folder; it polls continuously."""
     kept = kept or small_task(users=5, epsilon=8.0, delta=1e-2)
     store = store or open_report_store(path / f"shuffler-{position}.db")
     served = Served(
@@ -58,7 +58,7 @@ class Asked:
         return (await self.client.get(f"{self.at}/status")).json()
 
     async def batches(self, number=1):
-        """The batches that are ready, once there are so many."""
+        """Wait for this number of ready batches."""
         for _ in range(500):
             listed = (await self.client.get(f"{self.at}/batches", headers=NEXT_HOP)).json()["batches"]
             if len(listed) >= number:

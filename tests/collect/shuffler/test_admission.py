@@ -1,4 +1,4 @@
-"""Who may send: anybody, whoever knows a secret, or whoever holds a one-time token that is not spent."""
+"""Admission: open, with a shared secret, or with an unspent one-time token."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ SECRET = "correct horse"
 
 
 def sent(settings, *reports, together=False):
-    """The answers to reports, each with a token or None, one after the other or all together; and the status."""
+    """Send reports, each with a token or None, in turn or all at once; return the responses and the status."""
 
     async def one(asked, body, token):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -39,13 +39,13 @@ def with_tokens(path, tokens, **changes):
     return settings
 
 
-def test_anybody_may_send_with_or_without_a_token(tmp_path):
+def test_open_admission_accepts_reports_with_or_without_a_token(tmp_path):
     codes, _, _ = sent(settings_for(tmp_path), (sealed(TASK), None), (sealed(TASK), "anything"))
     assert codes == [201, 201]
 
 
 @pytest.mark.parametrize("token", [None, "correct hors", "correct horse x", "Correct horse", hash_of(SECRET).hex()])
-def test_without_the_secret_nobody_is_admitted(token, tmp_path):
+def test_without_the_secret_reports_are_refused(token, tmp_path):
     settings = settings_for(tmp_path, admission=SharedSecret(Accepted((hash_of(SECRET),))))
     codes, answers, status = sent(settings, (sealed(TASK), token))
     assert codes == [403]
@@ -54,7 +54,7 @@ def test_without_the_secret_nobody_is_admitted(token, tmp_path):
     assert status["refused"] == {"not-admitted": 1}
 
 
-def test_with_the_secret_everybody_is_admitted(tmp_path):
+def test_with_the_secret_reports_are_accepted(tmp_path):
     settings = settings_for(tmp_path, admission=SharedSecret(Accepted((hash_of(SECRET),))))
     codes, _, status = sent(settings, (sealed(TASK), SECRET), (sealed(TASK), SECRET))
     assert codes == [201, 201]
@@ -70,7 +70,7 @@ def test_a_token_is_spent_once(tmp_path):
 
 
 @pytest.mark.parametrize("token", [None, "a token of somebody else"])
-def test_without_a_token_of_the_operator_nobody_is_admitted(token, tmp_path):
+def test_without_a_valid_token_reports_are_refused(token, tmp_path):
     codes, _, status = sent(with_tokens(tmp_path, [new_token()]), (sealed(TASK), token))
     assert codes == [403]
     assert status["waiting"] == 0
@@ -83,7 +83,7 @@ def test_a_report_sent_again_is_acknowledged_again_though_its_token_is_spent(tmp
     assert status["waiting"] == 1
 
 
-def test_a_refused_report_spends_nothing(tmp_path):
+def test_a_refused_report_spends_no_token(tmp_path):
     token = new_token()
     codes, _, _ = sent(with_tokens(tmp_path, [token]), (b"x" * 100, token), (sealed(TASK), token))
     assert codes == [400, 201]
@@ -98,7 +98,7 @@ def test_a_token_is_spent_once_by_reports_at_the_same_time(tmp_path):
 
 
 def test_a_token_is_spent_once_at_two_shufflers_of_one_store(tmp_path):
-    """As by two processes: each has its own connection and its own commits."""
+    """As with two processes: each has its own connection and commits."""
     token = new_token()
     first = with_tokens(tmp_path, [token])
     second = settings_for(tmp_path, admission=OneTimeTokens())
@@ -122,7 +122,7 @@ def test_a_token_stays_spent_when_the_operator_gives_the_same_list_again(tmp_pat
 
 
 def test_neither_tokens_nor_the_order_of_spending_are_on_the_disk(tmp_path):
-    """Only hashes are there, and they are by themselves, away from every report."""
+    """Only hashes are stored, apart from every report."""
     tokens = [new_token() for _ in range(4)]
     settings = with_tokens(tmp_path, tokens, background=False)
     seen = []
@@ -137,7 +137,7 @@ def test_neither_tokens_nor_the_order_of_spending_are_on_the_disk(tmp_path):
     settings.store.close()
     written = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert not [token for token in tokens if token.encode() in written]
-    for arrival in seen:  # the hash is not within reach of the report's id or its onions
+    for arrival in seen:  # the hash is not stored near the report's id or onions
         for there in (arrival.report_id, arrival.digest, arrival.onions[:16]):
             place = written.find(there)
             assert place >= 0

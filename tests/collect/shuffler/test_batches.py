@@ -1,4 +1,4 @@
-"""Batches: of exactly so many people, mixed as a whole, handed on with the token only, and then deleted."""
+"""Batches have exactly `users` reports, are mixed as a whole, need the token, and are deleted after acknowledgement."""
 
 import asyncio
 import secrets
@@ -28,7 +28,7 @@ LAYER = KEPT.layer(1)
 
 
 def with_client(settings, use):
-    """What `use(asked)` gives."""
+    """Run `use(asked)` against a shuffler; return its result."""
 
     async def run():
         async with running(settings) as client:
@@ -38,13 +38,13 @@ def with_client(settings, use):
 
 
 async def filled(asked, number, symbols=(0,)):
-    """Sends so many reports at the same time."""
+    """Send this number of reports at the same time."""
     answers = await asyncio.gather(*(asked.report(sealed(TASK, symbols)) for _ in range(number)))
     assert {answer.status_code for answer in answers} == {201}
 
 
 def symbols_in(content):
-    """The messages of a batch for the analyzer, in their order."""
+    """The messages of a batch for the analyzer, in order."""
     opened, refused = LAYER.open_block(content[HEAD_BYTES:])
     assert not refused
     return list(opened)
@@ -65,7 +65,7 @@ def test_a_batch_holds_exactly_the_messages_of_its_people(tmp_path):
 
 
 @pytest.mark.parametrize("people", [4, 5, 9, 10, 23])
-def test_batches_have_exactly_so_many_people_whatever_arrives_at_once(people, tmp_path):
+def test_concurrent_reports_form_batches_of_exactly_users_people(people, tmp_path):
     whole = people // TASK.users
 
     async def use(asked):
@@ -79,8 +79,8 @@ def test_batches_have_exactly_so_many_people_whatever_arrives_at_once(people, tm
     assert (status["batches"], status["waiting"]) == (whole, people - whole * TASK.users)
 
 
-def test_an_incomplete_batch_is_never_handed_on(tmp_path):
-    """Also when the task closes: it is deleted, and by how many it fell short is public."""
+def test_an_incomplete_batch_is_never_forwarded(tmp_path):
+    """Also when the task closes: it is deleted, and the number of missing people is public."""
     now = [NOW]
 
     async def use(asked):
@@ -89,7 +89,7 @@ def test_an_incomplete_batch_is_never_handed_on(tmp_path):
         now[0] = int(CLOSES.timestamp())
         while (status := await asked.status())["short_by"] is None:
             await asyncio.sleep(0.01)
-        assert await asked.batches() == [batch]  # the complete one is still there
+        assert await asked.batches() == [batch]  # the complete batch is still stored
         return status, await asked.report(sealed(TASK))
 
     settings = settings_for(tmp_path, clock=lambda: now[0])
@@ -98,7 +98,7 @@ def test_an_incomplete_batch_is_never_handed_on(tmp_path):
     assert answer.json()["reason"] == Reason.CLOSED
 
 
-def test_nobody_left_over_is_short_by_nobody(tmp_path):
+def test_short_by_is_zero_without_waiting_reports(tmp_path):
     now = [NOW]
 
     async def use(asked):
@@ -125,7 +125,7 @@ def test_nobody_left_over_is_short_by_nobody(tmp_path):
     ],
     ids=["none", "another", "no-scheme", "another-scheme", "empty", "longer", "shorter"],
 )
-def test_without_the_token_nobody_gets_anything(headers, tmp_path):
+def test_nothing_is_served_without_the_token(headers, tmp_path):
     async def use(asked):
         await filled(asked, 5)
         (batch,) = await asked.batches()
@@ -140,7 +140,7 @@ def test_without_the_token_nobody_gets_anything(headers, tmp_path):
         assert answer.json()["reason"] == Reason.NO_TOKEN
 
 
-def test_without_any_next_hop_nobody_gets_anything(tmp_path):
+def test_nothing_is_served_without_a_next_server(tmp_path):
     async def use(asked):
         await filled(asked, 5)
         return await asked.client.get(f"{asked.at}/batches", headers=NEXT_HOP)
@@ -148,7 +148,7 @@ def test_without_any_next_hop_nobody_gets_anything(tmp_path):
     assert with_client(settings_for(tmp_path, next_servers=Accepted(())), use).status_code == 401
 
 
-def test_pulled_again_it_is_the_same_bytes_until_acknowledged_and_then_gone(tmp_path):
+def test_a_batch_is_the_same_bytes_until_acknowledged(tmp_path):
     async def use(asked):
         await filled(asked, 5)
         (batch,) = await asked.batches()
@@ -184,7 +184,7 @@ def test_the_same_after_a_restart(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["0" * 32, "0" * 31, "x" * 32, "0" * 30 + "%20%20", "..%2f"])
-def test_a_batch_that_is_not_there_is_unknown(name, tmp_path):
+def test_a_missing_batch_is_unknown(name, tmp_path):
     async def use(asked):
         return [await asked.pulled({"id": name}), await asked.acknowledge({"id": name})]
 
@@ -192,7 +192,7 @@ def test_a_batch_that_is_not_there_is_unknown(name, tmp_path):
         assert answer.status_code == 404
 
 
-def test_a_batch_of_one_task_is_not_there_under_another(tmp_path):
+def test_a_batch_is_unknown_under_another_task(tmp_path):
     other = small_task(users=6, epsilon=8.0, delta=1e-2)
     settings = settings_for(tmp_path)
     settings = replace(settings, served=[*settings.served, served_of(other)])
@@ -213,7 +213,7 @@ def served_of(kept):
 
 
 def prepared(path, reports, task=TASK):
-    """A store with reports of one message each, which is its number."""
+    """A store with reports of one message each: the number of the report."""
     store = open_report_store(path)
     store.prepare(task)
     width = task.onion_length(0)
@@ -233,7 +233,7 @@ def prepared(path, reports, task=TASK):
 
 
 class InMemory:
-    """Just enough of a store to mix many batches of the same five messages."""
+    """A minimal store that repeats batches of the same five messages."""
 
     def __init__(self, batches):
         self._waiting, self._closing, self.orders = batches, [], Counter()
@@ -267,14 +267,14 @@ def statistic_of(orders):
 
 @pytest.mark.slow
 def test_the_order_is_uniform_over_the_whole_batch():
-    """Fails wrongly once in a million times."""
+    """False failure rate 1e-6."""
     store = InMemory(2400)
     BatchCloser(TASK, store, clock=lambda: NOW).step(threading.Event())
     assert sum(store.orders.values()) == 2400
     assert statistic_of(store.orders) < chi2.isf(1e-6, 119)
 
 
-def test_mixing_each_block_for_itself_would_be_noticed():
+def test_mixing_each_block_separately_is_detected():
     rng = np.random.default_rng(1)
     orders = Counter((*map(int, rng.permutation(2)), *map(int, 2 + rng.permutation(3))) for _ in range(2400))
     assert statistic_of(orders) > chi2.isf(1e-6, 119)
@@ -300,7 +300,7 @@ def test_repeated_onions_are_left_out_and_counted(tmp_path):
 
 
 class Stopping(threading.Event):
-    """Set after it has been looked at so often."""
+    """An event that is set after this number of checks."""
 
     def __init__(self, looks):
         super().__init__()
@@ -312,8 +312,8 @@ class Stopping(threading.Event):
 
 
 @pytest.mark.parametrize("looks", [0, 1])
-def test_after_a_stop_in_the_middle_of_mixing_the_next_one_goes_on(looks, tmp_path):
-    """While the reports are read (0), and while the mixed ones are written (1)."""
+def test_mixing_continues_after_a_stop(looks, tmp_path):
+    """Stop while reports are read (0) or while mixed onions are written (1)."""
     store = prepared(tmp_path / "store.db", 5)
     with pytest.raises(StoppedError):
         BatchCloser(TASK, store, clock=lambda: NOW).step(Stopping(looks))
@@ -330,7 +330,7 @@ def onions_of(store, batch):
     return [content[at : at + width] for at in range(0, len(content), width)]
 
 
-def test_what_cannot_be_mixed_now_is_mixed_later(tmp_path):
+def test_failed_mixing_is_retried(tmp_path):
     store = prepared(tmp_path / "store.db", 5)
     closing = BatchCloser(TASK, store, clock=lambda: NOW)
     with pytest.raises(StoppedError):
@@ -340,7 +340,7 @@ def test_what_cannot_be_mixed_now_is_mixed_later(tmp_path):
     assert not closing.step(threading.Event())
 
 
-def test_two_at_the_same_store_close_every_batch_once(tmp_path):
+def test_two_closers_on_one_store_close_every_batch_once(tmp_path):
     store = prepared(tmp_path / "store.db", 103)
     other = open_report_store(tmp_path / "store.db")
     workers = [BatchCloser(TASK, each, clock=lambda: NOW) for each in (store, other)]
@@ -356,10 +356,10 @@ def test_two_at_the_same_store_close_every_batch_once(tmp_path):
     assert store.waiting(TASK.id) == 3
 
 
-def test_a_batch_that_another_forgot_is_mixed_after_a_while(tmp_path):
+def test_an_abandoned_batch_is_mixed_after_a_while(tmp_path):
     store = prepared(tmp_path / "store.db", 5)
     helper = BatchCloser(TASK, store, clock=lambda: NOW)
-    store.close_batch(TASK.id, TASK.users)  # by a machine that is then gone
+    store.close_batch(TASK.id, TASK.users)  # by a machine that is gone
     looks = 0
     while not helper.step(threading.Event()):
         looks += 1
@@ -367,7 +367,7 @@ def test_a_batch_that_another_forgot_is_mixed_after_a_while(tmp_path):
     assert len(store.ready(TASK.id)) == 1
 
 
-def test_what_was_complete_when_the_task_closed_is_mixed_after_a_restart(tmp_path):
+def test_complete_batches_of_a_closed_task_are_mixed_after_a_restart(tmp_path):
     store = prepared(tmp_path / "store.db", 12)
     BatchCloser(TASK, store, clock=CLOSES.timestamp).step(threading.Event())
     assert [batch.number for batch in store.ready(TASK.id)] == [5, 5]

@@ -1,4 +1,4 @@
-"""Two shufflers in a chain: the second pulls, opens its layer, mixes, and acknowledges only what is on its disk."""
+"""A second shuffler pulls, opens its layer and mixes. It acknowledges only what is durable."""
 
 import threading
 import time
@@ -39,22 +39,22 @@ class Chain:
         self.relay = self.relay_from(self.upstream)
 
     def relay_from(self, upstream):
-        """A second shuffler that has just started; its clock stands still until it is told to go on."""
+        """A second shuffler after its start; its clock is advanced by hand."""
         return BatchMixer(self.settings.served[0], upstream, self.store, processes=1, clock=lambda: self.now)
 
     def fill(self, *people):
-        """A batch of these people at the first shuffler."""
+        """Fill a batch at the first shuffler."""
         for symbols in people:
             assert self.first.post("/reports", content=sealed(TASK, symbols)).status_code == 201
         while not (listed := self.waiting()):
-            time.sleep(0.01)  # without it the first shuffler, which is in this process too, hardly gets on
+            time.sleep(0.01)  # gives time to the first shuffler, which shares this process
         return listed
 
     def waiting(self):
         return self.first.get("/batches").json()["batches"]
 
     def symbols(self):
-        """What the analyzer would find in all batches of the second shuffler."""
+        """The messages in all batches of the second shuffler, as the analyzer opens them."""
         found = []
         for batch in self.store.ready(TASK.id):
             opened, refused = KEPT.layer(2).open_block(b"".join(self.store.mixed(batch.batch_id)))
@@ -96,7 +96,7 @@ def test_all_messages_arrive_once_and_are_deleted_upstream(chain):
 
 
 @pytest.mark.slow
-def test_a_whole_second_shuffler_hands_on_what_only_the_analyzer_opens(chain):
+def test_a_second_shuffler_forwards_what_only_the_analyzer_opens(chain):
     (listed,) = chain.fill(*PEOPLE)
     with served(make_app(chain.settings)) as address, httpx.Client(headers=NEXT_HOP) as client:
         batches = f"{address}/v1/tasks/{TASK.name}/batches"
@@ -109,7 +109,7 @@ def test_a_whole_second_shuffler_hands_on_what_only_the_analyzer_opens(chain):
     assert KEPT.layer(1).open_block(content[HEAD_BYTES:])[0] == b""
 
 
-def test_what_is_not_on_the_disk_is_not_acknowledged(chain):
+def test_only_durable_batches_are_acknowledged(chain):
     (listed,) = chain.fill(*PEOPLE)
     keep = chain.store.keep_mixed
 
@@ -128,7 +128,7 @@ def test_what_is_not_on_the_disk_is_not_acknowledged(chain):
 
 
 @pytest.mark.parametrize("looks", [1, 2, 3])
-def test_after_a_stop_on_the_way_nothing_is_lost_or_doubled(chain, looks):
+def test_a_stop_while_pulling_loses_and_doubles_nothing(chain, looks):
     (listed,) = chain.fill(*PEOPLE)
     try:
         chain.relay.step(Stopping(looks))
@@ -139,28 +139,28 @@ def test_after_a_stop_on_the_way_nothing_is_lost_or_doubled(chain, looks):
     assert chain.waiting() == []
 
 
-def test_a_batch_that_is_there_already_is_only_acknowledged(chain):
+def test_a_known_batch_is_only_acknowledged(chain):
     chain.fill(*PEOPLE)
     acknowledge = chain.upstream.acknowledge
-    chain.upstream.acknowledge = lambda task, batch_id: None  # killed just before it
+    chain.upstream.acknowledge = lambda task, batch_id: None  # killed just before the acknowledgement
     chain.relay.step(NEVER)
     before = b"".join(chain.store.mixed(chain.store.ready(TASK.id)[0].batch_id))
     chain.upstream.acknowledge = acknowledge
-    chain.upstream.batch = None  # is not even asked
+    chain.upstream.batch = None  # the source is not asked
     chain.relay.step(NEVER)
     assert b"".join(chain.store.mixed(chain.store.ready(TASK.id)[0].batch_id)) == before
     assert chain.waiting() == []
 
 
-def test_what_cannot_be_opened_or_repeats_is_left_out_and_counted(chain):
-    """Layers that only look like one, and two layers around the same onion."""
+def test_invalid_and_repeated_onions_are_counted(chain):
+    """Invalid layers, and two layers around the same onion."""
     inner = seal(bytes([3]), public_key(TASK.analyzer.public_bytes), info(TASK.id, 2))
     second = public_key(TASK.shufflers[1].public_bytes)
     onions = [
         bytes(TASK.onion_length(0)),
         seal(inner, second, info(TASK.id, 1)),
         seal(inner, second, info(TASK.id, 1)),
-        seal(inner, second, info(TASK.id, 2)),  # for another place in the chain
+        seal(inner, second, info(TASK.id, 2)),  # for another position in the chain
     ]
     for at, onion in enumerate(onions):
         inside = bytes([at]) * 16 + NOW.to_bytes(8) + onion
@@ -172,7 +172,7 @@ def test_what_cannot_be_opened_or_repeats_is_left_out_and_counted(chain):
     assert chain.store.standing(TASK.id).refused == {"cannot-be-opened": 2, "repeated": 1}
 
 
-def test_with_another_token_the_second_shuffler_gets_nothing_and_says_so_until_it_works(chain, capsys):
+def test_a_wrong_token_is_a_problem_until_it_works(chain, capsys):
     chain.fill(*PEOPLE)
     asked = []
     with closing(Upstream(chain.address, "another", pause=0.0)) as stranger:
@@ -181,42 +181,42 @@ def test_with_another_token_the_second_shuffler_gets_nothing_and_says_so_until_i
         for moment in range(10):
             chain.now = float(moment)
             assert not relay.step(NEVER)
-            (told,) = relay.problems
-            assert told.startswith(UPSTREAM)
-            assert "does not know this token: start it with the hash of this token" in told
-        assert asked == [0.0, 1.0, 3.0, 7.0]  # less and less often
+            (reported,) = relay.problems
+            assert reported.startswith(UPSTREAM)
+            assert "does not know this token: start it with the hash of this token" in reported
+        assert asked == [0.0, 1.0, 3.0, 7.0]  # with growing pauses
         assert "does not know this token" in capsys.readouterr().err
         assert chain.store.ready(TASK.id) == []
         stranger.ready = chain.upstream.ready
         chain.now = 15.0
         relay.step(NEVER)
-        assert not any(told.startswith(UPSTREAM) for told in relay.problems)
+        assert not any(reported.startswith(UPSTREAM) for reported in relay.problems)
 
 
 @pytest.mark.slow
-def test_everybody_sees_what_does_not_work(tmp_path):
-    with closing(Upstream("http://127.0.0.1:9", TOKEN, pause=0.0)) as nobody:
-        settings = settings_for(tmp_path, KEPT, position=1, upstream=nobody)
+def test_problems_are_public(tmp_path):
+    with closing(Upstream("http://127.0.0.1:9", TOKEN, pause=0.0)) as unreachable:
+        settings = settings_for(tmp_path, KEPT, position=1, upstream=unreachable)
         with served(make_app(settings)) as address, httpx.Client(base_url=address) as client:
-            while not (told := client.get(f"/v1/tasks/{TASK.name}/status").json()["problems"]):
+            while not (reported := client.get(f"/v1/tasks/{TASK.name}/status").json()["problems"]):
                 time.sleep(0.01)
-            assert told[0].startswith(f"{UPSTREAM} Cause: the server upstream cannot be reached")
-            assert "127.0.0.1" not in told[0]
+            assert reported[0].startswith(f"{UPSTREAM} Cause: the server upstream cannot be reached")
+            assert "127.0.0.1" not in reported[0]
             assert f'shuffledp_problems{{task="{TASK.name}"}} 1.0' in client.get("/metrics").text
 
 
-def test_a_batch_with_too_few_messages_goes_no_further(chain):
-    """Five messages are too few for five people, each of whom sends one and some noise."""
+def test_a_batch_with_too_few_messages_is_not_forwarded(chain):
+    """Five messages are too few for five people, who send one each and noise."""
     chain.fill([1], [1], [1], [1], [1])
     assert chain.relay.step(NEVER)
     assert chain.store.ready(TASK.id) == []
-    assert chain.waiting() == []  # and it is not kept upstream either
+    assert chain.waiting() == []  # and it is deleted upstream
     standing = chain.store.standing(TASK.id)
     assert standing.refused == {"too-few-messages": 1}
-    (told,) = problems_of(chain.settings.served[0], standing, chain.store, chain.relay)
-    assert told.startswith("1 batch had too few messages")
+    (reported,) = problems_of(chain.settings.served[0], standing, chain.store, chain.relay)
+    assert reported.startswith("1 batch had too few messages")
     with closing(open_report_store(chain.path / "shuffler-1.db")) as again:
-        assert again.standing(TASK.id).refused == {"too-few-messages": 1}  # also after a new start
+        assert again.standing(TASK.id).refused == {"too-few-messages": 1}  # also after a restart
 
 
 def test_a_refused_batch_whose_acknowledgement_was_lost_counts_once(chain):
@@ -226,7 +226,7 @@ def test_a_refused_batch_whose_acknowledgement_was_lost_counts_once(chain):
     chain.relay.step(NEVER)
     chain.store.refuse_batch(TASK.id, bytes.fromhex(listed["id"]), {"too-few-messages": 1})
     chain.upstream.acknowledge = acknowledge
-    chain.upstream.batch = None  # is not even asked
+    chain.upstream.batch = None  # the source is not asked
     chain.relay.step(NEVER)
     assert chain.waiting() == []
     assert chain.store.standing(TASK.id).refused == {"too-few-messages": 1}
@@ -239,7 +239,7 @@ def test_padded_reports_are_counted_by_their_one_length():
 
 
 class Several:
-    """An upstream with batches of its own, of which one cannot be read."""
+    """A batch source in which one batch cannot be read."""
 
     def __init__(self, batches):
         self.batches, self.pulled = batches, []
@@ -258,7 +258,7 @@ class Several:
         del self.batches[batch_id]
 
 
-def test_a_batch_that_fails_holds_up_no_other(chain):
+def test_a_failed_batch_delays_no_other(chain):
     inside = [seal(bytes([1]), public_key(TASK.analyzer.public_bytes), info(TASK.id, 2)) for _ in range(8)]
     whole = b"".join(seal(each, public_key(TASK.shufflers[1].public_bytes), info(TASK.id, 1)) for each in inside)
     broken, good = b"\x01" * 16, b"\x02" * 16
@@ -268,14 +268,14 @@ def test_a_batch_that_fails_holds_up_no_other(chain):
     assert [batch.batch_id for batch in chain.store.ready(TASK.id)] == [good]
     assert relay.problems == [f"{BATCH} Cause: a batch ended within its head."]
     assert not relay.step(NEVER)
-    assert upstream.pulled == [broken, good]  # not before its time
+    assert upstream.pulled == [broken, good]  # not before the pause has passed
     del upstream.batches[broken]
     relay.step(NEVER)
-    assert relay.problems == []  # it does not wait any longer
+    assert relay.problems == []  # the pause is over
 
 
 def test_the_order_changes_at_the_second_shuffler_too(chain):
-    """Of 60 messages in one batch; the same order comes by chance once in 60! times."""
+    """The order of 60 messages stays the same with probability 1 / 60!."""
     (listed,) = chain.fill(*[list(range(5)) * 2 + [3, 4]] * 5)
     content = chain.first.get(f"/batches/{listed['id']}").content[HEAD_BYTES:]
     inside, _ = KEPT.layer(1).open_block(content)
@@ -295,7 +295,7 @@ def test_only_whole_batches_reach_the_second_shuffler(chain):
     assert chain.store.ready(TASK.id) == []
 
 
-def test_the_first_shuffler_needs_no_other(tmp_path):
+def test_the_first_shuffler_works_alone(tmp_path):
     settings = settings_for(tmp_path, KEPT)
     settings.store.prepare(TASK)
     assert not BatchCloser(TASK, settings.store, clock=lambda: NOW).step(NEVER)

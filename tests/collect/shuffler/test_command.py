@@ -1,4 +1,4 @@
-"""The command, as processes: what it writes, that a stop or a kill loses nothing, and that nothing leaks."""
+"""The shuffler command as processes: output, stops and kills without loss, and no leaks."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def arguments(path):
 
 @contextmanager
 def shuffler(path, *more):
-    """A shuffler as a process; the address where it answers."""
+    """Run a shuffler as a process; yield its address."""
     log = path / f"log-{time.monotonic_ns()}"
     with log.open("wb") as stderr:
         process = subprocess.Popen([sys.executable, "-m", "shuffledp", *arguments(path), *more], stderr=stderr)
@@ -62,7 +62,7 @@ def report():
 
 
 class People(threading.Thread):
-    """Somebody who sends report after report until nobody answers, and counts those that are acknowledged."""
+    """Send reports until the server is gone, and count the acknowledged ones."""
 
     def __init__(self, address):
         super().__init__()
@@ -80,7 +80,7 @@ class People(threading.Thread):
 
 
 def sent_until(address, stop):
-    """Four people send at the same time until the stop; how many reports were acknowledged."""
+    """Send from four threads until the stop; return the number of acknowledged reports."""
     people = [People(address) for _ in range(4)]
     for person in people:
         person.start()
@@ -94,24 +94,24 @@ def sent_until(address, stop):
 
 @pytest.mark.slow
 def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path):
-    """Stops end in good order, with one process and with two; after SIGKILL the next goes on."""
+    """With one process and two; after SIGKILL the next start continues."""
     acknowledged = 0
     for more, kind in ((("--workers", "2"), signal.SIGTERM), ((), signal.SIGINT)):
         with shuffler(tmp_path, *more) as (process, address, log):
             with half_sent(address) as the_rest:
                 acknowledged += sent_until(address, partial(process.send_signal, kind))
                 time.sleep(0.5)
-                assert process.poll() is None  # it waits for whoever has begun
+                assert process.poll() is None  # it waits for requests in flight
                 assert the_rest().startswith(b"HTTP/1.1 201 ")
                 acknowledged += 1
             assert process.wait(60) == 0
-        assert stored_reports(tmp_path) == acknowledged  # whoever was under way got an answer
+        assert stored_reports(tmp_path) == acknowledged  # requests in flight got a response
         assert json.loads(log.read_text().splitlines()[-1]) == {"event": "stopped"}
     with shuffler(tmp_path) as (process, address, _):
         acknowledged += sent_until(address, process.kill)
     stored = stored_reports(tmp_path)
-    assert acknowledged <= stored <= acknowledged + 4  # with those who were not told
-    with open_report_store(tmp_path / "store.db") as store:  # the next one goes on
+    assert acknowledged <= stored <= acknowledged + 4  # including unacknowledged reports
+    with open_report_store(tmp_path / "store.db") as store:  # the next start continues
         store.prepare(TASK)
         BatchCloser(TASK, store, clock=time.time).step(threading.Event())
         ready, waiting = store.ready(TASK.id), store.waiting(TASK.id)
@@ -122,7 +122,7 @@ def test_a_stop_loses_nothing_and_a_kill_nothing_that_was_acknowledged(tmp_path)
 
 @contextmanager
 def half_sent(address):
-    """A request of which only the first half is sent; gives what sends the rest and gives the answer."""
+    """Send the first half of a request; return a function that sends the rest and returns the response."""
     place, body = urlsplit(address), report()
     head = f"POST {place.path}/reports HTTP/1.1\r\nhost: here\r\ncontent-length: {len(body)}\r\n\r\n"
     with socket.create_connection((place.hostname, place.port)) as connection:
@@ -142,17 +142,17 @@ def stored_reports(path):
 
 
 def nothing_personal(path):
-    """No address, user agent, token or answer is in any file of the folder; what is searched for is found elsewhere."""
+    """Check that no file in the folder has an address, user agent, token or answer."""
     files = [file for file in path.iterdir() if file.name not in ("task.json", "shuffler.key")]
     assert len(files) >= 3
     for file in files:
-        content = file.read_bytes().replace(b'"address": "http://127.0.0.1:', b"")  # its own, where it is ready
+        content = file.read_bytes().replace(b'"address": "http://127.0.0.1:', b"")  # its own address in the log
         for personal in (AGENT, "httpx", "127.0.0.1", TOKEN, "Bearer", ANSWER):
             assert personal.encode() not in content, (file, personal)
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_started_again_and_none_survives_its_parent(tmp_path):
+def test_dead_workers_are_restarted_and_none_survives_its_parent(tmp_path):
     with shuffler(tmp_path, "--workers", "2") as (process, address, log):
         children = [int(child) for child in children_of(process.pid)]
         servers = [child for child in children if b"spawn_main" in command_of(child)]
@@ -179,7 +179,7 @@ def command_of(process):
         return b""
 
 
-def test_what_is_wrong_is_said_in_a_line(tmp_path):
+def test_errors_are_one_line(tmp_path):
     given = arguments(tmp_path)
     result = command(*given[: given.index("--next")])
     assert result.returncode == 2

@@ -1,4 +1,4 @@
-"""Pages of every origin may read the task, its status and what becomes of a report; batches they may not."""
+"""CORS: pages of every origin may read a task, its status and the response to a report, but no batches."""
 
 import asyncio
 
@@ -26,8 +26,8 @@ def answers(options, ask):
         options.store.close()
 
 
-def test_a_page_may_read_what_becomes_of_a_report(tmp_path):
-    """Taken, refused, or asked in a wrong way: the page that asked must be able to tell which."""
+def test_a_page_may_read_the_outcome_of_a_report(tmp_path):
+    """Accepted, refused or malformed: the page must be able to read the response."""
 
     async def ask(client):
         asked = Asked(client, TASK)
@@ -43,7 +43,7 @@ def test_a_page_may_read_what_becomes_of_a_report(tmp_path):
         assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_a_page_may_read_that_a_server_is_in_trouble(tmp_path):
+def test_a_page_may_read_server_errors(tmp_path):
     options = settings_for(tmp_path, KEPT)
 
     def broken(arrivals):
@@ -62,7 +62,7 @@ def test_a_page_may_read_that_a_server_is_in_trouble(tmp_path):
 
 
 @pytest.mark.parametrize(("path", "method"), [("", "GET"), ("/status", "GET"), ("/reports", "POST")])
-def test_a_browser_that_asks_first_is_told_what_it_may_send(tmp_path, path, method):
+def test_preflight_requests_are_answered(tmp_path, path, method):
     async def ask(client):
         headers = PAGE | ASKING_FIRST | {"access-control-request-method": method}
         return await client.options(f"/v1/tasks/{TASK.name}{path}", headers=headers)
@@ -76,7 +76,7 @@ def test_a_browser_that_asks_first_is_told_what_it_may_send(tmp_path, path, meth
     assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_asking_first_stores_and_counts_nothing(tmp_path):
+def test_preflight_requests_store_and_count_nothing(tmp_path):
     async def ask(client):
         for _ in range(5):
             await client.options(f"/v1/tasks/{TASK.name}/reports", headers=PAGE, params={})
@@ -86,8 +86,8 @@ def test_asking_first_stores_and_counts_nothing(tmp_path):
     assert (status["waiting"], status["refused"]) == (0, {})
 
 
-def test_nothing_else_is_for_pages_of_others(tmp_path):
-    """Whoever's page had the token of a next hop, by whatever mistake, could still not read a batch."""
+def test_other_addresses_are_not_cross_origin(tmp_path):
+    """Even a page that has the token of the next server cannot read a batch."""
 
     async def ask(client):
         asked = Asked(client, TASK)

@@ -17,7 +17,7 @@ TASK = KEPT.task
 
 
 def test_two_machines_make_exact_batches_of_the_same_reports(postgres_url, tmp_path):
-    """Everybody sends to both at the same time, with one token each: they count once, and all batches are whole."""
+    """Every report goes to both at once with one token, and counts once in a complete batch."""
     tokens = [new_token() for _ in range(23)]
     bodies = [sealed(TASK, [at % TASK.alphabet]) for at in range(23)]
     first, second = (

@@ -1,4 +1,4 @@
-"""What a shuffler tells to everybody, and that nothing it writes says who sent what."""
+"""Public responses of a shuffler, and that nothing it writes identifies senders."""
 
 import asyncio
 import hashlib
@@ -76,17 +76,17 @@ def test_metrics_are_for_prometheus(tmp_path):
     assert "shuffledp_short_by{" not in answer.text  # not before the task is closed
 
 
-def test_nobody_is_told_how_many_messages_a_report_holds(tmp_path):
-    """Whoever looked after every report would know it of each, and with that more about the noise than is promised."""
+def test_the_number_of_messages_is_not_public(tmp_path):
+    """Polled after every report, the counter would reveal more about the noise than the guarantee allows."""
 
-    async def told(number):
+    async def reported(number):
         options = settings_for(tmp_path, KEPT, store=open_report_store(tmp_path / f"{number}.db"))
         async with running(options) as client:
             asked = Asked(client, TASK)
             assert (await asked.report(sealed(TASK, [0] * number))).status_code == 201
             return [(await client.get(path)).text for path in ("/metrics", f"{asked.at}/status")]
 
-    assert asyncio.run(told(1)) == asyncio.run(told(2))
+    assert asyncio.run(reported(1)) == asyncio.run(reported(2))
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_healthy(tmp_path):
     assert (answer.status_code, answer.json()) == (200, {"state": "ok"})
 
 
-def test_not_healthy_without_the_store_or_the_work_beside_the_requests(tmp_path):
+def test_unhealthy_without_the_store_or_background_work(tmp_path):
     options = settings_for(tmp_path, KEPT)
     waiting = options.store.waiting
 
@@ -137,7 +137,7 @@ HEADERS = some.none() | some.text(some.characters(min_codepoint=32, max_codepoin
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory):
-    """A shuffler for all examples."""
+    """One shuffler for all examples."""
     with served(make_app(settings_for(tmp_path_factory.mktemp("fuzzed"), KEPT))) as address, httpx.Client() as client:
         yield client, f"{address}/v1/tasks/{TASK.name}"
 
@@ -145,7 +145,7 @@ def fuzzed(tmp_path_factory):
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=BODIES, authorization=HEADERS)
-def test_whatever_is_sent_there_is_a_reason(fuzzed, body, authorization):
+def test_any_body_gets_a_reason(fuzzed, body, authorization):
     client, address = fuzzed
     headers = {} if authorization is None else {"authorization": authorization.strip()}
     answer = client.post(f"{address}/reports", content=body, headers=headers)
@@ -162,7 +162,7 @@ def test_whatever_is_sent_there_is_a_reason(fuzzed, body, authorization):
         some.sampled_from(["batches", "status", "reports", "..", "%00", "0" * 32, "%ff", "é", ""]), max_size=4
     ),
 )
-def test_whatever_is_asked_for_nobody_sees_an_error(fuzzed, method, path):
+def test_any_request_gets_no_server_error(fuzzed, method, path):
     client, address = fuzzed
     answer = client.request(method, "/".join([address, *path]), headers=NEXT_HOP)
     assert answer.status_code < 500
@@ -174,8 +174,8 @@ AGENT = "an-agent-that-nobody-else-has/17.3"
 
 
 @pytest.mark.slow
-def test_nothing_that_is_written_says_who_sent_what(tmp_path, capfd):
-    """Taken, refused and failing requests of somebody whose address, agent and token are searched for everywhere."""
+def test_nothing_written_identifies_senders(tmp_path, capfd):
+    """Accepted, refused and failing requests from a known address, agent and token, which are searched for."""
     options = settings_for(tmp_path, KEPT)
     secret = secrets.token_urlsafe(24)
     add, calls = options.store.add, []
@@ -227,4 +227,4 @@ def test_nothing_that_is_written_says_who_sent_what(tmp_path, capfd):
     ):
         assert personal.encode() not in everything
     for body in bodies[:7]:
-        assert body[:32] not in everything  # who recorded the network finds nothing of it here
+        assert body[:32] not in everything  # recorded ciphertexts are not found here either

@@ -1,4 +1,4 @@
-"""Reports on their way in: what is taken, what is refused and why, and that an answer of 201 is true."""
+"""Ingestion: which reports are accepted or refused and why, and that 201 means durable."""
 
 import asyncio
 import secrets
@@ -22,7 +22,7 @@ HOUR = TASK.time_precision
 
 
 def answered(settings, *bodies, task=TASK, **headers):
-    """The answers to reports one after the other, and the public status afterwards."""
+    """Send reports in turn; return the responses and the public status afterwards."""
 
     async def run():
         async with running(settings) as client:
@@ -34,7 +34,7 @@ def answered(settings, *bodies, task=TASK, **headers):
 
 
 def refused(settings, body, reason, *, task=TASK, **headers):
-    """Asserts that a report is refused for this reason, in the form of RFC 9457, counted, and not stored."""
+    """Check that a report is refused with this reason in a problem document, counted, and not stored."""
     (answer,), status = answered(settings, body, task=task, **headers)
     assert answer.status_code == reason.status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -46,12 +46,12 @@ def refused(settings, body, reason, *, task=TASK, **headers):
     assert document["detail"]
     assert status["refused"] == {reason: 1}
     assert status["waiting"] == 0
-    assert settings.store.standing(task.id).refused == {reason: 1}  # also when the shuffler has ended
+    assert settings.store.standing(task.id).refused == {reason: 1}  # also after the shuffler has stopped
     return answer
 
 
 def with_inside(inside, task=TASK):
-    """A report with anything inside it."""
+    """Seal any content as a report."""
     return seal(inside, public_key(task.shufflers[0].public_bytes), info(task.id, 0))
 
 
@@ -70,18 +70,18 @@ def test_a_report_is_acknowledged_when_another_reader_of_the_disk_finds_it(tmp_p
     asyncio.run(run())
 
 
-def test_the_same_bytes_again_are_taken_again_and_count_once(tmp_path):
+def test_repeated_bytes_are_accepted_and_count_once(tmp_path):
     body = sealed(TASK, [1, 2])
     answers, status = answered(settings_for(tmp_path), body, body, body)
     assert [answer.status_code for answer in answers] == [201, 201, 201]
     assert status["waiting"] == 1
-    again, status = answered(settings_for(tmp_path), body)  # after a restart too
+    again, status = answered(settings_for(tmp_path), body)  # also after a restart
     assert again[0].status_code == 201
     assert status["waiting"] == 1
 
 
 def test_the_same_report_sealed_anew_counts_once(tmp_path):
-    """Whoever seals the same inside again has the same report; only its outermost layer differs."""
+    """Sealing the same content again makes the same report; only the outer layer differs."""
     inside = secrets.token_bytes(16) + NOW.to_bytes(8) + bytes(TASK.onion_length(0))
     answers, status = answered(settings_for(tmp_path), with_inside(inside), with_inside(inside))
     assert [answer.status_code for answer in answers] == [201, 201]
@@ -99,7 +99,7 @@ def test_other_bytes_under_a_known_id_are_refused(tmp_path):
     assert status["refused"] == {"other-bytes": 1}
 
 
-def test_what_is_not_sealed_to_this_shuffler_cannot_be_opened(tmp_path):
+def test_a_report_to_another_key_cannot_be_opened(tmp_path):
     refused(settings_for(tmp_path), secrets.token_bytes(200), Reason.CANNOT_BE_OPENED)
 
 
@@ -128,7 +128,7 @@ def test_a_report_of_another_form_is_refused(inside, tmp_path):
     refused(settings_for(tmp_path), with_inside(inside), Reason.MALFORMED)
 
 
-def test_a_body_of_nothing_is_refused(tmp_path):
+def test_an_empty_body_is_refused(tmp_path):
     refused(settings_for(tmp_path), b"", Reason.CANNOT_BE_OPENED)
 
 
@@ -137,7 +137,7 @@ def test_more_messages_than_allowed_are_more_bytes_than_allowed(tmp_path):
     assert answer.headers["connection"] == "close"
 
 
-def test_the_longest_report_is_taken(tmp_path):
+def test_the_longest_report_is_accepted(tmp_path):
     answers, _ = answered(settings_for(tmp_path), opened_with(NOW, number=TASK.most_messages))
     assert answers[0].status_code == 201
 
@@ -154,7 +154,7 @@ def test_a_padded_report_with_fewer_messages_is_refused(fewer, tmp_path):
     assert answers[0].status_code == 201
 
 
-def test_a_task_that_is_not_served_is_unknown(tmp_path):
+def test_an_unserved_task_is_unknown(tmp_path):
     async def run():
         async with running(settings_for(tmp_path)) as client:
             answer = await client.post(f"/v1/tasks/{'0' * 64}/reports", content=sealed(TASK))
@@ -168,22 +168,22 @@ def test_a_task_that_is_not_served_is_unknown(tmp_path):
 
 
 @pytest.mark.parametrize("ahead", [0, HOUR])
-def test_a_clock_that_is_ahead_by_a_step_is_near_enough(ahead, tmp_path):
+def test_a_clock_ahead_by_one_step_is_accepted(ahead, tmp_path):
     answers, _ = answered(settings_for(tmp_path), opened_with(NOW + ahead))
     assert answers[0].status_code == 201
 
 
-def test_a_clock_that_is_further_ahead_is_refused(tmp_path):
+def test_a_clock_further_ahead_is_refused(tmp_path):
     refused(settings_for(tmp_path), opened_with(NOW + 2 * HOUR), Reason.WRONG_TIME)
 
 
-def test_a_report_from_long_ago_within_the_task_is_taken(tmp_path):
+def test_an_old_report_within_the_task_is_accepted(tmp_path):
     answers, _ = answered(settings_for(tmp_path), opened_with(NOW - 1000 * HOUR))
     assert answers[0].status_code == 201
 
 
 def briefly_open():
-    """A task that opens half an hour before NOW, in the middle of a step of its precision, and closes in 30 hours."""
+    """A task that opens half an hour before NOW, within a step of its precision, and closes in 30 hours."""
     opens = datetime.fromtimestamp(NOW - HOUR // 2, UTC)
     return small_task(users=5, epsilon=8.0, delta=1e-2, opens=opens, closes=opens + timedelta(hours=30))
 
@@ -195,7 +195,7 @@ def briefly_open():
         (NOW, NOW - HOUR, True),  # the step in which it opens
         (NOW, NOW - 2 * HOUR, False),
         (NOW + 29 * HOUR, NOW + 29 * HOUR, True),  # the last step
-        (NOW + 29 * HOUR, NOW + 30 * HOUR, False),  # by a clock that is ahead by one step, but after the end
+        (NOW + 29 * HOUR, NOW + 30 * HOUR, False),  # one step ahead, but after the end
         (NOW, 0, False),
         (NOW, (2**64 - 1) // HOUR * HOUR, False),
     ],
@@ -221,7 +221,9 @@ def test_a_time_outside_the_task_is_refused(now, time, taken, tmp_path):
 )
 def test_a_task_is_open_from_its_first_to_its_last_second(now, reason, tmp_path):
     kept = briefly_open()
-    settings = settings_for(tmp_path, kept, clock=lambda: now, background=False)  # which would end the task later
+    settings = settings_for(
+        tmp_path, kept, clock=lambda: now, background=False
+    )  # otherwise the background work would expire the task
     body = sealed(kept.task, time=max(now, NOW - HOUR // 2))
     if reason is None:
         assert answered(settings, body, task=kept.task)[0][0].status_code == 201
@@ -229,7 +231,7 @@ def test_a_task_is_open_from_its_first_to_its_last_second(now, reason, tmp_path)
         refused(settings, body, reason, task=kept.task)
 
 
-def test_a_later_shuffler_takes_no_reports(tmp_path):
+def test_a_later_shuffler_accepts_no_reports(tmp_path):
     kept = small_task(users=5, epsilon=8.0, delta=1e-2, shufflers=2)
     upstream = Upstream("http://127.0.0.1:9", "nobody is asked")
     settings = settings_for(tmp_path, kept, position=1, upstream=upstream, background=False)
@@ -237,7 +239,7 @@ def test_a_later_shuffler_takes_no_reports(tmp_path):
 
 
 class Broken:
-    """A store whose disk is full: it takes no reports, or takes them and fails before it says so."""
+    """A store with a full disk: it fails before or after it stores a report."""
 
     def __init__(self, store, *, after=False):
         self._store, self._after, self.broken = store, after, True
@@ -254,12 +256,12 @@ class Broken:
         return outcomes
 
 
-def test_what_the_store_does_not_take_is_not_acknowledged(tmp_path):
+def test_a_report_that_is_not_stored_is_not_acknowledged(tmp_path):
     store = Broken(open_report_store(tmp_path / "shuffler.db"))
     refused(settings_for(tmp_path, store=store), sealed(TASK), Reason.UNAVAILABLE)
 
 
-def test_everybody_of_a_commit_that_fails_is_refused_and_may_send_again(tmp_path):
+def test_all_reports_of_a_failed_commit_are_refused_and_can_be_retried(tmp_path):
     store = Broken(open_report_store(tmp_path / "shuffler.db"), after=True)
     bodies = [sealed(TASK) for _ in range(4)]
 
@@ -307,7 +309,7 @@ def test_more_per_second_than_allowed_are_refused(tmp_path):
     assert status["refused"]["too-many-requests"] >= 1
 
 
-def test_seal_report_is_what_a_shuffler_takes(tmp_path):
+def test_a_shuffler_accepts_reports_of_seal_report(tmp_path):
     time = NOW - NOW % HOUR
     body = seal_report(TASK, [3, 1, 2], report_id=secrets.token_bytes(16), time=time)
     answers, _ = answered(settings_for(tmp_path), body)

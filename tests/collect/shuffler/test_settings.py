@@ -1,4 +1,4 @@
-"""What a shuffler refuses to start with, and why."""
+"""Settings of a shuffler: invalid options are refused with a reason."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ from shuffledp.collect.crypto.keys import KeyPair, write_key, write_secret
 from shuffledp.collect.server.auth import Accepted, hash_of, new_token
 from shuffledp.collect.server.run import Certificate, listening, serve
 from shuffledp.collect.shuffler.app import app_from
-from shuffledp.collect.shuffler.ingest import Anybody, OneTimeTokens, SharedSecret
+from shuffledp.collect.shuffler.ingest import OneTimeTokens, OpenAdmission, SharedSecret
 from shuffledp.collect.shuffler.settings import Settings
 from shuffledp.collect.store import Arrival, Outcome, open_report_store
 from shuffledp.errors import BrokenPromiseError, DataError, ParameterError, TaskError
@@ -33,7 +33,7 @@ class Folder:
             write_key(key, path / f"{at}.key")
 
     def options(self, position=0, **changes):
-        """What reads the settings; called, it does."""
+        """A function that reads the settings."""
         given = {
             "task": [self.path / "task.json"],
             "key": [self.path / f"{position}.key"],
@@ -47,7 +47,7 @@ class Folder:
 
 
 def served(options):
-    """The one task that is served, once everything is checked."""
+    """The only served task, after all checks."""
     settings = options()
     settings.check()
     (one,) = settings.served
@@ -62,19 +62,19 @@ def test_the_key_decides_which_shuffler_it_is(tmp_path):
     assert second.upstream is not None
 
 
-def test_one_of_several_keys_is_the_tasks(tmp_path):
+def test_the_key_of_a_task_is_found_among_several(tmp_path):
     folder = Folder(tmp_path)
     other = write_key(KeyPair.generate(), tmp_path / "other.key")
     assert served(folder.options(key=[other, tmp_path / "0.key"])).position == 0
 
 
-def test_a_key_of_nobody_is_refused(tmp_path):
+def test_an_unrelated_key_is_refused(tmp_path):
     other = write_key(KeyPair.generate(), tmp_path / "other.key")
     with pytest.raises(ParameterError, match="no key belongs to a shuffler of the task"):
         Folder(tmp_path).options(key=[other])().check()
 
 
-def test_the_key_of_the_analyzer_is_refused_also_beside_a_shufflers(tmp_path):
+def test_the_key_of_the_analyzer_is_always_refused(tmp_path):
     folder = Folder(tmp_path)
     with pytest.raises(ParameterError, match="got the key of the analyzer"):
         folder.options(1)().check()
@@ -95,7 +95,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path):
         folder.options()().check()
 
 
-def test_files_that_are_missing_or_something_else_are_named(tmp_path):
+def test_missing_and_invalid_files_are_named(tmp_path):
     folder = Folder(tmp_path)
     with pytest.raises(TaskError, match=r"missing\.json"):
         folder.options(task=[tmp_path / "missing.json"])().check()
@@ -113,7 +113,7 @@ def test_the_same_task_twice_is_refused(tmp_path):
         folder.options(task=[tmp_path / "task.json"] * 2)().check()
 
 
-def test_a_task_that_does_not_keep_its_promise_is_not_served(tmp_path):
+def test_a_task_with_a_false_claim_is_not_served(tmp_path):
     folder = Folder(tmp_path)
     claimed = json.loads(folder.task.to_json())
     claimed["guarantee"]["epsilon"] = "1"
@@ -134,7 +134,7 @@ def test_a_task_that_does_not_keep_its_promise_is_not_served(tmp_path):
         ({"store": "mysql://host/x"}, "the address of a store must be"),
     ],
 )
-def test_options_that_cannot_work_are_refused(changes, words, tmp_path):
+def test_invalid_options_are_refused(changes, words, tmp_path):
     with pytest.raises(ParameterError, match=words):
         Folder(tmp_path).options(**changes)().check()
 
@@ -150,7 +150,7 @@ def test_a_later_shuffler_needs_a_token_and_an_address(tmp_path):
 
 
 def test_admission_is_what_the_task_says(tmp_path):
-    assert isinstance(served(Folder(tmp_path).options()).admission, Anybody)
+    assert isinstance(served(Folder(tmp_path).options()).admission, OpenAdmission)
 
 
 def test_a_task_with_a_secret_needs_it(tmp_path):
@@ -186,7 +186,7 @@ def test_one_time_tokens_are_given_as_hashes_and_stay_spent(tmp_path):
     assert sent("three", b"4") == [Outcome.NOT_ADMITTED]
 
 
-def test_hashes_that_are_none_are_refused(tmp_path):
+def test_invalid_hashes_are_refused(tmp_path):
     folder = Folder(tmp_path, admission="tokens")
     (tmp_path / "hashes").write_text("a token itself\n")
     with pytest.raises(ParameterError, match="must be the hash of a token"):
@@ -196,7 +196,7 @@ def test_hashes_that_are_none_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["admission_secret", "admission_hashes"])
-def test_admission_that_no_task_asks_for_is_refused(name, tmp_path):
+def test_unneeded_admission_options_are_refused(name, tmp_path):
     folder = Folder(tmp_path)
     with pytest.raises(ParameterError, match="no task of this shuffler asks for"):
         folder.options(**{name: folder.secret("file", "x")})().check()
@@ -209,7 +209,7 @@ def test_the_limit_is_shared_by_the_processes(tmp_path):
     settings.store.close()
 
 
-def test_a_port_that_is_taken_is_refused(tmp_path):
+def test_a_used_port_is_refused(tmp_path):
     with listening("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ParameterError, match=f"cannot listen at port {port}"):
@@ -217,13 +217,13 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("192.0.2.1", 0), ("127.0.0.1", -1)])
-def test_a_place_where_nobody_can_listen_is_refused(host, port):
+def test_an_invalid_host_or_port_is_refused(host, port):
     with pytest.raises(ParameterError, match="cannot listen"), listening(host, port):
         pass
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
-def test_hosts_of_the_newer_kind_are_understood():
+def test_ipv6_hosts_are_supported():
     try:
         with listening("::1", 0) as listener:
             assert listener.family == socket.AF_INET6
@@ -232,12 +232,12 @@ def test_hosts_of_the_newer_kind_are_understood():
 
 
 @pytest.mark.parametrize("workers", [0, 65])
-def test_so_many_processes_are_refused(workers):
+def test_invalid_numbers_of_workers_are_refused(workers):
     with pytest.raises(ParameterError, match="workers must be from 1 to 64"):
         serve(print, port=0, workers=workers)
 
 
-def test_a_certificate_that_is_none_is_refused(tmp_path):
+def test_an_invalid_certificate_is_refused(tmp_path):
     (tmp_path / "certificate").write_text("none")
     certificate = Certificate(certificate=tmp_path / "certificate", key=tmp_path / "missing")
     with pytest.raises(DataError, match="must be a certificate and its private key"):
@@ -245,7 +245,7 @@ def test_a_certificate_that_is_none_is_refused(tmp_path):
 
 
 def two_tasks(tmp_path, *addresses, **task):
-    """The options of a shuffler of two tasks of which each is at some addresses, with keys of their own."""
+    """Options of a shuffler of two tasks with these addresses, each with its own keys."""
     files, keys = [], []
     for at, places in enumerate(addresses):
         folder = tmp_path / str(at)
@@ -259,7 +259,7 @@ def two_tasks(tmp_path, *addresses, **task):
 MIX, COUNT, OTHER = "http://127.0.0.1:9", "http://127.0.0.1:10", "http://127.0.0.1:11"
 
 
-def test_a_next_server_gets_no_batches_of_tasks_that_are_not_its_own(tmp_path):
+def test_tasks_with_different_next_servers_are_refused(tmp_path):
     options = two_tasks(tmp_path, (MIX, COUNT), (MIX, OTHER))
     with pytest.raises(ParameterError, match="shuffler for each next server"):
         options().check()
@@ -291,7 +291,7 @@ def test_a_later_shuffler_has_one_process(tmp_path):
         folder.options(1, token=folder.secret("token", "t"), workers=2)().check()
 
 
-def test_a_key_of_two_tasks_is_told_in_the_log(tmp_path, capsys):
+def test_a_key_shared_by_two_tasks_is_logged(tmp_path, capsys):
     folder = Folder(tmp_path)
     other = json.loads(folder.task.to_json())
     other["question"] = "Another?"
@@ -302,12 +302,12 @@ def test_a_key_of_two_tasks_is_told_in_the_log(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tokens", [(), ("one",)])
-def test_that_nobody_has_a_token_is_told_at_the_start_and_in_public(tmp_path, tokens, capsys):
+def test_missing_tokens_are_logged_and_public(tmp_path, tokens, capsys):
     folder = Folder(tmp_path, admission="tokens")
     (tmp_path / "hashes").write_text("".join(f"{hash_of(token).hex()}\n" for token in tokens))
     options = folder.options(admission_hashes=tmp_path / "hashes")
     options().check()
     with running(app_from(options, True)) as address:
-        told = httpx.get(f"{address}/v1/tasks/{folder.task.name}/status").json()["problems"]
-    assert len(told) == (0 if tokens else 1)
+        reported = httpx.get(f"{address}/v1/tasks/{folder.task.name}/status").json()["problems"]
+    assert len(reported) == (0 if tokens else 1)
     assert ("No unspent one-time token is left" in capsys.readouterr().err) == (not tokens)

@@ -1,7 +1,7 @@
-"""A program whose children are killed at every statement of every verb; what they leave must be whole each time.
+"""A program that kills children at every statement of every method, and checks the store each time.
 
-Run with the address of an empty store, and a number n to kill at every n-th statement only; it ends with an assertion
-if anything is lost, doubled or half done.
+Arguments: the address of an empty store, and n to kill only at every n-th statement. An assertion fails if anything is
+lost, doubled or incomplete.
 """
 
 import os
@@ -24,7 +24,7 @@ def main(address, stride):
     kills = Counter()
 
     def killed_again_and_again(verb, what):
-        """Kills a child at its first statement, the next `stride` later, and so on, until one has no more of them."""
+        """Kill children at statement 1, 1 + stride, and so on, until one finishes."""
         while _dies(address, verb, at=kills[what] * stride + 1):
             kills[what] += 1
             check_all(address)
@@ -67,7 +67,7 @@ def main(address, stride):
 
 
 def check_all(address):
-    """Whatever was done by halves, nothing of it is seen: every report is in one place, every batch is whole."""
+    """Check that every report is in one place and every batch complete."""
     with open_report_store(address) as store:
         rows, standing = every_row(store), store.standing(TASK.id)
         mixed = [b"".join(store.mixed(ready.batch_id)) for ready in store.ready(TASK.id)]
@@ -89,7 +89,7 @@ def _cut(onions):
 
 
 def _dies(address, verb, *, at):
-    """Whether a child that is killed at its `at`-th statement has one."""
+    """Run a child that is killed at its `at`-th statement; return whether it got that far."""
     child = os.fork()
     if child == 0:
         try:

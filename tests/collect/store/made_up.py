@@ -1,4 +1,4 @@
-"""Tasks and reports for the tests of stores: what is in them does not matter to a store."""
+"""Tasks and reports for the tests of stores; their content does not matter."""
 
 import hashlib
 import secrets
@@ -12,7 +12,7 @@ WIDTH = 48
 
 @dataclass(frozen=True)
 class MadeUpTask:
-    """What a store needs of a task."""
+    """The part of a task that a store needs."""
 
     id: bytes
     users: int

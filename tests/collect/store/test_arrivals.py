@@ -1,4 +1,4 @@
-"""Reports on their way in: every one is kept once, and its outcome says what became of it."""
+"""Storing reports: each is stored once, with the right outcome."""
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +34,7 @@ def test_the_same_id_with_other_bytes_is_refused(reports):
     assert [row[1] for row in every_row(reports)["onions"]] == [first.onions]
 
 
-def test_arrivals_of_one_call_are_told_apart(reports):
+def test_arrivals_of_one_call_are_decided_separately(reports):
     reports.prepare(TASK)
     first, other = arrival(TASK), arrival(TASK)
     forged = arrival(TASK, report_id=first.report_id)
@@ -42,12 +42,12 @@ def test_arrivals_of_one_call_are_told_apart(reports):
     assert sorted(row[1] for row in every_row(reports)["onions"]) == sorted([first.onions, other.onions])
 
 
-def test_nothing_to_add(reports):
+def test_adding_no_reports(reports):
     assert reports.add([]) == []
 
 
-def test_an_id_is_of_its_task(reports):
-    """Reports of several tasks come in one call; an id that is known in one is new in another."""
+def test_ids_belong_to_a_task(reports):
+    """One call has reports of several tasks; an id known in one task is new in another."""
     other = task_of(10, "another")
     reports.prepare(TASK)
     reports.prepare(other)
@@ -68,7 +68,7 @@ def test_a_token_admits_once(reports):
     first, second = (arrival(TASK, admission_hash=b"a" * 32) for _ in range(2))
     assert reports.add([first]) == [STORED]
     assert reports.add([second]) == [NOT_ADMITTED]
-    assert reports.add([first]) == [KNOWN]  # sent again: its token is spent by itself
+    assert reports.add([first]) == [KNOWN]  # sent again: the report itself has spent the token
     assert reports.add([arrival(TASK, admission_hash=b"c" * 32)]) == [NOT_ADMITTED]
     assert reports.waiting(TASK.id) == 1
 
@@ -79,7 +79,7 @@ def test_a_token_admits_one_of_a_call(reports):
     stored, late = (arrival(TASK, admission_hash=b"a" * 32) for _ in range(2))
     refused = arrival(TASK, report_id=b"r" * 16, admission_hash=b"x" * 32)
     assert reports.add([refused, stored, late]) == [NOT_ADMITTED, STORED, NOT_ADMITTED]
-    # nothing is remembered of a refused one: with a token it is a report like any other
+    # refused reports are not remembered: with a token it is accepted
     reports.add_admissions(TASK.id, [b"y" * 32])
     assert reports.add([arrival(TASK, report_id=b"r" * 16, admission_hash=b"y" * 32)]) == [STORED]
 
@@ -92,7 +92,7 @@ def test_a_spent_token_stays_spent_when_the_list_is_read_again(reports):
     assert reports.add([arrival(TASK, admission_hash=b"a" * 32)]) == [NOT_ADMITTED]
 
 
-def test_a_token_of_one_task_is_none_of_another(reports):
+def test_tokens_belong_to_a_task(reports):
     other = task_of(10, "another")
     reports.prepare(TASK)
     reports.prepare(other)
@@ -116,8 +116,8 @@ A_FEW = st.lists(
 
 
 @given(A_FEW, st.sets(st.sampled_from([b"a" * 32, b"b" * 32])))
-def test_one_call_is_as_many(few, tokens):
-    """What a call decides is what calls with one arrival each decide."""
+def test_one_call_equals_several(few, tokens):
+    """One call with several arrivals decides like one call per arrival."""
     together = decide(few, {}, tokens)
     seen, unspent, outcomes = {}, set(tokens), []
     for one in few:
@@ -131,7 +131,7 @@ def test_one_call_is_as_many(few, tokens):
 
 
 def test_threads_store_each_report_once(reports):
-    """Eight threads add the same reports and use the same tokens, in other orders and groups."""
+    """Eight threads add the same reports and tokens in different orders and groups."""
     reports.prepare(TASK)
     tokens = [secrets.token_bytes(32) for _ in range(30)]
     reports.add_admissions(TASK.id, tokens)
@@ -148,16 +148,16 @@ def test_threads_store_each_report_once(reports):
         ]
 
     with ThreadPoolExecutor(8) as pool:
-        told = [each for thread in pool.map(add, range(8)) for each in thread]
-    stored = [one.report_id for one, outcome in told if outcome == STORED]
-    assert len(stored) == len(set(stored)) == 60  # one for each token, and all that need none
+        reported = [each for thread in pool.map(add, range(8)) for each in thread]
+    stored = [one.report_id for one, outcome in reported if outcome == STORED]
+    assert len(stored) == len(set(stored)) == 60  # one for each token, and all that need no token
     assert {one.report_id for one in free} <= set(stored)
     assert reports.waiting(TASK.id) == reports.standing(TASK.id).reports == 60
-    known = {one.report_id for one, outcome in told if outcome == KNOWN}
+    known = {one.report_id for one, outcome in reported if outcome == KNOWN}
     assert known <= set(stored)
 
 
-def test_a_store_that_is_opened_again_knows_all(address):
+def test_a_reopened_store_has_all_data(address):
     with open_report_store(address) as store:
         store.prepare(TASK)
         new = arrivals(TASK, 3)
@@ -170,7 +170,7 @@ def test_a_store_that_is_opened_again_knows_all(address):
         store.waiting(TASK.id)
 
 
-def test_a_task_comes_first_and_keeps_its_size(reports):
+def test_a_task_must_be_prepared_and_keeps_its_size(reports):
     with pytest.raises(ParameterError, match="prepare"):
         reports.add(arrivals(TASK, 1))
     reports.prepare(TASK)

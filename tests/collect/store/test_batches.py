@@ -14,7 +14,7 @@ TASK = task_of(4)
 
 @pytest.fixture
 def closed(reports):
-    """A store with a closed batch and one report that waits, the batch, and what it holds."""
+    """A store with a closed batch and one waiting report, the batch id, and its onions."""
     reports.prepare(TASK)
     new = arrivals(TASK, 4)
     reports.add(new)
@@ -23,7 +23,7 @@ def closed(reports):
     return reports, batch_id, {one.onions for one in new}
 
 
-def test_a_batch_is_exactly_as_many(reports):
+def test_a_batch_has_exactly_users_reports(reports):
     reports.prepare(TASK)
     reports.add(arrivals(TASK, 3))
     assert reports.close_batch(TASK.id, 4) is None
@@ -36,7 +36,7 @@ def test_a_batch_is_exactly_as_many(reports):
     assert [len(b"".join(reports.onions(batch_id))) for batch_id in closed] == [4 * 3 * WIDTH] * 2
 
 
-def test_another_number_than_the_task_says_is_refused(reports):
+def test_another_batch_size_is_refused(reports):
     reports.prepare(TASK)
     reports.add(arrivals(TASK, 8))
     for users in (1, 3, 5, 8):
@@ -54,7 +54,7 @@ def test_batches_hold_every_report_once(reports):
     assert sorted(held) == sorted(one.onions for one in new)
 
 
-def test_threads_that_close_share_no_report(reports):
+def test_concurrent_closers_share_no_report(reports):
     reports.prepare(TASK)
     new = arrivals(TASK, 41, number=1)
 
@@ -80,8 +80,8 @@ def test_threads_that_close_share_no_report(reports):
 
 
 @pytest.mark.slow
-def test_who_is_in_a_batch_is_chosen_at_random(reports):
-    """Not by ids, which a forger chooses, nor by arrival: all 40 of one half have probability 1e-23 each."""
+def test_the_reports_of_a_batch_are_chosen_at_random(reports):
+    """Neither by id, which an attacker chooses, nor by arrival; each failure has probability 1e-23."""
     reports.prepare(task := task_of(40))
     small = [arrival(task, report_id=bytes(15) + bytes([at]), number=1) for at in range(40)]
     large = [arrival(task, report_id=b"\xff" * 15 + bytes([at]), number=1) for at in range(40)]
@@ -92,7 +92,7 @@ def test_who_is_in_a_batch_is_chosen_at_random(reports):
     chosen = [one.onions for one in [*small, *large] if one.onions in held]
     assert len(chosen) == 40
     assert 0 < sum(one.onions in held for one in small) < 40
-    assert held != chosen  # which is in the order of arrival: 40! orders
+    assert held != chosen  # the order of arrival: one of 40! orders
 
 
 def test_onions_come_in_blocks_of_whole_reports(reports, monkeypatch):
@@ -107,7 +107,7 @@ def test_onions_come_in_blocks_of_whole_reports(reports, monkeypatch):
     assert sorted(held[at : at + 96] for at in range(0, len(held), 96)) == sorted(one.onions for one in new)
 
 
-def test_what_is_mixed_is_kept_as_it_is(closed):
+def test_mixed_bytes_are_stored_unchanged(closed):
     reports, batch_id, _ = closed
     blocks = [b"a" * 700_000, b"b" * 700_000, b"", b"c" * 3_000_000]
     reports.keep_mixed(TASK.id, batch_id, 12, blocks, {"repeated": 2})
@@ -130,8 +130,8 @@ def test_keeping_is_idempotent(closed):
     assert len(every_row(reports)["pieces"]) == len(every_row(reports)["drafts"]) == 1
 
 
-def test_of_two_that_mix_at_the_same_time_one_is_kept(closed):
-    """The second keeps its own batch while the first is still writing."""
+def test_the_first_of_two_concurrent_drafts_is_kept(closed):
+    """The second stores its draft while the first still writes."""
     reports, batch_id, _ = closed
 
     def slowly():
@@ -147,7 +147,7 @@ def test_of_two_that_mix_at_the_same_time_one_is_kept(closed):
     assert len(rows["pieces"]) == len(rows["drafts"]) == 1
 
 
-def test_a_batch_that_another_mixes_meanwhile_does_not_look_complete(closed, monkeypatch):
+def test_a_batch_mixed_by_another_process_is_not_read_as_complete(closed, monkeypatch):
     reports, batch_id, _ = closed
     monkeypatch.setattr(batches, "_FIRST_REPORTS", 1)
     blocks = reports.onions(batch_id)
@@ -159,7 +159,7 @@ def test_a_batch_that_another_mixes_meanwhile_does_not_look_complete(closed, mon
         reports.onions(batch_id)
 
 
-def test_mixing_that_fails_leaves_the_batch_as_it_was(closed):
+def test_failed_mixing_leaves_the_batch_unchanged(closed):
     reports, batch_id, onions = closed
 
     def failing():
@@ -177,7 +177,7 @@ def test_mixing_that_fails_leaves_the_batch_as_it_was(closed):
     assert (rows["pieces"], rows["drafts"], rows["refusals"]) == ([], [], [])
 
 
-def test_drafts_of_processes_that_were_killed_do_not_pile_up(closed):
+def test_abandoned_drafts_are_deleted(closed):
     reports, batch_id, _ = closed
     for _ in range(10):
         reports._write_draft(batch_id, [b"x" * 10])
@@ -186,8 +186,8 @@ def test_drafts_of_processes_that_were_killed_do_not_pile_up(closed):
     assert len(every_row(reports)["pieces"]) == 1
 
 
-def test_of_abandoned_drafts_the_one_that_was_kept_stays(closed, monkeypatch):
-    """A process was killed when it had kept the batch, before it could delete the drafts of others."""
+def test_the_kept_draft_is_not_deleted(closed, monkeypatch):
+    """As after a kill between storing the batch and deleting other drafts."""
     reports, batch_id, _ = closed
     for _ in range(2):
         reports._write_draft(batch_id, [b"x" * 10])
@@ -200,7 +200,7 @@ def test_of_abandoned_drafts_the_one_that_was_kept_stays(closed, monkeypatch):
     assert len(every_row(reports)["drafts"]) == len(every_row(reports)["pieces"]) == 1
 
 
-def test_what_is_mixed_has_no_more_onions_of_reports(closed):
+def test_mixing_deletes_the_onions_of_reports(closed):
     reports, batch_id, _ = closed
     reports.keep_mixed(TASK.id, batch_id, 12, [b"mixed"], {})
     rows = every_row(reports)
@@ -211,7 +211,7 @@ def test_what_is_mixed_has_no_more_onions_of_reports(closed):
 def test_acknowledging_deletes_all_but_the_ids(closed, monkeypatch):
     monkeypatch.setattr(batches, "_PIECES", 2)
     reports, batch_id, _ = closed
-    assert reports.acknowledge(batch_id) is False  # not mixed yet: nothing that anybody can have
+    assert reports.acknowledge(batch_id) is False  # not mixed yet
     assert reports.acknowledge(secrets.token_bytes(16)) is False
     assert reports.closing(TASK.id) == [batch_id]
     reports.keep_mixed(TASK.id, batch_id, 12, [b"m" * 5_000_000], {})
@@ -229,7 +229,7 @@ def test_acknowledging_deletes_all_but_the_ids(closed, monkeypatch):
     assert every_row(reports)["pieces"] == []
 
 
-def test_a_batch_that_is_acknowledged_while_it_is_read_does_not_look_whole(closed):
+def test_a_batch_acknowledged_while_read_is_not_read_as_complete(closed):
     reports, batch_id, _ = closed
     reports.keep_mixed(TASK.id, batch_id, 12, [b"m" * 3_000_000], {})
     pieces = reports.mixed(batch_id)
@@ -256,15 +256,15 @@ def test_batches_from_a_shuffler_before_this_one(reports):
     assert (standing.batches, standing.acknowledged, standing.refused) == (1, 1, {"cannot be opened": 1})
 
 
-def test_an_empty_batch_is_one_too(reports):
-    """All onions from upstream may have been refused."""
+def test_an_empty_batch_is_stored(reports):
+    """All onions of the previous server may have been refused."""
     reports.prepare(TASK)
     reports.keep_mixed(TASK.id, b"b" * 16, 0, [], {"cannot be opened": 9})
     assert reports.ready(TASK.id) == [ReadyBatch(batch_id=b"b" * 16, number=0)]
     assert list(reports.mixed(b"b" * 16)) == []
 
 
-def test_a_task_that_expires_hands_on_what_is_complete_and_deletes_the_rest(reports):
+def test_an_expired_task_keeps_complete_batches_and_deletes_the_rest(reports):
     reports.prepare(TASK)
     other = task_of(4, "another")
     reports.prepare(other)
@@ -286,7 +286,7 @@ def test_a_task_that_expires_hands_on_what_is_complete_and_deletes_the_rest(repo
 
 
 @pytest.mark.parametrize(("people", "short_by"), [(0, 0), (1, 3), (3, 1), (4, 0), (5, 3)])
-def test_by_how_many_a_task_falls_short(reports, people, short_by):
+def test_the_number_of_missing_people(reports, people, short_by):
     reports.prepare(TASK)
     reports.add(arrivals(TASK, people))
     assert reports.expire(TASK.id) == reports.standing(TASK.id).short_by == short_by

@@ -1,4 +1,4 @@
-"""Stores that cannot be used: a sentence that says what to do, and no password in it."""
+"""Unusable stores: errors say what to do and never contain a password."""
 
 import builtins
 import re
@@ -17,7 +17,7 @@ TASK = task_of(4)
 
 
 @pytest.mark.parametrize("url", ["", "mysql://root:hunter2@localhost/x", "sqlite://x:hunter2@y", None, 5])
-def test_addresses_that_are_none(url):
+def test_invalid_addresses_are_refused(url):
     with pytest.raises(ParameterError, match="sqlite:///FILE") as raised:
         open_report_store(url)
     assert "hunter2" not in str(raised.value)
@@ -33,7 +33,7 @@ def test_the_same_file_by_its_address_and_its_path(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["missing/store.db", "file/store.db", "/sys/store.db", "/proc/store.db"])
-def test_places_that_cannot_be_written(tmp_path, path):
+def test_unwritable_paths_are_refused(tmp_path, path):
     (tmp_path / "file").write_text("a file, not a folder")
     with pytest.raises(DataError, match="cannot make or write the store"):
         open_report_store(tmp_path / path)
@@ -45,15 +45,15 @@ def test_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"reports: none\n" * 100, b"SQLite format 3\0" + b"x" * 5000])
-def test_files_that_are_no_database_stay_as_they_are(tmp_path, content):
+def test_other_files_are_refused_and_not_changed(tmp_path, content):
     (tmp_path / "store.db").write_bytes(content)
     with pytest.raises(DataError, match=r"another kind of file|damaged"):
         open_report_store(tmp_path / "store.db")
     assert (tmp_path / "store.db").read_bytes() == content
 
 
-def test_a_damaged_store_is_not_to_be_replaced_by_a_copy(tmp_path):
-    """Its reports may be in a batch by now: from a copy they would get into another one too."""
+def test_the_error_for_a_damaged_store_advises_against_copies(tmp_path):
+    """Its reports may already be in a batch; a copy would count them twice."""
     open_report_store(tmp_path / "store.db").close()
     content = bytearray((tmp_path / "store.db").read_bytes())
     content[100:4000] = b"x" * 3900
@@ -62,7 +62,7 @@ def test_a_damaged_store_is_not_to_be_replaced_by_a_copy(tmp_path):
         open_report_store(tmp_path / "store.db")
 
 
-def test_somebody_elses_database_stays_as_it_is(tmp_path):
+def test_another_database_is_refused_and_not_changed(tmp_path):
     connection = sqlite3.connect(tmp_path / "store.db")
     connection.execute("CREATE TABLE birds (name TEXT)")
     connection.commit()
@@ -89,8 +89,8 @@ def test_a_store_of_another_version(address):
         open_report_store(address)
 
 
-def test_a_file_that_somebody_else_is_changing(tmp_path):
-    """Who waits for too long is told so; nothing was changed, and it works again when the other is done."""
+def test_a_locked_file_times_out(tmp_path):
+    """After a timeout nothing is changed, and the store works again later."""
     with open_report_store(tmp_path / "store.db") as store:
         store.prepare(TASK)
         impatient = type(store)(sqlite.SQLiteDatabase(tmp_path / "store.db", store._database._schema, patience=0.05))
@@ -125,7 +125,7 @@ def test_postgres_that_cannot_be_reached():
     assert "somebody" not in str(raised.value)
 
 
-def test_an_address_that_postgres_does_not_understand():
+def test_an_invalid_postgres_address_is_refused():
     with pytest.raises(ParameterError, match="%-codes") as raised:
         open_report_store("postgresql://somebody:hunter2/2@127.0.0.1:port/reports?what")
     assert "hunter2" not in str(raised.value)
@@ -153,7 +153,7 @@ def on_postgres(test):
 
 
 def end_connections(url):
-    """As when the server is stopped and started again."""
+    """End all connections, as a restart of the server does."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
@@ -162,7 +162,7 @@ def end_connections(url):
 
 
 @on_postgres
-def test_connections_that_were_lost_are_made_again(postgres_url):
+def test_lost_connections_are_replaced(postgres_url):
     with open_report_store(postgres_url) as store:
         store.prepare(TASK)
         end_connections(postgres_url)
@@ -182,7 +182,7 @@ def test_connections_that_were_lost_are_made_again(postgres_url):
 
 
 @on_postgres
-def test_commits_wait_for_the_disk_whatever_the_database_says(postgres_url):
+def test_commits_are_synchronous_despite_database_settings(postgres_url):
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("ALTER DATABASE tests SET synchronous_commit = off")
     try:
@@ -194,7 +194,7 @@ def test_commits_wait_for_the_disk_whatever_the_database_says(postgres_url):
 
 
 @on_postgres
-def test_the_room_of_what_was_deleted_is_given_back(postgres_url):
+def test_deleted_rows_are_vacuumed(postgres_url):
     with open_report_store(postgres_url) as store:
         store.prepare(TASK)
         store.add(arrivals(TASK, 4, number=100))
@@ -207,7 +207,7 @@ def test_the_room_of_what_was_deleted_is_given_back(postgres_url):
 
 
 @on_postgres
-def test_what_postgres_refuses_is_told_without_what_it_was(postgres_url):
+def test_postgres_errors_contain_no_data(postgres_url):
     with open_report_store(postgres_url) as store:
         with pytest.raises(DataError, match="SQLSTATE 22012") as raised, store._database.writing() as transaction:
             transaction.rows("SELECT 1 / (? - 1)", 1)
@@ -216,7 +216,7 @@ def test_what_postgres_refuses_is_told_without_what_it_was(postgres_url):
 
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("mode", [0o666, 0o640, 0o602])
-def test_a_store_that_others_may_read_or_write_is_refused(tmp_path, ending, mode):
+def test_a_store_with_open_permissions_is_refused(tmp_path, ending, mode):
     open_report_store(tmp_path / "store.db").close()
     file = tmp_path / f"store.db{ending}"
     file.touch()

@@ -1,4 +1,4 @@
-"""What a store keeps of a report, and what is left of it on the disk."""
+"""What a store keeps of a report, also on the disk after deletion."""
 
 import secrets
 import stat
@@ -12,7 +12,7 @@ TASK = task_of(40)
 
 
 def secret_reports():
-    """Reports whose parts are all random, so that each can be looked for, and the tokens that admit them."""
+    """Reports of random bytes that can be searched for, and the tokens that admit them."""
     return [arrival(TASK, admission_hash=secrets.token_bytes(32)) for _ in range(TASK.users)]
 
 
@@ -24,12 +24,12 @@ def on_disk(folder):
 
 
 def found(parts, content):
-    """How many of these byte strings, or 16 bytes from their beginning, middle or end, are there."""
+    """Count these byte strings, also by 16 bytes from their beginning, middle or end."""
     return sum(any(part[at : at + 16] in content for at in (0, len(part) // 2 - 8, len(part) - 16)) for part in parts)
 
 
-def test_deleted_is_gone_from_the_disk(tmp_path):
-    """The file, its log and its index of the log are searched after every step."""
+def test_deleted_data_is_gone_from_the_disk(tmp_path):
+    """The file, its log and the log's index are searched after every step."""
     reports = secret_reports()
     onions, ids = [report.onions for report in reports], [report.report_id for report in reports]
     mixed = [secrets.token_bytes(4096) for _ in range(40)]
@@ -37,7 +37,7 @@ def test_deleted_is_gone_from_the_disk(tmp_path):
         store.prepare(TASK)
         store.add_admissions(TASK.id, [report.admission_hash for report in reports])
         store.add(reports)
-        assert found(onions, on_disk(tmp_path)) == 40  # the search finds what is there
+        assert found(onions, on_disk(tmp_path)) == 40  # the search finds stored data
         batch = store.close_batch(TASK.id, 40)
         store.keep_mixed(TASK.id, batch, 120, mixed, {})
         assert found(onions, on_disk(tmp_path)) == 0
@@ -46,7 +46,7 @@ def test_deleted_is_gone_from_the_disk(tmp_path):
         content = on_disk(tmp_path)
         assert found(onions, content) == found(mixed, content) == 0
         assert found(ids, content) == 40
-        # what is in no batch when the task expires
+        # reports in no batch when the task expires
         late = secret_reports()[:39]
         store.add_admissions(TASK.id, [report.admission_hash for report in late])
         store.add(late)
@@ -59,8 +59,8 @@ def test_deleted_is_gone_from_the_disk(tmp_path):
 
 
 @pytest.mark.slow
-def test_deleted_is_gone_though_somebody_was_reading(tmp_path):
-    """The log cannot be emptied while a view of it is open: it is with the next change after that."""
+def test_deleted_data_is_gone_after_a_concurrent_read(tmp_path):
+    """The log cannot be emptied while a reader is open; the next change empties it."""
     reports = secret_reports()
     with open_report_store(tmp_path / "store.db") as store:
         store.prepare(TASK)
@@ -75,14 +75,14 @@ def test_deleted_is_gone_though_somebody_was_reading(tmp_path):
             assert found([report.onions for report in reports], on_disk(tmp_path)) == 0
 
 
-def test_what_a_killed_process_deleted_is_gone_when_the_store_is_opened(tmp_path, monkeypatch):
+def test_data_deleted_by_a_killed_process_is_gone_after_opening(tmp_path, monkeypatch):
     reports = secret_reports()
     store = open_report_store(tmp_path / "store.db")
     store.prepare(TASK)
     store.add_admissions(TASK.id, [report.admission_hash for report in reports])
     store.add(reports)
     batch = store.close_batch(TASK.id, 40)
-    monkeypatch.setattr(store._database, "forget", lambda *_: None)  # killed before it could
+    monkeypatch.setattr(store._database, "forget", lambda *_: None)  # killed before it could empty the log
     store.keep_mixed(TASK.id, batch, 120, [b"mixed"], {})
     assert found([report.onions for report in reports], on_disk(tmp_path)) == 40
     with open_report_store(tmp_path / "store.db"):
@@ -90,7 +90,7 @@ def test_what_a_killed_process_deleted_is_gone_when_the_store_is_opened(tmp_path
     store.close()
 
 
-def test_no_row_says_which_onions_or_token_came_with_which_id(reports):
+def test_no_row_links_onions_or_tokens_to_ids(reports):
     people = secret_reports()
     reports.prepare(TASK)
     reports.add_admissions(TASK.id, [person.admission_hash for person in people])
@@ -114,7 +114,7 @@ def test_no_row_says_which_onions_or_token_came_with_which_id(reports):
 
 
 def test_rows_are_not_in_the_order_of_arrival(reports):
-    """40! orders: none is that of arrival, neither in the table of ids nor in that of onions."""
+    """Neither table is in the order of arrival, which has probability 1 / 40!."""
     people = secret_reports()
     reports.prepare(TASK)
     reports.add_admissions(TASK.id, [person.admission_hash for person in people])
@@ -127,14 +127,14 @@ def test_rows_are_not_in_the_order_of_arrival(reports):
     assert [content for _, content in rows["onions"]] != [person.onions for person in people]
 
 
-def test_no_table_has_room_for_a_time_or_an_address(reports):
+def test_no_table_has_a_column_for_times_or_addresses(reports):
     names = {"time", "date", "made", "address", "agent", "host", "port", "created", "stamp", "rowid", "serial"}
     schema = reports._database._schema
     words = {word.strip("(),").lower() for table in (*schema.tables, *schema.wide_tables) for word in table.split()}
     assert words & names == set()
 
 
-def test_the_file_is_its_owners(tmp_path):
+def test_the_file_is_private(tmp_path):
     with open_report_store(tmp_path / "store.db") as store:
         store.prepare(TASK)
         store.add(secret_reports()[:1])
@@ -145,8 +145,8 @@ def test_the_file_is_its_owners(tmp_path):
 @pytest.mark.parametrize(
     "pragma", [("synchronous", 2), ("secure_delete", 1), ("journal_mode", "wal"), ("temp_store", 2)]
 )
-def test_how_the_file_is_written(tmp_path, pragma):
-    """2 is FULL: a commit is on the disk when it returns; temporary tables stay in memory."""
+def test_the_sqlite_settings(tmp_path, pragma):
+    """synchronous=2 is FULL: a commit is on the disk when it returns. Temporary tables stay in memory."""
     name, value = pragma
     with open_report_store(tmp_path / "store.db") as store, store._database.writing() as transaction:
         assert transaction.rows(f"PRAGMA {name}") == [(value,)]

@@ -28,7 +28,7 @@ def started(module, *arguments):
 
 @pytest.mark.slow
 def test_a_kill_at_any_statement_loses_and_doubles_nothing(address):
-    stride = 1 if address.startswith("sqlite") else 3  # every one there, and a third of them where each takes longer
+    stride = 1 if address.startswith("sqlite") else 3  # every statement, or every third where they take longer
     program = started("crashing", address, str(stride))
     output, errors = program.communicate(timeout=300)
     assert program.returncode == 0, errors
@@ -36,7 +36,7 @@ def test_a_kill_at_any_statement_loses_and_doubles_nothing(address):
 
 
 @pytest.mark.slow
-def test_processes_at_once_keep_every_report_in_one_batch(address):
+def test_concurrent_processes_keep_every_report_in_one_batch(address):
     with open_report_store(address) as store:
         store.prepare(working.TASK)
         store.add_admissions(working.TASK.id, [report.admission_hash for report in working.REPORTS])
@@ -44,21 +44,21 @@ def test_processes_at_once_keep_every_report_in_one_batch(address):
         try:
             for program in programs:
                 assert program.stdout.readline() == "ready\n"
-            told = []
+            reported = []
             for program in programs:
                 program.stdin.write("go\n")
                 program.stdin.flush()
             for program in programs:
                 output, errors = program.communicate(timeout=300)
                 assert program.returncode == 0, errors
-                told.append(json.loads(output))
+                reported.append(json.loads(output))
         finally:
             for program in programs:
                 program.kill()
                 program.wait()
-        outcomes = sum((Counter(one["outcomes"]) for one in told), Counter())
+        outcomes = sum((Counter(one["outcomes"]) for one in reported), Counter())
         assert outcomes == {"stored": 150, "known": 300}
-        batches = [batch for one in told for batch in one["batches"]]
+        batches = [batch for one in reported for batch in one["batches"]]
         assert len(batches) == len(set(batches)) == 150 // 7
         assert sorted(batches) == sorted(ready.batch_id.hex() for ready in store.ready(working.TASK.id))
         mixed = [b"".join(store.mixed(bytes.fromhex(batch))) for batch in batches]
@@ -70,8 +70,8 @@ def test_processes_at_once_keep_every_report_in_one_batch(address):
         assert (len(rows["onions"]), rows["members"], len(rows["drafts"])) == (3, [], 21)
 
 
-def test_a_process_that_was_forked_makes_its_own_connections(tmp_path):
-    """Those of its parent go on as before."""
+def test_a_forked_process_opens_its_own_connections(tmp_path):
+    """The parent's connections keep working."""
     program = f"""
 import os
 from shuffledp.collect.store import open_report_store
@@ -92,7 +92,7 @@ print(store.waiting(task.id))
 
 
 def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path):
-    """The limit of a file's size stands for the end of the disk: the same errors come from the system."""
+    """A file size limit simulates a full disk, with the same errors."""
     program = f"""
 import resource
 from shuffledp.collect.store import open_report_store
@@ -115,6 +115,6 @@ print(stored, store.waiting(task.id))
     stored, waiting = map(int, numbers.split())
     assert stored == waiting > 0
     task = task_of(1000)
-    with open_report_store(tmp_path / "store.db") as store:  # somebody has made room
+    with open_report_store(tmp_path / "store.db") as store:  # space is available again
         store.add(arrivals(task, 1000 - stored))
         assert store.close_batch(task.id, 1000) is not None

@@ -1,4 +1,4 @@
-"""What another process does in the middle of a verb, at the very moment where it matters; only PostgreSQL lets it."""
+"""Races: another process acts in the middle of a method. Only PostgreSQL allows this."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -20,7 +20,7 @@ def two(postgres_url):
 
 
 def meanwhile(monkeypatch, kind, verb, *, after, act):
-    """Acts once, when the `after`-th call of a verb has returned."""
+    """Act once, after the `after`-th call of a method has returned."""
     original, calls = getattr(kind, verb), 0
 
     def interrupted(*rest, **named):
@@ -35,21 +35,21 @@ def meanwhile(monkeypatch, kind, verb, *, after, act):
 
 
 @pytest.mark.parametrize("after", [1, 2])
-def test_a_report_that_is_sent_again_while_it_is_taken_in_elsewhere(two, monkeypatch, after):
-    """It is known, even though its token is spent by then."""
+def test_a_report_repeated_while_another_process_stores_it(two, monkeypatch, after):
+    """The report is known, although its token is spent."""
     one, other = two
     one.add_admissions(TASK.id, [b"t" * 32])
     report = arrival(TASK, admission_hash=b"t" * 32)
-    told = []
-    act = lambda: told.extend(other.add([report]))  # noqa: E731
+    reported = []
+    act = lambda: reported.extend(other.add([report]))  # noqa: E731
     meanwhile(monkeypatch, postgres._PostgresTransaction, "rows_among", after=after, act=act)
     assert one.add([report]) == [Outcome.KNOWN]
-    assert told == [Outcome.STORED]
+    assert reported == [Outcome.STORED]
     assert one.waiting(TASK.id) == len(every_row(one)["onions"]) == 1
 
 
 @pytest.mark.parametrize("after", [1, 2])
-def test_a_token_that_is_used_twice_at_the_same_moment(two, monkeypatch, after):
+def test_a_token_used_twice_at_the_same_moment(two, monkeypatch, after):
     one, other = two
     one.add_admissions(TASK.id, [b"t" * 32])
     first, second = (arrival(TASK, admission_hash=b"t" * 32) for _ in range(2))
@@ -61,8 +61,8 @@ def test_a_token_that_is_used_twice_at_the_same_moment(two, monkeypatch, after):
 
 
 @pytest.mark.parametrize("after", [1, 2])
-def test_reports_that_come_while_a_batch_is_closed_wait_for_the_next(two, monkeypatch, after):
-    """Their random places may be before those of the batch: half of them are, so 40 all behind would be a miracle."""
+def test_reports_that_arrive_while_a_batch_closes_wait_for_the_next(two, monkeypatch, after):
+    """Places are random, so 40 that all follow those of the batch would have probability 2^-40."""
     one, other = two
     one.add(arrivals(TASK, 4))
     act = lambda: other.add(arrivals(TASK, 40))  # noqa: E731
@@ -72,8 +72,8 @@ def test_reports_that_come_while_a_batch_is_closed_wait_for_the_next(two, monkey
     assert one.waiting(TASK.id) == len(every_row(one)["waiting"]) == 40
 
 
-def test_a_report_that_comes_while_the_task_expires_is_refused_or_counted(two, monkeypatch):
-    """Who has begun to take one in is waited for; nothing is left behind that nobody deletes."""
+def test_a_report_that_arrives_while_the_task_expires_is_refused_or_counted(two, monkeypatch):
+    """The expiry waits for running transactions, and leaves nothing behind."""
     one, other = two
     one.add(arrivals(TASK, 2))
     with ThreadPoolExecutor(1) as pool:
@@ -81,7 +81,7 @@ def test_a_report_that_comes_while_the_task_expires_is_refused_or_counted(two, m
 
         def act():
             expired.append(pool.submit(other.expire, TASK.id))
-            wait(expired, timeout=0.3)  # it would be done by then if it did not wait
+            wait(expired, timeout=0.3)  # without waiting it would be done by then
 
         meanwhile(monkeypatch, postgres._PostgresTransaction, "rows_among", after=1, act=act)
         assert one.add(arrivals(TASK, 1)) == [Outcome.STORED]
@@ -91,7 +91,7 @@ def test_a_report_that_comes_while_the_task_expires_is_refused_or_counted(two, m
     assert one.add(arrivals(TASK, 1)) == [Outcome.CLOSED]
 
 
-def test_of_two_that_close_at_the_same_moment_one_waits(two, monkeypatch):
+def test_concurrent_closers_wait_for_each_other(two, monkeypatch):
     one, other = two
     one.add(arrivals(TASK, 7))
     with ThreadPoolExecutor(1) as pool:
@@ -99,7 +99,7 @@ def test_of_two_that_close_at_the_same_moment_one_waits(two, monkeypatch):
 
         def act():
             others.append(pool.submit(other.close_batch, TASK.id, 4))
-            wait(others, timeout=0.5)  # it would have chosen its reports by then if it did not wait
+            wait(others, timeout=0.5)  # without waiting it would have chosen its reports by then
 
         meanwhile(monkeypatch, one, "_count", after=1, act=act)
         assert one.close_batch(TASK.id, 4) is not None

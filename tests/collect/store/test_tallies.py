@@ -1,4 +1,4 @@
-"""The store of an analyzer: twice is once, for tallies and for releases."""
+"""The store of an analyzer: storing tallies and releases is idempotent."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ def test_threads_keep_a_tally_once(tallies):
     assert [tally.tally for tally in tallies.tallies(TASK.id)] == [bytes([kept.index(True)])]
 
 
-def test_a_batch_is_of_one_task(tallies):
+def test_a_batch_belongs_to_one_task(tallies):
     other = task_of(4, "another")
     tallies.prepare(TASK)
     tallies.prepare(other)
@@ -67,7 +67,7 @@ def test_a_release_marks_its_batches(counted):
     assert all(timedelta(0) <= datetime.now(UTC) - release.made < timedelta(hours=1) for release in releases)
 
 
-def test_a_release_of_the_same_batches_is_the_same(counted):
+def test_releasing_the_same_batches_is_idempotent(counted):
     assert counted.keep_release(TASK.id, release=b"first", batches=[A, B]) == 1
     assert counted.keep_release(TASK.id, release=b"second", batches=[B, A]) == 1
     assert [release.release for release in releases_of(counted, TASK.id)] == [b"first"]
@@ -81,7 +81,7 @@ def test_threads_release_once(counted):
 
 
 @pytest.mark.parametrize("batches", [[], [C], [A, C], [A, b"unknown"]])
-def test_what_must_not_be_released(counted, batches):
+def test_batches_that_must_not_be_released(counted, batches):
     with pytest.raises(DataError, match="cannot be released"):
         counted.keep_release(TASK.id, release=b"{}", batches=batches)
     assert releases_of(counted, TASK.id) == []
@@ -95,7 +95,7 @@ def test_counters(counted):
     )
 
 
-def test_a_task_comes_first(tallies):
+def test_a_task_must_be_prepared_first(tallies):
     with pytest.raises(ParameterError, match="prepare"):
         tallies.keep_tally(TASK.id, A, b"tally", 4, {})
     tallies.prepare(TASK)
@@ -103,7 +103,7 @@ def test_a_task_comes_first(tallies):
         tallies.prepare(task_of(5))
 
 
-def test_a_store_that_is_opened_again_knows_all(address):
+def test_a_reopened_store_has_all_data(address):
     with open_tally_store(address) as store:
         store.prepare(TASK)
         store.keep_tally(TASK.id, A, b"tally", 4, {})

@@ -1,6 +1,6 @@
-"""A program that adds reports and closes batches beside others that do the same: prints what it was told, as JSON.
+"""A program that adds reports and closes batches concurrently with others; prints the outcomes as JSON.
 
-Run with the address of a store, and the seed of the reports' order.
+Arguments: the address of a store, and the seed of the order of reports.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Every answer has a place, whatever it is; lists that are kept elsewhere are the ones that the task names."""
+"""Every answer has a bin, and external lists must match the task."""
 
 import hashlib
 import math
@@ -20,7 +20,7 @@ OTHER, NONE = 4, 5
 
 
 class Hostile:
-    """An object that fails at whatever it is asked."""
+    """An object whose conversions all fail."""
 
     def __str__(self):
         raise RuntimeError("sekrit-4711")
@@ -35,7 +35,7 @@ class Hostile:
      (math.nan, OTHER), (10**5000, OTHER), ("\ud800", OTHER), ("x" * 10**6, OTHER), (Hostile(), OTHER), (True, OTHER)],
     ids=lambda part: type(part).__name__,
 )  # fmt: skip
-def test_places_in_a_list(answer, place):
+def test_bins_of_a_list(answer, place):
     assert LISTED.bin_of(answer) == place
 
 
@@ -48,7 +48,7 @@ def test_places_in_a_list(answer, place):
      (Hostile(), 7), (b"1", 7)],
     ids=lambda part: type(part).__name__,
 )  # fmt: skip
-def test_places_in_a_range(answer, place):
+def test_bins_of_a_range(answer, place):
     assert RANGE.bin_of(answer) == place
 
 
@@ -61,7 +61,7 @@ ANYTHING = st.recursive(
 
 @pytest.mark.slow
 @given(ANYTHING)
-def test_every_answer_has_a_place(answer):
+def test_every_answer_has_a_bin(answer):
     assert 0 <= LISTED.bin_of(answer) < LISTED.size
     assert 0 <= RANGE.bin_of(answer) < RANGE.size
 
@@ -75,7 +75,7 @@ def test_labels_are_the_answers_then_other_then_none():
 @pytest.mark.parametrize(
     "values", [[], ["a", "a"], ["(none)"], ["a", "(other)"], ["a\nb"], ["a\r"], ["\udc80"], ["", "a"], ["\t", "a"]]
 )
-def test_lists_that_cannot_be_told_apart_or_printed(values):
+def test_ambiguous_and_unprintable_answers_are_refused(values):
     with pytest.raises(TaskError):
         AnswerList(values).check()
 
@@ -87,7 +87,7 @@ def test_hostile_labels_are_kept_as_they_are():
     assert [places.bin_of(label) for label in labels] == list(range(len(labels)))
 
 
-def test_too_long_a_list_belongs_elsewhere():
+def test_a_long_list_must_be_external():
     AnswerList([str(at) for at in range(100_000)]).check()
     with pytest.raises(TaskError, match="keep more in a file"):
         AnswerList([str(at) for at in range(100_001)]).check()
@@ -98,7 +98,7 @@ def elsewhere(content, size):
 
 
 @pytest.mark.parametrize(("content", "values"), [(b"a\nb\n", ["a", "b"]), (b"a\nb", ["a", "b"]), ("é".encode(), ["é"])])
-def test_a_list_elsewhere(content, values):
+def test_an_external_list(content, values):
     assert elsewhere(content, len(values)).read(content) == values
 
 
@@ -113,25 +113,25 @@ def test_a_list_elsewhere(content, values):
         (b"", 1, "must not be empty"),
     ],
 )
-def test_a_list_elsewhere_that_is_none(content, size, reason):
+def test_an_invalid_external_list_is_refused(content, size, reason):
     with pytest.raises(TaskError, match=reason):
         elsewhere(content, size).read(content)
 
 
 @given(st.binary(min_size=1, max_size=30))
-def test_another_list_than_the_named_one_is_refused(content):
+def test_another_external_list_is_refused(content):
     with pytest.raises(TaskError, match="its SHA-256 is another"):
         elsewhere(content, 1).read(content + b"x")
 
 
 @pytest.mark.parametrize(("start", "stop"), [(5, 5), (5, 4), (0, 2**32), (-(2**53), 0), (0, 2**53)])
-def test_ranges_that_are_none(start, stop):
+def test_invalid_ranges_are_refused(start, stop):
     with pytest.raises(TaskError):
         AnswerRange(start, stop).check()
 
 
 class Stubborn(str):
-    """A text that cannot be looked at."""
+    """A text that fails when it is inspected."""
 
     __slots__ = ()
 
@@ -142,5 +142,5 @@ class Stubborn(str):
 
 
 @pytest.mark.parametrize("values", [["dark", "light"], range(5)])
-def test_a_text_that_cannot_be_looked_at_is_another_answer(values):
+def test_a_text_that_cannot_be_inspected_counts_as_other(values):
     assert AnswerNumbers(values).bin_of(Stubborn("dark")) == len(values)

@@ -12,7 +12,7 @@ from shuffledp.errors import TaskError
 
 
 @given(st.floats(min_value=0, max_value=2.0**50, allow_subnormal=False))
-def test_what_is_written_is_read_back_bit_by_bit(number):
+def test_exact_numbers_round_trip(number):
     text = schema.exact_text(number)
     assert schema.read_exact(text, name="x") == number
     numerator, _, power = text.partition("/2^")
@@ -42,14 +42,14 @@ def test_written(number, text):
 
 
 @given(st.floats(min_value=1e-20, max_value=50, exclude_min=True))
-def test_a_stated_figure_is_read_back_bit_by_bit(number):
+def test_decimal_numbers_round_trip(number):
     assert schema.read_decimal(schema.decimal_text(number), name="x") == number
 
 
 @pytest.mark.parametrize(
     "text", ["", "1e-06", "1E-6", ".5", "5.", "01", "-1", "1e6", "1e+6", "inf", "nan", "1,5", "1_0", "1e-6 ", 1, None]
 )
-def test_figures_in_other_spellings_are_refused(text):
+def test_other_spellings_of_decimals_are_refused(text):
     with pytest.raises(TaskError, match="x must be a decimal number as text, such as"):
         schema.read_decimal(text, name="x")
 

@@ -1,4 +1,4 @@
-"""Drawing again above a limit of messages: what it costs in delta, against laws in exact fractions."""
+"""The cost in delta of sampling again above a limit of messages, compared with exact fractions."""
 
 import math
 from fractions import Fraction
@@ -19,7 +19,7 @@ RATIOS = [Fraction(1), Fraction(3, 2), Fraction(3), Fraction(10)]
 
 
 def person(protocol, value, most):
-    """The law of one person's messages given that they are at most so many, and how likely that is."""
+    """The distribution of one person's messages given that they are at most the limit, and its probability."""
     distribution = {
         sent: chance for sent, chance in protocol.randomizer_distribution(value).items() if len(sent) <= most
     }
@@ -28,7 +28,7 @@ def person(protocol, value, most):
 
 
 def output(distributions):
-    """The law of the mixed messages of all people: of the multiset, as a sorted tuple."""
+    """The distribution of the shuffled messages of all people: of the multiset, as a sorted tuple."""
     total = {(): Fraction(1)}
     for distribution in distributions:
         longer = {}
@@ -42,7 +42,7 @@ def output(distributions):
 
 @pytest.mark.parametrize("missing", [0.25, 0.5])
 @pytest.mark.parametrize("most", [2, 3, 4])
-def test_delta_grows_by_at_most_the_chance_that_nobody_draws_again(missing, most):
+def test_delta_grows_at_most_by_the_probability_of_sampling_again(missing, most):
     """delta' <= delta / P(A) <= delta / (1 - eta), for every ratio, in fractions; P(A) is the same for neighbours."""
     protocol = Histogram(users=USERS, bins=BINS, missing_probability=missing)
     distributions = [person(protocol, value, most) for value in range(BINS)]
@@ -61,8 +61,8 @@ def test_delta_grows_by_at_most_the_chance_that_nobody_draws_again(missing, most
                 assert again <= delta / (1 - Fraction(eta))
 
 
-def test_drawing_again_does_cost():
-    """The negative control: the limit can make delta larger, so that dividing by 1 - eta is not for nothing."""
+def test_sampling_again_increases_delta():
+    """The negative control: the limit can increase delta, so the division by 1 - eta is needed."""
     protocol = Histogram(users=USERS, bins=BINS, missing_probability=0.25)
     grown = []
     for most in (2, 3, 4):
@@ -80,7 +80,10 @@ def test_drawing_again_does_cost():
 
 
 def number_distribution(protocol):
-    """Probabilities of 0, 1, 2, ... messages of one person, from the laws of the noise and not from its cumulants."""
+    """Probabilities of 0, 1, 2, ...
+
+    Messages of one person, from the distributions of the noise instead of its cumulants.
+    """
     bins, users = protocol.bins, protocol.users
     if isinstance(protocol, Histogram):
         return np.concatenate([[0], binom.pmf(np.arange(bins + 1), bins, 1 - protocol.missing_probability)])
@@ -99,7 +102,7 @@ def number_distribution(protocol):
 
 @pytest.mark.parametrize("name", CODECS)
 @pytest.mark.parametrize("answers", [3, 200])
-def test_the_chance_of_more_is_never_below_the_truth(name, answers):
+def test_the_chance_of_more_is_an_upper_bound(name, answers):
     task = small_task(protocol=name, answers=tuple(str(at) for at in range(answers))).task
     protocol = task.protocol
     distribution = number_distribution(protocol)
@@ -129,7 +132,7 @@ def test_the_limit_is_large_enough_and_not_much_larger(name):
     if most < protocol.messages_per_user.maximum:
         assert protocol.users * float(tails[most + 1]) <= limit
         exact = int(np.flatnonzero(protocol.users * tails <= limit)[0])
-        assert most <= 1.15 * exact + 5  # what Chernoff's bound gives away
+        assert most <= 1.15 * exact + 5  # the slack of Chernoff's bound
     assert chance_of_more(protocol, most) <= limit
     assert most == protocol.messages_per_user.maximum or chance_of_more(protocol, most - 1) > limit
 

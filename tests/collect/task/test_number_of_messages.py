@@ -1,9 +1,8 @@
-"""How many messages a report holds says nothing about the answer: the first shuffler counts them.
+"""The number of messages in a report, which the first shuffler sees, is independent of the answer.
 
-Padded reports all hold the same number. What counts in them, and what reports of Poisson dummies hold, has one law for
-every answer; why that law alone would not be enough is in test_numbers_and_counts.py.
-
-Statistical assertions fail on a correct randomizer with a probability of at most 1e-6 each, under fixed seeds.
+Padded reports all have the same number. Without padding, the number has one distribution for every answer;
+test_numbers_and_counts.py shows why that alone would not suffice. Statistical assertions have a false failure rate of
+at most 1e-6 each, under fixed seeds.
 """
 
 from fractions import Fraction
@@ -33,7 +32,7 @@ every = pytest.mark.parametrize("name", CODECS)
 
 
 def noisy_task(name):
-    """So few people that each sends several messages."""
+    """A task with few people, who each send several messages."""
     return small_task(protocol=name, users=140, delta=1e-3, epsilon=0.6).task
 
 
@@ -43,7 +42,7 @@ def sent_by(task, answer, seed, calls=CALLS):
 
 
 def numbers(task, answer, seed, calls=CALLS):
-    """Of the messages that count."""
+    """The numbers of messages without padding."""
     return np.array([sum(message < task.alphabet for message in sent) for sent in sent_by(task, answer, seed, calls)])
 
 
@@ -52,7 +51,7 @@ def test_which_protocols_are_padded():
 
 
 @every
-def test_the_first_shuffler_sees_the_same_number_or_the_same_law(name):
+def test_the_first_shuffler_sees_one_number_or_one_distribution(name):
     task = noisy_task(name)
     for seed, answer in enumerate(ANSWERS):
         seen = np.array([len(sent) for sent in sent_by(task, answer, seed, calls=50 if task.padded else CALLS)])
@@ -65,7 +64,7 @@ def test_the_first_shuffler_sees_the_same_number_or_the_same_law(name):
 
 @every
 def test_with_the_same_coins_every_answer_sends_the_same_number(name):
-    """So the laws are equal, whatever they are: the coins that decide the number do not see the answer."""
+    """The coins that decide the number do not see the answer, so the distributions are equal."""
     task = noisy_task(name)
     drawn = np.array(
         [
@@ -78,16 +77,16 @@ def test_with_the_same_coins_every_answer_sends_the_same_number(name):
 
 
 @every
-def test_the_number_has_its_law_for_every_answer(name):
+def test_the_number_has_its_distribution_for_every_answer(name):
     task = noisy_task(name)
     distribution = number_distribution(task.protocol)
-    for seed, answer in enumerate(("dark", None)):  # with the same coins all others send as many
+    for seed, answer in enumerate(("dark", None)):  # with the same coins all others send the same number
         assert_distribution(numbers(task, answer, seed), 0, distribution)
 
 
 @every
-def test_a_client_that_leaves_out_an_empty_answer_is_noticed(name):
-    """The negative control: no message of one's own for (none)."""
+def test_a_client_without_a_message_for_none_is_detected(name):
+    """The negative control: a client that sends no message for (none)."""
     task = noisy_task(name)
     fewer = numbers(task, None, 1) - 1
     assert_not_distribution(fewer, 0, number_distribution(task.protocol))
@@ -95,7 +94,7 @@ def test_a_client_that_leaves_out_an_empty_answer_is_noticed(name):
 
 
 @pytest.mark.parametrize("name", ["hist", "hist-unbiased"])
-def test_the_number_has_exactly_one_law(name):
+def test_the_number_has_exactly_one_distribution(name):
     protocol = noisy_task(name).protocol
     distributions = []
     for value in range(protocol.bins):
@@ -108,7 +107,7 @@ def test_the_number_has_exactly_one_law(name):
 
 
 @every
-def test_what_is_sent_is_a_message_of_the_protocol(name):
+def test_clients_send_messages_of_the_protocol(name):
     task = noisy_task(name)
     rng = np.random.default_rng(5)
     for answer in ANSWERS:
@@ -122,8 +121,8 @@ def test_what_is_sent_is_a_message_of_the_protocol(name):
 
 
 @pytest.mark.slow
-def test_who_draws_too_many_draws_again():
-    """What counts then has the law given that it is at most the limit, and not the law that is cut off at the limit."""
+def test_too_many_messages_are_sampled_again_with_the_conditional_distribution():
+    """The number has the conditional distribution given the limit, not the distribution clipped at the limit."""
     task = msgspec.structs.replace(noisy_task("hist"), most_messages=4)
     distribution = number_distribution(task.protocol)
     assert distribution[5:].sum() > 0.05
@@ -144,14 +143,16 @@ def test_a_limit_that_everybody_exceeds_is_an_error_and_no_loop():
 
 
 def first_messages(order, calls):
-    task = msgspec.structs.replace(noisy_task("hist"))  # a copy: the other is shared
-    task.__dict__["protocol"] = Histogram(users=140, bins=5, missing_probability=2.0**-53)  # 0 1 2 3 4 and one's own
+    task = msgspec.structs.replace(noisy_task("hist"))  # a copy: the original is shared
+    task.__dict__["protocol"] = Histogram(
+        users=140, bins=5, missing_probability=2.0**-53
+    )  # 0 1 2 3 4 and the own message
     rng = np.random.default_rng(8)
     return np.array([order(task, rng)[0] for _ in range(calls)])
 
 
 def test_messages_are_in_random_order():
-    """One's own value may be anywhere: of six messages two are light."""
+    """The own message may be at any position; two of six messages are "light"."""
     distribution = np.array([1, 2, 1, 1, 1]) / 6
     assert_distribution(first_messages(lambda task, rng: messages_of(task, "light", rng=rng), 1200), 0, distribution)
     made = first_messages(lambda task, rng: task.protocol.randomize(1, rng=rng), 1200)
@@ -159,7 +160,7 @@ def test_messages_are_in_random_order():
 
 
 def own_places(order):
-    """Where one's own message is, of one and eight that count for nothing."""
+    """The position of the own message among it and eight padding messages."""
     task = msgspec.structs.replace(noisy_task("dummy"), most_messages=9)
     seldom = Binomial(trials=140, probability=2.0**-53)
     task.__dict__["protocol"] = DummyHistogram(users=140, bins=5, noise=seldom)
@@ -168,7 +169,7 @@ def own_places(order):
 
 
 def test_padding_is_mixed_in():
-    """Were it last, the place of a message would tell whether it counts; the control sorts what is sent."""
+    """With padding at the end, the position would reveal which messages count. The negative control sorts messages."""
     uniform = np.full(9, 1 / 9)
     assert_distribution(own_places(list), 0, uniform)
     assert_not_distribution(own_places(sorted), 0, uniform)

@@ -1,10 +1,10 @@
-"""What the first shuffler knows: how many messages everybody sent, and the counts that are published in the end.
+"""What the first shuffler can learn from all numbers of messages together with the published counts.
 
-An exact oracle for two or three people and two values, with fractions and without the package's own accounting. It
-lists all that people can draw, given that nobody draws more than they may, and compares two inputs in which the first
-person holds another value: by the counts alone, which is what the promise is computed for, and by the counts together
-with everybody's number of messages. For Poisson dummies that come one at a time both are the same; for coins, and for
-dummies of several sizes, the numbers tell more, which is why such reports are padded (collect/task/guarantee.py).
+An exact oracle for two or three people and two values, with fractions and without the package's accounting. It
+enumerates all outcomes given the limit on messages, and compares two inputs that differ in the first person's value.
+It computes the divergence of the counts alone, as for the guarantee, and of the counts with all numbers of messages.
+For Poisson dummies that come one at a time, both are equal. For coins, and for dummies of several sizes, the numbers
+reveal more, so such reports are padded (collect/task/guarantee.py).
 """
 
 from collections import defaultdict
@@ -17,24 +17,24 @@ import pytest
 from shuffledp import Histogram
 
 MOST = 4
-"""So many messages that several dummies of each value fit."""
+"""A limit that allows several dummies of each value."""
 
 TILTS = [Fraction(1), Fraction(9, 8), Fraction(3, 2), Fraction(2), Fraction(4)]
 """e^epsilon."""
 
 INPUTS = [((0, 0), (1, 0)), ((1, 1), (0, 1)), ((0, 0, 1), (1, 0, 1)), ((0, 1, 1), (1, 1, 1))]
-"""What everybody holds, in two neighbouring worlds."""
+"""The values of all people, in two neighbouring datasets."""
 
 neighbours = pytest.mark.parametrize("inputs", INPUTS, ids=str)
 
 
 def poisson(rate):
-    """r^k / k!: that the weights add up to e^r cancels."""
+    """The weights r^k / k!; their sum e^r cancels."""
     return [rate**k / factorial(k) for k in range(MOST)]
 
 
 def of_two_sizes(rate, two):
-    """Poisson many clusters, each of two dummies with probability `two` and otherwise of one."""
+    """A Poisson number of clusters, each of two dummies with probability `two` and otherwise of one."""
     ones, twos = poisson(rate * (1 - two)), poisson(rate * two)
     weights = [Fraction(0)] * MOST
     for (i, one), (j, other) in product(enumerate(ones), enumerate(twos)):
@@ -49,7 +49,7 @@ def coin(chance):
 
 
 def sent_by(value, dummies):
-    """How many messages of each value a person sends: they draw again where these are too many."""
+    """The distribution of the messages of each value that a person sends, given the limit."""
     distribution = {}
     for (i, here), (j, there) in product(enumerate(dummies), repeat=2):
         if 1 + i + j <= MOST:
@@ -59,7 +59,7 @@ def sent_by(value, dummies):
 
 
 def seen(held, dummies):
-    """The joint law of everybody's number of messages and the counts."""
+    """The joint distribution of all numbers of messages and the counts."""
     distribution = {((), (0, 0)): Fraction(1)}
     for value in held:
         longer = defaultdict(Fraction)
@@ -73,7 +73,7 @@ def seen(held, dummies):
 
 
 def counts_of(distribution):
-    """What is published."""
+    """The marginal distribution of the counts, which are published."""
     alone = defaultdict(Fraction)
     for (_, counts), chance in distribution.items():
         alone[counts] += chance
@@ -81,7 +81,7 @@ def counts_of(distribution):
 
 
 def padded(distribution):
-    """What the first shuffler sees where all reports are filled up."""
+    """The view of the first shuffler if all reports are padded."""
     filled = defaultdict(Fraction)
     for (numbers, counts), chance in distribution.items():
         filled[(MOST,) * len(numbers), counts] += chance
@@ -96,27 +96,27 @@ def delta(distribution, other, tilt):
 
 
 def deltas(distributions):
-    """In both directions, at each tilt."""
+    """The divergence in both directions, at each tilt."""
     one, other = distributions
     return [(delta(one, other, tilt), delta(other, one, tilt)) for tilt in TILTS]
 
 
 def both(distributions):
-    """With everybody's numbers, and by the counts alone."""
+    """The divergences with all numbers of messages, and with the counts alone."""
     distributions = list(distributions)
     return deltas(distributions), deltas([counts_of(distribution) for distribution in distributions])
 
 
 @neighbours
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(2)], ids=str)
-def test_numbers_of_poisson_dummies_tell_nothing_beside_the_counts(inputs, rate):
+def test_numbers_of_poisson_dummies_add_nothing_to_the_counts(inputs, rate):
     with_numbers, alone = both(seen(held, poisson(rate)) for held in inputs)
     assert with_numbers == alone
     assert all(0 < there < 1 for pair in alone[:2] for there in pair)
 
 
 @pytest.mark.parametrize("people", [2, 3])
-def test_given_the_counts_the_numbers_have_the_same_law_whatever_anybody_holds(people):
+def test_given_the_counts_the_numbers_are_independent_of_the_values(people):
     """The reason: P_x(numbers, counts) = P_x(counts) P(numbers | sum of the counts)."""
     given = {}
     for held in product((0, 1), repeat=people):
@@ -137,7 +137,7 @@ OTHERS = {
 
 @neighbours
 @pytest.mark.parametrize("name", OTHERS)
-def test_numbers_of_other_dummies_tell_more_than_the_counts(inputs, name):
+def test_numbers_of_other_dummies_reveal_more_than_the_counts(inputs, name):
     """The negative control."""
     with_numbers, alone = both(seen(held, OTHERS[name]) for held in inputs)
     pairs = [pair for tilt in zip(with_numbers, alone, strict=True) for pair in zip(*tilt, strict=True)]
@@ -146,7 +146,7 @@ def test_numbers_of_other_dummies_tell_more_than_the_counts(inputs, name):
 
 
 @pytest.mark.parametrize("value", [0, 1])
-def test_the_coins_are_those_of_the_protocol(value):
+def test_the_oracle_uses_the_coins_of_the_protocol(value):
     protocol = Histogram(users=2, bins=2, missing_probability=0.25)
     distribution = {
         (sent.count(0), sent.count(1)): chance for sent, chance in protocol.randomizer_distribution(value).items()
@@ -156,7 +156,7 @@ def test_the_coins_are_those_of_the_protocol(value):
 
 @neighbours
 @pytest.mark.parametrize("name", OTHERS)
-def test_padded_reports_tell_nothing_beside_the_counts(inputs, name):
+def test_padded_reports_add_nothing_to_the_counts(inputs, name):
     distributions = [seen(held, OTHERS[name]) for held in inputs]
     assert deltas([padded(distribution) for distribution in distributions]) == deltas(
         [counts_of(distribution) for distribution in distributions]

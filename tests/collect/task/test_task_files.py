@@ -1,4 +1,4 @@
-"""Task files: one canonical form and one id for each task, and errors that a person understands for all others."""
+"""Task files have one canonical form and one id, and errors that people understand."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ PLAIN = json.loads(TASK.to_json())
 
 
 def places_in(value, path=()):
-    """Every place of a nested value."""
+    """Every path in a nested value."""
     yield path
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
@@ -29,7 +29,7 @@ def places_in(value, path=()):
 
 
 def changed(path, value):
-    """The task as plain JSON with another value at one place."""
+    """The task as JSON with one value changed."""
     if not path:
         return value
     plain = deepcopy(PLAIN)
@@ -109,7 +109,7 @@ def test_every_field_was_changed():
 
 
 def test_texts_keep_their_own_code_points():
-    """Composed and decomposed letters are different answers, and different tasks: nothing is normalized on the way."""
+    """Composed and decomposed letters are different answers and tasks: nothing is normalized."""
     one, other = (task_of(as_bytes(changed(("answers", "values", 0), text))) for text in ("\u00e9", "e\u0301"))
     assert one.id != other.id
     assert one.bin_of("e\u0301") == other.bin_of("\u00e9") == 3
@@ -199,7 +199,7 @@ def test_texts_keep_their_own_code_points():
         (("shufflers", 0, "more"), 1, "`more` is no field of `shufflers[0]`"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said(path, value, reason):
+def test_invalid_tasks_are_refused_with_a_message(path, value, reason):
     with pytest.raises(TaskError) as caught:
         task_of(as_bytes(changed(path, value)))
     assert reason in str(caught.value)
@@ -230,7 +230,7 @@ SHORT = '{"version": 1, "users": '
     ],
     ids=lambda part: part[:20] if isinstance(part, str) else "",
 )
-def test_files_that_are_no_json(content, reason):
+def test_files_that_are_not_json_are_refused(content, reason):
     with pytest.raises(TaskError, match=reason.replace("^", r"\^")):
         task_of(content)
 
@@ -260,7 +260,7 @@ JSON = st.recursive(
 @pytest.mark.slow
 @given(st.sampled_from(list(places_in(PLAIN))), JSON)
 @settings(max_examples=150)
-def test_a_task_with_anything_anywhere_is_refused_in_words_or_used(path, value):
+def test_arbitrary_values_are_refused_with_a_message_or_used(path, value):
     with suppress(TaskError):
         task = task_of(as_bytes(changed(path, value)))
         assert task.protocol.users == task.users
@@ -269,7 +269,7 @@ def test_a_task_with_anything_anywhere_is_refused_in_words_or_used(path, value):
 
 @pytest.mark.slow
 @given(st.binary(max_size=40) | JSON.map(as_bytes))
-def test_other_files_are_refused_in_words(content):
+def test_other_files_are_refused_with_a_message(content):
     with pytest.raises(TaskError):
         task_of(content)
 
@@ -302,8 +302,8 @@ def test_lengths(shufflers):
 
 
 @pytest.mark.parametrize(("answers", "width"), [(2**7 - 3, 1), (2**7 - 2, 2), (2**15 - 3, 2), (2**15 - 2, 3)])
-def test_the_width_of_a_message_is_what_the_largest_needs(answers, width):
-    """With 2^8 different messages, the one that counts for nothing needs a second byte, and so do all others."""
+def test_the_largest_message_decides_the_width(answers, width):
+    """With 2^8 different messages, the padding message needs a second byte, so all messages have two."""
     plain = changed(("answers",), {"kind": "range", "start": 0, "stop": answers})
     task = task_of(as_bytes(plain))
     assert task.padded
@@ -312,7 +312,7 @@ def test_the_width_of_a_message_is_what_the_largest_needs(answers, width):
 
 
 @pytest.mark.parametrize(("answers", "width"), [(2**8 - 2, 1), (2**8 - 1, 2), (2**16 - 2, 2), (2**16 - 1, 3)])
-def test_where_reports_are_not_padded_the_largest_message_is_below_the_alphabet(answers, width):
+def test_without_padding_messages_are_below_the_alphabet(answers, width):
     plain = json.loads(small_task(protocol="dummy-poisson").task.to_json())
     task = task_of(as_bytes(plain | {"answers": {"kind": "range", "start": 0, "stop": answers}}))
     assert not task.padded
@@ -322,7 +322,7 @@ def test_where_reports_are_not_padded_the_largest_message_is_below_the_alphabet(
 
 @pytest.mark.parametrize("weights", [[0, 2**40], [2**40 - 1, 1], [1, 0, 2**40 - 1]])
 def test_dummies_must_come_one_at_a_time(weights):
-    """Otherwise everybody's numbers of messages tell more about the noise than the counts do."""
+    """Otherwise the numbers of messages would reveal more about the noise than the counts."""
     plain = json.loads(small_task(protocol="dummy-poisson").task.to_json())
     assert plain["protocol"]["parameters"]["dummies"]["size_weights"] == [2**40]
     plain["protocol"]["parameters"]["dummies"]["size_weights"] = weights
@@ -330,7 +330,7 @@ def test_dummies_must_come_one_at_a_time(weights):
         task_of(as_bytes(plain))
 
 
-def test_a_list_elsewhere_is_needed_to_count_answers_and_not_to_know_the_task():
+def test_an_external_list_is_needed_only_to_count_answers():
     content = b"red\ngreen\nblue\n"
     answers = {
         "kind": "listed-at",

@@ -22,7 +22,7 @@ from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.analyzer.worker import BatchAnalyzer
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server import observability as metrics
-from shuffledp.collect.server.cache import Turns
+from shuffledp.collect.server.cache import BoundedLock
 from shuffledp.collect.server.http import application, asking_the_store, problem, starting
 from shuffledp.collect.server.pull import Background
 from shuffledp.collect.store import KeptRelease, TallyStanding, TallyStore
@@ -90,13 +90,13 @@ class Briefs:
     def __init__(self, store: TallyStore) -> None:
         self._store = store
         self._known: dict[tuple[bytes, int], dict[str, Any]] = {}
-        self._turns = Turns()
+        self._computing = BoundedLock()
 
     def of(self, task: Task) -> list[dict[str, Any]]:
         """The entries of all releases of a task."""
         listed = [(task.id, each.number) for each in self._store.listed(task.id)]
         if not all(which in self._known for which in listed):
-            with self._turns.one():
+            with self._computing.held():
                 self._read(listed)
         return [self._known[which] for which in listed]
 
@@ -162,10 +162,10 @@ def app_from(read_settings: Callable[[], Settings], background: bool) -> Starlet
 async def _refused(request: Request, error: Exception) -> Response:
     """A page or a problem document, with the header retry-after if a retry may help."""
     assert isinstance(error, Refused)
-    told, later = await console_errors.refused(request, error), problem(error).headers.get("retry-after")
+    response, later = await console_errors.refused(request, error), problem(error).headers.get("retry-after")
     if later is not None:
-        told.headers["retry-after"] = later
-    return told
+        response.headers["retry-after"] = later
+    return response
 
 
 class Analyzer:

@@ -13,7 +13,7 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
-from shuffledp.collect.server.cache import MadeOnce
+from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
@@ -54,12 +54,12 @@ class Files:
     """The files of releases, cached by format."""
 
     def __init__(self, *, most_bytes: int = MOST_BYTES) -> None:
-        self._made: MadeOnce[bytes] = MadeOnce(most_bytes=most_bytes, size=len)
+        self._cache: BoundedCache[bytes] = BoundedCache(most_bytes=most_bytes, size=len)
 
     def get(self, task: Task, number: int, ending: str, release: Callable[[], bytes]) -> bytes:
         """Return a file; `release` returns the stored JSON and is called only if the file is not cached."""
         make = _MADE[ending].content
-        return self._made.get((task.id, number, ending), lambda: make(Release.from_json(release().decode())))
+        return self._cache.get((task.id, number, ending), lambda: make(Release.from_json(release().decode())))
 
 
 def media_type(ending: str) -> str:

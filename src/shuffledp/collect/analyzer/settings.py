@@ -27,8 +27,8 @@ from shuffledp.protocols.catalogue import CATALOGUE
 LOOKS_EVERY = 0.5
 """Seconds between looks for batches that are ready upstream: counting one takes far longer."""
 
-NOBODY = Accepted(())
-"""Without an operator's token there is no operator's view."""
+NO_OPERATORS = Accepted(())
+"""Without an operator's token the operator's pages are closed."""
 
 PAUSE_AFTER_WRONG = 1.0
 """Seconds before a wrong token of the operator is answered."""
@@ -52,10 +52,11 @@ class Settings:
 
     joined: each release is of all batches so far, instead of one batch.
     processes: processes that open messages.
-    owns_store: close the store at the end of the application, as all upstreams are.
-    only_shown: tasks without a key, as after it is destroyed: their releases are shown, and no new ones are made.
+    owns_store: close the store when the application ends; connections upstream are always closed.
+    only_shown: tasks without a key, for example after it was destroyed. Existing releases are shown; none are added.
     upstream: the address of the last shuffler for the console, if it is not the one in the task.
-    operators: tokens with which operators sign in to the console; `sessions` are those who did.
+    operators: hashes of the tokens with which operators sign in to the console.
+    sessions: the open sessions of operators.
     """
 
     served: Sequence[Served]
@@ -67,7 +68,7 @@ class Settings:
     every: float = LOOKS_EVERY
     only_shown: Sequence[Task] = ()
     upstream: str | None = None
-    operators: Accepted = NOBODY
+    operators: Accepted = NO_OPERATORS
     sessions: Sessions = field(default_factory=Sessions)
     pause_after_wrong: float = PAUSE_AFTER_WRONG
 
@@ -125,7 +126,7 @@ class Settings:
                 check_guarantee(task)
                 self.store.prepare(task)
             if self.ledger is not None:
-                # before anybody answers a question whose result could never be published
+                # before people answer a question whose result could never be published
                 Ledger.of(self.ledger).check_fits(
                     {entered_as(task): task.protocol for task in self.tasks},
                     entries={entered_as(task): CATALOGUE[task.protocol_used.name] for task in self.tasks},

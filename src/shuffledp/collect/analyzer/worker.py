@@ -1,10 +1,10 @@
 """Background work of the analyzer: pull batches, count them, keep their tallies, and release them.
 
-A batch counts once, by its id. A batch with too few messages is refused for good: only the refusal is kept, and the
-batch is acknowledged. Messages are opened on all cores; invalid ones are left out and counted by reason.
+A batch counts once, by its id. A batch with too few messages is refused permanently: only the refusal is stored, and
+the batch is acknowledged. Messages are opened on all cores; invalid ones are left out and counted by reason.
 
-Memory: onions wait in an unnamed file, duplicates are found by their first eight bytes (honest onions share none), and
-only numbers are kept of opened messages: 16 bytes per onion, plus the number of possible messages.
+Memory: 16 bytes per onion, plus the number of possible messages. Onions wait in an unnamed file, and opened messages
+are stored as numbers. Duplicates are found by their first eight bytes, which honest onions never share.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from shuffledp.collect.server.observability import log
 from shuffledp.collect.server.pull import BatchPuller, TaskHealth, until
 from shuffledp.collect.store.tallies import to_bytes
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.servers import layer_of
+from shuffledp.collect.task.report import layer_of
 from shuffledp.errors import BudgetError, ParameterError, ShuffledpError
 from shuffledp.histogram.tally import Tally
 
@@ -169,7 +169,7 @@ class BatchAnalyzer:
 
     @property
     def problems(self) -> list[str]:
-        """Public sentences about what fails at the moment."""
+        """Public sentences about current failures."""
         return self._health.problems
 
     def step(self, stopping: threading.Event) -> bool:

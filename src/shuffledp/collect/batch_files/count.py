@@ -16,7 +16,7 @@ from shuffledp.collect.batch_files.formats import find_batches
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.servers import name_of, position_of
+from shuffledp.collect.task.report import name_of, position_of
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import counted
 from shuffledp.ledger import Ledger

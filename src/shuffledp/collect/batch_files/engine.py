@@ -56,8 +56,8 @@ class OpenedBlock(NamedTuple):
 class ReportLayer:
     """The layer around reports: the numbers to open and check them as the first shuffler.
 
-    Workers get this instead of the task, whose list of answers may be long: Spark writes long closures to files, and
-    the private key must not be in one.
+    Workers get this instead of the task, whose list of answers may be long. Spark writes long closures to files, which
+    must not contain the private key.
     """
 
     id: bytes

@@ -26,7 +26,7 @@ import msgspec
 from shuffledp.atomic_file import check_folder, refuse_existing
 from shuffledp.collect.crypto.batch import in_blocks
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.servers import name_of
+from shuffledp.collect.task.report import name_of
 from shuffledp.data import find_files
 from shuffledp.data.files import FORMATS, is_remote
 from shuffledp.errors import DataError, MissingExtraError, ParameterError
@@ -284,7 +284,7 @@ _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
 
 class PartHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The metadata of a part of a batch; `position` is that of the server that opens it."""
+    """The metadata of a part of a batch; `position` is the position of the server that opens it."""
 
     kind: Literal["shuffledp batch 1"] = BATCH_KIND
     task: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]

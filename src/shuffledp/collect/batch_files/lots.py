@@ -5,8 +5,8 @@ the order of lots, so the same reports always form the same batches. Only the sh
 who chooses the ids of forged reports cannot choose the batch that they join. The id of a batch is a hash of its lots
 with the same key.
 
-The first shuffler keeps a file with the lot and the digest of every report that is in a batch, in the order of lots, so
-that it is used only once.
+The first shuffler keeps a file with the lot and the digest of every report in a batch, in the order of lots. So each
+report is used only once.
 """
 
 from __future__ import annotations

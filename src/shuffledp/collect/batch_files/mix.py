@@ -25,7 +25,7 @@ from shuffledp.collect.batch_files.lots import TAKEN_FILE, Drawn, Entries, draw,
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.servers import layer_of, position_of
+from shuffledp.collect.task.report import layer_of, position_of
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.formatting import counted
 from shuffledp.progress import Progress, quiet

@@ -46,7 +46,7 @@ from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason
 from shuffledp.collect.task import Task
-from shuffledp.collect.task.servers import layer_of
+from shuffledp.collect.task.report import layer_of
 from shuffledp.collect.task.task import SEALING_BYTES
 from shuffledp.data.spark import clear_errors, needs_spark, open_session
 from shuffledp.errors import DataError

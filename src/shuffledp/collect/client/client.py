@@ -40,7 +40,7 @@ _MOST_TRIES = 100
 def messages_of(task: Task, answer: Any, *, rng: np.random.Generator | None = None) -> list[int]:
     """Return the messages for an answer, in random order; sample again if they are more than a report may hold.
 
-    Where reports are padded, the rest are padding messages, which count for nothing.
+    Where reports are padded, the rest are padding messages, which are not counted.
     """
     place, source = task.bin_of(answer), generator(rng)
     for _ in range(_MOST_TRIES):
@@ -61,7 +61,7 @@ AT_MOST = (10.0, 0.01)
 likely because of one answer, or reveal an answer outright with probability 1 in 100."""
 
 _MOST_LIST_BYTES = 1 << 28
-"""Bytes of a list of answers that is kept elsewhere: the client holds it in memory."""
+"""Bytes of an external list of answers, which the client holds in memory."""
 
 _MOST_REMEMBERED = 1000
 """Cached guarantees: far more tasks than a process answers, in little memory."""
@@ -126,7 +126,7 @@ def check_open(task: Task) -> None:
 
 
 def fetch_answers(task: Task, *, beside: Path | None, timeout: float = SECONDS) -> bytes | None:
-    """Fetch a list of answers that is kept elsewhere, and check its SHA-256; return None if the task has its answers.
+    """Fetch an external list of answers and check its SHA-256; return None if the task has its answers.
 
     A copy in the folder `beside`, with the file name of its address, is used instead: no server then learns that this
     person takes part.
@@ -173,9 +173,9 @@ class Client:
     """Answers a task for one person, once.
 
     `task` is a task, its file or its bytes; `pin` is the id that it must have, as 64 hexadecimal digits. The client
-    computes the guarantee from the task's parameters, and refuses a task that is weaker than it claims or than
+    computes the guarantee from the task's parameters. It refuses a task that is weaker than it claims or than
     `at_most`, the (epsilon, delta) that this person allows (default `AT_MOST`). `journal` is a folder of this person,
-    `admission` the secret or token that the task asks for, `timeout` the seconds to wait for a server.
+    `admission` the secret or token that the task requires, `timeout` the seconds to wait for a server.
     """
 
     def __init__(

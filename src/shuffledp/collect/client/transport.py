@@ -13,10 +13,12 @@ import asyncio
 import json
 import math
 import re
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Literal, NamedTuple
@@ -25,7 +27,6 @@ from urllib.parse import urlsplit
 import httptools
 import httpx
 
-from shuffledp.collect.crypto.tls import certificates
 from shuffledp.collect.reasons import Again, Reason
 from shuffledp.collect.task import Task
 from shuffledp.errors import ParameterError, RefusedError, UnreachableError
@@ -105,6 +106,12 @@ def fetch(address: str, *, most: int, timeout: float = SECONDS) -> bytes:
         if answer.status_code != HTTPStatus.OK:
             raise UnreachableError(f"{address} answered with status {answer.status_code}: try again later")
         return _whole(answer, most=most, ends=ends)
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Return the TLS settings: the usual authorities, or those of SSL_CERT_FILE; loaded once."""
+    return httpx.create_ssl_context()
 
 
 def settings(timeout: float) -> dict[str, Any]:
@@ -213,7 +220,7 @@ class Connection:
             raise UnreachableError(
                 f"{self._address} cannot be reached, or broke off: nothing is lost, send it again later"
             ) from None
-        except BaseException:  # cancelled: the unread response must not be taken for that of the next request
+        except BaseException:  # cancelled: the unread response must not be taken for the response to the next request
             self.close()
             raise
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -151,3 +152,21 @@ def read_secret(path: str | Path, read: Callable[[Path, str], Any] = _text_of) -
         raise DataError(f"{source} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DataError(f"{source} is not a file with a secret of shuffledp") from None
+
+
+def destroy_secret(path: Path) -> None:
+    """Overwrite a file with random bytes, durably, and delete it.
+
+    This does not reach copies in a file system, a drive or a backup.
+    """
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            file.write(secrets.token_bytes(size))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+        sync_folder(path.parent)
+    except OSError as error:
+        raise DataError(f"{path} could not be destroyed: {error.strerror}") from None

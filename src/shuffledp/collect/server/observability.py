@@ -3,7 +3,7 @@
 A log line is one JSON object on stderr: the name of an event, a task id and whole numbers. No field can hold an
 address, a user agent, a token or a value. Errors are logged by type and place in the code, without their message; only
 errors of other servers have a sentence, which this package writes itself. Lines carry no time: the precise time of an
-event at the first shuffler says when somebody reported. Log collectors such as journald add their own.
+event at the first shuffler says when a person reported. Log collectors such as journald add their own.
 
 Metrics are counts per task and reason in the Prometheus text format.
 """
@@ -70,7 +70,7 @@ _LOGGER.propagate = False
 
 
 def quiet_libraries() -> None:
-    """Reduce the log messages of libraries to the fact that an error happened."""
+    """Reduce log messages of libraries to their level and the type of the error."""
     for name in _LIBRARIES:
         logger = logging.getLogger(name)
         logger.handlers = [StderrHandler(logging.ERROR)]

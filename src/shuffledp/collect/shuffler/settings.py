@@ -17,7 +17,7 @@ from shuffledp.collect.server.settings import (
     upstream_at,
     warn_of_shared_keys,
 )
-from shuffledp.collect.shuffler.ingest import Admission, Anybody, OneTimeTokens, SharedSecret
+from shuffledp.collect.shuffler.ingest import Admission, OneTimeTokens, OpenAdmission, SharedSecret
 from shuffledp.collect.store import ReportStore, open_report_store
 from shuffledp.collect.task import Task
 from shuffledp.errors import DataError, ParameterError
@@ -36,7 +36,7 @@ class Served:
     task: Task
     position: int
     key: KeyPair
-    admission: Admission = field(default_factory=Anybody)
+    admission: Admission = field(default_factory=OpenAdmission)
     upstream: BatchSource | None = None
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Settings:
     page: serve the survey page for the tasks of which this is the first shuffler.
     most_per_second: reports that this process ingests per second.
     background: run the background work; on in one process of a server.
-    owns_store: close the store at the end of the application, as all upstreams are.
+    owns_store: close the store when the application ends; connections upstream are always closed.
     processes: processes that open layers.
     admission_hashes: a file with hashes of one-time tokens, which `check` adds to the store.
     clock: seconds since 1970.
@@ -208,7 +208,7 @@ def _check_needed(
 
 def _admission(task: Task, secret: Path | None) -> Admission:
     if task.admission == "anybody":
-        return Anybody()
+        return OpenAdmission()
     if task.admission == "tokens":
         return OneTimeTokens()
     if secret is None:

@@ -1,8 +1,8 @@
 """Background work of a shuffler: close and mix batches of reports, or pull, open and mix batches of the one before.
 
 A batch has the messages of exactly `users` reports, mixed as a whole; an incomplete batch is never forwarded. Every
-step can be interrupted and is then done again: one transaction decides which reports are in a batch, another makes the
-mixed batch visible to the next server.
+step can be interrupted and repeated. One transaction decides which reports are in a batch, and another makes the mixed
+batch visible to the next server.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shuffledp.collect.server.pull import BatchPuller, BatchSource, TaskHealth, 
 from shuffledp.collect.shuffler.settings import Served
 from shuffledp.collect.store import ReportStore
 from shuffledp.collect.task import Phase, Task
-from shuffledp.collect.task.servers import layer_of
+from shuffledp.collect.task.report import layer_of
 from shuffledp.histogram.tally import Tally
 
 LOOKS_BEFORE_HELPING = 1_200
@@ -78,7 +78,7 @@ BATCH = "A batch could not be pulled, mixed or acknowledged: it stays at the pre
 class BatchMixer:
     """Pull the batches of one task at a later shuffler, open its layer, mix, and keep them for the next server.
 
-    A batch with too few messages is refused for good: it is acknowledged, and only the refusal is kept.
+    A batch with too few messages is refused permanently: it is acknowledged, and only the refusal is stored.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class BatchMixer:
 
     @property
     def problems(self) -> list[str]:
-        """Public sentences about what fails at the moment."""
+        """Public sentences about current failures."""
         return self._health.problems
 
     def step(self, stopping: threading.Event) -> bool:
@@ -135,9 +135,10 @@ class BatchMixer:
 
 
 def most_people(task: Task, number: int) -> float:
-    """The largest number of people who send so few messages, except with probability `accounting.participation.RISK`.
+    """The largest number of people who could have sent this number of messages.
 
-    The analyzer computes the same from opened messages, and may refuse a batch that passes here.
+    The true number is larger only with probability `accounting.participation.RISK`. The analyzer computes the same from
+    opened messages, and may refuse a batch that passes here.
     """
     if task.padded:
         return number // task.most_messages

@@ -46,7 +46,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 ACKNOWLEDGED, UNREACHABLE = "acknowledged", "unreachable"
 
-Told = Callable[[bytes, str], None]
+OnOutcome = Callable[[bytes, str], None]
 """Called with every report and its outcome: acknowledged, unreachable, or the reason of its refusal."""
 
 
@@ -94,12 +94,12 @@ def send_crowd(
     patience: float = PATIENCE,
     timeout: float = SECONDS,
     progress: Progress = quiet,
-    told: Told | None = None,
+    told: OnOutcome | None = None,
 ) -> CrowdResult:
     """Send a report for each of the answers, at most `rate` of them per second.
 
-    `listed` is the content of a list of answers that is kept elsewhere, `admission` the secret of the task or a token
-    for each person, `patience` the seconds of retries for one report.
+    `listed` is the content of an external list of answers. `admission` is the secret of the task, or a token for each
+    person. `patience` is the time for retries of one report, in seconds.
     """
     checked(task)
     check_open(task)
@@ -115,7 +115,7 @@ def send_crowd(
         patience=check_seconds("patience", patience),
         timeout=check_seconds("timeout", timeout),
         progress=progress,
-        told=told,
+        on_outcome=told,
     )
     shown = _admissions(task, admission, len(answers))
     with makers(task, listed, processes=processes, people=len(answers)) as made:
@@ -140,7 +140,7 @@ class _Sending:
     patience: float
     timeout: float
     progress: Progress
-    told: Told | None
+    on_outcome: OnOutcome | None
     became: Counter[str] = field(default_factory=Counter)
     tried_again: int = 0
     making_seconds: float = 0.0
@@ -215,8 +215,8 @@ class _Sending:
     def _count(self, sealed: _Sealed, became: str) -> None:
         self.became[became] += 1
         self.bytes += len(sealed.report)
-        if self.told is not None:
-            self.told(sealed.report, became)
+        if self.on_outcome is not None:
+            self.on_outcome(sealed.report, became)
         self.progress("sending reports", self.became.total() / self.people)
 
 
@@ -313,7 +313,7 @@ class _Processes:
                 self._idle.put(ours)
 
     def make(self, answers: list[Any]) -> Made:
-        """Let one process make reports, and wait for them; there are as many calling threads as processes."""
+        """Let one process make reports, and wait for them; each process has one calling thread."""
         pipe = self._idle.get()
         try:
             pipe.send(answers)

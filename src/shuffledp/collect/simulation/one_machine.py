@@ -241,11 +241,11 @@ class OneMachine:
             people.unlink(missing_ok=True)
         progress("people report", 1.0)
         try:
-            told = json.loads(crowd.result.read_bytes())
+            result = json.loads(crowd.result.read_bytes())
         except ValueError:
             crowd.check()
             raise DataError("the crowd did not write its result") from None
-        return _Crowd(people=told["people"], acknowledged=told["acknowledged"], refused=told["refused"])
+        return _Crowd(people=result["people"], acknowledged=result["acknowledged"], refused=result["refused"])
 
     def _reports(self) -> int:
         """The number of reports that the first shuffler has accepted."""
@@ -259,8 +259,8 @@ class OneMachine:
         found: list[Release] = []
 
         def there() -> bool:
-            told = self._asked(f"{self.address}/releases/latest")
-            release = None if told is None else Release.from_json(json.dumps(told))
+            latest = self._asked(f"{self.address}/releases/latest")
+            release = None if latest is None else Release.from_json(json.dumps(latest))
             if release is not None and release.estimate.people >= people:
                 found.append(release)
             return bool(found)

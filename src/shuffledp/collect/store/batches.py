@@ -239,7 +239,7 @@ class BatchStore:
         return batch_id
 
     def _onions(self, batch_id: bytes, *, people: int) -> Iterator[bytes]:
-        """Each block is a transaction of its own, so that a reader blocks nobody; the total is checked at the end."""
+        """Read each block in its own transaction, so that a reader blocks no writer; check the total at the end."""
         place, reports = -1, _FIRST_REPORTS
         while places := self._places(batch_id, after=place, most=reports):
             with self._database.reading() as transaction:

@@ -58,7 +58,7 @@ class PostgresDatabase:
             yield transaction
 
     def forget(self, *tables: str) -> None:
-        """Vacuum deleted rows that nobody is using; PostgreSQL does the others later."""
+        """Vacuum deleted rows that no transaction uses; PostgreSQL does the others later."""
         with suppress(psycopg.Error), self._pool.borrowed() as connection:
             connection.execute(f"VACUUM (SKIP_LOCKED) {', '.join(tables)}".encode())
 

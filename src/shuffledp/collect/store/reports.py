@@ -21,7 +21,7 @@ _REGIONS, _PLACES = 1 << 24, 1 << 39
 """A place is a random one of a random region; together they are the integers that both databases use as a plain key.
 
 Reports that are stored together share a region: with a region each, every report would write a page of its own, four
-times as many bytes. Equal places are drawn again: for 500 reports once in four million times.
+times as many bytes. Equal places are sampled again: for 500 reports once in four million times.
 """
 
 
@@ -126,10 +126,10 @@ class ReportStore(BatchStore):
     def _ingest(self, transaction: Transaction, task: int, arrivals: Sequence[Arrival]) -> list[Outcome]:
         """Decide on arrivals of one task and write those to keep.
 
-        If another process stores the same report or token at this moment, the number of changed rows is not the one
-        decided on, and the whole transaction is repeated.
+        If another process stores the same report or token at this moment, the number of changed rows differs from the
+        decision. Then the whole transaction is repeated.
         """
-        transaction.lock(f"arrivals {task}", shared=True)  # until the end of this the task does not expire
+        transaction.lock(f"arrivals {task}", shared=True)  # the task cannot expire during this transaction
         ((short_by,),) = transaction.rows("SELECT short_by FROM tasks WHERE task = ?", task)
         if short_by is not None:
             return [Outcome.CLOSED] * len(arrivals)

@@ -1,6 +1,6 @@
 """The tables of the two stores, and the records that go in and come out.
 
-The tables of a shuffler are laid out so that the store says as little as possible about people:
+The tables of a shuffler are laid out to reveal as little as possible about people:
 
 - No table links onions to a report id. `seen` has ids and digests, so that a report counts once. The onions of a report
   are stored under a random `place`, which the store chooses.
@@ -8,8 +8,8 @@ The tables of a shuffler are laid out so that the store says as little as possib
 - Reports of one transaction have places near each other. Nothing else says when a report arrived.
 - No table has a time or an address, and no token is stored beside a report.
 
-A database keeps its own records of which rows were written together: SQLite in its log until that is emptied,
-PostgreSQL as a transaction number in every row.
+A database records which rows were written together: SQLite in its log until it is emptied, PostgreSQL as a transaction
+number in every row.
 """
 
 from __future__ import annotations

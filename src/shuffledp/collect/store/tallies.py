@@ -1,8 +1,8 @@
 """The store of an analyzer: the tally of every batch, keyed by the batch's id, and the releases.
 
-A stored tally is a header, then compressed numbers: the differences between consecutive symbols (the first from 0) and
-the counts, each in the smallest width that fits. The header has both widths, the number of symbols, the counts for each
-symbol (0: a single one, not in a row), and the number of messages counted.
+A stored tally is a header and then compressed numbers, each in the smallest width that fits: the differences between
+consecutive symbols (the first from 0), and the counts. The header has both widths, the number of symbols, the number of
+counts for each symbol (0: one count, not in a row), and the number of messages.
 """
 
 from __future__ import annotations

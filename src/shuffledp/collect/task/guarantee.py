@@ -4,10 +4,10 @@ A task can name the protocols whose messages are single numbers. Only the parame
 numbers of people and values are in the task.
 
 The first shuffler and a network observer see the number of messages in each report, and they can read the releases. It
-is not enough that this number has the same distribution for every value: an attacker who knows that one person sent all
-possible dummies knows part of the noise. So a report is padded to `most_messages` with messages that count for nothing,
-and its length reveals nothing. One protocol needs no padding: Poisson dummies that come one at a time. Given the
-numbers N_1, ..., N_n of all people, their sum S falls on the values uniformly and independently, so
+is not enough that this number has the same distribution for every value. An attacker who knows that one person sent all
+possible dummies knows part of the noise. So a report is padded to `most_messages` with padding messages, which are not
+counted, and its length reveals nothing. One protocol needs no padding: Poisson dummies that come one at a time. Given
+the numbers N_1, ..., N_n of all people, their sum S falls on the values uniformly and independently, so
 
     P_x(numbers, counts) = P_x(counts) P(numbers | S),
 

@@ -1,7 +1,8 @@
-"""A report: what one person sends for a task, once.
+"""Reports, onions, and the position of each server that opens a layer.
 
-Inside: a random id (16 bytes), the time in seconds since 1970 rounded down to the task's precision (8 bytes), and the
-onions one after another, all of the same length. The whole is sealed to the first shuffler.
+A report is what one person sends for a task, once. It contains a random id (16 bytes), the time in seconds since 1970
+rounded down to the task's precision (8 bytes), and the onions one after another, all of the same length. The whole is
+sealed to the first shuffler.
 
 An onion is a layered ciphertext: a message as a number of fixed width, sealed to the analyzer, then to every shuffler
 except the first, from the last one to the second.
@@ -13,12 +14,14 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
+from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.crypto.hpke import info, public_key, seal, unseal
 from shuffledp.collect.crypto.keys import KeyPair
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.task import Task
+from shuffledp.collect.task import Phase, Task
 from shuffledp.collect.task.task import REPORT_HEAD_BYTES, SEALING_BYTES
 from shuffledp.errors import ParameterError
 
@@ -150,3 +153,35 @@ def _milliseconds(task: Task, expected: float) -> float:
     for _ in range(_TIMED):
         seal_onion(task, 0)
     return 1000 * (once + (time.perf_counter() - start) / _TIMED * (expected + 1))
+
+
+def position_of(task: Task, key: KeyPair) -> int:
+    """Return the position of a key's server in the chain: shufflers from 0 in their order, then the analyzer."""
+    for position, place in enumerate([*task.shufflers, task.analyzer]):
+        if place.key == key.public:
+            return position
+    raise ParameterError(
+        f"key must be of a server of the task {task.name[:16]}, got the one with the public part {key.public[:16]}"
+    )
+
+
+def layer_of(task: Task, key: KeyPair) -> Layer:
+    """Return the layer of onions that the owner of a key opens."""
+    position = position_of(task, key)
+    return Layer(task.id, position, task.onion_length(position), key.private_bytes)
+
+
+def name_of(task: Task, position: int) -> str:
+    """Return the name of the server at a position."""
+    return "the analyzer" if position == len(task.shufflers) else f"shuffler {position + 1} of {len(task.shufflers)}"
+
+
+def lost_without_key(task: Task, pair: KeyPair, *, now: datetime) -> list[str]:
+    """Return sentences about the data that becomes unreadable without the key."""
+    position = position_of(task, pair)
+    sentences = [f"This is the key of {name_of(task, position)} of the task {task.name}."]
+    data = "reports that arrive from now on" if position == 0 else "batches that were not opened yet"
+    sentences.append(f"Without it, {data} cannot be read.")
+    if task.phase(now.timestamp()) is not Phase.CLOSED:
+        sentences.append(f"The task is open until {task.closing}: reports would be refused or lost.")
+    return sentences

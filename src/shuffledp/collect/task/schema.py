@@ -1,7 +1,7 @@
 """The values in a task file: exact numbers, addresses, possible answers, and the check of the file's form.
 
 - A number is exact: a float is written as the fraction m / 2^k that it is, as text such as 5161/2^13.
-- Answers are a list, a range of whole numbers, or a list kept elsewhere and identified by its SHA-256. Every answer is
+- Answers are a list, a range of whole numbers, or an external list identified by its SHA-256. Every answer is
   counted: one that is not listed as (other), no answer as (none). If a person did not report because of their answer,
   the shuffler would learn something about it.
 """

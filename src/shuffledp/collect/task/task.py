@@ -210,7 +210,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @cached_property
     def answer_numbers(self) -> AnswerNumbers:
-        """The bins of answers; a list that is kept elsewhere must be given with `with_answers` first."""
+        """The bins of answers; an external list must be given with `with_answers` first."""
         if isinstance(self.answers, AnswersElsewhere):
             raise DataError(f"the list of answers of this task is at {self.answers.address}: fetch it first")
         if isinstance(self.answers, AnswerRange):
@@ -218,7 +218,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return AnswerNumbers(self.answers.values)
 
     def with_answers(self, content: bytes) -> Task:
-        """Add the list of answers that is kept elsewhere, whose SHA-256 must match; return the same task."""
+        """Add the external list of answers, whose SHA-256 must match; return the same task."""
         if isinstance(self.answers, AnswersElsewhere):
             self.__dict__["answer_numbers"] = AnswerNumbers(self.answers.read(content))
         return self
@@ -249,7 +249,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def nothing(self) -> int:
-        """The padding message, which counts for nothing: the number after all others."""
+        """The padding message, which is not counted: the number after all others."""
         return self.alphabet
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from shuffledp.collect.server.cache import MadeOnce
+from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.store import KeptRelease, ListedRelease, TallyStore
 from shuffledp.collect.task import Task
 from shuffledp.collect.web.status import Fresh
@@ -43,7 +43,7 @@ def _size(rendered: RenderedRelease | None) -> int:
     return 0 if rendered is None else sys.getsizeof(rendered.result) + sys.getsizeof(rendered.conditions)
 
 
-RENDERED: MadeOnce[RenderedRelease | None] = MadeOnce(most_bytes=MOST_BYTES, size=_size)
+RENDERED: BoundedCache[RenderedRelease | None] = BoundedCache(most_bytes=MOST_BYTES, size=_size)
 
 
 def rendered(kept: KeptRelease) -> RenderedRelease | None:

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from shuffledp import __version__
 from shuffledp.collect.reasons import Reason, Refused
-from shuffledp.collect.server.cache import MadeOnce
+from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.server.http import asking_the_store, on_http_error, on_refused
 from shuffledp.collect.store import CountedBatch, KeptRelease, ListedRelease, TallyStanding, TallyStore
 from shuffledp.collect.task import Task
@@ -49,7 +49,7 @@ MOST_BATCHES = 200
 _WORDS_BYTES = 2**23
 """Size of the cache of paragraphs about tasks: a thousand tasks."""
 
-_TOLD = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Warning")
+_SHOWN_TITLES = ("What is counted", "Guarantee", "Who must be trusted", "Accuracy", "Warning")
 """The paragraphs about a task that stand by themselves; a release says the rest."""
 
 STORE_AWAY = "The analyzer's store does not answer: nothing can be counted or shown until it does."
@@ -108,8 +108,8 @@ class Console:
         }
         self._histories, self._budget = Histories(store), Budget(ledger)
         # cached, because computing the guarantee can take seconds
-        self._told: MadeOnce[Mapping[str, str]] = MadeOnce(
-            most_bytes=_WORDS_BYTES, size=lambda said: sum(map(len, said.values()))
+        self._paragraph_cache: BoundedCache[Mapping[str, str]] = BoundedCache(
+            most_bytes=_WORDS_BYTES, size=lambda paragraphs: sum(map(len, paragraphs.values()))
         )
 
     def routes(self) -> list[Route]:
@@ -182,7 +182,7 @@ class Console:
             task=_task_context(task, now),
             release=None if latest is None else _release_context(latest),
             history=self._histories.of(task),
-            told=self._paragraphs(task) if latest is None else {},
+            paragraphs=self._paragraphs(task) if latest is None else {},
             confidence=sure_percent(BETA),
         )
 
@@ -190,12 +190,12 @@ class Console:
         return _page("console/release.html", task=_task_context(task, _now()), release=_release_context(kept))
 
     def _paragraphs(self, task: Task) -> Mapping[str, str]:
-        """The paragraphs about what is counted and promised, whom to trust, the accuracy, and warnings."""
-        said = self._all_paragraphs(task)
-        return {title: said[title] for title in _TOLD if title in said}
+        """The paragraphs about the count, the guarantee, trust, accuracy, and warnings."""
+        paragraphs = self._all_paragraphs(task)
+        return {title: paragraphs[title] for title in _SHOWN_TITLES if title in paragraphs}
 
     def _all_paragraphs(self, task: Task) -> Mapping[str, str]:
-        return self._told.get(task.name, lambda: details(task))
+        return self._paragraph_cache.get(task.name, lambda: details(task))
 
     # The operator's pages
 
@@ -235,7 +235,7 @@ class Console:
             analyzer={"working": self._working(), "problems": own, "store": kept.standing is not None},
             ledger=self._budget.context(),
             who_may_answer=self._all_paragraphs(task)["Who may answer"],
-            told=self._paragraphs(task),
+            paragraphs=self._paragraphs(task),
         )
 
     def _kept(self, task: Task) -> _Kept:
@@ -329,7 +329,7 @@ def _name(position: int, shufflers: int) -> str:
 
 
 def _refusals(shufflers: Sequence[ShufflerHealth], standing: TallyStanding | None) -> list[tuple[str, str, int]]:
-    """Where something was refused, why, and how often: by shufflers reports and requests, here messages and batches."""
+    """Place, reason and number of refusals: reports and requests at shufflers, messages and batches here."""
     rows = [
         (_name(each.position, len(shufflers)), _meaning(reason), number)
         for each in shufflers

@@ -2,8 +2,8 @@
 
 A session is a random name in a cookie. The analyzer keeps only its hash, in memory, with the times of its beginning and
 of its last use; a restart ends all sessions. A wrong token is answered after a pause, and too many wrong tokens at once
-are refused without one. Nothing about them is logged or stored. The right token never waits, so nobody can lock the
-operator out; its 32 random bytes cannot be guessed.
+are refused without one. Nothing about them is logged or stored. The right token never waits, so an attacker cannot lock
+the operator out; its 32 random bytes cannot be guessed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _hash(name: str) -> bytes:
 
 
 MOST_WRONG = 8
-"""Wrong tokens that wait for their answer at once. A handful of operators make no more mistakes, and an attacker who
+"""Wrong tokens that wait for their answer at once. A handful of operators make no more errors, and an attacker who
 tries many tokens holds up no more requests."""
 
 LONGEST_FORM = 4096

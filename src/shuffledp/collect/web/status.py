@@ -1,4 +1,4 @@
-"""The health of a task's shufflers, as the analyzer sees it: asked only while the console is open.
+"""The health of a task's shufflers, polled by the analyzer only while the console is open.
 
 Pages never wait long: they get the last answer while one thread asks again. Only an answer that is too old, or the very
 first one, is waited for. Addresses come from the task or from the operator. A slow, absent or hostile shuffler costs
@@ -60,7 +60,7 @@ class Fresh(Generic[Found]):
 
     @property
     def busy(self) -> float:
-        """For how many seconds `look` has been running; 0 if it is not."""
+        """Seconds for which `look` has been running; 0 if it is not."""
         begun = self._begun
         return 0.0 if begun is None else self._clock() - begun
 
@@ -102,19 +102,19 @@ class ShufflerStatus:
 def read_status(content: bytes, task: Task, position: int) -> ShufflerStatus:
     """Read the status in an answer; raise ValueError if it is not of this task at this position."""
     try:
-        said = json.loads(content)
+        fields = json.loads(content)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not isinstance(said, dict) or (said.get("task"), said.get("position")) != (task.name, position):
+    if not isinstance(fields, dict) or (fields.get("task"), fields.get("position")) != (task.name, position):
         raise ValueError("another task, or another place")
-    short_by = said.get("short_by")
+    short_by = fields.get("short_by")
     return ShufflerStatus(
-        waiting=_number(said.get("waiting")),
-        batches=_number(said.get("batches")),
-        acknowledged=_number(said.get("batches_acknowledged")),
+        waiting=_number(fields.get("waiting")),
+        batches=_number(fields.get("batches")),
+        acknowledged=_number(fields.get("batches_acknowledged")),
         short_by=None if short_by is None else _number(short_by),
-        refused=_refused(said.get("refused")),
-        problems=_problems(said.get("problems")),
+        refused=_refused(fields.get("refused")),
+        problems=_problems(fields.get("problems")),
     )
 
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from shuffledp.collect.server.cache import MadeOnce
+from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.task import AnswersElsewhere, Task
 from shuffledp.collect.task.task import LONGEST_QUESTION
 from shuffledp.collect.web.assets import NO_STORE, Assets, client_folder, page_response, policy, web_page
@@ -47,7 +47,7 @@ class _Pages:
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = {task.name: task for task in tasks}
         # cached, because computing the guarantee can take seconds
-        self._made: MadeOnce[str] = MadeOnce(most_bytes=MOST_BYTES, size=len)
+        self._cache: BoundedCache[str] = BoundedCache(most_bytes=MOST_BYTES, size=len)
 
     async def show_tasks(self, request: Request) -> Response:
         """Show the list of questions, or redirect to the only one."""
@@ -61,7 +61,7 @@ class _Pages:
         if task is None:
             page = web_page("survey/not_asked.html")
             return page_response(page, status=404, security=policy(scripts=False, forms=False))
-        html = await run_in_threadpool(self._made.get, task.name, partial(ask_page, task))
+        html = await run_in_threadpool(self._cache.get, task.name, partial(ask_page, task))
         return page_response(html, security=policy(connects=_connects(task), forms=False))
 
 
@@ -77,7 +77,7 @@ def ask_page(task: Task) -> str:
 
 
 def _context(task: Task) -> dict[str, Any]:
-    told, servers = details(task), len(task.shufflers) + 1
+    paragraphs, servers = details(task), len(task.shufflers) + 1
     return {
         "name": task.name,
         "question": shown(task.question, width=LONGEST_QUESTION),
@@ -97,9 +97,9 @@ def _context(task: Task) -> dict[str, Any]:
         "all_servers": _ALL_SERVERS.get(servers, f"all {servers} servers"),
         "own_address": _own_address(task),
         "results": f"{task.analyzer.address.rstrip('/')}/tasks/{task.name}",
-        "warning": told.get("Warning"),
-        "who_may_answer": told["Who may answer"],
-        "accuracy": told["Accuracy"],
+        "warning": paragraphs.get("Warning"),
+        "who_may_answer": paragraphs["Who may answer"],
+        "accuracy": paragraphs["Accuracy"],
     }
 
 

@@ -1,4 +1,4 @@
-"""An analyzer with its console in process, releases that are there without anybody counting, and made-up shufflers."""
+"""An analyzer with its console in process, with sampled releases and fake shufflers."""
 
 import json
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ FROM_HERE = {**BROWSER, "origin": HOST, "content-type": "application/x-www-form-
 
 
 def asked_task(*, question="Which theme do you use?", **changes):
-    """A task of six answers whose batches nobody has to fill, since their tallies are drawn."""
+    """A task of six answers; the tallies of its batches are sampled."""
     kept = small_task(**({"users": 2000, "answers": SIX} | changes))
     return Kept(msgspec.structs.replace(kept.task, question=question), kept.keys)
 
@@ -37,7 +37,7 @@ def batch_id(task, number):
 
 
 def keep_batch(store, task, number, *, refused=None, problem=None):
-    """The tally of a batch, drawn from its law."""
+    """Store a tally sampled from its distribution."""
     rng = np.random.default_rng(number)
     shares = 1 / np.arange(1.0, task.protocol.bins + 1)
     truth = rng.multinomial(task.users, shares / shares.sum())
@@ -46,7 +46,7 @@ def keep_batch(store, task, number, *, refused=None, problem=None):
 
 
 def release(store, task, *numbers, ledger=None, joined=False):
-    """Batches of these numbers, each kept and released."""
+    """Store and release batches with these numbers."""
     store.prepare(task)
     for number in numbers:
         keep_batch(store, task, number)
@@ -54,16 +54,16 @@ def release(store, task, *numbers, ledger=None, joined=False):
 
 
 def bare(status, **headers):
-    """An answer without content, as it comes over a network."""
+    """A response without content."""
     return httpx.Response(status, headers=headers, stream=httpx.ByteStream(b""))
 
 
 class Shufflers:
-    """Made-up shufflers: what each says of a task, by its position; an exception instead is raised."""
+    """Fake shufflers with a status for each position; an exception is raised instead."""
 
     def __init__(self, task):
         self.task, self.asked = task, []
-        self.said = {at: self.status(at) for at in range(len(task.shufflers))}
+        self.replies = {at: self.status(at) for at in range(len(task.shufflers))}
 
     def status(self, position=0, **changes):
         usual = {
@@ -82,14 +82,14 @@ class Shufflers:
     def answer(self, request):
         self.asked.append(str(request.url))
         at = next(at for at, each in enumerate(self.task.shufflers) if str(request.url).startswith(each.address + "/"))
-        said = self.said[at]
-        if isinstance(said, Exception):
-            raise said
-        if isinstance(said, httpx.Response):
-            return said
+        reply = self.replies[at]
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(reply, httpx.Response):
+            return reply
         if request.url.path == "/health":
-            said = {"state": "ok"}
-        content = said if isinstance(said, bytes) else json.dumps(said).encode()
+            reply = {"state": "ok"}
+        content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
         return httpx.Response(200, stream=httpx.ByteStream(content))
 
     def client(self):
@@ -112,7 +112,7 @@ def settings_for(path, kept, **changes):
 
 
 class Person:
-    """Somebody with a browser."""
+    """A visitor with a browser."""
 
     def __init__(self, client, task, door=None):
         self.client, self.task, self.door = client, task, door
@@ -125,12 +125,12 @@ class Person:
         return await self.client.post("/operator/login", content=str(sent), headers=FROM_HERE | headers)
 
     async def signed_in(self, path=None):
-        """The operator's page of the task, once its shufflers have answered."""
+        """Sign in; return the operator's page of the task once its shufflers have answered."""
         assert (await self.sign_in()).status_code == 303
         return await self.get(path or f"/operator/tasks/{self.task.name}")
 
     async def until(self, path, words):
-        """A page, once it says something."""
+        """Poll a page until it contains a text."""
         for _ in range(400):
             found = await self.get(path)
             if words in found.text:
@@ -141,7 +141,7 @@ class Person:
 
 @asynccontextmanager
 async def running(settings):
-    """Somebody with a browser, from the analyzer's start to its end."""
+    """A visitor with a browser while the analyzer runs."""
     app = make_app(settings)
     (sign_in,) = (route.endpoint for route in app.routes if route.path == "/operator/login")
     async with client_in_process(app) as client:
@@ -149,7 +149,7 @@ async def running(settings):
 
 
 def visit(monkeypatch, settings, test, shufflers=None):
-    """Runs a test with somebody who has a browser, and an analyzer whose shufflers are made up."""
+    """Run a test with a visitor and an analyzer with fake shufflers."""
     shufflers = shufflers or Shufflers(next(iter(settings.tasks)))
     monkeypatch.setattr(routes, "new_client", shufflers.client)
 

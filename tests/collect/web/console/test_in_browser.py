@@ -1,4 +1,4 @@
-"""The console in a real Chromium: live, on a telephone, with a keyboard, in the dark, and with hostile labels."""
+"""The console in Chromium: live updates, phones, keyboard, dark mode, hostile labels."""
 
 import re
 import secrets
@@ -31,10 +31,10 @@ from shuffledp.collect.web.sessions import IDLE, Sessions
 
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 800}
 SOON = 30_000
-"""Milliseconds: a page looks every two seconds, on a busy machine later."""
+"""Timeout in milliseconds: a page polls every two seconds, on a busy machine later."""
 
 HASTE = "const wait = setTimeout; window.setTimeout = (then, pause) => wait(then, pause / 4);"
-"""In these tests it looks four times as often."""
+"""These tests poll four times as often."""
 
 pytestmark = pytest.mark.slow
 
@@ -47,8 +47,8 @@ def browser():
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
-    """A shuffler and an analyzer of three tasks: one that fills, one with hostile words, one whose shuffler is away."""
-    folder, clock, hop = tmp_path_factory.mktemp("console"), Clock(), new_token()
+    """A shuffler and an analyzer of three tasks: one fills, one has hostile labels, one has no running shuffler."""
+    folder, clock, next_token = tmp_path_factory.mktemp("console"), Clock(), new_token()
     at = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
     filling = tiny_task(addresses=tuple(at))
     hostile = asked_task(answers=HOSTILE, question=" ".join(HOSTILE))
@@ -58,11 +58,11 @@ def servers(tmp_path_factory):
     for each in (hostile, away):
         release(settings.store, each.task, 1, 2, ledger=ledger)
     waiting = [Served(task=each.task, key=each.keys[-1], upstream=Waiting()) for each in (hostile, away)]
-    pulled = Served(task=filling.task, key=filling.keys[-1], upstream=Upstream(at[0], hop))
+    pulled = Served(task=filling.task, key=filling.keys[-1], upstream=Upstream(at[0], next_token))
     shuffler = OfShuffler(
         served=[ServedByShuffler(task=filling.task, position=0, key=filling.keys[0])],
         store=open_report_store(folder / "shuffler.db"),
-        next_servers=Accepted((hash_of(hop),)),
+        next_servers=Accepted((hash_of(next_token),)),
         every=0.05,
         owns_store=True,
     )
@@ -75,7 +75,7 @@ def servers(tmp_path_factory):
 
 @pytest.fixture
 def tab(browser, servers):
-    """Opens tabs of a new browser each; whatever any of them complains about, or asks of anybody else, fails."""
+    """Open tabs in new browser contexts; fail on console errors and on requests to other servers."""
     contexts, complaints = [], []
 
     def opened(**options):
@@ -84,7 +84,9 @@ def tab(browser, servers):
         page = contexts[-1].new_page()
         page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: complaints.append(said.text) if "ontent Security" in said.text else None)
+        page.on(
+            "console", lambda messages: complaints.append(messages.text) if "ontent Security" in messages.text else None
+        )
         page.on("request", lambda asked: complaints.append(asked.url) if not asked.url.startswith(servers.at) else None)
         return page
 
@@ -110,7 +112,7 @@ def operator_paths(servers):
 
 
 def report(servers, number):
-    """So many people report."""
+    """Send this number of reports."""
     task, now = servers.filling, int(time.time())
     for answer in answers_of(task)[:number]:
         sealed = seal_report(
@@ -125,10 +127,10 @@ HEARING = """() => {
   const news = document.getElementById("news");
   new MutationObserver(() => heard.push(news.textContent)).observe(news, { childList: true });
 }"""
-"""Everything that a screen reader is told: what comes next replaces it."""
+"""The live region for screen readers; each announcement replaces the last."""
 
 
-def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab, servers):
+def test_a_batch_fills_and_its_release_appears_without_a_reload(tab, servers):
     operator, public = tab(), tab()
     path = f"/tasks/{servers.filling.name}"
     sign_in(operator, servers, path=f"/operator{path}")
@@ -141,14 +143,14 @@ def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab
     report(servers, 13)
     expect(operator.locator("progress")).to_have_js_property("value", 13, timeout=SOON)
     expect(operator.locator("#people")).to_contain_text("7people are missing for it", timeout=SOON)
-    assert not re.search(r"\b13\b", public.locator("main").inner_text())  # in ids and ports it may be
+    assert not re.search(r"\b13\b", public.locator("main").inner_text())  # the number may occur in ids and ports
     report(servers, 7)
     for page in (operator, public):
         expect(page.locator("#release h2").first).to_have_text("Release 1", timeout=SOON)
-        wait_until(lambda page=page: "Release 1 is there." in page.evaluate("heard.join()"), what="the news")
+        wait_until(lambda page=page: "Release 1 is available." in page.evaluate("heard.join()"), what="the news")
     expect(operator.locator("#batches")).to_contain_text("In release 1", timeout=SOON)
     expect(operator.locator("#ledger")).to_contain_text("spent", timeout=SOON)
-    # whoever is at a part keeps it until they leave; what they have unfolded stays so
+    # a focused part is not replaced, and open folds stay open
     public.click("#release summary")
     public.focus("#release a.button >> nth=0")
     report(servers, 20)
@@ -161,8 +163,8 @@ def test_a_batch_fills_and_its_release_appears_without_loading_anything_anew(tab
         assert page.evaluate("window.sameAsEver")
 
 
-def test_a_telephone_shows_every_page_without_sideways_scrolling(tab, servers):
-    """In light and in dark, and with the longest labels."""
+def test_phones_show_every_page_without_horizontal_scrolling(tab, servers):
+    """In light and dark mode, and with the longest labels."""
     page = tab(viewport=PHONE)
 
     def look(path):
@@ -200,7 +202,7 @@ def test_everything_can_be_done_with_the_keyboard(tab, servers):
     assert focused(page) == ["Skip to the content", "solid"]
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    assert focused(page) == ["What everybody sees", "solid"]
+    assert focused(page) == ["Public page", "solid"]
     everything = page.locator("main :is(a[href], button, summary, input, [tabindex='0']):visible").count()
     seen = 1
     while True:
@@ -220,7 +222,7 @@ def test_everything_can_be_done_with_the_keyboard(tab, servers):
 
 
 def test_a_wrong_token_and_then_the_right_one(tab, servers):
-    """Without a script as well."""
+    """Also without JavaScript."""
     for scripts in (True, False):
         page = tab(java_script_enabled=scripts)
         sign_in(page, servers, token="not the token")
@@ -235,7 +237,7 @@ def test_a_wrong_token_and_then_the_right_one(tab, servers):
         assert page.context.cookies(f"{servers.at}/") == []
 
 
-def test_a_session_that_ends_is_told(tab, servers):
+def test_the_end_of_a_session_is_shown(tab, servers):
     page = tab()
     sign_in(page, servers)
     page.wait_for_selector("text=Sign out")
@@ -246,17 +248,19 @@ def test_a_session_that_ends_is_told(tab, servers):
     page.wait_for_selector("input[name=token]")
 
 
-def test_a_page_that_nobody_touches_only_watches(tab, servers):
-    """So its session ends, however often the page has looked for news by itself."""
-    page, said = tab(), []
-    page.on("response", lambda answer: said.append(answer.request.headers.get("x-console")))  # it was heard
+def test_an_untouched_page_does_not_prolong_the_session(tab, servers):
+    """Its session ends, however often the page has refreshed itself."""
+    page, messages = tab(), []
+    page.on(
+        "response", lambda answer: messages.append(answer.request.headers.get("x-console"))
+    )  # the server saw the request
     sign_in(page, servers)
     page.wait_for_selector("text=Sign out")
 
     def looks(how, times=1):
-        said.clear()
+        messages.clear()
         for _ in range(SOON // 50):
-            if said.count(how) >= times:
+            if messages.count(how) >= times:
                 return
             page.wait_for_timeout(50)
         raise AssertionError(f"it is never {how}")
@@ -265,14 +269,14 @@ def test_a_page_that_nobody_touches_only_watches(tab, servers):
     page.keyboard.press("Shift")
     looks("active")
     servers.clock.now += IDLE / 2
-    page.evaluate("dispatchEvent(new Event('scroll'))")  # as when a part above grows, and nobody does anything
+    page.evaluate("dispatchEvent(new Event('scroll'))")  # as when a part above grows without activity
     looks("watching", times=2)
     expect(page.locator("#connection")).to_be_hidden()
     servers.clock.now += IDLE / 2
     expect(page.locator("#connection")).to_contain_text("Your session has ended", timeout=SOON)
 
 
-def test_an_analyzer_that_does_not_answer_is_told_and_asked_again(tab, servers):
+def test_an_unreachable_analyzer_is_shown_and_retried(tab, servers):
     page = tab()
     page.goto(servers.at)
     page.route(f"{servers.at}/", lambda route: route.abort())
@@ -283,7 +287,7 @@ def test_an_analyzer_that_does_not_answer_is_told_and_asked_again(tab, servers):
     expect(page.locator("#connection")).to_be_hidden(timeout=SOON)
 
 
-def test_a_shuffler_that_is_away_is_told_in_words(tab, servers):
+def test_an_unreachable_shuffler_is_described(tab, servers):
     page = tab()
     sign_in(page, servers, path=f"/operator/tasks/{servers.away.name}")
     expect(page.locator("#problems")).to_contain_text("Shuffler: It cannot be reached (ConnectError).", timeout=SOON)
@@ -292,7 +296,7 @@ def test_a_shuffler_that_is_away_is_told_in_words(tab, servers):
     expect(page.locator("#release h2").first).to_have_text("Release 2")
 
 
-def test_hostile_labels_are_words_and_nothing_else(tab, servers):
+def test_hostile_labels_stay_text(tab, servers):
     page = tab()
     sign_in(page, servers, path=f"/operator/tasks/{servers.hostile.name}")
     page.wait_for_selector("#people")

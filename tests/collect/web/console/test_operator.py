@@ -1,4 +1,4 @@
-"""The operator's view: closed to everybody else, kept by nobody, and everything that goes on, in words."""
+"""The operator's pages: sign-in, sessions, headers, and all contents."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def settings(tmp_path, kept):
 
 
 SECRETS = ("1,234", ">766<", "missing for", "Ledger", "Servers", "Refused", "Sign out")
-"""Of the operator's pages, with the shufflers that are made up."""
+"""Settings of the operator's pages with fake shufflers."""
 
 
 def paths(task):
@@ -40,11 +40,11 @@ def paths(task):
 
 
 def door_of(person):
-    """The name of the cookie of this analyzer."""
+    """The name of this analyzer's cookie."""
     return person.door.cookie
 
 
-def test_nobody_sees_it_without_signing_in(monkeypatch, kept, settings):
+def test_operator_pages_need_a_session(monkeypatch, kept, settings):
     async def test(person):
         for path in paths(kept.task):
             for cookie in ("", "shuffledp_operator=x", f"{door_of(person)}=x", f"{door_of(person)}="):
@@ -56,7 +56,7 @@ def test_nobody_sees_it_without_signing_in(monkeypatch, kept, settings):
     assert visit(monkeypatch, settings, test).asked == []
 
 
-def test_the_right_token_opens_it_and_leads_to_the_page_that_was_asked_for(monkeypatch, kept, settings):
+def test_the_right_token_opens_the_requested_page(monkeypatch, kept, settings):
     async def test(person):
         there = f"/operator/tasks/{kept.task.name}"
         assert f'name="then" value="{there}"' in (await person.get(there)).text
@@ -69,7 +69,7 @@ def test_the_right_token_opens_it_and_leads_to_the_page_that_was_asked_for(monke
     visit(monkeypatch, settings, test)
 
 
-def test_it_leads_nowhere_else(monkeypatch, kept, settings):
+def test_signing_in_redirects_only_to_operator_pages(monkeypatch, kept, settings):
     async def test(person):
         for then in (
             "https://evil.test/",
@@ -97,9 +97,9 @@ def test_a_wrong_token_opens_nothing_and_leaves_no_trace(monkeypatch, capfd, kep
         assert (await person.get("/operator")).status_code == 403
 
     visit(monkeypatch, settings, test)
-    said = "".join(capfd.readouterr())
-    assert not [token for token in wrong if len(token) > 7 and token in said]
-    assert TOKEN not in said
+    logged = "".join(capfd.readouterr())
+    assert not [token for token in wrong if len(token) > 7 and token in logged]
+    assert TOKEN not in logged
 
 
 def test_wrong_tokens_are_slowed_down_and_the_right_one_is_not(monkeypatch, kept, settings):
@@ -131,7 +131,7 @@ def test_the_cookie(monkeypatch, kept, settings):
         assert parts == {"httponly", "samesite=strict", "path=/operator", f"max-age={int(LIFETIME)}"}
         name = plain.partition("=")[2].partition(";")[0]
         assert name not in repr(vars(settings.sessions))
-        # behind a proxy that ends TLS
+        # behind a proxy that terminates TLS
         behind = (await person.sign_in(origin="https://test")).headers["set-cookie"].lower()
         assert "secure" in behind
 
@@ -166,7 +166,7 @@ def test_signing_out(monkeypatch, kept, settings):
     visit(monkeypatch, settings, test)
 
 
-def test_a_session_ends_by_itself(monkeypatch, kept, settings):
+def test_a_session_expires(monkeypatch, kept, settings):
     clock = Clock()
 
     async def test(person):
@@ -180,8 +180,8 @@ def test_a_session_ends_by_itself(monkeypatch, kept, settings):
     visit(monkeypatch, replace(settings, sessions=Sessions(clock=clock)), test)
 
 
-def test_another_analyzer_knows_nothing_of_it(monkeypatch, tmp_path, kept, settings):
-    """Nor does the same one after a restart."""
+def test_sessions_belong_to_one_analyzer(monkeypatch, tmp_path, kept, settings):
+    """Neither does the same analyzer after a restart."""
     cookies = {}
 
     async def first(person):
@@ -217,13 +217,13 @@ def test_forms_of_other_sites_are_refused(monkeypatch, kept, settings):
         for headers in elsewhere:
             await person.client.post("/operator/logout", headers=FROM_HERE | headers)
             assert (await person.get("/operator")).status_code == 200
-        nobody = {key: value for key, value in FROM_HERE.items() if key != "origin"}
-        assert (await person.client.post("/operator/logout", headers=nobody)).status_code == 403
+        no_origin = {key: value for key, value in FROM_HERE.items() if key != "origin"}
+        assert (await person.client.post("/operator/logout", headers=no_origin)).status_code == 403
 
     visit(monkeypatch, settings, test)
 
 
-def test_forms_that_are_none(monkeypatch, kept, settings):
+def test_invalid_forms_are_refused(monkeypatch, kept, settings):
     async def test(person):
         for body in (b"\xff\xfe", b"token=" + b"x" * 10_000, b"&".join([b"a=1"] * 50)):
             found = await person.client.post("/operator/login", content=body, headers=FROM_HERE)
@@ -234,8 +234,8 @@ def test_forms_that_are_none(monkeypatch, kept, settings):
     visit(monkeypatch, settings, test)
 
 
-def test_nothing_of_the_operator_is_kept_by_anybody(monkeypatch, kept, settings):
-    """Not by the browser and not on the way: also not a redirect, nor that nothing has changed."""
+def test_operator_pages_are_not_cached(monkeypatch, kept, settings):
+    """Neither by browsers nor by proxies, including redirects and 304 responses."""
 
     async def test(person):
         answers = [await person.get("/operator"), await person.sign_in("wrong"), await person.sign_in()]
@@ -285,7 +285,7 @@ def test_every_page_has_the_strict_policy(monkeypatch, kept, settings):
     visit(monkeypatch, settings, test)
 
 
-def test_without_a_token_it_says_how_to_get_one(monkeypatch, tmp_path, kept):
+def test_without_a_token_the_page_explains_how_to_get_one(monkeypatch, tmp_path, kept):
     async def test(person):
         page = await person.get("/operator")
         assert "shuffledp keys token --out operator.token" in page.text
@@ -297,19 +297,19 @@ def test_without_a_token_it_says_how_to_get_one(monkeypatch, tmp_path, kept):
     visit(monkeypatch, settings_for(tmp_path, kept, operators=Accepted(())), test)
 
 
-def test_everything_that_goes_on(monkeypatch, tmp_path):
+def test_the_operator_page_shows_everything(monkeypatch, tmp_path):
     kept = asked_task(shufflers=2, admission="tokens")
     ledger = Ledger.create(tmp_path / "l.ledger", epsilon=3.0, delta=1e-5, population="our <b>readers</b>")
     settings = settings_for(tmp_path, kept, ledger=ledger)
     release(settings.store, kept.task, 1, 2, ledger=ledger)
     keep_batch(settings.store, kept.task, 3, problem="too-few-messages", refused={"not-a-message": 5})
     shufflers = Shufflers(kept.task)
-    shufflers.said[0] = shufflers.status(batches=3)
-    shufflers.said[1] = shufflers.status(1, refused={"no-token": 11}, problems=["No room for <i>files</i>."])
+    shufflers.replies[0] = shufflers.status(batches=3)
+    shufflers.replies[1] = shufflers.status(1, refused={"no-token": 11}, problems=["No room for <i>files</i>."])
 
     async def test(person):
         page = (await person.signed_in()).text
-        told = (
+        expected = (
             "<b>7,234</b><span>people have reported</span>",
             "<b>4,000</b><span>are counted, in 2 batches",
             "<b>1,234</b><span>wait for the next batch of 2,000",
@@ -328,7 +328,7 @@ def test_everything_that_goes_on(monkeypatch, tmp_path):
             "Left: one more release of any kind",
             "1 entry",
             '<span class="status good">answers</span>',
-            '<span class="status waiting">answers, and has problems</span>',
+            '<span class="status waiting">answers, with problems</span>',
             "Every report needs a one-time token",
             kept.task.analyzer.key,
             *(place.key for place in kept.task.shufflers),
@@ -336,7 +336,7 @@ def test_everything_that_goes_on(monkeypatch, tmp_path):
             f'href="/v1/tasks/{kept.task.name}"',
             "2020-01-01 00:00:00 UTC",
         )
-        assert [each for each in told if each not in page] == []
+        assert [each for each in expected if each not in page] == []
         overview = (await person.get("/operator")).text
         assert "766 people missing for the next batch." in overview
         assert "1 problem: Shuffler 2. No room for" in overview
@@ -344,14 +344,14 @@ def test_everything_that_goes_on(monkeypatch, tmp_path):
     visit(monkeypatch, settings, test, shufflers)
 
 
-def test_when_the_task_is_over(monkeypatch, kept, settings):
+def test_the_operator_page_of_a_closed_task(monkeypatch, kept, settings):
     shufflers = Shufflers(kept.task)
-    shufflers.said[0] = shufflers.status(waiting=0, short_by=766)
+    shufflers.replies[0] = shufflers.status(waiting=0, short_by=766)
 
     async def test(person):
         page = (await person.signed_in()).text
         assert "Its last batch fell short by 766 people: it was deleted unread." in page
-        people = 2_000 * shufflers.said[0]["batches"] + 1_234  # those of the last batch have reported too
+        people = 2_000 * shufflers.replies[0]["batches"] + 1_234  # including the people of the last batch
         assert f"<b>{people:,}</b><span>people have reported</span>" in page
         assert "<progress" not in page
 
@@ -371,7 +371,7 @@ def test_a_ledger_that_cannot_be_read(monkeypatch, tmp_path, kept):
     visit(monkeypatch, settings, test)
 
 
-def test_without_a_ledger_it_says_so(monkeypatch, kept, settings):
+def test_a_missing_ledger_is_shown(monkeypatch, kept, settings):
     async def test(person):
         assert "started without a ledger" in (await person.signed_in("/operator")).text
 

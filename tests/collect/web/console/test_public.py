@@ -1,4 +1,4 @@
-"""What everybody sees: releases in words, pictures and files, and nothing of what goes on before them."""
+"""The public pages: releases as text, pictures and files, and nothing from before a release."""
 
 import io
 import json
@@ -23,7 +23,7 @@ from tests.collect.web.console.running import (
 
 from shuffledp import __version__
 from shuffledp.collect.analyzer.releases import ENDINGS
-from shuffledp.collect.server.cache import BUSY, MOST_AT_ONCE, MadeOnce
+from shuffledp.collect.server.cache import BUSY, MOST_WAITING, BoundedCache
 from shuffledp.collect.web import caches
 from shuffledp.collect.web.caches import Histories
 from shuffledp.errors import DataError
@@ -46,7 +46,7 @@ def kept():
     return asked_task()
 
 
-def test_before_the_first_release_it_says_what_will_be_there(tmp_path, monkeypatch, kept):
+def test_the_page_before_the_first_release(tmp_path, monkeypatch, kept):
     settings = settings_for(tmp_path, kept)
 
     async def test(person):
@@ -62,7 +62,7 @@ def test_before_the_first_release_it_says_what_will_be_there(tmp_path, monkeypat
     visit(monkeypatch, settings, test)
 
 
-def test_a_closed_task_without_a_release_promises_none(tmp_path, monkeypatch):
+def test_a_closed_task_without_a_release(tmp_path, monkeypatch):
     kept = asked_task(closes=datetime.now(UTC) - timedelta(days=1))
 
     async def test(person):
@@ -75,7 +75,7 @@ def test_a_closed_task_without_a_release_promises_none(tmp_path, monkeypatch):
     visit(monkeypatch, settings_for(tmp_path, kept), test)
 
 
-def test_a_release_with_everything_that_its_reader_must_know(tmp_path, monkeypatch, kept):
+def test_the_page_of_a_release_is_complete(tmp_path, monkeypatch, kept):
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, 1, 2)
 
@@ -114,24 +114,24 @@ def test_warnings_are_shown(tmp_path, monkeypatch, kept):
     visit(monkeypatch, settings, test)
 
 
-def test_nothing_of_what_goes_on_before_a_release_is_public(tmp_path, monkeypatch, kept):
-    """People who wait, refusals, problems, hops: whatever the shuffler says, no public page asks or shows it."""
+def test_nothing_before_a_release_is_public(tmp_path, monkeypatch, kept):
+    """Waiting people, refusals, problems and shufflers: public pages neither request nor show them."""
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, 1)
     keep_batch(settings.store, kept.task, 2, problem="too-few-messages", refused={"malformed": 4321})
     shufflers = Shufflers(kept.task)
-    shufflers.said[0] = shufflers.status(waiting=1777, refused={"closed": 1778}, problems=["a pipe is broken"])
+    shufflers.replies[0] = shufflers.status(waiting=1777, refused={"closed": 1778}, problems=["a pipe is broken"])
 
     async def test(person):
         for path in ("/", f"/tasks/{kept.task.name}", f"/tasks/{kept.task.name}/releases/1"):
             page = (await person.get(path)).text
-            for told in ("1,777", "1777", "223", "1,778", "4,321", "4321", "pipe", "waiting", "noise is missing"):
-                assert told not in page, (path, told)
+            for hidden in ("1,777", "1777", "223", "1,778", "4,321", "4321", "pipe", "waiting", "noise is missing"):
+                assert hidden not in page, (path, hidden)
 
     assert visit(monkeypatch, settings, test, shufflers).asked == []
 
 
-def test_a_batch_that_is_counted_and_not_released_changes_no_public_page(tmp_path, monkeypatch, kept):
+def test_a_counted_batch_changes_no_public_page_before_its_release(tmp_path, monkeypatch, kept):
     settings = settings_for(tmp_path, kept, served=[], only_shown=[kept.task])  # nothing is released meanwhile
     release(settings.store, kept.task, 1)
     paths = ("/", f"/tasks/{kept.task.name}", f"/tasks/{kept.task.name}/releases/1")
@@ -171,7 +171,7 @@ def test_files_to_download(tmp_path, monkeypatch, kept):
     visit(monkeypatch, settings, test)
 
 
-def test_whatever_labels_say_they_stay_text(tmp_path, monkeypatch):
+def test_labels_stay_text(tmp_path, monkeypatch):
     kept = asked_task(answers=HOSTILE)
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, 1, 2)
@@ -205,8 +205,8 @@ def test_a_hostile_question_stays_text(tmp_path, monkeypatch):
     visit(monkeypatch, settings, test)
 
 
-def test_what_is_not_there(tmp_path, monkeypatch, kept):
-    """A page for people; for programs a problem document, as ever."""
+def test_unknown_addresses(tmp_path, monkeypatch, kept):
+    """A page for browsers, a problem document for programs."""
     settings = settings_for(tmp_path, kept)
     name, none = kept.task.name, "0" * 64
 
@@ -230,7 +230,7 @@ def test_what_is_not_there(tmp_path, monkeypatch, kept):
     visit(monkeypatch, settings, test)
 
 
-def test_a_store_that_is_away_is_told_in_words(tmp_path, monkeypatch, kept):
+def test_an_unreachable_store_is_described(tmp_path, monkeypatch, kept):
     settings = settings_for(tmp_path, kept)
 
     def away(*_):
@@ -266,12 +266,12 @@ def test_a_release_of_a_newer_program_can_still_be_downloaded(tmp_path, monkeypa
     visit(monkeypatch, settings, test)
 
 
-def test_a_release_is_drawn_once_however_often_somebody_looks(tmp_path, monkeypatch, kept):
-    """And whoever has the page is only told that it has not changed."""
+def test_a_release_is_rendered_once(tmp_path, monkeypatch, kept):
+    """A browser that has the page gets 304."""
     settings = settings_for(tmp_path, kept)
     release(settings.store, kept.task, 1, 2)
     drawn = []
-    monkeypatch.setattr(caches, "RENDERED", MadeOnce(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
+    monkeypatch.setattr(caches, "RENDERED", BoundedCache(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
     usual = caches.context
     monkeypatch.setattr(caches, "context", lambda release: drawn.append(release) or usual(release))
 
@@ -290,11 +290,11 @@ def test_a_release_is_drawn_once_however_often_somebody_looks(tmp_path, monkeypa
     visit(monkeypatch, settings, test)
 
 
-def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
-    """One more is told to come back; what was drawn before is shown all the same."""
-    monkeypatch.setattr(caches, "RENDERED", MadeOnce(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
+def test_too_many_pages_at_once_are_refused(tmp_path, monkeypatch, kept):
+    """One more request is refused; cached pages are still served."""
+    monkeypatch.setattr(caches, "RENDERED", BoundedCache(most_bytes=caches.MOST_BYTES, size=lambda _: 0))
     settings = settings_for(tmp_path, kept)
-    release(settings.store, kept.task, *range(1, MOST_AT_ONCE + 3))
+    release(settings.store, kept.task, *range(1, MOST_WAITING + 3))
     go = threading.Event()
 
     async def test(person):
@@ -310,9 +310,9 @@ def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
                 go.set()
 
         async with anyio.create_task_group() as group:
-            for number in range(1, MOST_AT_ONCE + 2):
+            for number in range(1, MOST_WAITING + 2):
                 group.start_soon(one, number)
-        assert sorted(page.status_code for page in found) == [200] * MOST_AT_ONCE + [503]
+        assert sorted(page.status_code for page in found) == [200] * MOST_WAITING + [503]
         refused = next(page for page in found if page.status_code == 503)
         assert refused.headers["content-type"].startswith("text/html")
         assert refused.headers["retry-after"] == "1"
@@ -321,8 +321,8 @@ def test_more_pages_at_once_than_can_be_drawn(tmp_path, monkeypatch, kept):
     visit(monkeypatch, settings, test)
 
 
-def test_the_history_is_that_of_the_whole_releases(tmp_path, kept):
-    """Though of each only the values are kept that are drawn; one that cannot be read is left out."""
+def test_the_history_equals_one_of_complete_releases(tmp_path, kept):
+    """Only the drawn values are kept of each release, and unreadable releases are skipped."""
     store = settings_for(tmp_path, kept).store
     release(store, kept.task, 1, 2, 3)
     keep_batch(store, kept.task, 4)
@@ -336,7 +336,7 @@ def test_the_history_is_that_of_the_whole_releases(tmp_path, kept):
     store.close()
 
 
-def test_nobody_waits_for_a_history_that_somebody_else_has_drawn(tmp_path, kept, monkeypatch):
+def test_no_request_waits_for_a_history_that_is_being_rendered(tmp_path, kept, monkeypatch):
     store = settings_for(tmp_path, kept).store
     release(store, kept.task, 1, 2)
     histories = Histories(store)

@@ -1,4 +1,4 @@
-"""Sessions end: after hours, after idling, by signing out; and what is kept of them opens nothing."""
+"""Sessions expire, end when idle or signed out, and are stored only as hashes."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def sessions(clock):
     return Sessions(clock=clock)
 
 
-def test_a_session_is_open_to_whoever_knows_its_name(sessions):
+def test_a_session_is_opened_by_its_name(sessions):
     name = sessions.begin()
     assert len(name) >= 43
     assert sessions.is_open(name)
@@ -31,7 +31,7 @@ def test_a_session_is_open_to_whoever_knows_its_name(sessions):
         assert not sessions.is_open(other)
 
 
-def test_it_ends_after_idling(sessions, clock):
+def test_an_idle_session_ends(sessions, clock):
     name = sessions.begin()
     clock.now += IDLE - 1
     assert sessions.is_open(name)
@@ -43,7 +43,7 @@ def test_it_ends_after_idling(sessions, clock):
     assert not sessions.is_open(name)
 
 
-def test_a_page_that_looks_by_itself_does_not_prolong_it(sessions, clock):
+def test_a_refreshing_page_does_not_prolong_a_session(sessions, clock):
     name = sessions.begin()
     for _ in range(3):
         clock.now += IDLE / 4
@@ -52,7 +52,7 @@ def test_a_page_that_looks_by_itself_does_not_prolong_it(sessions, clock):
     assert not sessions.is_open(name, active=False)
 
 
-def test_it_ends_after_hours_whatever_happens(sessions, clock):
+def test_a_session_expires(sessions, clock):
     name, begun = sessions.begin(), clock.now
     while clock.now < begun + LIFETIME - IDLE:
         clock.now += IDLE / 2
@@ -61,7 +61,7 @@ def test_it_ends_after_hours_whatever_happens(sessions, clock):
     assert not sessions.is_open(name)
 
 
-def test_it_ends_after_hours_though_somebody_was_there_a_moment_ago(sessions, clock):
+def test_a_session_expires_despite_activity(sessions, clock):
     name, begun = sessions.begin(), clock.now
     while clock.now < begun + LIFETIME - IDLE / 2:
         clock.now += IDLE / 2
@@ -72,7 +72,7 @@ def test_it_ends_after_hours_though_somebody_was_there_a_moment_ago(sessions, cl
     assert not sessions.is_open(name)
 
 
-def test_it_ends_when_somebody_signs_out(sessions):
+def test_signing_out_ends_a_session(sessions):
     name, other = sessions.begin(), sessions.begin()
     sessions.end(name)
     sessions.end(None)
@@ -80,13 +80,13 @@ def test_it_ends_when_somebody_signs_out(sessions):
     assert sessions.is_open(other)
 
 
-def test_what_is_kept_is_no_name(sessions):
+def test_only_hashes_of_names_are_kept(sessions):
     name = sessions.begin()
     assert name.encode() not in sessions._open
     assert not any(sessions.is_open(key.hex()) for key in sessions._open)
 
 
-def test_there_are_only_so_many(sessions, clock):
+def test_the_number_of_sessions_is_limited(sessions, clock):
     first = sessions.begin()
     for _ in range(MOST):
         clock.now += 1

@@ -1,4 +1,4 @@
-"""How shufflers are: asked only while somebody looks, at their addresses in the task, and never believed."""
+"""The health of shufflers: requested only while the console is open, at the task's addresses, and not trusted."""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ def shufflers(task):
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """The first answer is waited for, also on a busy machine."""
+    """Wait for the first response, also on a busy machine."""
     monkeypatch.setattr(module, "FIRST_WAIT", 30.0)
 
 
@@ -50,7 +50,7 @@ def latest(task, shufflers):
         return ShufflerMonitor(task, client).latest()
 
 
-def test_what_they_say_is_read(task, shufflers):
+def test_a_status_is_read(task, shufflers):
     first, second = latest(task, shufflers)
     assert (first.answers, second.answers) == (True, True)
     assert (first.status.waiting, first.status.batches) == (1234, 1)
@@ -64,7 +64,7 @@ def test_what_they_say_is_read(task, shufflers):
     assert all(each.startswith(tuple(at)) for each in shufflers.asked)
 
 
-def test_the_last_one_is_asked_where_batches_are_fetched(task, shufflers):
+def test_the_last_shuffler_is_asked_at_upstream(task, shufflers):
     inside, at = "http://127.0.0.1:9/inside", [place.address for place in task.shufflers]
     asked = []
 
@@ -81,7 +81,7 @@ def test_the_last_one_is_asked_where_batches_are_fetched(task, shufflers):
 
 
 @pytest.mark.parametrize(
-    ("said", "trouble"),
+    ("reply", "problem"),
     [
         (httpx.ConnectError("secret"), "It cannot be reached (ConnectError)."),
         (httpx.ReadTimeout("secret"), SLOW),
@@ -97,10 +97,10 @@ def test_the_last_one_is_asked_where_batches_are_fetched(task, shufflers):
         (b" " * (MOST_BYTES + 1), ODD),
     ],
 )
-def test_one_that_does_not_answer_as_it_should(task, shufflers, said, trouble):
-    shufflers.said[0] = said
+def test_invalid_responses_of_a_shuffler(task, shufflers, reply, problem):
+    shufflers.replies[0] = reply
     first, second = latest(task, shufflers)
-    assert (first.answers, first.problem, first.status) == (False, trouble, None)
+    assert (first.answers, first.problem, first.status) == (False, problem, None)
     assert second.answers
     assert not any("evil" in each for each in shufflers.asked)
 
@@ -123,15 +123,15 @@ def test_one_that_does_not_answer_as_it_should(task, shufflers, said, trouble):
         {"problems": [1]},
     ],
 )
-def test_what_is_no_status_is_not_believed(task, shufflers, changes):
+def test_an_invalid_status_is_refused(task, shufflers, changes):
     content = json.dumps(shufflers.status(**changes)).encode()
     with pytest.raises(ValueError, match=r"another|no count|no sentences"):
         read_status(content, task, 0)
 
 
-def test_too_much_is_cut_and_strange_reasons_are_put_together(task, shufflers):
-    said = shufflers.status(refused={"<script>": 2, "x": 3, "closed": 0}, problems=["p" * 1000, "line\nfeed\x07"] * 50)
-    found = read_status(json.dumps(said).encode(), task, 0)
+def test_long_lists_are_cut_and_unknown_reasons_are_joined(task, shufflers):
+    reply = shufflers.status(refused={"<script>": 2, "x": 3, "closed": 0}, problems=["p" * 1000, "line\nfeed\x07"] * 50)
+    found = read_status(json.dumps(reply).encode(), task, 0)
     assert found.refused == {OTHER: 5}
     assert len(found.problems) == 10
     assert max(map(len, found.problems)) == 400
@@ -139,7 +139,7 @@ def test_too_much_is_cut_and_strange_reasons_are_put_together(task, shufflers):
 
 
 class Sent(httpx.SyncByteStream):
-    """What comes over a network in parts, and how much of it was taken."""
+    """A response stream in parts that counts the parts read."""
 
     def __init__(self, parts):
         self.parts, self.taken = parts, 0
@@ -150,27 +150,27 @@ class Sent(httpx.SyncByteStream):
             yield part
 
 
-def test_no_more_is_read_of_an_answer_than_an_honest_one_has(task, shufflers):
-    """Also where it begins as one."""
+def test_reading_a_response_stops_at_the_limit(task, shufflers):
+    """Also if it begins as a valid response."""
     honest = json.dumps(shufflers.status()).encode()
     sent = Sent([honest, *[b" " * 1024] * 1000])
-    shufflers.said[0] = httpx.Response(200, stream=sent)
+    shufflers.replies[0] = httpx.Response(200, stream=sent)
     assert latest(task, shufflers)[0].problem == ODD
     assert sent.taken <= MOST_BYTES + 1024
 
 
-def test_an_answer_that_comes_by_the_byte_is_given_up(task, shufflers, monkeypatch):
-    """A second for each byte, which is never silence."""
+def test_a_slow_response_is_cut_off(task, shufflers, monkeypatch):
+    """One byte per second, so the read timeout never fires."""
     honest = json.dumps(shufflers.status()).encode()
     sent = Sent([bytes([byte]) for byte in honest])
-    shufflers.said[0] = httpx.Response(200, stream=sent)
+    shufflers.replies[0] = httpx.Response(200, stream=sent)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: float(sent.taken)))
     assert latest(task, shufflers)[0].problem == SLOW
     assert sent.taken <= module.PATIENCE + 1
 
 
 class Dribbles:
-    """A server that begins as it should and then sends a byte again and again, which is never silence."""
+    """A server that sends a valid start and then single bytes, so the read timeout never fires."""
 
     def __init__(self, beginning):
         self._beginning, self._over = beginning, threading.Event()
@@ -211,12 +211,12 @@ class Dribbles:
     ],
     ids=["first-line", "header", "content", "chunks", "until-it-closes"],
 )
-def test_a_connection_that_never_falls_silent_is_shut(monkeypatch, beginning):
-    """Whichever part of the answer comes by the byte; the thread is free again."""
+def test_a_connection_of_single_bytes_is_closed(monkeypatch, beginning):
+    """Whichever part of the response is slow; the thread is free afterwards."""
     monkeypatch.setattr(module, "PATIENCE", 0.3)
     with Dribbles(beginning) as server, new_client() as client:
         monitor = ShufflerMonitor(asked_task(addresses=(server.address, server.address)).task, client)
-        (shuffler,) = monitor.latest()  # it waits for the answer, but for half a minute at most
+        (shuffler,) = monitor.latest()  # it waits for the response, at most half a minute
         assert (shuffler.answers, shuffler.problem) == (False, SLOW)
         assert [each._fresh.busy for each in monitor._each] == [0.0]
 
@@ -233,7 +233,7 @@ def test_no_redirect_is_followed():
             self.end_headers()
 
         def log_message(self, *_):
-            """Nothing is logged."""
+            pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Redirects) as server, new_client() as client:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -249,12 +249,12 @@ def test_no_redirect_is_followed():
     assert [path for path in asked if not path.startswith("/v1/tasks/")] == []
 
 
-def test_whatever_a_shuffler_says_stays_text(monkeypatch, tmp_path):
-    """In the words that are seen, and in those for screen readers, which stand in an attribute."""
+def test_text_of_a_shuffler_is_escaped(monkeypatch, tmp_path):
+    """In the visible text, and in the attribute for screen readers."""
     kept = asked_task()
     shufflers = Shufflers(kept.task)
     hostile = ['"><script>alert(1)</script>', "'><img src=x onerror=alert(2)>"]
-    shufflers.said[0] = shufflers.status(problems=hostile, refused={hostile[0]: 3})
+    shufflers.replies[0] = shufflers.status(problems=hostile, refused={hostile[0]: 3})
 
     async def test(person):
         for path in (f"/operator/tasks/{kept.task.name}", "/operator"):
@@ -265,7 +265,7 @@ def test_whatever_a_shuffler_says_stays_text(monkeypatch, tmp_path):
     visit(monkeypatch, settings_for(tmp_path, kept), test, shufflers)
 
 
-def test_one_that_says_it_is_not_well(task, shufflers, monkeypatch):
+def test_an_unhealthy_shuffler(task, shufflers, monkeypatch):
     usual = shufflers.answer
 
     def answer(request):
@@ -275,7 +275,7 @@ def test_one_that_says_it_is_not_well(task, shufflers, monkeypatch):
     assert [each.problem for each in latest(task, shufflers)] == [STOPPED] * 2
 
 
-def test_one_behind_a_balancer_that_hides_its_health(task, shufflers, monkeypatch):
+def test_a_shuffler_behind_a_load_balancer_without_health(task, shufflers, monkeypatch):
     usual = shufflers.answer
 
     def answer(request):
@@ -285,15 +285,15 @@ def test_one_behind_a_balancer_that_hides_its_health(task, shufflers, monkeypatc
     assert [(each.answers, each.problem) for each in latest(task, shufflers)] == [(True, None)] * 2
 
 
-def test_what_one_said_last_stays_until_it_is_back(task, shufflers, monkeypatch):
+def test_the_last_status_stays_during_an_outage(task, shufflers, monkeypatch):
     monkeypatch.setattr(module, "EVERY", 0.0)
     with shufflers.client() as client:
         monitor = ShufflerMonitor(task, client)
         known = monitor.latest()[0]
-        shufflers.said[0] = httpx.ConnectError("away")
+        shufflers.replies[0] = httpx.ConnectError("away")
         away = until(lambda: (found := monitor.latest()[0]).problem and found)
         assert (away.answers, away.status, away.seen) == (False, known.status, away.seen)
-        shufflers.said[0] = shufflers.status(waiting=1500)
+        shufflers.replies[0] = shufflers.status(waiting=1500)
         back = until(lambda: (found := monitor.latest()[0]).answers and found)
         assert (back.problem, back.status.waiting) == (None, 1500)
 
@@ -306,7 +306,7 @@ def until(ask):
     raise AssertionError("it takes too long")
 
 
-def test_pages_do_not_wait_for_one_that_hangs(monkeypatch, tmp_path):
+def test_pages_do_not_wait_for_a_hanging_shuffler(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "FIRST_WAIT", 0.05)
     kept = asked_task()
     shufflers, hanging = Shufflers(kept.task), threading.Event()
@@ -332,7 +332,7 @@ def test_pages_do_not_wait_for_one_that_hangs(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_nobody_is_asked_while_nobody_looks(monkeypatch, tmp_path):
+def test_shufflers_are_not_polled_without_visitors(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "EVERY", 0.0)
     kept = asked_task()
 
@@ -353,7 +353,7 @@ def test_nobody_is_asked_while_nobody_looks(monkeypatch, tmp_path):
     visit(monkeypatch, settings_for(tmp_path, kept), test, shufflers)
 
 
-def test_a_shuffler_that_goes_away_is_told_in_words(monkeypatch, tmp_path):
+def test_a_shuffler_that_goes_away_is_described(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "EVERY", 0.0)
     kept = asked_task()
     shufflers = Shufflers(kept.task)
@@ -361,20 +361,20 @@ def test_a_shuffler_that_goes_away_is_told_in_words(monkeypatch, tmp_path):
 
     async def test(person):
         assert "does not answer" not in (await person.signed_in()).text
-        shufflers.said[0] = httpx.ConnectError("secret")
+        shufflers.replies[0] = httpx.ConnectError("secret")
         page = (await person.until(path, "It cannot be reached (ConnectError).")).text
         assert "The first shuffler does not answer: these numbers are from" in page
         assert '<span class="status bad">does not answer</span>' in page
         assert "<b>766</b>" in page
         assert "secret" not in page
-        shufflers.said[0] = shufflers.status(waiting=1999)
+        shufflers.replies[0] = shufflers.status(waiting=1999)
         page = (await person.until(path, "<b>1</b><span>people are missing for it")).text
         assert "does not answer" not in page
 
     visit(monkeypatch, settings_for(tmp_path, kept), test, shufflers)
 
 
-def test_one_thread_looks_however_many_ask():
+def test_one_thread_looks_for_all_requests():
     begun, go = [], threading.Event()
 
     def look():
@@ -391,7 +391,7 @@ def test_one_thread_looks_however_many_ask():
     assert len(begun) == 1
 
 
-def test_what_was_found_before_survives_an_error(capfd):
+def test_the_last_result_survives_an_error(capfd):
     calls = []
 
     def look():
@@ -403,14 +403,14 @@ def test_what_was_found_before_survives_an_error(capfd):
     fresh = Fresh(look, seconds=0.0)
     assert fresh.latest(wait=30) == 1
     found = {1}
-    until(lambda: found.add(fresh.latest()) or len(calls) > 2)  # the third look comes after the second was logged
+    until(lambda: found.add(fresh.latest()) or len(calls) > 2)  # the third call comes after the second was logged
     assert found == {1}
-    said = capfd.readouterr().err
-    assert "DataError" in said
-    assert "secret" not in said
+    logged = capfd.readouterr().err
+    assert "DataError" in logged
+    assert "secret" not in logged
 
 
-def test_what_nobody_has_looked_at_for_long_is_waited_for():
+def test_an_old_result_is_refreshed_before_it_is_shown():
     looks, time = itertools.count(1), [0.0]
     fresh = Fresh(lambda: next(looks), seconds=1.5, clock=lambda: time[0])
     assert fresh.latest(wait=30) == 1

@@ -1,4 +1,4 @@
-"""Files for pages: only scripts, styles and drawings of the given folders, with their types; a copy is asked about."""
+"""Static files: only scripts, styles and drawings of the given folders, with their types and entity tags."""
 
 import anyio
 import httpx
@@ -11,7 +11,7 @@ from shuffledp.errors import DataError
 
 
 class Asking:
-    """Asks an application in this process."""
+    """Send requests to an application in this process."""
 
     def __init__(self, app):
         self.app = app
@@ -43,13 +43,13 @@ def test_files_have_their_types(browser):
 
 
 @pytest.mark.parametrize("path", ["/x/secret.key", "/x/page.py", "/x/", "/x/part", "/x/part/..%2fsecret.key"])
-def test_nothing_else_of_a_folder_can_be_had(browser, path):
+def test_other_files_of_a_folder_are_not_served(browser, path):
     answer = browser.get(path)
     assert answer.status_code == 404
     assert "private" not in answer.text
 
 
-def test_a_copy_is_asked_about_and_used_if_nothing_changed(browser):
+def test_a_cached_copy_is_revalidated(browser):
     first = browser.get("/x/b.css")
     assert first.headers["cache-control"] == "no-cache"
     again = browser.get("/x/b.css", headers={"if-none-match": first.headers["etag"]})
@@ -58,12 +58,12 @@ def test_a_copy_is_asked_about_and_used_if_nothing_changed(browser):
     assert browser.get("/x/part/a.js").headers["etag"] != first.headers["etag"]
 
 
-def test_files_are_packed_for_whoever_unpacks_them(browser):
+def test_files_are_compressed_if_accepted(browser):
     plain = browser.get("/x/b.css", headers={"accept-encoding": "identity"})
     packed = browser.get("/x/b.css", headers={"accept-encoding": "br, gzip"})
     assert "content-encoding" not in plain.headers
     assert packed.headers["content-encoding"] == "gzip"
-    assert plain.content == packed.content == b"p {}"  # httpx has unpacked it
+    assert plain.content == packed.content == b"p {}"  # httpx has decompressed it
     assert plain.headers["etag"] != packed.headers["etag"]
     assert plain.headers["vary"] == packed.headers["vary"] == "accept-encoding"
     known = {"accept-encoding": "gzip", "if-none-match": packed.headers["etag"]}
@@ -76,7 +76,7 @@ def test_the_client_in_javascript_is_found_with_its_library():
     assert (folder / "vendor" / "hpke.js").exists()
 
 
-def test_a_package_without_the_client_says_so(monkeypatch, tmp_path):
+def test_a_package_without_the_client_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(assets, "_PACKAGE", tmp_path / "a" / "b")
     with pytest.raises(DataError, match="install the package again"):
         client_folder()

@@ -1,4 +1,4 @@
-"""What a browser is told about every page: nothing from elsewhere, no script but ours, no frame, no copy on the way."""
+"""Headers and policies of pages: no other origins, no inline scripts, no frames, no caching."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def allowed(security):
     return {name: sources for name, *sources in parts}
 
 
-def test_what_is_not_named_is_forbidden_and_nothing_comes_from_elsewhere():
+def test_the_default_policy_forbids_everything_else():
     sources = allowed(policy())
     assert sources.pop("default-src") == ["'none'"]
     assert sources.pop("frame-ancestors") == ["'none'"]
@@ -28,19 +28,19 @@ def test_no_policy_ever_allows_inline_scripts_or_everything():
         assert "data:" not in security
 
 
-def test_a_page_without_scripts_runs_none_and_asks_nobody():
+def test_a_page_without_scripts_runs_and_contacts_nothing():
     sources = allowed(policy(scripts=False))
     assert sources["script-src"] == sources["connect-src"] == ["'none'"]
 
 
-def test_a_page_may_name_its_own_style_and_whom_its_script_may_ask():
+def test_a_page_may_name_its_style_and_origins_to_contact():
     sources = allowed(policy(styles=("'sha256-abc='",), connects=("'self'", "https://lists.example")))
     assert sources["style-src"] == ["'sha256-abc='"]
     assert sources["connect-src"] == ["'self'", "https://lists.example"]
 
 
 @pytest.mark.parametrize("status", [200, 404])
-def test_every_page_has_the_headers_and_is_kept_by_nobody(status):
+def test_every_page_has_the_headers_and_is_not_cached(status):
     answer = page_response("<p>ä</p>", status=status)
     assert answer.status_code == status
     assert answer.body.decode() == "<p>ä</p>"

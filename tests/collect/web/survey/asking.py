@@ -1,4 +1,4 @@
-"""A shuffler that serves the page that asks, in a thread of this process; it can be stopped and started again."""
+"""A shuffler that serves the survey page in a thread; it can be stopped and started again."""
 
 import threading
 from contextlib import ExitStack
@@ -34,7 +34,7 @@ TOKEN = new_token()
 def asked_task(
     port, *, question=QUESTION, answers=THEMES, shufflers=1, opens=OPENS, closes=CLOSES, claims=None, **more
 ):
-    """A task of five people, with little noise; its first shuffler is at this port, and nobody is at the other ones."""
+    """A task of five people with little noise; its first shuffler is at this port, and the other ports are closed."""
     keys = tuple(KeyPair.generate() for _ in range(shufflers + 1))
     addresses = [f"http://127.0.0.1:{port}", *(f"http://127.0.0.1:{9 + at}" for at in range(shufflers))]
     places = [Place(address, key.public) for address, key in zip(addresses, keys, strict=True)]
@@ -53,7 +53,7 @@ def asked_task(
 
 
 class Asking:
-    """The shuffler of some tasks, each made for its port; from its start to its end."""
+    """A running shuffler of some tasks, each made for its port."""
 
     def __init__(self, folder, *made, admission=None):
         self.port = free_port()
@@ -72,7 +72,7 @@ class Asking:
         return f"{self.origin}/ask/{self.kept[at].task.name}"
 
     def start(self):
-        """Serves, with what was stored before."""
+        """Start serving with the existing store."""
         more = {} if self._admission is None else {"admission": self._admission}
         served = [Served(task=kept.task, position=0, key=kept.keys[0], **more) for kept in self.kept]
         settings = Settings(
@@ -96,7 +96,7 @@ class Asking:
         return self
 
     def stop(self):
-        """As if it were switched off."""
+        """Stop serving."""
         if self._running is not None:
             self._running.close()
             self._running = None
@@ -111,7 +111,7 @@ class Asking:
         return httpx.get(f"{self.origin}/v1/tasks/{self.kept[at].task.name}/status").json()
 
     def others_answer(self, number, at=0):
-        """So many people without a browser."""
+        """Send this number of reports without a browser."""
         task = self.kept[at].task
         for _ in range(number):
             sent = httpx.post(f"{self.origin}/v1/tasks/{task.name}/reports", content=new_report(task, "light"))

@@ -1,4 +1,4 @@
-"""A browser and servers for the tests of the page; every test has visitors of its own."""
+"""A browser and servers for the tests of the survey page; every test has new visitors."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ from tests.collect.web.survey.asking import HOSTILE, MANY, Asking
 from shuffledp.collect.task import AnswerRange
 
 
-@pytest.fixture(scope="module")  # it keeps a loop of asyncio running, beside which other modules could run none
+@pytest.fixture(scope="module")  # it keeps an asyncio loop running, so other modules could not run one
 def browser():
     with running_browser() as found:
         yield found
@@ -34,6 +34,6 @@ def asking(tmp_path_factory):
 
 @pytest.fixture
 def own(tmp_path):
-    """A shuffler of one task, for this test alone."""
+    """A shuffler of one task, for one test."""
     with Asking(tmp_path) as running:
         yield running

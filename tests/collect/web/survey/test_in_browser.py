@@ -1,4 +1,4 @@
-"""The page that asks, in a real Chromium: from the question to the receipt, for everybody and on every device."""
+"""The survey page in Chromium: from the question to the receipt."""
 
 import json
 
@@ -16,8 +16,8 @@ from tests.collect.web.survey.visitor import visiting
 pytestmark = pytest.mark.slow
 
 
-def test_somebody_answers_and_what_they_answered_is_nowhere(browser, own):
-    """From the question to the complete group; the answer is in no request, no address, and no storage."""
+def test_a_visitor_answers_and_the_answer_is_nowhere(browser, own):
+    """From the question to the complete batch; the answer is in no request, address or storage."""
     own.others_answer(4)
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
@@ -60,7 +60,7 @@ def test_another_answer_and_no_answer_make_reports_of_the_same_form(browser, ask
             assert f"one for {'another answer' if label.startswith('Another') else 'no answer'}" in of_each[1]
 
 
-def test_nothing_is_made_of_no_choice(browser, asking):
+def test_no_report_without_a_choice(browser, asking):
     with visiting(browser) as visitor:
         page = visitor.visit(asking.page()).page
         page.get_by_role("button", name="Make my report").click()
@@ -77,10 +77,10 @@ def test_without_scripts_the_page_says_so(browser, asking):
         assert not visitor.page.get_by_role("button").count()
 
 
-def test_hostile_words_are_only_words(browser, asking):
+def test_hostile_text_stays_text(browser, asking):
     with visiting(browser) as visitor:
         page = visitor.visit(asking.page(ODD)).page
-        seen = HOSTILE.replace("\u202e", "\ufffd")  # which would show one answer and count another
+        seen = HOSTILE.replace("\u202e", "\ufffd")  # it would show one answer and count another
         assert page.locator("h1").inner_text() == seen
         assert seen in page.locator("#answers").inner_text()
         assert page.get_by_role("radio").count() == 5
@@ -102,12 +102,12 @@ def test_one_of_many_answers_is_found_by_typing(browser, asking):
         visitor.choose("Äpfel number 7")
         page.get_by_label("Find your answer").fill("nothing like it")
         assert "None of the answers has this in it" in page.locator("#answers").inner_text()
-        assert page.get_by_label("Äpfel number 7").is_checked()  # what is chosen stays
+        assert page.get_by_label("Äpfel number 7").is_checked()  # the choice stays
         visitor.make()
         assert "one for Äpfel number 7" in page.locator("#messages").inner_text()
 
 
-def test_what_is_no_number_is_said_where_it_is_written(browser, asking):
+def test_an_invalid_number_is_reported_at_its_field(browser, asking):
     with visiting(browser) as visitor:
         page = visitor.visit(asking.page(NUMBERS)).page
         field, note = page.get_by_role("textbox"), page.locator("#number-note")
@@ -138,7 +138,7 @@ def test_a_number_is_written(browser, asking):
         assert field.input_value() == ""
 
 
-def test_all_of_it_can_be_done_with_a_keyboard(browser, own):
+def test_the_page_works_with_a_keyboard(browser, own):
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
         press = page.keyboard.press
@@ -172,7 +172,7 @@ def test_nothing_is_wider_than_the_window(browser, asking, width):
         assert visitor.width[0] <= visitor.width[1]
 
 
-def test_in_the_dark_the_page_is_dark(browser, asking):
+def test_dark_mode(browser, asking):
     shades = {}
     for scheme in ("light", "dark"):
         with visiting(browser, color_scheme=scheme) as visitor:
@@ -185,8 +185,8 @@ def test_in_the_dark_the_page_is_dark(browser, asking):
 SHADE = "getComputedStyle(document.body).{}.match(/[0-9]+/g).slice(0, 3).map(Number)"
 
 
-def test_the_page_opens_again_when_the_server_does(browser, own):
-    """A visitor who comes while the server starts anew is not left with an error."""
+def test_the_page_recovers_after_a_restart(browser, own):
+    """A visitor who arrives during a restart does not stay with an error."""
     with visiting(browser) as visitor:
         failing = "**/v1/tasks/*"
         visitor.page.route(failing, lambda route: route.abort())
@@ -196,7 +196,7 @@ def test_the_page_opens_again_when_the_server_does(browser, own):
         visitor.until("new")
 
 
-def test_results_appear_while_somebody_looks(browser, own):
+def test_results_appear_on_an_open_page(browser, own):
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
         own.others_answer(5)

@@ -1,4 +1,4 @@
-"""One report for a device, in a real Chromium: what is kept, shown, agreed to and sent, and what is left of it."""
+"""One report per device in Chromium: what is stored, shown, agreed to, sent and deleted."""
 
 import json
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_there_is_one_report_for_a_device(browser, own):
-    """After a reload, in a second tab, after sending: always the same bytes, and never a second report."""
+    """After a reload, in a second tab and after sending: always the same bytes."""
     with visiting(browser) as visitor:
         page, second = visitor.visit(own.page()).page, visitor.context.new_page()
         second.goto(own.page())
@@ -41,21 +41,21 @@ def test_there_is_one_report_for_a_device(browser, own):
         assert own.status()["waiting"] == 1
 
 
-def test_while_the_shuffler_is_down_the_answer_is_kept_and_sent_later(browser, own):
-    """The page says so, tries again by itself, and at the next visit; always the same bytes."""
+def test_a_report_is_kept_during_an_outage_and_sent_later(browser, own):
+    """The page says so and retries by itself and at the next visit, with the same bytes."""
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
         made = visitor.choose(RARE).make().shown_hash
         own.stop()
         visitor.send()
-        said = visitor.until("kept").notice("kept")
-        assert "Not sent yet, and kept on this device" in said
-        assert "cannot be reached" in said
+        notice = visitor.until("kept").notice("kept")
+        assert "Not sent yet, and kept on this device" in notice
+        assert "cannot be reached" in notice
         assert page.evaluate("document.activeElement.textContent") == "Not sent yet, and kept on this device"
         assert f"one for {RARE}" not in page.content()
         page.get_by_text("The server does not answer at the moment").wait_for()
         own.start()
-        visitor.until("sent")  # nobody pressed anything
+        visitor.until("sent")  # without any click
         assert set(visitor.posted) == {made}
         assert own.status()["waiting"] == 1
     with visiting(browser) as other:
@@ -71,8 +71,8 @@ def test_while_the_shuffler_is_down_the_answer_is_kept_and_sent_later(browser, o
         assert own.status()["waiting"] == 2
 
 
-def test_it_is_sent_only_when_the_shuffler_says_created(browser, asking):
-    """Anything else that answers for it, such as a page to log in to a network, is no receipt."""
+def test_only_status_201_is_a_receipt(browser, asking):
+    """Any other response, such as a login page of a network, is not a receipt."""
     with visiting(browser) as visitor:
         page = visitor.visit(asking.page()).page
         page.route("**/reports", lambda route: route.fulfill(status=200, body="welcome"))
@@ -93,7 +93,7 @@ def test_a_report_that_is_refused_for_good_stays_so(browser, asking):
         assert len(visitor.posted) == 1
 
 
-def test_a_secret_that_is_wrong_can_be_put_right(browser, tmp_path):
+def test_a_wrong_secret_can_be_corrected(browser, tmp_path):
     admission = SharedSecret(Accepted((hash_of("the-right-one"),)))
     with Asking(tmp_path, {"admission": "secret"}, admission=admission) as own, visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
@@ -127,8 +127,8 @@ LOSE_THE_JOURNAL = """() => new Promise((done) => {
 })"""
 
 
-def test_what_is_agreed_to_is_one_report_and_no_other(browser, own):
-    """After a browser has lost the report that somebody pressed "send" for, the next one is not sent by itself."""
+def test_an_agreement_is_for_one_report(browser, own):
+    """After the browser has lost an agreed report, the next one is not sent automatically."""
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("system").make()
         visitor.page.evaluate(LOSE_THE_JOURNAL)
@@ -142,8 +142,8 @@ def test_what_is_agreed_to_is_one_report_and_no_other(browser, own):
         assert visitor.posted == [shown]
 
 
-def test_a_report_that_was_not_looked_at_is_not_sent(browser, own):
-    """Another tab made another one, after the browser had lost the first: this tab shows it before it is sent."""
+def test_an_unseen_report_is_not_sent(browser, own):
+    """Another tab made a new report after the first was lost: this tab shows it before sending."""
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("system").make()
         before = visitor.shown_hash
@@ -165,8 +165,8 @@ def test_a_report_that_was_not_looked_at_is_not_sent(browser, own):
         assert visitor.posted == [visitor.shown_hash]
 
 
-def test_a_kept_report_that_is_lost_is_not_made_up_anew(browser, own):
-    """The visitor is asked again, and nothing is ready to be sent in their name."""
+def test_a_lost_report_is_not_replaced_silently(browser, own):
+    """The visitor is asked again, and nothing is sent without consent."""
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("system").make()
         visitor.page.evaluate(LOSE_THE_JOURNAL)
@@ -202,7 +202,7 @@ def test_messages_are_gone_from_the_page_when_it_is_left_or_over(browser, own):
         assert "one for system" not in visitor.page.content()
 
 
-def test_what_another_tab_has_made_and_sent_leaves_nothing_in_this_one(browser, own):
+def test_a_report_sent_by_another_tab_is_removed_here(browser, own):
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("light")
         other = visitor.context.new_page()
@@ -225,7 +225,7 @@ def test_what_another_tab_has_made_and_sent_leaves_nothing_in_this_one(browser, 
 OVER = {"users": 5, "waiting": 0, "batches": 0, "short_by": 5}
 
 
-def test_a_page_that_is_open_when_the_time_is_over_asks_no_longer(browser, own):
+def test_an_open_page_stops_asking_when_the_task_closes(browser, own):
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("light")
         visitor.context.route("**/status", lambda route: route.fulfill(json=OVER))
@@ -234,8 +234,8 @@ def test_a_page_that_is_open_when_the_time_is_over_asks_no_longer(browser, own):
         assert visitor.posted == []
 
 
-def test_when_the_time_is_over_nobody_is_told_that_a_report_does_not_count_which_may(browser, own):
-    """The shuffler has the first one, and its receipt was lost; what another tab has sent is known from the journal."""
+def test_after_closing_an_unconfirmed_report_is_not_called_lost(browser, own):
+    """The receipt of the first report was lost; what another tab sent is known from the journal."""
     with visiting(browser) as visitor:
         page = visitor.visit(own.page()).page
 
@@ -249,8 +249,8 @@ def test_when_the_time_is_over_nobody_is_told_that_a_report_does_not_count_which
         page.unroute("**/reports")
         page.route("**/reports", lambda route: route.fulfill(**CLOSED_NOW))
         page.get_by_role("button", name="Send now").click()
-        said = visitor.until("closed-kept").notice("closed-kept")
-        assert "It counts if it was sent and had arrived all the same" in said
+        notice = visitor.until("closed-kept").notice("closed-kept")
+        assert "It counts only if it was sent and had arrived anyway" in notice
         assert own.status()["waiting"] == 1
     with visiting(browser) as visitor:
         first = visitor.visit(own.page()).page
@@ -262,7 +262,7 @@ def test_when_the_time_is_over_nobody_is_told_that_a_report_does_not_count_which
         assert "counts if its group was complete by then" in visitor.until("closed-sent").notice("closed-sent")
 
 
-def test_what_was_not_sent_or_refused_before_is_not_said_to_count_when_the_time_is_over(browser, own):
+def test_after_closing_unsent_and_refused_reports_do_not_count(browser, own):
     malformed = {"status": 400, "content_type": "application/problem+json", "body": '{"reason": "malformed"}'}
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("light").make()
@@ -277,8 +277,8 @@ def test_what_was_not_sent_or_refused_before_is_not_said_to_count_when_the_time_
         assert "had been refused before" in visitor.visit(own.page(), shows="closed-refused").notice("closed-refused")
 
 
-def test_by_another_name_of_its_server_nobody_is_asked_a_second_time(browser, own):
-    """A browser has a journal for each name, and would make a second report."""
+def test_another_origin_of_the_server_does_not_ask_again(browser, own):
+    """A browser has a journal per origin, and would make a second report."""
     with visiting(browser) as visitor:
         visitor.visit(own.page()).choose("light").make().send()
         visitor.until("sent")
@@ -291,7 +291,7 @@ def test_by_another_name_of_its_server_nobody_is_asked_a_second_time(browser, ow
         assert len(visitor.posted) == 1
 
 
-def test_nobody_is_asked_to_answer_again_after_they_have(browser, own):
+def test_a_visitor_who_has_answered_is_not_asked_again(browser, own):
     with visiting(browser) as visitor:
         command = visitor.visit(own.page()).page.get_by_text("shuffledp send")
         assert command.is_visible()

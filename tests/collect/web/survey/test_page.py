@@ -1,4 +1,4 @@
-"""The page that asks as the server gives it: the same for everybody, escaped, and under a strict policy."""
+"""The survey page as served: the same for every visitor, escaped, with a strict policy."""
 
 import asyncio
 import re
@@ -29,11 +29,11 @@ from shuffledp.explain.privacy import Protection, one_in, times, verdict
 STATIC = Path(package.__file__).parent / "static" / "survey"
 TASK = asked_task(9).task
 WEAK = ("1", "0.000001")
-"""An epsilon and a delta that five people's noise is far from."""
+"""A claim that the noise of five people does not reach."""
 
 
 def asked(settings, *requests):
-    """The answers of a shuffler to paths, each with the headers beside it."""
+    """The responses of a shuffler to requests, each a path and headers."""
 
     async def run():
         async with client_in_process(make_app(settings)) as client:
@@ -56,7 +56,7 @@ def test_the_page_is_the_same_for_everybody(tmp_path):
     assert "set-cookie" not in one.headers
 
 
-def test_nothing_but_the_page_itself_may_run_or_be_asked(tmp_path):
+def test_the_policy_allows_only_the_page_itself(tmp_path):
     settings = settings_with_page(tmp_path)
     paths = [f"/ask/{settings.served[0].task.name}", "/ask/unknown", "/"]
     answers = asked(settings, *((path, {}) for path in paths))
@@ -71,7 +71,7 @@ def test_nothing_but_the_page_itself_may_run_or_be_asked(tmp_path):
 
 
 def test_servers_of_the_task_stand_in_the_policy():
-    """Characters in an address would end a policy, and begin another: tasks refuse such an address."""
+    """Characters that could end a policy are refused in addresses of tasks."""
     for end in (";", " ", ",", "'", '"', "*"):
         with pytest.raises(TaskError):
             replace(TASK, shufflers=[Place(f"http://a{end}script-src", TASK.shufflers[0].key)])
@@ -108,7 +108,7 @@ def test_several_questions_are_listed(tmp_path):
 
 
 class Tags(HTMLParser):
-    """What is in a page."""
+    """The tags and texts of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -131,14 +131,14 @@ def test_every_word_of_a_task_is_escaped():
     assert not [tag for tag, _ in Tags(ask_page(broken)).found if tag in ("img", "form")]
 
 
-def test_what_is_not_protected_is_not_called_hidden():
+def test_an_unprotected_answer_is_not_called_hidden():
     kept, broken = (" ".join(Tags(ask_page(asked_task(9, claims=claims).task)).words) for claims in (None, WEAK))
     for words_of_secrecy in ("noise hides every single answer", "nobody can tell which messages are yours"):
         assert words_of_secrecy in kept
         assert words_of_secrecy not in broken
 
 
-def test_a_page_is_made_once_however_many_come_first(monkeypatch):
+def test_concurrent_visitors_render_a_page_once(monkeypatch):
     made, come = [], threading.Barrier(5)
     monkeypatch.setattr(routes, "ask_page", lambda task: made.append(task) or time.sleep(0.2) or "page")
     pages = routes._Pages([TASK])
@@ -155,8 +155,8 @@ def test_a_page_is_made_once_however_many_come_first(monkeypatch):
     assert made == [TASK]
 
 
-def test_the_policy_forbids_nothing_that_the_page_has():
-    """Neither scripts nor styles in the page itself, nor handlers; and nothing from elsewhere."""
+def test_the_page_needs_nothing_that_the_policy_forbids():
+    """No inline scripts, styles or handlers, and nothing from other origins."""
     for tag, attributes in Tags(ask_page(TASK)).found:
         assert tag != "style"
         assert not [name for name in attributes if name == "style" or name.startswith("on")]
@@ -166,7 +166,7 @@ def test_the_policy_forbids_nothing_that_the_page_has():
             assert set(attributes) <= {"id", "autocomplete", "novalidate"}
 
 
-def test_what_scripts_look_for_is_there():
+def test_the_page_has_all_elements_that_scripts_use():
     tags = Tags(ask_page(asked_task(9, admission="secret").task)).found
     ids = {attributes["id"] for _, attributes in tags if "id" in attributes}
     states = {attributes["data-state"] for _, attributes in tags if "data-state" in attributes}
@@ -191,7 +191,7 @@ def test_headings_are_in_order_and_fields_have_labels():
     assert ("html", {"lang": "en"}) in tags
 
 
-def test_whom_to_trust_is_said_for_every_chain():
+def test_every_chain_states_whom_to_trust():
     one, two = (" ".join(Tags(ask_page(asked_task(9, shufflers=number).task)).words) for number in (1, 2))
     changed = "cheat together, or this page's server changes this page."
     assert f"Your answer stays private unless both servers {changed}" in one
@@ -202,7 +202,7 @@ def test_whom_to_trust_is_said_for_every_chain():
 
 
 def test_the_figures_of_the_promise_hold():
-    """Rounded up: e^8 is 2980.96, and 0.01 is itself."""
+    """Rounded up: e^8 is 2980.96, and 0.01 is exact."""
     text = " ".join(Tags(ask_page(TASK)).words)
     assert "is at most 2,981 times what it would be with any other answer, plus at most 0.01." in text
     assert "not checked on this device yet" in text
@@ -219,7 +219,7 @@ def test_no_greek_letters_outside_the_fold_for_experts():
     assert not [word for word in ("epsilon", "delta") if word in " ".join(Tags(open_text).words).lower()]
 
 
-def test_how_strong_a_promise_is_called():
+def test_the_verdict_on_strength():
     assert [verdict(epsilon, 1e-6) for epsilon in (0.5, 1.0, 1.1, 3.0, 3.1, 8.0)] == [
         "strong", "strong", "moderate", "moderate", "weak", "weak",
     ]  # fmt: skip
@@ -228,7 +228,7 @@ def test_how_strong_a_promise_is_called():
     assert (times(0.0), times(1000.0)) == ("1", "any number of")
 
 
-def test_a_word_is_asked_for_only_where_it_is_needed():
+def test_an_admission_is_asked_for_only_if_needed():
     fields = {
         kind: [tag for tag, attributes in Tags(ask_page(asked_task(9, admission=kind).task)).found if tag == "input"]
         for kind in ("anybody", "secret", "tokens")

@@ -1,4 +1,4 @@
-"""Somebody with a browser of their own, and everything that it sends or complains about."""
+"""A visitor with a browser, and everything that it sends or logs."""
 
 import hashlib
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ EVERYTHING_KEPT = """async () => {
 
 
 class Visitor:
-    """A page, and what it asked for."""
+    """A page, and its requests."""
 
     def __init__(self, context):
         self.context, self.page = context, context.new_page()
@@ -37,12 +37,12 @@ class Visitor:
         return self.until(shows)
 
     def until(self, shows):
-        """Waits until the page shows a state."""
+        """Wait until the page shows a state."""
         self.page.locator(f'main[data-shows="{shows}"]').wait_for(timeout=20_000)
         return self
 
     def notice(self, state):
-        """The words of a state."""
+        """The text of a state."""
         return " ".join(self.page.locator(f'[data-state="{state}"]').inner_text().split())
 
     def choose(self, label):
@@ -63,23 +63,23 @@ class Visitor:
 
     @property
     def posted(self):
-        """The SHA-256 of everything that was posted."""
+        """The SHA-256 of each posted body."""
         return [hashlib.sha256(each.post_data_buffer).hexdigest() for each in self.requests if each.method == "POST"]
 
     @property
     def everything_kept(self):
-        """Whatever the browser keeps for the page."""
+        """Everything that the browser stores for the page."""
         return self.page.evaluate(EVERYTHING_KEPT)
 
     @property
     def width(self):
-        """How wide the content is, and how wide the window."""
+        """The widths of the content and of the window."""
         return self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
 
 
 @contextmanager
 def visiting(browser, **more):
-    """A visitor whom this browser does not know, on a telephone unless said otherwise."""
+    """A visitor with a new browser context, by default on a phone."""
     context = browser.new_context(**({"viewport": {"width": 390, "height": 844}} | more))
     try:
         yield Visitor(context)

@@ -49,7 +49,7 @@ function swap(older, newer) {
 function show(text) {
   const page = new DOMParser().parseFromString(text, "text/html");
   const newer = partsOf(page);
-  const said = [];
+  const announced = [];
   let whole = true;
   for (const [name, older] of partsOf(document)) {
     const part = newer.get(name);
@@ -58,12 +58,12 @@ function show(text) {
     }
     const says = part.dataset.says;
     if (says && says !== older.dataset.says) {
-      said.push(says);
+      announced.push(says);
     }
     whole = swap(older, part) && whole;
   }
-  if (said.length) {
-    news.textContent = said.join(" ");
+  if (announced.length) {
+    news.textContent = announced.join(" ");
   }
   return whole;
 }
@@ -98,7 +98,7 @@ function tell(words, link) {
   connection.hidden = !words;
 }
 
-/** Removes what only a signed-in operator may see: somebody else may be at the screen. */
+/** Removes what only a signed-in operator may see: someone else may be at the screen. */
 function leave() {
   ended = true;
   for (const part of partsOf(document).values()) {
@@ -110,7 +110,7 @@ function leave() {
 
 function fails() {
   tell(
-    `The analyzer does not answer. What you see is from ${answered.toISOString().slice(11, 19)} UTC. This page tries again by itself.`,
+    `The analyzer does not answer. What you see is from ${answered.toISOString().slice(11, 19)} UTC. This page retries automatically.`,
   );
   pause = Math.min(2 * pause, LONGEST_PAUSE);
 }

@@ -154,8 +154,8 @@ function failed(error) {
   if (kind === "UnreachableError") {
     const when = retrying.later();
     // the client's advice is for people who send by hand; this page retries by itself
-    const told = why.replace(/:? nothing is lost, send it again later$/i, "").replace(/^http/, "the server http");
-    const filled = { why: `${sentence(told)}.`, when };
+    const cause = why.replace(/:? nothing is lost, send it again later$/i, "").replace(/^http/, "the server http");
+    const filled = { why: `${sentence(cause)}.`, when };
     return checked === null ? show("unavailable", filled) : show("kept", filled, moves);
   }
   retrying.stop();

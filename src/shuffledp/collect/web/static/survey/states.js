@@ -4,7 +4,7 @@ const main = /** @type {HTMLElement} */ (document.querySelector("main"));
 
 /** States with something to answer or to send. */
 const ASKING = ["starting", "new", "made", "not-admitted"];
-const said = /** @type {HTMLElement} */ (document.getElementById("said"));
+const announcer = /** @type {HTMLElement} */ (document.getElementById("said"));
 
 /**
  * Shows a state and what belongs to it, and tells a screen reader.
@@ -23,7 +23,7 @@ export function show(state, filled = {}, { moves = false, quietly = false } = {}
   place(ASKING.includes(state));
   const title = parts("[data-state] h2, [data-shown] h2").find((each) => !each.closest("[hidden]"));
   if (quietly || !title) return;
-  said.textContent = String(title.textContent);
+  announcer.textContent = String(title.textContent);
   if (moves) title.focus();
 }
 

@@ -1,7 +1,7 @@
-"""What is collected follows the law of `sample_tally`, through client, shuffler and analyzer.
+"""Collected tallies follow the distribution of `sample_tally`, through client, shuffler and analyzer.
 
-Every answer is held by the same number of people, so that each batch gives a draw for every answer. Each comparison
-fails on correct code with probability at most 1e-6; draws cannot be seeded and differ from run to run.
+Every answer has the same number of people, so each batch gives a sample for every answer. The false failure rate of
+each comparison is at most 1e-6. Randomness cannot be seeded.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -32,12 +32,12 @@ def task_with(protocol):
 
 
 def answers():
-    """Two people with each answer, two with one that is not listed, and two with none."""
+    """Two people for each answer, two with an unlisted answer, and two without one."""
     return [*(f"theme {at}" for at in range(ANSWERS)), "zebra", None] * EACH
 
 
 def collected(kept, folder, *, batches=BATCHES, per_batch=1):
-    """The tallies of batches: everybody reports over the network, and each batch is counted as the analyzer does."""
+    """The tallies of batches that were sent over the network and counted by the analyzer."""
     task, tallies = kept.task, []
     counting = BatchCounter(task, kept.keys[-1], processes=1)
     with shufflers(kept, folder) as clients, ThreadPoolExecutor(8) as people:
@@ -62,7 +62,7 @@ def counts_of(task, tallies):
 
 
 def p_values(task, tallies):
-    """For each kind of message, beside draws of the law."""
+    """P-values for each kind of message, against samples of the distribution."""
     rng = np.random.default_rng(3)
     held = np.full(task.protocol.bins, EACH)
     drawn = counts_of(task, [task.protocol.sample_tally(held, rng=rng) for _ in range(400)])
@@ -72,8 +72,11 @@ def p_values(task, tallies):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["dummy", "dummy-poisson", "sparse"])
-def test_what_is_collected_follows_the_law(protocol, tmp_path):
-    kept, batches = task_with(protocol), 2 if protocol == "sparse" else BATCHES  # padded to many messages: fewer
+def test_collected_tallies_follow_the_distribution(protocol, tmp_path):
+    kept, batches = (
+        task_with(protocol),
+        2 if protocol == "sparse" else BATCHES,
+    )  # fewer, since reports are padded to many messages
     tallies = collected(kept, tmp_path, batches=batches)
     assert len(tallies) == batches
     for tally in tallies:
@@ -82,8 +85,8 @@ def test_what_is_collected_follows_the_law(protocol, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_shuffler_that_hands_on_incomplete_batches_is_noticed(tmp_path, monkeypatch):
-    """Halves of batches: the counts have another law, and the analyzer sees that noise is missing."""
+def test_incomplete_batches_are_detected(tmp_path, monkeypatch):
+    """Half batches: the distribution of the counts differs, and the analyzer detects the missing noise."""
     kept = task_with("dummy-poisson")
     close, waiting = ReportStore._close, ReportStore._waiting
     monkeypatch.setattr(ReportStore, "_waiting", lambda self, transaction, task: 2 * waiting(transaction, task))
@@ -101,8 +104,8 @@ def test_a_shuffler_that_hands_on_incomplete_batches_is_noticed(tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_people_without_noise_are_noticed(tmp_path, monkeypatch):
-    """The negative control of the law: clients that send their answers alone."""
+def test_clients_without_noise_are_detected(tmp_path, monkeypatch):
+    """The negative control: clients that send their answers without noise."""
     kept = task_with("dummy-poisson")
     monkeypatch.setattr("shuffledp.collect.client.client.messages_of", lambda task, answer: [task.bin_of(answer)])
     assert min(p_values(kept.task, collected(kept, tmp_path, batches=3))) < FALSE_FAILURE_RATE

@@ -1,4 +1,4 @@
-"""Which protocol a new task takes, unless one is named."""
+"""The protocol that `new_task` chooses."""
 
 import pytest
 
@@ -23,8 +23,8 @@ def test_small_groups_get_poisson_dummies_where_they_are_no_worse(users):
         assert task.most_messages < named.most_messages
 
 
-def test_a_smaller_error_of_another_protocol_counts():
-    """With twenty people and a hundred answers nothing can be told: an error of everybody is then the smallest."""
+def test_another_protocol_with_a_smaller_error_is_chosen():
+    """With 20 people and 100 answers, the smallest error is the number of people."""
     task, poisson = (small_task(users=20, answers=MANY, protocol=name).task for name in (None, "dummy-poisson"))
     assert task.protocol_used.name == "sparse"
     assert error_of(task) == 20 < error_of(poisson)

@@ -1,4 +1,4 @@
-"""What a task claims is computed anew by whoever reads it, and a task that does not keep it is refused."""
+"""Readers of a task compute its guarantee themselves, and refuse a task with a false claim."""
 
 import json
 from fractions import Fraction
@@ -24,7 +24,7 @@ def with_parameters(task, **parameters):
 
 @pytest.mark.parametrize("name", CODECS)
 @pytest.mark.parametrize("honest", [None, 150])
-def test_a_task_that_was_made_keeps_its_promise_also_when_it_is_read(name, honest):
+def test_a_new_task_keeps_its_guarantee_also_after_reading(name, honest):
     task = small_task(protocol=name, honest_users=honest).task
     read = task_of(task.to_json().encode())
     assert read.protocol == task.protocol
@@ -50,7 +50,7 @@ def test_only_the_honest_people_count(name):
         msgspec.structs.replace(task, honest_users=180).check()
 
 
-def test_less_noise_than_claimed_is_noticed():
+def test_too_little_noise_is_refused():
     task = small_task(protocol="hist").task
     less = Fraction(task.protocol.missing_probability) * 99 // Fraction(100, 2**53) | 1
     weaker = with_parameters(task, missing_probability=f"{less}/2^53")
@@ -60,19 +60,19 @@ def test_less_noise_than_claimed_is_noticed():
 
 
 @pytest.mark.parametrize("at_most", [(0.5, 1e-6), (1.0, 1e-7), (1e-3, 1e-20)])
-def test_less_than_somebody_allows_is_refused(at_most):
+def test_a_guarantee_weaker_than_allowed_is_refused(at_most):
     with pytest.raises(BrokenPromiseError, match="that is allowed here"):
         small_task().task.check(at_most)
 
 
 @pytest.mark.parametrize("at_most", [(1.0, 1e-6), (2.0, 1e-6), (1.0, 1e-3), (1.2, 0.9e-6)])
-def test_what_somebody_allows_is_compared_with_the_whole_curve(at_most):
-    """Not with the claim alone: a task may give (1.2, 0.9e-6) though it claims (1, 1e-6)."""
+def test_the_allowed_guarantee_is_compared_with_the_whole_curve(at_most):
+    """Not only with the claim: a task that claims (1, 1e-6) may also give (1.2, 0.9e-6)."""
     assert small_task().task.check(at_most).epsilon == 1.0
 
 
 @pytest.mark.parametrize("at_most", [(0, 1e-6), (1, 0), (-1, 1e-6), (1, 2), (float("nan"), 1e-6), ("1", "x")])
-def test_a_limit_that_is_none(at_most):
+def test_an_invalid_limit_is_refused(at_most):
     with pytest.raises(ParameterError):
         small_task().task.check(at_most)
 
@@ -86,7 +86,7 @@ def test_a_limit_of_messages_that_people_often_exceed_is_refused(name):
 
 
 def test_the_limit_of_messages_is_counted_in_delta():
-    """Drawing again divides delta by 1 - eta: visible where the number is so small that eta is at its limit."""
+    """Sampling again divides delta by 1 - eta, which is visible where eta is at its limit."""
     task = small_task(protocol="dummy-poisson").task
     most = task.most_messages
     reached = [msgspec.structs.replace(task, most_messages=most + more).check().reached for more in (0, 40)]
@@ -99,7 +99,7 @@ def test_the_limit_of_messages_is_counted_in_delta():
 
 @pytest.mark.parametrize("name", sorted(set(CATALOGUE) - set(CODECS)))
 def test_other_protocols_are_refused_in_tasks(name):
-    """Their messages are no single numbers, or as many as the value says, or they are of another model."""
+    """Their messages are not single numbers, their number depends on the value, or they are of another model."""
     plain = json.loads(small_task().task.to_json())
     plain["protocol"]["name"] = name
     with pytest.raises(
@@ -110,7 +110,7 @@ def test_other_protocols_are_refused_in_tasks(name):
         small_task(protocol=name)
 
 
-def test_noise_that_is_none_in_floating_point_is_no_promise():
+def test_noise_that_vanishes_in_floating_point_is_refused():
     task = small_task(protocol="sparse", honest_users=60).task
     parameters = task.protocol_used.parameters
     tiny = with_parameters(task, **parameters | {"lone": parameters["lone"] | {"rate": "1/2^1074"}})

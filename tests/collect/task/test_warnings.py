@@ -8,8 +8,8 @@ APART = ("https://one.example", "https://two.example:8443/x", "https://three.exa
 TOGETHER = ("https://one.example", "https://ONE.example:8443/x", "http://one.example")
 
 
-def test_servers_in_one_hand_are_warned_of():
-    """Ports and paths do not make two hosts of one."""
+def test_servers_on_one_host_give_a_warning():
+    """Different ports and paths are still one host."""
     apart, together = (small_task(shufflers=2, addresses=each).task for each in (APART, TOGETHER))
     assert warnings_of(apart) == []
     assert "Warning" not in details(apart)

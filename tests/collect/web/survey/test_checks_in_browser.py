@@ -1,4 +1,4 @@
-"""What a browser checks before anybody is asked, in a real Chromium: the promise, the page, the time, itself."""
+"""Checks in Chromium before the question is asked: the guarantee, the page, the time, the browser."""
 
 import pytest
 from tests.collect.web.survey.asking import BROKEN, CLOSED, LATER, QUESTION, Asking
@@ -9,18 +9,18 @@ from shuffledp.collect.web.survey import ask_page
 pytestmark = pytest.mark.slow
 
 
-def test_before_and_after_its_time_nothing_is_asked(browser, asking):
+def test_nothing_is_asked_before_opening_and_after_closing(browser, asking):
     with visiting(browser) as visitor:
         assert "Closed" in visitor.visit(asking.page(CLOSED), shows="closed").notice("closed")
         assert "Not open yet" in visitor.visit(asking.page(LATER), shows="not-open").notice("not-open")
         assert not visitor.page.get_by_role("radio").count()
 
 
-def test_a_promise_that_is_not_kept_has_no_form(browser, asking, monkeypatch):
-    """Also where the server says that it is kept: the browser computes it itself."""
+def test_a_false_claim_has_no_form(browser, asking, monkeypatch):
+    """Also if the server claims otherwise: the browser computes the guarantee itself."""
     with visiting(browser) as visitor:
-        said = visitor.visit(asking.page(BROKEN), shows="broken").notice("broken")
-        assert "claims delta=1e-06 at epsilon=1, but its parameters give" in said.replace("1e-6", "1e-06")
+        notice = visitor.visit(asking.page(BROKEN), shows="broken").notice("broken")
+        assert "claims delta=1e-06 at epsilon=1, but its parameters give" in notice.replace("1e-6", "1e-06")
         assert not visitor.page.locator("#answer").count()
         monkeypatch.setattr("shuffledp.collect.web.survey.promise_of", lambda task: (None, None))
         lie = ask_page(asking.kept[BROKEN].task)
@@ -30,23 +30,23 @@ def test_a_promise_that_is_not_kept_has_no_form(browser, asking, monkeypatch):
         assert not visitor.page.get_by_role("button", name="Make my report").is_visible()
 
 
-def test_a_page_that_says_other_figures_than_the_task_is_refused(browser, asking):
+def test_a_page_with_other_figures_than_the_task_is_refused(browser, asking):
     with visiting(browser) as visitor:
         honest = ask_page(asking.task)
         lie = honest.replace(f'data-epsilon="{asking.task.claim.epsilon}"', 'data-epsilon="1"')
         assert lie != honest
         visitor.page.route("**/ask/*", lambda route: route.fulfill(body=lie, content_type="text/html"))
-        said = visitor.visit(asking.page(), shows="broken").notice("broken")
-        assert "other figures than the task itself" in said
+        notice = visitor.visit(asking.page(), shows="broken").notice("broken")
+        assert "other figures than the task itself" in notice
 
 
 def visit_instead(visitor, address, lie, shows):
-    """Visits an address at which another page stands."""
+    """Visit an address that serves another page."""
     visitor.page.route("**/ask/*", lambda route: route.fulfill(body=lie, content_type="text/html"))
     return visitor.visit(address, shows=shows)
 
 
-def test_a_page_that_says_another_delta_than_the_task_is_refused(browser, asking):
+def test_a_page_with_another_delta_than_the_task_is_refused(browser, asking):
     honest = ask_page(asking.task)
     lie = honest.replace(f'data-delta="{asking.task.claim.delta}"', 'data-delta="0.000001"')
     assert lie != honest
@@ -56,7 +56,7 @@ def test_a_page_that_says_another_delta_than_the_task_is_refused(browser, asking
         assert not visitor.page.get_by_role("radio").count()
 
 
-def test_the_question_is_that_of_the_task_whatever_the_page_says(browser, asking):
+def test_the_question_comes_from_the_task(browser, asking):
     honest = ask_page(asking.task)
     lie = honest.replace(f">{QUESTION}</h1>", ">Which theme is the best?</h1>")
     assert lie != honest
@@ -65,11 +65,11 @@ def test_the_question_is_that_of_the_task_whatever_the_page_says(browser, asking
         assert visitor.page.locator("h1").inner_text() == QUESTION
 
 
-def test_a_promise_of_next_to_nothing_is_not_agreed_to(browser, tmp_path):
-    """Also where it is kept."""
+def test_a_very_weak_guarantee_is_refused(browser, tmp_path):
+    """Even if the claim is true."""
     with Asking(tmp_path, {"epsilon": 1.0, "delta": 0.5}) as weak, visiting(browser) as visitor:
-        said = visitor.visit(weak.page(), shows="broken").notice("broken")
-        assert "weaker than this page lets you agree to" in said
+        notice = visitor.visit(weak.page(), shows="broken").notice("broken")
+        assert "weaker than this page lets you agree to" in notice
         assert not visitor.page.get_by_role("radio").count()
 
 
@@ -82,7 +82,7 @@ SHOWN_BOUNDS = """async (bounds) => {
 }"""
 
 
-def test_a_bound_that_the_page_shows_is_never_below_it(browser, asking):
+def test_bounds_on_the_page_are_rounded_up(browser, asking):
     parts = (1.0, 1.001, 1.2341, 5.5555, 9.994, 9.9961)
     bounds = [part * 10.0**power for part in parts for power in range(-12, 0)]
     with visiting(browser) as visitor:
@@ -99,8 +99,8 @@ def test_a_bound_that_the_page_shows_is_never_below_it(browser, asking):
         ("IDBFactory.prototype.open = () => { throw new Error() }", "unsupported"),
     ],
 )
-def test_a_browser_that_cannot_is_told_what_to_do(browser, asking, missing, shows):
+def test_an_unsupported_browser_gets_advice(browser, asking, missing, shows):
     with visiting(browser) as visitor:
         visitor.context.add_init_script(missing)
-        said = visitor.visit(asking.page(), shows=shows).notice(shows)
-        assert "the command at the end of this page" in said
+        notice = visitor.visit(asking.page(), shows=shows).notice(shows)
+        assert "the command at the end of this page" in notice
