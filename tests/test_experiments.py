@@ -30,7 +30,7 @@ def test_table_1_is_written(root):
     table1.main(root, people=2000, table_bins=(10, 100), short_bins=(10, 100), table_trials=2, figure_bins=(10, 2**70),
                 figure_people=(1000, 2000), figure_trials=2, protocols=["laplace", "hist", "dummy"])  # fmt: skip
     page = (root / "docs" / "reference" / "table1.md").read_text()
-    assert page.startswith("# Every protocol for epsilon 1, delta 1e-06\n")
+    assert page.startswith("# Every protocol for epsilon 1, delta 1e-6\n")
     assert "### 2,000 people, 100 values" in page
     readme = (root / "README.md").read_text()
     assert readme.startswith(README.split("old")[0])
