@@ -60,7 +60,7 @@ def test_figures_of_table_1_are_drawn_from_what_was_kept(root):
     for name in table1_figures.FIGURES:
         drawn = (root / "docs" / "figures" / f"{name}.svg").read_bytes()
         assert len(drawn) < 200_000
-    with pytest.raises(DataError, match="make table1 measures it"):
+    with pytest.raises(DataError, match="run make table1 first"):
         table1_figures.kept(root / "nowhere.json")
 
 
@@ -71,7 +71,7 @@ def test_the_figure_of_table_2_shows_the_numbers_of_its_page():
             if column.how != "bound":
                 row = " | ".join(people(cell) for cell in cells)
                 assert f"| {column.title} | {row} |" in page
-    with pytest.raises(DataError, match="make table2 measures it"):
+    with pytest.raises(DataError, match="run make table2 first"):
         table2_figure.kept(ROOT / "tests")
 
 

@@ -104,7 +104,7 @@ def test_otherwise_one_line_says_how(machine, tools):
     ("step", "program", "reason"),
     [
         ("java", "java", "make test runs Spark, which needs Java 17 or 21"),
-        *(("chromium", name, "make test looks at pages, which needs Chromium") for name in NAMES),
+        *(("chromium", name, "make test opens pages in a browser, which needs Chromium") for name in NAMES),
     ],
 )
 def test_make_test_ends_where_a_program_of_the_tests_is_missing(machine, step, program, reason):
