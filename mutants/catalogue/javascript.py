@@ -86,7 +86,7 @@ MUTANTS = (
     Mutant(
         name="javascript-moves-both-bins-up",
         harm="In browsers a replaced value moves both bins up.",
-        target="clients/javascript/src/curve/curve.js:ofOneDistribution",
+        target="clients/javascript/src/curve/curve.js:ofOneLaw",
         pattern="const down = PrivacyLoss.ofShift(window, -1);",
         replacement="const down = up;",
         tests=("tests/clients/test_promise.py::test_coins_are_never_below_all_outcomes_in_fractions",),
@@ -95,8 +95,8 @@ MUTANTS = (
         name="javascript-ignores-honest-users",
         harm="In browsers the noise of dishonest people is counted.",
         target="clients/javascript/src/curve/curve.js:curveOf",
-        pattern="ofOneDistribution(binomialWindow(honestUsers,",
-        replacement="ofOneDistribution(binomialWindow(users,",
+        pattern="ofOneLaw(binomialWindow(honestUsers,",
+        replacement="ofOneLaw(binomialWindow(users,",
         tests=("tests/clients/test_promise.py::test_coins_are_never_below_all_outcomes_in_fractions",),
     ),
     Mutant(

@@ -49,7 +49,7 @@ MUTANTS = (
         name="unlisted-value-refused-in-sets",
         harm="Whether a run fails reveals what the one person who satisfies a condition holds.",
         target="shuffledp.data.people:People.__init__",
-        pattern="not self.column.in_sets",
+        pattern="not source.in_sets",
         replacement="True",
         tests=("tests/data/test_sets.py::test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about",),
     ),
@@ -72,7 +72,7 @@ MUTANTS = (
     Mutant(
         name="bins-from-the-data",
         harm="The noise depends on how many values people hold.",
-        target="shuffledp.release.private_histogram:private_histogram",
+        target="shuffledp.release.spec:PrivacySpec.target",
         pattern="people.domain.size",
         replacement="sum((len(labels) for labels, _ in people._engine.counts()))",
         tests=("tests/release/test_release.py::test_any_value_is_possible_without_a_domain",),

@@ -79,7 +79,9 @@ MUTANTS = (
         target="shuffledp.protocols.shuffled.histogram:Histogram._draw",
         pattern="truth.counts + self.users - missing",
         replacement="truth.counts + self.users - missing // 2",
-        tests=("tests/histogram/test_message_path.py::test_joint_law_of_the_whole_tally_matches_enumeration[by_law]",),
+        tests=(
+            "tests/histogram/test_message_path.py::test_joint_law_of_the_whole_tally_matches_enumeration[by_distribution]",
+        ),
     ),
     Mutant(
         name="hist-accounts-dishonest-noise",

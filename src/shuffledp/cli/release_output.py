@@ -32,6 +32,7 @@ from shuffledp.explain.bars import Scale, interval, people
 from shuffledp.explain.distribution import quantile_rows
 from shuffledp.explain.files import save
 from shuffledp.explain.heat_map import can_be_mapped
+from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.page import short_edges
 from shuffledp.explain.protocols import within
 from shuffledp.explain.release import curator_tip, evaluation_sentence, lines, paragraphs, warning_sentences
@@ -39,6 +40,7 @@ from shuffledp.formatting import at_most, confidence, counted, percent_at_most, 
 from shuffledp.histogram.cross_table import cross_table
 from shuffledp.histogram.estimate import Estimate, Row, values_among
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
+from shuffledp.ledger import Spent
 from shuffledp.release.ranges import RangeRow, checked_shares
 from shuffledp.release.release import Release
 
@@ -174,9 +176,9 @@ def _show(release: Release, *, top: int, explain: bool | None) -> None:
 
 
 def _tip(release: Release) -> Iterator[str]:
-    """The entry in the ledger, which is the one sentence among the notes of a new release, or one tip."""
+    """The entry in the ledger, or else one tip."""
     estimate = release.estimate
-    if "task" not in release.asked and (entered := [note for note in release.notes if isinstance(note, str)]):
+    if entered := [spent_note(note) for note in release.notes if isinstance(note, Spent)]:
         yield from entered
     elif not estimate.values_shown and estimate.domain is not None and not estimate.domain.can_list:
         yield "Tip: count numbers and dates that hardly ever repeat in intervals, with `--edges` or `--by`."

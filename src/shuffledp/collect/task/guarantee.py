@@ -25,7 +25,7 @@ from shuffledp.accounting.curve import Guarantee
 from shuffledp.accounting.rounding import PROMISED_DELTA
 from shuffledp.collect.task.schema import exact_text, read_exact
 from shuffledp.errors import BrokenPromiseError, ParameterError, ShuffledpError, TaskError
-from shuffledp.formatting import privacy_figure, share_at_most
+from shuffledp.formatting import share_at_most
 from shuffledp.noise import Binomial, CompoundPoisson
 from shuffledp.noise.compound_poisson import SIZE_GRID
 from shuffledp.protocols.shuffled.dummy import DummyHistogram
@@ -197,18 +197,18 @@ def check_promise(
     reached = _delta(protocol, claimed.epsilon, redrawn)
     if reached > claimed.delta * (1 + PROMISED_DELTA):
         raise BrokenPromiseError(
-            f"the task claims delta={privacy_figure(claimed.delta)} at epsilon={privacy_figure(claimed.epsilon)}, "
+            f"the task claims delta={claimed.delta:g} at epsilon={claimed.epsilon:g}, "
             "but its parameters give "
-            f"{share_at_most(reached)}, which is weaker"
+            f"{_rounded_up(reached)}, which is weaker"
         )
     if at_most is not None:
         epsilon, delta = target_epsilon(at_most[0]), target_delta(at_most[1])
         allowed = _delta(protocol, epsilon, redrawn)
         if allowed > delta * (1 + PROMISED_DELTA):
             raise BrokenPromiseError(
-                f"the task gives delta={share_at_most(allowed)} at epsilon={privacy_figure(epsilon)}, which is more "
+                f"the task gives delta={_rounded_up(allowed)} at epsilon={epsilon:g}, which is more "
                 "than the "
-                f"{privacy_figure(delta)} that is allowed here"
+                f"{delta:g} that is allowed here"
             )
     return Promise(epsilon=claimed.epsilon, delta=claimed.delta, reached=reached, exact=protocol.privacy.exact)
 
@@ -219,3 +219,8 @@ def _delta(protocol: ShuffledHistogram, epsilon: float, redrawn: float) -> float
         return protocol.privacy.delta(epsilon) / (1 - redrawn)
     except ParameterError as error:  # the noise of the honest people is 0 in floating point
         raise BrokenPromiseError(f"the privacy of its parameters cannot be computed: {error}") from None
+
+
+def _rounded_up(delta: float) -> str:
+    """A delta in a message, spelled as in vectors/promises.json, such as 1e-06."""
+    return f"{float(share_at_most(delta)):g}"
