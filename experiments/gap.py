@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.documents import ROOT
-from shuffledp.explain.plots import in_our_style, names_at_ends, new_figure, save_figure
+from shuffledp.explain.figures import in_our_style, names_at_ends, new_figure, save_figure
 from shuffledp.paper.gap import Gap, best_gap
 from shuffledp.paper.pure_privacy import removal_cost, response
 

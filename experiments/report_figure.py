@@ -14,8 +14,8 @@ from experiments.documents import ROOT
 from shuffledp import Release, private_histogram
 from shuffledp.cli.data import population
 from shuffledp.explain.bars import draw_bars
+from shuffledp.explain.figures import in_our_style, new_figure, save_figure
 from shuffledp.explain.page import headline
-from shuffledp.explain.plots import in_our_style, new_figure, save_figure
 from shuffledp.formatting import epsilon_delta
 
 PATH = ROOT / "docs" / "figures" / "report.png"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffledp.explain import plots as comparison
-from shuffledp.explain.plots import in_our_style, names_at_ends, new_figure, spread
+from shuffledp.explain.figures import in_our_style, names_at_ends, new_figure, spread
 from shuffledp.protocols import CATALOGUE
 from shuffledp.release.compare import Measurement
 

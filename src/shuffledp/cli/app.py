@@ -124,8 +124,8 @@ class Commands(Group):
             _discard_stdout()
             raise typer.Exit(_BROKEN_PIPE) from None
         except OSError as error:
-            said = f"shuffledp {_name(ctx)}: cannot write to stdout: {error.strerror}"
-            print(said, *_notes(error), sep="; ", file=sys.stderr)
+            message = f"shuffledp {_name(ctx)}: cannot write to stdout: {error.strerror}"
+            print(message, *_notes(error), sep="; ", file=sys.stderr)
             _discard_stdout()
             raise typer.Exit(3) from None
         except KeyboardInterrupt as error:
@@ -205,5 +205,5 @@ def options(
 
 
 def _discard_stdout() -> None:
-    """Discard what is still to be written, so that the exit does not fail as well."""
+    """Discard buffered output, so that the exit does not fail as well."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -185,7 +185,8 @@ def compare(
     """
     from shuffledp.atomic_file import check_folder, write_whole
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.explain.plots import check_figure, draw_comparison
+    from shuffledp.explain.figures import check_figure
+    from shuffledp.explain.plots import draw_comparison
     from shuffledp.explain.research import markdown_page
     from shuffledp.release.compare import compare as measured
 
@@ -317,7 +318,8 @@ def separate(
     This reproduces Table 2 of the paper.
     """
     from shuffledp.cli.progress import ProgressBar
-    from shuffledp.explain.plots import check_figure, draw_separation
+    from shuffledp.explain.figures import check_figure
+    from shuffledp.explain.plots import draw_separation
     from shuffledp.paper.separation import PROBLEMS
     from shuffledp.paper.separation import separate as separated
     from shuffledp.validation import one_of

@@ -371,8 +371,8 @@ def destroy(
 
     pair, tasks, now = read_key(file), [read_task(path) for path in task], datetime.now(UTC)
     for one in tasks:
-        for said in destroying.what_is_lost(one, pair, now=now):
-            print_sentence(said)
+        for sentence in destroying.what_is_lost(one, pair, now=now):
+            print_sentence(sentence)
         if store is not None:
             print_sentence(_waiting(one, store))
     if not yes:

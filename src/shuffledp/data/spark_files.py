@@ -173,7 +173,7 @@ def _parse_csv(
 
 
 def _headers(batch: Any, last: tuple[Any, Any]) -> tuple[NDArray[np.bool_], tuple[Any, Any]]:
-    """Which lines are the first of their file; `last` is the file and part of the line before, and is returned anew."""
+    """Which lines are the first of their file; `last`, the file and part of the previous line, is updated."""
     file, start = batch.column(1).to_numpy(), batch.column(2).to_numpy()
     new = np.ones(file.size, dtype=np.bool_)
     new[1:] = (file[1:] != file[:-1]) | (start[1:] != start[:-1])
