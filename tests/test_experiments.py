@@ -1,4 +1,4 @@
-"""The experiments behind README and docs, with tiny parameters: they write the files that the documents show."""
+"""The experiments of README and docs, with tiny parameters: they write the published files."""
 
 import re
 from pathlib import Path
@@ -42,14 +42,14 @@ def test_table_1_is_written(root):
     assert re.search(r"\| \d+ \([\d.]+\) \| \d+ \([\d.]+\) \| yes \|$", rows[0])
     (error,) = re.findall(r"2,000 people, 10 values.*?\| DummyHistogram \| ([\d.]+)", page, flags=re.DOTALL)
     shown = rows[0].split(" | ")[2].split(" (")[0]
-    assert abs(float(shown) - float(error)) <= 0.55  # of the same run, each rounded
+    assert abs(float(shown) - float(error)) <= 0.55  # from the same run, each rounded
     for name in ("error-against-values.svg", "error-against-people.svg"):
         assert "<svg" in (root / "docs" / "figures" / name).read_text()
     assert (root / "docs" / "comparison.md").read_text() == "no markers"
 
 
 @pytest.mark.slow
-def test_figures_of_table_1_are_drawn_from_what_was_kept(root):
+def test_figures_of_table_1_are_drawn_from_stored_measurements(root):
     for name in table1_figures.FIGURES:
         kept = table1_figures.kept(table1_figures.data_file(name))
         assert {result.name for result in kept} == set(CATALOGUE)
@@ -130,7 +130,7 @@ def test_figures_are_written(root):
 
 
 def test_every_figure_of_the_documents_has_an_experiment():
-    """The files that the experiments write by default are those that README and docs show."""
+    """By default, the experiments write the figures that README and docs show."""
     written = {gap.PATH, trade_off.PATH, report_figure.PATH} | {
         ROOT / "docs" / "figures" / name
         for name in ("error-against-values.svg", "error-against-people.svg", "table2.png")

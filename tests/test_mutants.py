@@ -1,4 +1,4 @@
-"""The mutants fit the code, and the runner tells caught, survived and error apart."""
+"""All mutants apply to the code, and the runner distinguishes caught, survived and error."""
 
 import ast
 import shutil
@@ -58,7 +58,7 @@ def test_names_are_unique_and_there_are_few():
 
 @pytest.mark.slow
 def test_every_mutant_applies_to_the_source(tmp_path):
-    """The result is a program without undefined names, which any test would notice."""
+    """The result has no undefined names, which any test would notice."""
     for mutant in MUTANTS:
         if mutant.path.endswith(".py"):
             (tmp_path / f"{mutant.name}.py").write_text(mutant.apply(ROOT), encoding="utf-8")
@@ -98,7 +98,7 @@ def test_the_named_tests_exist():
 
 @cache
 def functions(file):
-    """The functions of a module of tests."""
+    """Return the functions of a test module."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     return {part.name for part in tree.body if isinstance(part, ast.FunctionDef)}
 

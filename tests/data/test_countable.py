@@ -1,4 +1,4 @@
-"""Columns of values that hardly ever repeat are refused by their type alone."""
+"""Columns of continuous values are refused by their type alone."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""The period of a date or a moment depends on that moment alone, in whatever type it comes."""
+"""The period of a date or timestamp depends on that value alone, for every type."""
 
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone

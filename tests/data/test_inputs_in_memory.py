@@ -1,4 +1,4 @@
-"""What people have in hand can be counted as it is, and the labels are what they would expect."""
+"""Data in memory of all common types can be counted, with natural labels."""
 
 import gc
 from collections import Counter
@@ -22,7 +22,7 @@ SECRET = "top secret value"
 
 
 def spelling(counts):
-    """Expected counts, told apart by their spelling."""
+    """Return expected counts by label and type."""
     return Counter({spelled(label): number for label, number in counts.items()})
 
 
@@ -147,11 +147,11 @@ def test_a_number_its_text_and_a_truth_value_are_three_labels():
     ids=lambda data: f"{type(data).__module__.split('.')[0]} {getattr(data, 'type', getattr(data, 'dtype', ''))}",
 )
 def test_a_date_that_python_has_not_is_text(data):
-    """In a release too, with those of a list; without one, moments are refused by their type."""
+    """Also in a release with a listed domain; without one, timestamps are refused by their type."""
     labels = [label for kind, label in read(data) if kind == "str"]
     assert len(labels) == 1
-    told = labels[0].strip("'")
-    assert published(data, domain=[told], other=True)[spelled(told)] == 1
+    label = labels[0].strip("'")
+    assert published(data, domain=[label], other=True)[spelled(label)] == 1
 
 
 def test_a_release_of_such_dates_can_be_compared_with_the_truth():
@@ -219,7 +219,7 @@ def test_labels_of_a_domain_are_shown_as_they_are_given_and_found_as_they_read(d
 
 
 def test_a_label_that_no_value_of_a_declared_type_can_have_is_refused():
-    """The type of an Arrow table is its maker's; that of a column of pandas may come from people's values."""
+    """The type of an Arrow table is declared; the type of a pandas column may come from people's values."""
     with pytest.raises(ParameterError, match="does not fit"):
         published(pa.table({"v": [1]}), domain=["one"], other=True)
     with pytest.raises(ParameterError, match="does not fit"):
@@ -276,7 +276,7 @@ def test_what_cannot_be_counted_is_refused_without_showing_it(data, column, reas
 
 @pytest.mark.parametrize("data", [FRAME, {0: [1], "who": [2]}, pa.table({"0": [1], "who": [2]})])
 def test_a_column_is_not_its_own_user(data):
-    """Each value would be a person, and the number of people that of the different values, exactly."""
+    """Each value would be a person, and the number of people would reveal the exact number of distinct values."""
     for column, user in (("who", "who"), ("0", "0"), *(((0, "0"),) if not isinstance(data, pa.Table) else ())):
         with pytest.raises(ParameterError, match="same column"):
             published(data, column=column, user=user)
@@ -327,7 +327,7 @@ def test_a_table_of_several_columns_says_which_there_are():
 
 @pytest.mark.parametrize("make", [pd.Categorical, pd.CategoricalIndex, lambda held: pd.Series(held, dtype="category")])
 def test_the_categories_of_a_column_are_no_domain(make):
-    """Where pandas found them in the data, one person's value would be a bin, under its name, for everybody to see."""
+    """If pandas found them in the data, one person's value would be a public label."""
     column = make(["anna", "bert", "zoe"])
     with pytest.raises(ParameterError, match="known without the data"):
         private_histogram(column, domain=column, epsilon=1, delta=1e-6)

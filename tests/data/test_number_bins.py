@@ -1,4 +1,4 @@
-"""The interval of a number depends on that number alone and is exact, in whatever type it comes."""
+"""The interval of a number depends on that number alone and is exact, for every type."""
 
 import pickle
 from bisect import bisect_right
@@ -27,7 +27,7 @@ def bins(values, edges=WIDE, kind=None, missing=True):
 
 
 def expected(values, edges=WIDE):
-    """How many edges each exact number reaches; one more than all for a missing value."""
+    """Return the number of edges that each number reaches; one more than all for a missing value."""
     known = [Fraction(edge) for edge in Edges(edges).edges]
     return [len(known) + 1 if one is None else bisect_right(known, one) for one in values]
 

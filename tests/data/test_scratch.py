@@ -1,4 +1,4 @@
-"""Temporary folders with people's data: nobody else's, and gone afterwards, also where an interrupt comes early."""
+"""Temporary folders with personal data: private, and always removed, also after an early interrupt."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Conditions on Spark: the same answers as the oracle, and so as DuckDB."""
+"""Conditions on Spark: the same results as the oracle, and so as DuckDB."""
 
 from datetime import date, datetime
 from decimal import Decimal

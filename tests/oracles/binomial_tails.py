@@ -1,4 +1,4 @@
-"""Tails of binomial laws: in fractions for few trials, and to twelve digits for millions."""
+"""Tails of binomial distributions: in fractions for few trials, and to twelve digits for millions."""
 
 from fractions import Fraction
 from math import comb, sqrt
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def exact_tail(successes, trials, probability):
-    """P[Bin(trials, probability) >= successes] as a fraction; a float probability is the fraction that it is."""
+    """P[Bin(trials, probability) >= successes] as a fraction; a float probability is used exactly."""
     p = Fraction(probability)
     return sum(comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(successes, trials + 1))
 

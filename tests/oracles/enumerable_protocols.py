@@ -1,4 +1,4 @@
-"""Local protocols that list the exact law of a message."""
+"""Local protocols that list the exact distribution of a message."""
 
 from shuffledp.protocols.local import HadamardResponse, RandomizedResponse, UnaryEncoding
 

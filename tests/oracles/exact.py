@@ -1,4 +1,4 @@
-"""Laws and deltas in exact fractions, or with 40 digits: what the curves are measured against."""
+"""Distributions and deltas in exact fractions, or with 40 digits: the oracle for privacy curves."""
 
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ def exact_exp(x):
 
 
 def distribution_table(distribution):
-    """A binomial law as a table of fractions."""
+    """A binomial distribution as a table of fractions."""
     return {k: distribution.pmf_fraction(k) for k in range(distribution.trials + 1)}
 
 

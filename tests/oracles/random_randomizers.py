@@ -11,7 +11,7 @@ HALF = Fraction(1, 2)
 
 
 def distributions(outcomes, *, zeros=True):
-    """Random exact laws on the given outcomes; with `zeros`, some outcomes may be impossible."""
+    """Random exact distributions on the given outcomes; with `zeros`, some outcomes may be impossible."""
     weights = st.lists(st.integers(0 if zeros else 1, 9), min_size=len(outcomes), max_size=len(outcomes))
     return weights.filter(any).map(
         lambda w: {outcome: Fraction(x, sum(w)) for outcome, x in zip(outcomes, w, strict=True)}
