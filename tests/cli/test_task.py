@@ -242,7 +242,7 @@ def test_a_false_guarantee_is_reported(folder):
     path = changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})
     shown = command("task", "show", path)
     assert shown.returncode == 4
-    assert "NOT KEPT: the task claims delta=1e-6 at epsilon=0.1, but its parameters give" in shown.stdout
+    assert "NOT KEPT: the task claims delta=1e-06 at epsilon=0.1, but its parameters give" in shown.stdout
     assert (shown.stdout + shown.stderr).count("the task claims delta") == 1
     answer = command("task", "show", path, "--json")
     assert answer.returncode == 4

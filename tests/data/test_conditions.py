@@ -212,14 +212,14 @@ def test_every_hostile_text_against_every_kind_of_literal(sign, literal):
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_moments_that_no_calendar_has_are_undecided(zone):
+def test_timestamps_outside_the_calendar_are_undecided(zone):
     ticks = pa.array([2**63 - 1, -(2**63), 2**62, -(2**62), None, 0])
     moments = pa.table({"at": ticks.view(pa.timestamp("us", zone))})
     assert on_duckdb(Condition.parse("at = DATE '1970-01-01'"), moments) == [None] * 5 + [True]
     assert on_duckdb(Condition.parse("at IS NULL"), moments) == [False] * 4 + [True, False]
 
 
-def test_a_moment_that_no_calendar_has_in_a_file(tmp_path):
+def test_a_timestamp_outside_the_calendar_in_a_file(tmp_path):
     moments = pa.array([-(2**63), -(2**62), 0, 0], pa.int64()).view(pa.timestamp("us"))
     pa.parquet.write_table(pa.table({"at": moments, "v": ["a", "a", "a", "b"]}), tmp_path / "people.parquet")
     source = Source.of(tmp_path / "people.parquet", column="v", where="at = DATE '1970-01-01'")
@@ -230,7 +230,7 @@ def test_a_moment_that_no_calendar_has_in_a_file(tmp_path):
         assert engine.people() == 4
 
 
-def test_moments_with_a_zone_are_compared_by_their_day_in_utc():
+def test_timestamps_with_a_zone_are_compared_by_their_day_in_utc():
     at = [datetime(2026, 1, 31, 23, 30, tzinfo=UTC), datetime(2026, 2, 1, 0, 30, tzinfo=UTC)]
     table = pa.table({"at": pa.array(at, pa.timestamp("us", "Europe/Berlin"))})
     try:
@@ -358,7 +358,7 @@ def test_the_oracle_itself_knows_three_values():
 
 @pytest.mark.parametrize("literal", ["1", "0", "250", "-3", "10000000000000000", "1.25"])
 def test_the_type_of_a_column_does_not_change_how_its_numbers_compare_with_text(literal):
-    """In many tools, one missing value turns whole numbers into floats, and one longer fraction makes all decimals longer."""
+    """One missing value can turn whole numbers into floats, and one longer fraction makes all decimals longer."""
     numbers = [1, 0, 250, -3, 10**16, None]
     tables = {
         "whole": pa.array(numbers, pa.int64()),

@@ -145,7 +145,7 @@ def test_a_format_can_be_given(tmp_path):
 # elsewhere --------------------------------------------------------------------------------------------------------
 
 
-def test_addresses_say_what_to_do():
+def test_errors_about_urls_say_what_to_do():
     with pytest.raises(DataError, match=r"download it first, such as with curl -O https://a\.b/c\.csv"):
         find_files(["https://a.b/c.csv"])
     for address in ("s3://bucket/c.csv", "hdfs://host/c.parquet"):
@@ -341,7 +341,7 @@ def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monke
 
 
 @pytest.mark.slow
-def test_an_interrupt_in_the_midst_of_a_query_is_one(tmp_path):
+def test_an_interrupt_during_a_query_is_an_interrupt(tmp_path):
     """DuckDB raises an error with this text after an interrupt during a query in the main thread."""
     (tmp_path / "people.csv").write_text("value\nx\n")
     with closing(open_engine(Source.of(find_files([tmp_path]), column="value"))) as engine:

@@ -175,7 +175,7 @@ class Colour(Enum):
 @pytest.mark.slow
 @pytest.mark.parametrize("data", [["a"], ["a", None], ["a", "z"]], ids=str)
 @pytest.mark.parametrize("make", [list, pd.Series, lambda values: pa.table({"v": values})])
-def test_the_bins_of_missing_and_other_values_are_there_whether_or_not_anybody_needs_them(data, make):
+def test_bins_of_missing_and_other_values_always_exist(data, make):
     def bins(**options):
         return list(published(make(data), domain=["a", "b"], **options))
 
@@ -288,7 +288,7 @@ def test_a_column_of_a_file_is_not_its_own_user(tmp_path):
         published(tmp_path / "people.csv", column="v", user="v")
 
 
-def test_users_are_told_apart_by_their_own_value():
+def test_users_differ_by_their_own_value():
     rows = {"v": ["a"] * 6, "V": [1, 1.0, "1", True, None, float("nan")]}
     assert published(rows, column="v", user="V").total() == 3
     frame = pd.DataFrame({"v": ["a"] * 4, "who": [1, 1, 2, None]})
@@ -302,7 +302,7 @@ def test_users_are_told_apart_by_their_own_value():
         published(["a"], user="who")
 
 
-def test_how_files_are_read_can_be_said_in_python(tmp_path):
+def test_options_of_files_can_be_given_in_python(tmp_path):
     (tmp_path / "people.txt").write_bytes(("id;name\n" + "1;Jos\u00e9\n" * 400).encode("latin-1"))
     estimator = {"column": "name", "delimiter": ";", "encoding": "latin-1", "format": "csv"}
     release = private_histogram(tmp_path / "people.txt", epsilon=2, delta=1e-3, **estimator)

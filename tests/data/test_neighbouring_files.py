@@ -92,7 +92,7 @@ EXAMPLES = {"minimal.csv": 8, "people.jsonl": 8, "quoted.csv": 4, "people.tsv": 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
-def test_whatever_one_person_holds_others_are_read_alike(tmp_path_factory, name):
+def test_one_person_does_not_change_how_others_are_read(tmp_path_factory, name):
     """Random pairs from Hypothesis, then every hostile text at once."""
     path = tmp_path_factory.mktemp("neighbours") / name
 
@@ -138,7 +138,7 @@ def commented(path, values):
         ),
     ],
 )
-def test_readers_that_guess_are_found_out(tmp_path, query, name, write, pair):
+def test_readers_that_guess_fail_the_check(tmp_path, query, name, write, pair):
     """The negative control: DuckDB's own readers fail the check that ours pass."""
     path = tmp_path / name
 
@@ -289,7 +289,7 @@ def test_empty_fields_and_headers():
         (b'"a\nb",c\n\xff,d\n', 2, "not UTF-8"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, line_breaks, reason):
+def test_errors_name_the_line(text, line_breaks, reason):
     with pytest.raises(MalformedError, match=reason) as error:
         parse_records(text, delimiter=b",", fields=2, wanted=[0])
     assert error.value.line_breaks == line_breaks

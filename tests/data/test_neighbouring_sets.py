@@ -140,7 +140,7 @@ def test_one_row_moves_one_value_of_its_person_and_nothing_else(name, data, tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", ["x", 2.5, None, True])
-def test_one_odd_value_does_not_change_how_others_are_compared(odd):
+def test_one_odd_value_does_not_change_comparisons_of_others(odd):
     """In a column without a declared type, one value could turn all others into text or fractions."""
     for text in ("c = 2", "c = '2'", "c >= 3"):
         for build in (columns, framed):
@@ -159,7 +159,7 @@ def held_where(text, build, last):
     return held(build(pair), values_per_person=3, where=Condition.parse(text))
 
 
-def test_results_of_faulty_readers_are_found_out():
+def test_results_of_faulty_readers_fail_the_check():
     assert close((Counter("aab"), 3), (Counter("aac"), 3))
     assert not close((Counter("aab"), 3), (Counter("aab"), 2))  # one person is lost
     assert not close((Counter("aab"), 3), (Counter("AAb"), 3))  # other people have new labels

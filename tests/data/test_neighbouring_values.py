@@ -233,7 +233,7 @@ def test_faulty_readers_are_caught(faulty, values):
         )
 
 
-def test_a_reader_that_loses_somebody_is_caught():
+def test_a_reader_that_loses_a_person_is_caught():
     assert not others_stay(Counter("aab"), Counter("aa"))
     assert not others_stay(Counter("aab"), Counter("AAb"))
     assert others_stay(Counter("aab"), Counter("aac"))

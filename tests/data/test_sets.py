@@ -142,7 +142,7 @@ def test_several_columns_are_counted_together_in_every_format(data):
 
 
 @pytest.mark.slow
-def test_no_moment_makes_a_condition_fail(tmp_path):
+def test_no_timestamp_makes_a_condition_fail(tmp_path):
     """DuckDB stores timestamps that it cannot write; their holders count like all other people."""
     for unit in ("s", "ms", "us", "ns"):
         table = pa.table({"value": list("abcd"), "at": pa.array([0, 2**62, -(2**62), None], pa.timestamp(unit))})
@@ -153,7 +153,7 @@ def test_no_moment_makes_a_condition_fail(tmp_path):
                 assert opened.people() == 4
 
 
-def test_columns_may_be_called_what_queries_call_them():
+def test_columns_may_have_names_that_queries_use():
     table = {"kept": ["a", "b", "c"], "person": [1, 2, 3], "value": [1, 1, 2], "held": [1, 2, 2]}
     with engine(table, "kept", user="value", values_per_person=2, where=Condition.parse("person < 3")) as opened:
         assert counted(opened) == {"a": 1, "b": 1}
@@ -200,7 +200,7 @@ def test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones():
 
 
 @pytest.mark.slow
-def test_the_choice_is_another_each_time_and_the_same_under_a_seed():
+def test_the_choice_varies_and_is_reproducible_with_a_seed():
     def once(rng=None):
         column = Source.of(subsets(200), column="value", user="person", values_per_person=CHOSEN)
         with closing(open_engine(column, rng=rng)) as opened:
@@ -264,7 +264,7 @@ def test_numbers_of_one_interval_count_once():
     assert made == drawn
 
 
-def test_who_is_in_too_many_bins_keeps_bins_and_not_values():
+def test_people_in_too_many_bins_keep_bins_not_values():
     """The first ten values are in one bin; each of the two bins is kept by half of the people."""
     people = 2000
     rows = [(person, value) for person in range(people) for value in (*range(10), 99)]
@@ -286,7 +286,7 @@ def test_rows_that_do_not_count_may_hold_what_is_not_in_the_list():
 
 
 @pytest.mark.parametrize("where", [None, "country = 'DE'"])
-def test_messages_and_drawn_counts_are_of_the_same_people(where):
+def test_messages_and_sampled_counts_are_of_the_same_people(where):
     table = TABLE.to_pydict()
     options = {"user": "person", "domain": ["a", "b"], "other": True, "values_per_person": 2, "where": where}
     with People(Source.of(table, column="value", **options)) as people:
@@ -297,7 +297,7 @@ def test_messages_and_drawn_counts_are_of_the_same_people(where):
         assert people.padding_bins == 2
 
 
-def test_in_the_universe_fillers_have_labels_of_their_own():
+def test_padding_bins_of_the_universe_have_their_own_labels():
     rows = [("1", "a"), ("1", "b"), ("2", "a"), ("3", None)]
     with people_of(rows, values_per_person=3) as people:
         protocol = Truthful(users=people.number(count=True), bins=1, values_per_person=3)

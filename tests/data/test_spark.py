@@ -91,7 +91,7 @@ def message_tally(data, protocol):
         return opened.tally(protocol, book)
 
 
-def test_messages_follow_the_law(spark, people):
+def test_messages_follow_the_distribution(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     tally = message_tally(frame(spark, people), protocol)
     pairs = tally.counts[:, 0] - PEOPLE_PER_BIN
@@ -104,7 +104,7 @@ def test_messages_follow_the_law(spark, people):
     assert_distribution(missing, paper.noise.window.first, paper.noise.window.pmf)
 
 
-def test_two_runs_draw_different_noise(spark, people):
+def test_two_runs_sample_different_noise(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     first, second = (message_tally(frame(spark, people), protocol) for _ in range(2))
     assert not np.array_equal(first.counts, second.counts)
@@ -186,7 +186,7 @@ LINES_ONLY = [text for text in ALL_TEXTS if "\n" not in text]
 
 
 @pytest.mark.parametrize("name", ["minimal.csv", "people.jsonl"])
-def test_whatever_one_person_holds_others_are_read_alike(spark, tmp_path, name):
+def test_one_person_does_not_change_how_others_are_read(spark, tmp_path, name):
     """A file for every hostile text, at every position among others, all in one job."""
     expected = Counter()
     for at, text in enumerate(LINES_ONLY):
@@ -201,7 +201,7 @@ def test_whatever_one_person_holds_others_are_read_alike(spark, tmp_path, name):
         assert Counter(map(tuple, table.collect())) == expected
 
 
-def test_sparks_own_readers_are_found_out(spark, tmp_path):
+def test_sparks_own_readers_fail_the_check(spark, tmp_path):
     """The negative control: an open quote swallows the lines of other people, and a blank line is skipped."""
     path = tmp_path / "people.csv"
     path.write_bytes(lines_with(b'"open,1', "csv", b"\n").replace(b"shut,7", b'shut",7'))

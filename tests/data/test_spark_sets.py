@@ -44,7 +44,7 @@ def engine(data, column="value", **options):
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet", "a data frame"])
-def test_sets_are_those_of_the_engine_in_process(spark, tmp_path, name):
+def test_sets_equal_those_of_the_local_engine(spark, tmp_path, name):
     data = frame(spark, TABLE)
     if name in FILES:
         FILES[name](tmp_path / name)

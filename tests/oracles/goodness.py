@@ -1,8 +1,8 @@
 """Chi-square tests of samplers against their distributions, with a stated false-failure rate.
 
-Every call of `assert_distribution` fails on a correct sampler with probability at most FALSE_FAILURE_RATE. This holds up
-to the chi-square approximation, which is good for cells with an expected count of 10. The suite makes a few hundred such
-calls, most with fixed seeds, so a run fails by chance less than once in a thousand times.
+Every call of `assert_distribution` fails on a correct sampler with probability at most FALSE_FAILURE_RATE. This holds
+up to the chi-square approximation, which is good for cells with an expected count of 10. The suite makes a few hundred
+such calls, most with fixed seeds, so a run fails by chance less than once in a thousand times.
 """
 
 import numpy as np
