@@ -126,7 +126,7 @@ def test_only_its_owner_may_look_into_a_folder_of_node(kept, tmp_path):
 # What travels -----------------------------------------------------------------------------------------------------
 
 
-def test_requests_of_node_have_the_same_headers_for_all(kept, shuffler, tmp_path):
+def test_requests_of_node_have_no_identifying_headers(kept, shuffler, tmp_path):
     in_folder(kept, tmp_path, ["send", "dark"])
     (headers,) = shuffler.headers
     assert headers["user-agent"] == "shuffledp"

@@ -36,7 +36,7 @@ def test_noise_around_zero_does_not_make_the_axis_logarithmic():
     assert not Scale.of([Row("yes", 1502.0, 1485, 1517), Row("no", 500.0, 483, 515), Row("?", 5.9, 0, 21)]).logarithmic
 
 
-def test_text_without_bars():
+def test_text_names_a_logarithmic_scale():
     head = text_bars(rows(100_000, 900, 500, 200), column="word").splitlines()[0]
     assert head.endswith("logarithmic scale")
 

@@ -1,7 +1,7 @@
 """Files on Spark: text is read line by line, each line by itself, with the grammar of the local engine.
 
-Spark's own readers of CSV and JSON would take one person's open quote, blank line or odd object as a reason to read
-other lines differently, or not at all. A line that is a whole record cannot do that, and large files are read in parts.
+With Spark's own readers of CSV and JSON, one person's open quote, blank line or odd object changes how other lines are
+read. A line that is a whole record cannot do that, and large files are read in parts.
 """
 
 from __future__ import annotations
