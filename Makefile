@@ -1,55 +1,55 @@
 # Two commands set everything up: `make demo` and `make test`. `make` alone lists all targets.
-# Each set-up step leaves a stamp in .venv and runs again only when what it installs has changed.
+# Each set-up step leaves a stamp in .venv and runs again only when its requirements have changed.
 PYTHON ?= python3
 PYTHONS ?= python3.11 python3.12 python3.13
 BIN := .venv/bin
-# Homebrew keeps its Java out of the way
+# Homebrew does not link its Java into the PATH
 ifneq ($(shell command -v brew),)
 export JAVA_HOME ?= $(shell brew --prefix openjdk@17)/libexec/openjdk.jdk/Contents/Home
 endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n auto
-# whoever sets it would have every process of the tests compile the package and every worker rewrite all tests anew
+# if it is set, every test process compiles the package again and every worker rewrites all tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo up check test mutants dist versions lint format docs bench lock clean
 .PHONY: intervals table1 table1-figures table2 table2-figure gap trade-off report-figure notebook
 
-# `make help` prints the lines that start with two signs; a test sees to it that every target has one.
-## help: this list
+# `make help` prints the lines that start with ##; a test checks that every target has one.
+## help: list the targets
 help:
-	@echo 'make TARGET, where TARGET is one of'
+	@echo 'Usage: make TARGET'
 	@awk '/^## [a-z0-9-]+: / { target = $$2; sub(/:/, "", target); sub(/^## [a-z0-9-]+: /, ""); \
 	  printf "  %-14s %s\n", target, $$0 }' $(firstword $(MAKEFILE_LIST))
 
-## demo: releases a private histogram of US surnames and writes report.html
+## demo: release a private histogram of US surnames and write report.html
 demo: .venv/demo.stamp
 	$(BIN)/shuffledp demo --force
 
-## up: collects from simulated people on this machine, with shuffler and analyzer; Ctrl-C ends it
+## up: run a collection with shuffler, analyzer and simulated people on this machine; stop it with Ctrl-C
 up: .venv/demo.stamp
 	$(BIN)/shuffledp up
 
-## check: style, types and the quick tests, for use while working (no Java needed)
+## check: lint and run the quick tests (no Java needed)
 check: lint
 	$(PYTEST) -m "not slow and not spark"
 
-## test: everything that must hold: style, types, the documentation, the wheel, all tests (installs Java and Chromium)
+## test: lint, build the docs and the wheel, run all tests (installs Java and Chromium)
 test: .venv/test.stamp .venv/java.stamp .venv/chromium.stamp .venv/client.stamp
 	$(MAKE) --no-print-directory -j 2 dist docs lint
 	$(PYTEST)
 
-## dist: sdist and wheel in dist, checked; the wheel is installed elsewhere and runs the demo there
+## dist: build sdist and wheel in dist, check them, and run the demo from the wheel in a new environment
 dist: .venv/test.stamp
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python scripts/try_wheel.py dist requirements/demo.txt
 
-## versions: the quick tests on Python 3.11 to 3.13, those of them that are at hand (PYTHONS='python3.12 ...')
+## versions: run the quick tests on each installed Python of 3.11 to 3.13 (PYTHONS='python3.12 ...')
 versions:
 	@for python in $(PYTHONS); do \
-	  if ! $$python -c '' 2>/dev/null; then echo "$$python is not at hand: not tried"; continue; fi; \
+	  if ! $$python -c '' 2>/dev/null; then echo "$$python is not installed: skipped"; continue; fi; \
 	  place=.venv-$$($$python -c 'import platform; print(platform.python_version())'); \
 	  $$python -m venv $$place && echo "== $$place" \
 	  && $$place/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements/test.txt \
@@ -57,67 +57,62 @@ versions:
 	  && $$place/bin/python -m pytest --dist loadgroup -n auto -q -m "not slow and not spark" || exit 1; \
 	done
 
-## lint: style and types only
+## lint: check style and types
 lint: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-## format: puts the code into the house style
+## format: fix and format the code
 format: .venv/test.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## docs: build the site in .site, with the generated pages; warnings are errors
+## docs: build the site in .site; warnings are errors
 docs: .venv/test.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-## mutants: mutation tests; plants one privacy fault at a time, and a test must notice each
+## mutants: run the mutation tests of privacy; a test must catch each mutant
 mutants: .venv/test.stamp
 	$(BIN)/python -m mutants
 
-## table1: the paper's comparison table, measured, in about ten minutes
-## table1-figures: its figures, drawn anew from the measurements in experiments/data
-## table2: the paper's Table 2, measured, in about twenty minutes
-## table2-figure: its figure, drawn anew from the measurements in experiments/data
-## intervals: the table of how often intervals hold, in docs/proofs/intervals.md
-## gap: the figure of the page on pure privacy
-## trade-off: the figure of the page on choosing parameters
-## report-figure: the picture of the report in README.md
-## notebook: runs the notebook of the docs and keeps what it shows
-
-## bench: times, as tables
+## bench: run the benchmarks and print their tables
 bench: .venv/test.stamp .venv/java.stamp
 	$(BIN)/python -m benchmarks
 
-# The paper's comparison table, measured, in about ten minutes: docs/reference/table1.md, both figures of docs/explanation/comparison.md, and
-# the table in README.md.
+## table1: measure the paper's comparison table (about ten minutes): docs/reference/table1.md, its figures, and README.md
 table1: .venv/demo.stamp
 	$(BIN)/python -m experiments.table1
 
+## table1-figures: redraw the figures of table1 from experiments/data
 table1-figures: .venv/demo.stamp
 	$(BIN)/python -m experiments.table1_figures
 
-# The paper's Table 2, measured, in about twenty minutes: docs/reference/table2.md and docs/figures/table2.png.
+## table2: measure the paper's Table 2 (about twenty minutes): docs/reference/table2.md and its figure
 table2: .venv/demo.stamp
 	$(BIN)/python -m experiments.table2
 
+## table2-figure: redraw the figure of table2 from experiments/data
 table2-figure: .venv/demo.stamp
 	$(BIN)/python -m experiments.table2_figure
 
+## intervals: measure the coverage of intervals: the table in docs/proofs/intervals.md
 intervals: .venv/demo.stamp
 	$(BIN)/python -m experiments.intervals
 
-# The figures of docs/explanation/pure-privacy.md, of the planner, and of the report.
+## gap: draw the figure of docs/explanation/pure-privacy.md
 gap: .venv/demo.stamp
 	$(BIN)/python -m experiments.gap
 
+## trade-off: draw the figure of the planner
 trade-off: .venv/demo.stamp
 	$(BIN)/python -m experiments.trade_off
 
+## report-figure: draw the report in README.md
 report-figure: .venv/demo.stamp
 	$(BIN)/python -m experiments.report_figure
 
+## notebook: run the notebook of the docs and store its outputs
 notebook: .venv/test.stamp
 	$(BIN)/python scripts/notebook.py docs/tutorials/notebook.ipynb
 
@@ -136,12 +131,12 @@ notebook: .venv/test.stamp
 	$(PIP) install --require-hashes -r requirements/test.txt
 	@touch $@
 
-# What the client in JavaScript is checked and packed with; Node itself comes with the requirements of the tests.
+# Development dependencies of the JavaScript client; requirements/test.txt installs Node itself.
 .venv/client.stamp: .venv/test.stamp clients/javascript/package-lock.json
 	cd clients/javascript && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-# What the tests need of the system is installed where that is possible, and otherwise named with the way to get it.
+# System packages for the tests: installed where possible, otherwise an error says how to install them.
 .venv/java.stamp: .venv/python.stamp
 	@scripts/need.sh 'java -version || "$$JAVA_HOME/bin/java" -version' openjdk-17-jre-headless openjdk@17 \
 	  'make test runs Spark, which needs Java 17 or 21'
@@ -150,17 +145,17 @@ notebook: .venv/test.stamp
 .venv/chromium.stamp: .venv/python.stamp
 	@scripts/need.sh 'for name in chromium-headless-shell chromium chromium-browser google-chrome; do \
 	    $$name --version && exit; done; exit 1' \
-	  'chromium-headless-shell chromium' chromium 'make test looks at pages, which needs Chromium or Google Chrome'
+	  'chromium-headless-shell chromium' chromium 'make test opens pages in a browser, which needs Chromium or Google Chrome'
 	@touch $@
 
-## lock: pins every requirement anew (needs uv)
-# Pins every requirement anew (hashes, no download addresses). The ranges in pyproject.toml stay open upwards.
+## lock: update the pinned requirements (needs uv)
+# The lock files have hashes and no download addresses. The ranges in pyproject.toml have no upper bounds.
 lock:
 	uv pip compile pyproject.toml --group build --extra cli --extra collect --generate-hashes --no-header --python-version 3.11 \
 	  --quiet --upgrade --output-file requirements/demo.txt
 	uv pip compile pyproject.toml --group build --group test --group docs --all-extras --generate-hashes --no-header \
 	  --python-version 3.11 --constraint requirements/demo.txt --quiet --upgrade --output-file requirements/test.txt
 
-## clean: removes the environment and whatever was built
+## clean: remove the environment and all build output
 clean:
 	rm -rf .venv .venv-* dist .site clients/javascript/node_modules clients/javascript/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

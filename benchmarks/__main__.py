@@ -1,7 +1,7 @@
-"""Runs all benchmarks, or those named, such as python -m benchmarks files engines."""
+"""Run the named benchmarks, or all: `python -m benchmarks [NAME ...]`, for example `files engines`."""
 
+import argparse
 import platform
-import sys
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from benchmarks import (
 
 ALL = {
     "calibration": calibration,
-    "law": distribution,
+    "distribution": distribution,
     "messages": messages,
     "sparse": sparse,
     "files": files,
@@ -42,6 +42,11 @@ ALL = {
 }
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Print tables of run times and memory.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"benchmarks to run (default: all): {', '.join(ALL)}")
+    chosen = parser.parse_args().names or list(ALL)
+    if unknown := [name for name in chosen if name not in ALL]:
+        parser.error(f"NAME must be one of {', '.join(ALL)}, got {', '.join(unknown)}")
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}; best of several runs.")
-    for name in sys.argv[1:] or ALL:
+    for name in chosen:
         ALL[name].main()

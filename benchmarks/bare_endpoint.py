@@ -1,7 +1,7 @@
-"""A bare endpoint to compare with: takes bytes and keeps them in SQLite, many in one commit, and does nothing else.
+"""The baseline for the shuffler: an endpoint that stores request bodies in SQLite, many per commit.
 
-Same libraries, same server, same settings of SQLite and same way of committing as the shuffler; it opens, checks and
-knows nothing. python -m benchmarks.bare_endpoint FILE PORT WORKERS
+It has the libraries, server, SQLite settings and commit strategy of the shuffler, but decrypts and checks nothing.
+Usage: python -m benchmarks.bare_endpoint FILE PORT WORKERS
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from starlette.routing import Route
 from shuffledp.collect.server.run import serve
 
 MOST = 500
-"""In one commit, as the shuffler."""
+"""Reports per commit, as in the shuffler."""
 
 
 def make_app(path, background):
-    """The application of one process."""
+    """Return the application of one worker process."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -45,7 +45,7 @@ def make_app(path, background):
             for _, stored in group:
                 stored.set_result(None)
 
-    async def take(request):
+    async def upload(request):
         body, stored = await request.body(), asyncio.get_running_loop().create_future()
         waiting.append((body, stored))
         if not working or working[0].done():
@@ -56,7 +56,7 @@ def make_app(path, background):
     async def health(request):
         return Response()
 
-    reports = Route("/v1/tasks/{name}/reports", take, methods=["POST"])
+    reports = Route("/v1/tasks/{name}/reports", upload, methods=["POST"])
     return Starlette(routes=[reports, Route("/health", health)])
 
 

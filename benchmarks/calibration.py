@@ -1,4 +1,4 @@
-"""How long it takes to find the smallest noise for a guarantee."""
+"""Time of exact calibration: finding the smallest noise for a guarantee."""
 
 from benchmarks.timing import best_of, table
 from shuffledp import BinarySum, Histogram, TooFewUsersError

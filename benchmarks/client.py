@@ -1,4 +1,4 @@
-"""What a collection costs a person: their report for n = 10^6, beside bare HPKE seals of as many messages."""
+"""Client cost of a collection: one report for n = 10^6, against bare HPKE seals of the same messages."""
 
 import secrets
 import subprocess
@@ -20,7 +20,7 @@ USERS = 10**6
 ANSWERS = {"100": 100, "10^4": 10**4, "10^6": 10**6}
 ROUNDS = 8
 _SECONDS = 0.4
-"""Of each round, about."""
+"""Approximate processor time of a round."""
 
 
 def task(answers, *, shufflers=1, delta=1e-6):
@@ -39,7 +39,7 @@ def task(answers, *, shufflers=1, delta=1e-6):
 
 
 def bare(number, reports, width, layers, length):
-    """Seals so many messages in so many layers each, and so many reports of this length."""
+    """Seal `number` messages in `layers` layers each, and `reports` reports of `length` bytes."""
     suite = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
     key, info = X25519PrivateKey.generate().public_key(), secrets.token_bytes(55)
     for _ in range(number):
@@ -51,14 +51,14 @@ def bare(number, reports, width, layers, length):
 
 
 def seconds(work):
-    """Of a core, so that other work on the machine hardly counts."""
+    """Return the processor time of `work`, which other load on the machine hardly affects, and its result."""
     started = time.process_time()
     result = work()
     return time.process_time() - started, result
 
 
 def costs(asked):
-    """Reports and bare seals by turns, so that both have the same share of the machine."""
+    """Alternate reports and bare seals, so that other load slows both equally."""
     once, _ = seconds(lambda: [new_report(asked, 7) for _ in range(5)])
     reports = max(5, int(_SECONDS * 5 / once))
     ours, theirs, messages, size = [], [], 0, 0
@@ -94,7 +94,7 @@ def report_rows():
 
 
 _DELTAS = (1e-6 * (1 - k / 10_000) for k in count(1))
-"""A new one every time, so that nothing is remembered."""
+"""A new delta for each task, so that no cached result is used."""
 
 _CHECK = """
 import sys, time
@@ -107,11 +107,11 @@ for path in sys.argv[1:]:
     times.append(time.process_time() - started)
 print(min(times[1:]))
 """
-"""In a process of its own, which has computed nothing before, and the first task of which loads the libraries."""
+"""Runs in a new process, without cached results; the first task also loads the libraries and is not timed."""
 
 
 def first_check(answers):
-    """Seconds to read a task and to compute its promise, for whoever sees it for the first time."""
+    """Return the seconds to read a task and verify its guarantee for the first time."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{at}.json") for at in range(5)]
         for path in paths:
@@ -145,7 +145,7 @@ def main():
     )
     table(
         "Tasks and journals: milliseconds",
-        ["d", "bytes of the task", "new task", "Client: read the task and compute its promise", "Client, promise known",
-         "the same, and a report in a new journal (waits for the disk)"],
+        ["d", "bytes of the task", "new task", "Client: read the task and verify its guarantee",
+         "Client, guarantee cached", "the same plus a report in a new journal (waits for the disk)"],
         task_rows(),
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""A collection over files on one machine, from sealed reports to a release: time and memory, and how they grow.
+"""Time and memory of a collection over files on one machine, from sealed reports to a release.
 
-Sizes are given as SIZES=10000,100000 in the environment: sealing 10^6 reports takes several minutes itself.
+The environment variable SIZES sets the numbers of reports (SIZES=10000,100000). Sealing 10^6 reports takes minutes.
 """
 
 import multiprocessing
@@ -28,7 +28,7 @@ _AT_ONCE = 2_000
 
 
 def sealed(content, people):
-    """Reports of some people; the time is that of the benchmark."""
+    """Return sealed reports of `people` people with the current time."""
     task, now = task_of(content), int(time.time())
     return [
         seal_report(
@@ -41,16 +41,16 @@ def sealed(content, people):
     ]
 
 
-def made(task, people):
-    """All reports, as they are made."""
+def sealed_in_parallel(task, people):
+    """Yield all reports while a process pool seals them."""
     with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("forkserver")) as pool:
         sizes = [min(_AT_ONCE, people - start) for start in range(0, people, _AT_ONCE)]
         for reports in pool.map(sealed, [task.canonical] * len(sizes), sizes):
             yield from reports
 
 
-def new(people, keys):
-    """One batch of all people, who choose one of a hundred answers."""
+def one_batch_task(people, keys):
+    """Return a task with one batch of all people and a hundred answers."""
     places = [Place(f"https://{at}.example.org", key.public) for at, key in enumerate(keys)]
     return new_task(
         question="Which one?",
@@ -66,7 +66,7 @@ def new(people, keys):
 
 
 def measured(step, *arguments):
-    """Seconds of a step in a new process, the peak memory of it and all processes below it in MB, and its result."""
+    """Run a step in a new process; return its seconds, the peak MB of its process tree, and its result."""
     context = multiprocessing.get_context("spawn")
     answer = context.Queue()
     process = context.Process(target=_measure, args=(answer, step, arguments))
@@ -87,11 +87,11 @@ def _measure(answer, step, arguments):
 
 
 def _megabytes(process):
-    """What a process and those below it hold now, without pages of files, which the system takes back at will."""
+    """Return the anonymous memory of a process and its descendants; the system can reclaim file pages."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
         below = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except OSError:  # it has ended meanwhile
+    except OSError:  # the process has ended
         return 0.0
     held = [int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon")]
     return sum(held) / 1024 + sum(map(_megabytes, below))
@@ -110,10 +110,10 @@ def counting(folder, content, private):
 
 
 def bare(texts, key, context):
-    """Texts opened in a second by HPKE alone, on all cores: each process opens all of them."""
+    """Return the ciphertexts that HPKE alone opens per second on all cores; each process opens all of them."""
     with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context("forkserver")) as pool:
         work = [[texts, key.private_bytes, context]] * PROCESSES
-        list(pool.map(_open_all, work))  # starts them
+        list(pool.map(_open_all, work))  # warm-up: starts the processes
         start = time.perf_counter()
         list(pool.map(_open_all, work))
         return PROCESSES * len(texts) / (time.perf_counter() - start)
@@ -126,7 +126,7 @@ def _open_all(work):
 
 
 def first(path, column):
-    """Some values of a file."""
+    """Return the first values of a column."""
     return pyarrow.parquet.ParquetFile(path).read_row_group(0).column(column).to_pylist()[:_AT_ONCE]
 
 
@@ -134,9 +134,9 @@ def rows():
     for people in SIZES:
         with tempfile.TemporaryDirectory() as name:
             folder, keys = Path(name), [KeyPair.generate(), KeyPair.generate()]
-            task = new(people, keys)
+            task = one_batch_task(people, keys)
             start = time.perf_counter()
-            write_reports(folder / "r.parquet", made(task, people))
+            write_reports(folder / "r.parquet", sealed_in_parallel(task, people))
             sealing = time.perf_counter() - start
             size = (folder / "r.parquet").stat().st_size / 2**20
             reports_bare = bare(first(folder / "r.parquet", "report"), keys[0], info(task.id, 0))

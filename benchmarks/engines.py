@@ -1,4 +1,4 @@
-"""Message level, end to end, on both engines: SparseHistogram for 10^6 people and 10^5 bins."""
+"""End-to-end throughput with real messages on both engines: SparseHistogram, n = 10^6, d = 10^5."""
 
 import tempfile
 from pathlib import Path
@@ -41,7 +41,7 @@ def main():
         pa.parquet.write_table(pa.table({"value": values}), path)
         session = spark_session()
         table(
-            "Every message made, shuffled and counted, file to estimate: n = 10^6, d = 10^5, SparseHistogram",
+            "Real messages, from file to estimate: n = 10^6, d = 10^5, SparseHistogram",
             ["engine", "messages", "seconds", "million messages/s", "people/s"],
             rows(path),
         )

@@ -1,4 +1,4 @@
-"""`private_histogram` on Parquet files beside a bare GROUP BY of the same file, on both engines; memory; growth."""
+"""Time and memory of `private_histogram` on Parquet files against a bare GROUP BY, on both engines."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ from shuffledp import private_histogram
 
 SIZES = (10**6, 10**7, 10**8)
 COLUMNS = {
-    # 10^5 different values each, the text about 25 characters long
+    # 10^5 distinct values each; strings have about 25 characters
     "int": "(hash(range) % 100000)::INTEGER",
     "string": "'https://site' || lpad((hash(range) % 100000)::VARCHAR, 5, '0') || '.example'",
 }
@@ -43,7 +43,7 @@ def _peak_memory(path, answer):
 
 
 def peak_gigabytes(path):
-    """Of a new process that makes one release."""
+    """Return the peak memory of a new process that makes one release."""
     context = multiprocessing.get_context("spawn")
     answer = context.Queue()
     process = context.Process(target=_peak_memory, args=(path, answer))
@@ -99,7 +99,7 @@ def spark_session():
 def main():
     with tempfile.TemporaryDirectory() as folder:
         table(
-            "A Parquet column of 10^5 different values, in process: seconds",
+            "A Parquet column of 10^5 distinct values, in process: seconds",
             ["values", "rows", "private_histogram", "bare DuckDB GROUP BY", "ratio", "million rows/s", "peak GB"],
             in_process_rows(folder),
         )

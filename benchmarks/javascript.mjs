@@ -1,4 +1,4 @@
-// What a report costs the client in JavaScript: reads tasks from its input, one in each line, and writes what each takes.
+// Cost of a report in the JavaScript client: reads one task per line from stdin and prints its measurements as JSON.
 import { createInterface } from "node:readline";
 import { performance } from "node:perf_hooks";
 import { SUITE, infoOf, sealReport } from "../clients/javascript/src/envelope.js";
@@ -9,9 +9,9 @@ import { readTask } from "../clients/javascript/src/task.js";
 
 const ROUNDS = 6;
 const PLACE = 7;
-const MILLISECONDS = 300; // of each round, about
+const MILLISECONDS = 300; // approximate duration of a round
 
-/** Milliseconds of all cores that something takes, once. */
+/** Processor time of `work` on all cores, in milliseconds. */
 async function spent(work) {
   const before = process.cpuUsage();
   await work();
@@ -19,7 +19,7 @@ async function spent(work) {
   return (user + system) / 1000;
 }
 
-/** The best of several rounds, each of them `times` times. */
+/** The best mean of several rounds, each of which runs `work` `times` times. */
 async function each(times, work) {
   const found = [];
   for (let round = 0; round < ROUNDS; round++) {

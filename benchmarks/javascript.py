@@ -1,4 +1,4 @@
-"""What a collection costs a person in a browser: the client in JavaScript, in Node, beside the one in Python."""
+"""Client cost of a collection in JavaScript, measured in Node, against the Python client."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ _PROGRAM = Path(__file__).with_suffix(".mjs")
 
 
 def in_node(tasks):
-    """What Node measured for each task."""
+    """Return the measurements of Node for each task."""
     lines = "".join(f"{asked.canonical.decode()}\n" for asked in tasks)
     node = Path(sys.executable).parent / "node"
     found = subprocess.run([node, _PROGRAM], input=lines, capture_output=True, text=True, check=True)
@@ -38,8 +38,8 @@ def rows():
 
 def main():
     table(
-        "The client in JavaScript, in Node: a report for n = 10^6, one shuffler; milliseconds of a core",
-        ["d", "protocol", "messages", "drawing them, ms", "report, ms", "bare HPKE in Node, ratio", "Python's, ratio",
-         "promise, ms", "Python's promise, ratio"],
+        "The JavaScript client in Node: a report for n = 10^6, one shuffler; milliseconds of one core",
+        ["d", "protocol", "messages", "sampling them, ms", "report, ms", "bare HPKE in Node, ratio", "Python's, ratio",
+         "guarantee check, ms", "Python's check, ratio"],
         rows(),
     )  # fmt: skip

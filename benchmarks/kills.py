@@ -1,4 +1,4 @@
-"""Kills of all servers of a collection at random moments: is every acknowledged message counted exactly once?"""
+"""Kill the servers of a collection at random moments; every acknowledged message must be counted exactly once."""
 
 import tempfile
 import time
@@ -24,7 +24,7 @@ def rows():
                 f"{broken:,} of {survived.connections.total():,}",
                 f"{survived.acknowledged:,}",
                 f"{survived.messages:,}",
-                "0",  # otherwise an assertion has failed
+                "0",  # after_kills asserts it
                 f"{time.perf_counter() - started:.0f}",
             )
 
@@ -32,6 +32,6 @@ def rows():
 def main():
     table(
         "Servers killed at random moments, SQLite",
-        ["shufflers", "kills", "connections cut", "reports", "messages", "lost or doubled", "seconds"],
+        ["shufflers", "kills", "connections cut", "reports", "messages", "lost or duplicated", "seconds"],
         rows(),
     )

@@ -1,6 +1,7 @@
-"""Sends prepared requests over many open connections as fast as they are answered: python -m benchmarks.load FILE PORT.
+"""A load generator that sends prepared requests over many open connections.
 
-The file holds whole requests, each after its length in four bytes. Prints how many were answered with 201, and seconds.
+The file holds complete requests, each after its length in four bytes. Prints the number of responses by status, and the
+seconds. Usage: python -m benchmarks.load FILE PORT
 """
 
 import asyncio
@@ -15,7 +16,7 @@ CONNECTIONS = 64
 
 
 class Sender(asyncio.Protocol):
-    """One connection: the next request goes out when the last one is answered."""
+    """One connection, which sends the next request after each response."""
 
     def __init__(self, requests, counts, done):
         self._requests, self._counts, self._done = requests, counts, done
@@ -52,7 +53,7 @@ class Sender(asyncio.Protocol):
 
 
 async def send_all(requests, port):
-    """How many answers of each status, and the seconds that all of it took."""
+    """Return the number of responses by status, and the seconds for all."""
     loop, counts, waiting = asyncio.get_running_loop(), {}, iter(requests)
     dones = [loop.create_future() for _ in range(CONNECTIONS)]
     started = time.perf_counter()
@@ -63,7 +64,7 @@ async def send_all(requests, port):
 
 
 def write_requests(path, address, bodies):
-    """Prepares the file."""
+    """Write the file of requests."""
     with Path(path).open("wb") as file:
         for body in bodies:
             head = f"POST {address} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()

@@ -1,4 +1,4 @@
-"""Every message really made, shuffled with cryptographic randomness, and counted: million messages per second."""
+"""Throughput of randomize, shuffle (with cryptographic randomness) and tally: million messages per second."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The analyzer: messages opened per second, against nothing but HPKE opens on the same cores; and its memory."""
+"""Messages that the analyzer opens per second, against bare HPKE opens on the same cores; and its memory."""
 
 import os
 import tempfile
@@ -48,13 +48,13 @@ def task_and_key():
 
 
 def sealed(task_id, public, symbols):
-    """Onions of these messages, one after another."""
+    """Return the concatenated onions of these messages."""
     key, context = public_key(public), info(task_id, 1)
     return b"".join(seal(bytes([symbol]), key, context) for symbol in symbols)
 
 
 def bare(private, context, length, content):
-    """Opens and does nothing else; the seconds and the processor's seconds that it takes."""
+    """Open messages with bare HPKE; return elapsed and processor seconds."""
     key = X25519PrivateKey.from_private_bytes(private)
     onions = [content[at : at + length] for at in range(0, len(content), length)]
     decrypt = _SUITE.decrypt
@@ -65,9 +65,9 @@ def bare(private, context, length, content):
 
 
 def used_by_all():
-    """Seconds of the processor of this process, and of those that opened messages for it and have ended.
+    """Return the processor seconds of this process and of its worker processes that have ended.
 
-    Their parent is the server from which they were forked, which has to notice their end first.
+    The fork server is the parent of the workers and must reap them first.
     """
     time.sleep(0.3)
     own, parent = os.times(), forkserver._forkserver._forkserver_pid
@@ -92,7 +92,7 @@ def rows():
         counting = BatchCounter(task, key, processes=processes)
         ours, theirs = [], []
         with ProcessPoolExecutor(processes, mp_context=get_context("forkserver")) as pool:
-            for _ in range(ROUNDS):  # in turn, so that whatever else runs slows both
+            for _ in range(ROUNDS):  # in turn, so that other load slows both equally
                 each = list(pool.map(opening, pieces))
                 theirs.append((max(seconds for seconds, _ in each), sum(used for _, used in each)))
                 used, start = used_by_all(), time.perf_counter()
@@ -113,7 +113,7 @@ def rows():
 
 
 def pair_rows():
-    """Many short runs in turn in this process: what else the machine does then meets both alike."""
+    """Compare many short alternating runs in this process, so that other load slows both equally."""
     task, key = task_and_key()
     content = sealed(task.id, key.public_bytes, np.random.default_rng(0).integers(0, 100, FEW).tolist())
     counting, ours, theirs = BatchCounter(task, key, processes=1), [], []
@@ -128,7 +128,7 @@ def pair_rows():
 
 
 class Peak:
-    """The largest memory of this process that is not a file's, in MB above what it was at the start."""
+    """The peak anonymous memory of this process; `grown` is its growth in MB."""
 
     def __enter__(self):
         self._start = self.largest = self._now()
@@ -156,7 +156,7 @@ class Peak:
 
 
 def memory_rows():
-    """Onions that cannot be opened take the same memory until they are opened, and cost no time to make."""
+    """Measure with random bytes, which take the memory of real onions and no time to seal."""
     length = task_and_key()[0].onion_length(1)
     for number in (10**5, 10**6, 10**7):
         blocks = (os.urandom(length * 10_000) for _ in range(number // 10_000))
@@ -173,17 +173,17 @@ def memory_rows():
 
 def main():
     table(
-        "The analyzer: messages opened per second, with everything from the batch's bytes to its tally",
+        "The analyzer: messages opened per second, from the bytes of a batch to its tally",
         ["processes", "messages", "bare HPKE opens / s", "analyzer / s", "ratio", "ratio by processor time"],
         rows(),
     )
     table(
-        "The analyzer in one process: microseconds of the processor per message, in turn with bare HPKE opens",
+        "The analyzer in one process: processor microseconds per message, alternating with bare HPKE opens",
         ["", "messages", "bare HPKE open", "analyzer", "ratio"],
         pair_rows(),
     )
     table(
-        "The analyzer: memory before messages are opened, beside the file in which a batch waits",
+        "The analyzer: memory before messages are opened, and the size of the spooled batch",
         ["messages", "file, MB", "memory, MB", "bytes per message"],
         memory_rows(),
     )

@@ -1,6 +1,6 @@
-"""What the peers do, client and server: run by peers.py in the peers' own environment, never in ours.
+"""Client and server of other libraries, run by peers.py in a separate environment.
 
-python peer_programs.py CASE PEOPLE prints seconds: everybody's report made, all aggregated, every bin estimated.
+`python peer_programs.py CASE PEOPLE` prints the seconds to make and aggregate all reports and estimate every bin.
 """
 
 import json
@@ -57,7 +57,7 @@ def main(case, people):
     maker, arguments, options = CASES[case]
     run, bins = maker(*arguments, **options), next(a for a in arguments if isinstance(a, int))
     values = np.random.default_rng(0).integers(0, bins, people)
-    run(values[:2])  # compiles what they compile
+    run(values[:2])  # warm-up: compiles their code
     times = []
     for _ in range(3):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Other libraries and ours in one run, client and server. They are installed into an environment of their own."""
+"""Client and server speed against other libraries, which are installed in a separate environment."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from shuffledp.protocols import (
 )
 
 ENVIRONMENT = Path(__file__).parent.parent / ".bench-peers"
-# both hash text, which xxhash 4 refuses; pure-ldp imports the last three without asking for them
+# both hash text, which xxhash 4 refuses; pure-ldp imports the last three without requiring them
 PEERS = ("multi-freq-ldpy==0.2.5", "pure-ldp==1.2.0", "xxhash<4", "scikit-learn", "pandas", "statsmodels")
 
 ROWS = (
@@ -36,7 +36,7 @@ ROWS = (
 
 
 def interpreter(environment=ENVIRONMENT, peers=PEERS):
-    """The peers' Python, installed at the first run."""
+    """Return the Python of the environment, which is installed at the first run."""
     python = environment / "bin" / "python"
     if not (environment / "installed").exists():
         venv.create(environment, with_pip=True, clear=True)
@@ -71,7 +71,7 @@ def local_rows(python):
 
 
 def coin_rows():
-    """DUMP, the other program for it, was not found on the package index: its figure is quoted."""
+    """Compare with the published figure of DUMP, which is not on the package index."""
     quoted = 5
     for users, bins in ((100, 64), (10**5, 64), (10**5, 10**6)):
         common = {"users": users, "bins": bins, "epsilon": 1, "delta": 1e-6}
@@ -86,7 +86,7 @@ def coin_rows():
 
 
 def amplification_rows():
-    """The public variation-ratio code was not found on the package index: its seconds are quoted."""
+    """Compare with published times of the variation-ratio code, which is not on the package index."""
     for users, quoted in ((10**4, 0.6), (10**6, 2.0), (10**8, 11.0)):
         seconds = best_of(lambda n=users: Amplification(local_epsilon=4.0, users=n).epsilon(1e-6))
         yield f"10^{len(str(users)) - 1}", f"{quoted:g}", f"{seconds:.3f}", f"{quoted / seconds:,.0f}"
@@ -96,7 +96,7 @@ def main():
     print("installing the peers, at the first run only", file=sys.stderr)
     python = interpreter()
     table(
-        "Local protocols, epsilon 1, every report made and counted: people/s",
+        "Local protocols, epsilon 1, all reports made and counted: people/s",
         ["protocol", "d", "peer", "peer's people/s", "shuffledp's people/s", "ratio"],
         local_rows(python),
     )

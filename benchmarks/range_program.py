@@ -1,13 +1,12 @@
-"""The central b-ary tree of OpenDP: run by ranges.py in an environment of its own, never in ours.
+"""The central b-ary tree of OpenDP, run by ranges.py in a separate environment.
 
-python range_program.py LEAVES PEOPLE EPSILON DELTA TRIALS SPREAD prints for each noise and branching the mean over the
-trials of the largest error of the distribution function, in people.
+`python range_program.py LEAVES PEOPLE EPSILON DELTA TRIALS SEED` prints, for each noise and branching, the largest
+error of the distribution function in people (mean over the trials).
 
-Equal terms: neighbours are datasets in which one person is replaced, who moves two nodes on each level. OpenDP's own
-map for Laplace noise counts the root too, which nobody moves: it is left out of the sensitivity here, and set to the
-number of people, which is public, before the tree is made consistent. Laplace noise is for (epsilon, 0), since OpenDP
-has no use for delta there; Gaussian noise is for (epsilon, delta), by OpenDP's own conversion from zero-concentrated
-privacy.
+The comparison uses the same neighbours: one person is replaced, which changes two nodes on each level. OpenDP's map for
+Laplace noise also counts the root, which never changes. Here the root is left out of the sensitivity, and set to the
+public number of people before the tree is made consistent. Laplace noise is for (epsilon, 0), because OpenDP does not
+use delta there. Gaussian noise is for (epsilon, delta), by OpenDP's conversion from zero-concentrated privacy.
 """
 
 import json
@@ -22,7 +21,7 @@ BRANCHINGS = (4, 16, 32, 64)
 
 
 def noise(kind, *, moved, epsilon, delta):
-    """OpenDP's smallest noise for a vector of whole numbers of which so many move by one."""
+    """Return OpenDP's smallest noise for a vector of integers of which `moved` change by one."""
     domain = dp.vector_domain(dp.atom_domain(T=int))
     if kind == "Laplace":
         made = lambda scale: dp.m.make_laplace(domain, dp.l1_distance(T=int), scale)  # noqa: E731

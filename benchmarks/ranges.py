@@ -1,4 +1,4 @@
-"""The largest error of the distribution function: our trees, the central one of OpenDP, sums over a flat histogram."""
+"""Largest error of the distribution function: our trees, OpenDP's central tree, and sums over a flat histogram."""
 
 import json
 import subprocess
@@ -17,11 +17,11 @@ OPENDP = ("opendp==0.16.0", "numpy")
 
 PEOPLE, EPSILON, DELTA = 10**5, 1.0, 1e-6
 TRIALS = {2**10: 40, 2**16: 6}
-"""By the number of values: OpenDP takes seconds for one with many."""
+"""Trials by number of values: with many values, OpenDP takes seconds per trial."""
 
 
 def opendp_errors(python, leaves):
-    """Mean largest errors by noise and branching, and the branching that OpenDP chooses itself."""
+    """Return OpenDP's mean largest errors by noise and branching, and its default branching."""
     program = Path(__file__).with_name("range_program.py")
     arguments = map(str, (leaves, PEOPLE, EPSILON, DELTA, TRIALS[leaves], 0))
     done = subprocess.run([python, program, *arguments], check=True, capture_output=True, text=True)
@@ -29,7 +29,7 @@ def opendp_errors(python, leaves):
 
 
 def our_error(protocol):
-    """The mean over the trials of the largest error of the numbers of people before each value."""
+    """Return the largest error of the number of people up to any value, as a mean over the trials."""
     rng = np.random.default_rng(0)
     counts = rng.multinomial(PEOPLE, np.full(protocol.bins, 1 / protocol.bins))
     errors = []
@@ -55,11 +55,11 @@ def rows(python):
             best = min(by_branching, key=by_branching.get)
             found.append((f"OpenDP, {noise}, best branching", best, by_branching[best], None))
             chosen = str(theirs["chosen"])
-            found.append((f"OpenDP, {noise}, its own branching", chosen, by_branching[chosen], None))
+            found.append((f"OpenDP, {noise}, default branching", chosen, by_branching[chosen], None))
         reference = found[0][2]
         for name, branching, error, bound in found:
-            promised = "none" if bound is None else f"{bound:,.0f}"
-            yield f"{leaves:,}", name, branching, f"{error:,.1f}", f"{error / reference:.2f}", promised
+            bound_text = "none" if bound is None else f"{bound:,.0f}"
+            yield f"{leaves:,}", name, branching, f"{error:,.1f}", f"{error / reference:.2f}", bound_text
 
 
 def main():
@@ -67,6 +67,6 @@ def main():
     python = interpreter(ENVIRONMENT, OPENDP)
     table(
         f"Largest error of the distribution function, n = {PEOPLE:,}, epsilon 1, delta 1e-6, mean of trials",
-        ["d", "what", "branching", "people", "ratio to ours, shuffled", "promised with probability 0.95"],
+        ["d", "what", "branching", "people", "ratio to ours, shuffled", "bound with probability 0.95"],
         rows(python),
     )

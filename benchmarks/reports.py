@@ -1,4 +1,4 @@
-"""Reports that a shuffler takes durably in a second, beside a bare endpoint that stores the same bytes in SQLite."""
+"""Reports that a shuffler stores durably per second, against a bare endpoint that stores the same bytes in SQLite."""
 
 import json
 import os
@@ -27,7 +27,7 @@ ANSWERS = {"6 answers": 6, "100,000 answers": 100_000}
 
 
 def task_for(answers, folder):
-    """A task whose batch is larger than all that is sent, so that nothing but taking reports is measured."""
+    """Return a task whose batch never fills, so that only the upload of reports is measured."""
     shuffler, analyzer = KeyPair.generate(), KeyPair.generate()
     (key := folder / "shuffler.key").unlink(missing_ok=True)
     write_key(shuffler, key)
@@ -53,7 +53,7 @@ def _made(path, people):
 
 
 def prepare(task, folder):
-    """Writes requests with as many different reports as are sent; their mean length."""
+    """Write the requests, each with a different report; return the mean length of a report."""
     with ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as pool:
         halves = pool.map(_made, [folder / "task.json"] * 2, [REPORTS // 2] * 2)
         bodies = [body for half in halves for body in half]
@@ -63,7 +63,7 @@ def prepare(task, folder):
 
 @contextmanager
 def running(arguments, port):
-    """A server as a process of its own."""
+    """Run a server in a new process; yield its process id."""
     process = subprocess.Popen([sys.executable, "-m", *arguments], stderr=subprocess.DEVNULL)
     try:
         for _ in range(600):
@@ -79,14 +79,14 @@ def running(arguments, port):
 
 
 def processor_seconds(pid):
-    """Of a process and those that it started, so far."""
+    """Return the processor seconds of a process and its descendants so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + sum(map(processor_seconds, started))
 
 
 def measured(arguments, port, folder):
-    """Seconds that pass, and seconds of a core of the server, for one report; each must be acknowledged."""
+    """Return elapsed seconds, and processor seconds of the server, per report; every report must be acknowledged."""
     with running(arguments, port) as pid:
         before = processor_seconds(pid)
         sent = subprocess.run(
@@ -95,9 +95,9 @@ def measured(arguments, port, folder):
             check=True,
         )
         worked = processor_seconds(pid) - before
-    told = json.loads(sent.stdout)
-    assert told["counts"] == {"201": REPORTS}, told
-    return told["seconds"] / REPORTS, worked / REPORTS
+    result = json.loads(sent.stdout)
+    assert result["counts"] == {"201": REPORTS}, result
+    return result["seconds"] / REPORTS, worked / REPORTS
 
 
 def rows():
@@ -110,7 +110,7 @@ def rows():
 
 
 def compared(folder, workers):
-    """Both in turn, each with a new store; the best round of each: what passes, and what cores work."""
+    """Alternate both servers, each with a new store; return the best elapsed and processor time of each."""
     ours, bare = [], []
     for at in range(ROUNDS):
         (port,) = free_ports([0])
@@ -129,10 +129,10 @@ def compared(folder, workers):
 
 def main():
     table(
-        "Reports taken durably, 64 connections, SQLite: reports/s",
+        "Reports stored durably, 64 connections, SQLite: reports/s",
         [
             *("task", "bytes of a report", "processes", "shuffler", "bare endpoint", "ratio"),
-            *("shuffler, ms of a core for a report", "bare", "ratio"),
+            *("shuffler, processor ms per report", "bare", "ratio"),
         ],
         rows(),
     )

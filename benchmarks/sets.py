@@ -1,4 +1,4 @@
-"""Several values per person: a release from a file of rows beside bare SQL that bounds and counts in the same way."""
+"""Several values per person: a release from a file of rows, against bare SQL with the same bound on contributions."""
 
 import math
 import tempfile
@@ -17,7 +17,7 @@ BOUNDED = {
     "arg_min": "arg_min(value, random(), {most})",
     "sorted list": "list(value ORDER BY random())[:{most}]",
 }
-"""Ways to keep a uniform choice of each person's different values."""
+"""SQL that keeps a uniform sample of each person's distinct values."""
 
 
 def write(folder, people):
@@ -48,7 +48,7 @@ def rows(folder):
         path = write(folder, people)
         ways = {how: partial(bare, path, how) for how in BOUNDED} | {"ours": partial(release, path)}
         seconds = dict.fromkeys(ways, math.inf)
-        for _ in range(rounds):  # in turn, so that what else the machine does slows all of them alike
+        for _ in range(rounds):  # in turn, so that other load slows all of them equally
             for name, way in ways.items():
                 seconds[name] = min(seconds[name], best_of(way, rounds=1, warm_up=0))
         ratio = seconds["ours"] / min(seconds[how] for how in BOUNDED)
@@ -59,7 +59,7 @@ def rows(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         table(
-            f"At most {MOST} different values of each person, from rows to the estimate, seconds",
+            f"At most {MOST} distinct values per person, from rows to the estimate, seconds",
             ["people", "rows", *(f"bare SQL, {how}" for how in BOUNDED), "ours", "ours / fastest"],
             rows(folder),
         )

@@ -1,4 +1,4 @@
-"""Client cost of SparseHistogram, beside the paper's Histogram where its messages can be made."""
+"""Client cost of SparseHistogram against the paper's Histogram."""
 
 import math
 from itertools import count
@@ -52,7 +52,7 @@ def calibration_rows():
         yield f"{epsilon:g}", *times
 
 
-# a new delta every time, so that nothing is remembered
+# a new delta for each calibration, so that no cached result is used
 _DELTAS = (1e-6 * (1 - k / 10_000) for k in count(1))
 
 
@@ -65,7 +65,7 @@ def _milliseconds(epsilon, wish):
 
 def main():
     table(
-        "SparseHistogram, one person's side: n = 10^6, epsilon 1, delta 1e-6, one core",
+        "SparseHistogram, client side: n = 10^6, epsilon 1, delta 1e-6, one core",
         ["d", "messages per person", "bytes", "people/s", "million messages/s", "tally, million/s",
          "Histogram: bytes", "Histogram: people/s", "times faster"],
         client_rows(),

@@ -1,10 +1,10 @@
-"""Best of several runs, and Markdown tables."""
+"""Timing by the best of several runs, and Markdown tables."""
 
 import time
 
 
 def best_of(function, *, rounds=5, warm_up=1):
-    """Seconds of the fastest run."""
+    """Return the seconds of the fastest run."""
     for _ in range(warm_up):
         function()
     times = []
@@ -16,7 +16,7 @@ def best_of(function, *, rounds=5, warm_up=1):
 
 
 def table(title, header, rows):
-    """Prints a Markdown table."""
+    """Print a Markdown table."""
     print(f"\n### {title}\n")
     print("| " + " | ".join(header) + " |")
     print("|" + "---|" * len(header))

@@ -1,5 +1,5 @@
-"""Every table and figure of README and docs, each made anew by one module: python -m experiments.table1 and so on.
+"""Programs that generate the tables and figures of README and docs: `python -m experiments.table1` and so on.
 
-Run them from the top folder of the repository; `make table1` and so on do that. Each module's `main` takes the
-parameters that the documents are made with as defaults.
+Run them from the root of the repository, or with `make table1` and so on. The defaults of each module's `main` are the
+parameters of the published documents.
 """

@@ -1,4 +1,4 @@
-"""Parts of documents that are written by programs: what stands between <!-- name --> and <!-- /name -->."""
+"""Generated parts of documents: the lines between <!-- name --> and <!-- /name -->."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from shuffledp.atomic_file import write_whole
 from shuffledp.errors import DataError
 
 ROOT = Path(__file__).parent.parent
-"""The top folder of the repository."""
+"""The root of the repository."""
 
 
 def marked_documents(name: str, root: Path = ROOT) -> list[Path]:
-    """README.md and the pages of docs that have the markers; at least one must."""
+    """Return README.md and the pages of docs that have the markers; at least one must."""
     documents = [path for path in (root / "README.md", *sorted((root / "docs").rglob("*.md"))) if path.exists()]
     found = [path for path in documents if _part(name).search(path.read_text(encoding="utf-8"))]
     if not found:
@@ -22,7 +22,7 @@ def marked_documents(name: str, root: Path = ROOT) -> list[Path]:
 
 
 def rewrite(document: Path, name: str, text: str) -> None:
-    """Puts the text between the markers; everything else in the document stays."""
+    """Replace the text between the markers."""
     before = document.read_text(encoding="utf-8")
     after, parts = _part(name).subn(lambda part: f"{part[1]}\n{text.strip()}\n{part[2]}", before)
     if not parts:
@@ -31,5 +31,5 @@ def rewrite(document: Path, name: str, text: str) -> None:
 
 
 def _part(name: str) -> re.Pattern[str]:
-    """Markers stand on lines of their own, so that a sentence can speak of them."""
+    """Match markers on their own lines only, so that a sentence can mention them."""
     return re.compile(rf"(?ms)^(<!-- {re.escape(name)} -->)$.*?^(<!-- /{re.escape(name)} -->)$")

@@ -1,7 +1,7 @@
 """The figure of docs/explanation/pure-privacy.md.
 
-The exact epsilon of R^gap against the number of people, and the best that its probabilities can do; beside it the lemma
-of CSU+19 on removing the shuffler, and the truth.
+Left: the exact epsilon of R^gap against the number of people, for uniform and for the best probabilities. Right: the
+bound of the CSU+19 lemma on removing the shuffler, and the exact epsilon.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.documents import ROOT
-from shuffledp.explain.plots import in_our_style, names_at_ends, new_figure, save_figure
+from shuffledp.explain.figures import in_our_style, names_at_ends, new_figure, save_figure
 from shuffledp.paper.gap import Gap, best_gap
 from shuffledp.paper.pure_privacy import removal_cost, response
 
@@ -23,7 +23,7 @@ PATH = ROOT / "docs" / "figures" / "gap.png"
 GAP_USERS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20)
 REMOVAL_USERS = (1, 2, 3, 5, 8, 12, 20, 30, 40)
 REMOVAL_DELTA = Fraction(1, 1000)
-RESTARTS = 6  # of the search, after which no better probabilities were found
+RESTARTS = 6  # more restarts of the search found no better probabilities
 _SEED = 0
 _HOLES = {Fraction(1, 20): "#92c5de", Fraction(3, 8): "#2166ac", Fraction(3, 4): "#c51b8a"}
 
@@ -35,7 +35,7 @@ def main(
     removal_users: Sequence[int] = REMOVAL_USERS,
     restarts: int = RESTARTS,
 ) -> None:
-    """Computes and draws both panels."""
+    """Compute and draw both panels."""
     with in_our_style():
         figure = new_figure(11.5, 4.4)
         left, right = figure.subplots(1, 2)
@@ -61,7 +61,7 @@ def _draw_gap(axes: Any, users: Sequence[int], restarts: int) -> None:
 def _draw_removal(axes: Any, users: Sequence[int]) -> None:
     costs = [removal_cost(response(epsilon=1.0), users=n, delta=REMOVAL_DELTA) for n in users]
     lines = [
-        ("local, promised:\nepsilon + ln n", "#b2182b", ":", [float(cost.promised) for cost in costs]),
+        ("local, bound:\nepsilon + ln n", "#b2182b", ":", [float(cost.promised) for cost in costs]),
         ("local, exact", "#b2182b", "-", [float(cost.local.epsilon) for cost in costs]),
         ("shuffled, exact", "#2166ac", "-", [float(cost.shuffled.epsilon) for cost in costs]),
     ]
@@ -72,7 +72,7 @@ def _draw_removal(axes: Any, users: Sequence[int]) -> None:
 
 
 def _draw(axes: Any, users: Sequence[int], lines: Sequence[tuple[str, str, str, Sequence[float]]]) -> None:
-    """Lines with their names at their ends."""
+    """Draw lines with their names at their ends."""
     for _, colour, style, values in lines:
         axes.plot(users, values, style, marker="o", color=colour, markersize=4, linewidth=2)
     axes.set_xticks(users, [str(n) for n in users])

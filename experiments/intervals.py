@@ -1,7 +1,7 @@
-"""The table of docs/proofs/intervals.md: how often intervals hold for all values at once, and how wide they are.
+"""The table of docs/proofs/intervals.md: simultaneous coverage and width of intervals.
 
-The same data is released many times, and every release is read at three failure probabilities beta. Intervals must hold
-with probability at least 1 - beta, whatever the data, and should not hold much more often.
+The same data is released many times, and each release is estimated at three failure probabilities beta. For any data,
+coverage must be at least 1 - beta, and should not be much larger.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEAD = """| data | protocol | 1 - beta | before: held, width, hidden | after: he
 def main(
     path: Path = PATH, *, people: int = PEOPLE, trials: int = TRIALS, protocols: Sequence[str] = PROTOCOLS
 ) -> None:
-    """Measures, and writes the table into the page."""
+    """Measure coverage and write the table into the page."""
     rows = [
         row
         for name in protocols
@@ -47,7 +47,7 @@ def main(
 
 
 def datasets(people: int, *, hidden: int) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Surnames as they are, Zipf's law, and equal values just above the largest count that can be hidden."""
+    """Yield surnames, Zipf counts, and equal counts just above the detection limit."""
     drawn = np.random.default_rng(_SEED).multinomial(people, surnames()[1])
     yield "surnames", drawn[drawn > 0]
     weights = 1 / np.arange(1, people) ** 1.1
@@ -57,7 +57,7 @@ def datasets(people: int, *, hidden: int) -> Iterator[tuple[str, NDArray[np.int6
 
 
 def measured(name: str, protocol: HistogramProtocol, counts: NDArray[np.int64], trials: int) -> Iterator[str]:
-    """A row for each beta: bounds from before the release, and intervals of the release."""
+    """Yield a row for each beta: the bounds known before the release, and the intervals of the release."""
     rng, truth = np.random.default_rng(_SEED), Tally(np.arange(counts.size), counts)
     results = np.zeros((len(BETAS), 4))
     for _ in range(trials):

@@ -1,6 +1,6 @@
-"""The top of the HTML report of `shuffledp demo` as a picture, for README.md and docs: docs/figures/report.png.
+"""The top of the HTML report of `shuffledp demo` as an image for README.md and docs: docs/figures/report.png.
 
-It is drawn with the functions that draw the report, so that no browser is needed.
+It is drawn with the functions of the report, without a browser.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from experiments.documents import ROOT
 from shuffledp import Release, private_histogram
 from shuffledp.cli.data import population
 from shuffledp.explain.bars import draw_bars
+from shuffledp.explain.figures import in_our_style, new_figure, save_figure
 from shuffledp.explain.page import headline
-from shuffledp.explain.plots import in_our_style, new_figure, save_figure
+from shuffledp.formatting import epsilon_delta
 
 PATH = ROOT / "docs" / "figures" / "report.png"
-_WIDTH, _TOP = 9.4, 2.3  # inches: of the page, as in the report, and of all that stands above the bars
-_BARS = 12  # enough to see what it is, small enough for the top of a page
+_WIDTH, _TOP = 9.4, 2.3  # inches: width of the page, and height of the part above the bars
+_BARS = 12  # small enough for the top of a page
 _INK, _SOFT, _CARD = "#1f2933", "#5f6c7b", "#f5f7fa"  # the colours of the page
 
 
 def main(path: Path = PATH, *, people: int = 200_000, epsilon: float = 1.0, delta: float = 1e-6) -> None:
-    """Releases the surnames of the demo, with fresh noise, and draws the report."""
+    """Release the surnames of the demo with fresh noise and draw the report."""
     import pyarrow
 
     table = pyarrow.table({"surname": population(people)})
@@ -33,7 +34,7 @@ def main(path: Path = PATH, *, people: int = 200_000, epsilon: float = 1.0, delt
 
 
 def draw_report(release: Release, path: Path) -> None:
-    """Title, the numbers that matter most, and the largest values."""
+    """Draw the title, the key numbers and the largest values."""
     rows = release.estimate.top(_BARS)
     with in_our_style():
         bars = 0.7 + 0.27 * len(rows)
@@ -51,9 +52,9 @@ def _draw_top(axes: Any, release: Release, bars: int) -> None:
     axes.set(xlim=(0, _WIDTH), ylim=(0, _TOP))
     axes.set_axis_off()
     axes.text(0, 2.2, f"{release.column}: how many people hold each value", size=17, weight="bold", va="top")
-    promise = estimate.guarantee
-    assert promise is not None
-    under = f"A private histogram of {estimate.people:,} people: epsilon {promise.epsilon:g}, delta {promise.delta:g}."
+    guarantee = estimate.guarantee
+    assert guarantee is not None
+    under = f"A private histogram of {estimate.people:,} people: {epsilon_delta(guarantee.epsilon, guarantee.delta)}."
     axes.text(0, 1.83, under, size=10, color=_SOFT, va="top")
     cards = headline(release)
     width = _WIDTH / len(cards)

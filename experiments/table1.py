@@ -1,8 +1,8 @@
-"""The paper's comparison table, measured, in about ten minutes.
+"""The paper's comparison table with measured errors; takes about ten minutes.
 
-Writes docs/reference/table1.md, both figures of docs/explanation/comparison.md with their measurements in
-experiments/data, from which `make table1-figures` draws them anew, and the short table between the markers
-<!-- table1 --> and <!-- /table1 --> of README.md and of any page of docs that has them.
+Writes docs/reference/table1.md, both figures of docs/explanation/comparison.md, and the short table between the markers
+<!-- table1 --> and <!-- /table1 --> of README.md and docs. The measurements of the figures are stored in
+experiments/data, so that `make table1-figures` can redraw them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SHORT_ROWS = (
     "laplace",
     "stability",
 )
-"""The rows of the short table, by name of the catalogue."""
+"""Rows of the short table, as names of the catalogue."""
 
 
 def main(
@@ -56,8 +56,8 @@ def main(
     protocols: Sequence[str] | None = None,
     short_bins: Sequence[int] = SHORT_BINS,
 ) -> None:
-    """Measures everything and writes every file."""
-    documents = marked_documents("table1", root)  # before ten minutes of work
+    """Measure the protocols and write all files."""
+    documents = marked_documents("table1", root)  # fail before the measurement if there is none
     table = _measured([people], table_bins, trials=table_trials, protocols=protocols)
     page = markdown_page(table, beta=BETA, trials=table_trials, data=DATA, **GUARANTEE)
     _write(root / "docs" / "reference" / "table1.md", page)
@@ -74,9 +74,9 @@ def main(
 
 
 def short_table(results: Iterable[Measurement], *, bins: Sequence[int] = SHORT_BINS) -> str:
-    """The largest error of each chosen protocol, with its messages per person in brackets, in Markdown.
+    """Return a Markdown table of the largest error of each protocol, with its messages per person in brackets.
 
-    A protocol that was not measured has no row.
+    Protocols that were not measured are left out.
     """
     measured = {(result.name, result.bins): result for result in results}
     lines = [
@@ -87,15 +87,15 @@ def short_table(results: Iterable[Measurement], *, bins: Sequence[int] = SHORT_B
         cells = [measured[name, number] for number in bins if (name, number) in measured]
         if len(cells) == len(bins):
             entry = CATALOGUE[name]
-            words = [entry.model, entry.title, *map(_cell, cells), "yes" if entry.false_positives else "never"]
-            lines.append("| " + " | ".join(words) + " |")
+            row = [entry.model, entry.title, *map(_cell, cells), "yes" if entry.false_positives else "never"]
+            lines.append("| " + " | ".join(row) + " |")
     return "\n".join(lines)
 
 
 def _cell(result: Measurement) -> str:
     if result.problem:
         return "not possible"
-    if result.model == "central":  # nobody sends messages to a shuffler
+    if result.model == "central":  # no messages to a shuffler
         return f"{result.mean:,.0f}"
     sent = f"{result.messages:.3g}" if result.messages < 100 else f"{result.messages:,.0f}"
     return f"{result.mean:,.0f} ({sent})"

@@ -1,4 +1,4 @@
-"""Both figures of docs/explanation/comparison.md, drawn from what `make table1` measured: experiments/data."""
+"""Both figures of docs/explanation/comparison.md, drawn from the measurements of `make table1` in experiments/data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIGURES = ("error-against-values", "error-against-people")
 
 
 def main(root: Path = ROOT) -> None:
-    """Draws what was measured."""
+    """Draw the stored measurements."""
     for name in FIGURES:
         path = root / "docs" / "figures" / f"{name}.svg"
         draw_comparison(kept(data_file(name, root)), path, **GUARANTEE)
@@ -28,23 +28,23 @@ def main(root: Path = ROOT) -> None:
 
 
 def data_file(name: str, root: Path = ROOT) -> Path:
-    """Where the measurements of a figure are kept."""
+    """Return the path of the measurements of a figure."""
     return root / "experiments" / "data" / f"{name}.json"
 
 
 def keep(results: Iterable[Measurement], path: Path) -> None:
-    """Keeps measurements, one on a line; what was not measured is null."""
+    """Write measurements as JSON, one per line; values that were not measured are null."""
     lines = (json.dumps({key: _finite(value) for key, value in asdict(result).items()}) for result in results)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
 
 def kept(path: Path) -> list[Measurement]:
-    """Measurements that were kept."""
+    """Read stored measurements."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"{path} is missing: make table1 measures it") from None
+        raise DataError(f"{path} is missing: run make table1 first") from None
     return [Measurement(**{key: math.nan if value is None else value for key, value in row.items()}) for row in rows]
 
 

@@ -1,6 +1,7 @@
-"""The paper's Table 2 with measured numbers of people, in about twenty minutes.
+"""The paper's Table 2 with measured numbers of people; takes about twenty minutes.
 
-Writes docs/reference/table2.md and its figure, which `make table2-figure` draws anew from experiments/data/table2.json.
+Writes docs/reference/table2.md, its measurements in experiments/data/table2.json, and its figure, which
+`make table2-figure` redraws from the measurements.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ The number of people that each model needs for delta 1e-6 and a success probabil
 
 
 def main(root: Path = ROOT, *, runs: Sequence[tuple[str, dict[str, Any]]] = RUNS) -> None:
-    """Writes docs/reference/table2.md, experiments/data/table2.json and docs/figures/table2.png."""
+    """Write docs/reference/table2.md, experiments/data/table2.json and docs/figures/table2.png."""
     results = []
     for problem, question in runs:
         with ProgressBar() as progress:

@@ -1,4 +1,4 @@
-"""The figure of docs/reference/table2.md, drawn from what `make table2` measured: experiments/data/table2.json."""
+"""The figure of docs/reference/table2.md, drawn from the measurements in experiments/data/table2.json."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from shuffledp.explain.plots import draw_separation
 from shuffledp.paper.separation import Approach, Cell, Separation
 
 DRAWN = 2
-"""The figure shows the first runs: the two problems by which the paper separates the models."""
+"""Number of runs in the figure: the first two are the problems with which the paper separates the models."""
 
 
 def main(root: Path = ROOT) -> None:
-    """Draws what was measured."""
+    """Draw the stored runs."""
     path = root / "docs" / "figures" / "table2.png"
     draw_separation(kept(root)[:DRAWN], path)
     print(f"wrote {path}", file=sys.stderr)
 
 
 def keep(results: Sequence[Separation], root: Path) -> None:
-    """Keeps the runs, one on a line."""
+    """Write the runs as JSON, one per line."""
     path = _data_file(root)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, ("[\n" + ",\n".join(json.dumps(asdict(result)) for result in results) + "\n]\n").encode())
 
 
 def kept(root: Path = ROOT) -> list[Separation]:
-    """Runs that were kept."""
+    """Read the stored runs."""
     try:
         rows = json.loads(_data_file(root).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"{_data_file(root)} is missing: make table2 measures it") from None
+        raise DataError(f"{_data_file(root)} is missing: run make table2 first") from None
     return [_separation(row) for row in rows]
 
 

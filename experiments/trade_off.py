@@ -1,4 +1,4 @@
-"""The planner's picture in README.md: docs/figures/trade-off.png."""
+"""The figure of the planner, error against messages: docs/figures/trade-off.png."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATH = ROOT / "docs" / "figures" / "trade-off.png"
 def main(
     path: Path = PATH, *, users: int = 10**6, bins: int = 10**5, epsilon: float = 0.2, delta: float = 1e-6
 ) -> None:
-    """Plans and draws. A small epsilon shows best how far the protocols lie apart."""
+    """Plan and draw; a small epsilon shows the differences between protocols best."""
     draw_trade_off(trade_off(plan(users=users, bins=bins, epsilon=epsilon, delta=delta)), path)
     print(f"wrote {path}", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""`python -m mutants`: plant mutants one at a time and report which of them the tests catch.
+"""`python -m mutants`: apply mutants one at a time and report which of them the tests catch.
 
 Exit codes: 0 every mutant is caught, 1 one survives, 2 a mutant or its tests cannot be run.
 """

@@ -1,5 +1,5 @@
-"""What can go wrong with a mutant itself."""
+"""The error of a mutant that cannot be tested."""
 
 
 class MutantError(Exception):
-    """A mutant that cannot be planted, or tests that say nothing about it: neither caught nor survived."""
+    """A mutant that cannot be applied, or whose tests cannot be run: neither caught nor survived."""

@@ -1,4 +1,4 @@
-"""Rewrites one function, method or constant of a JavaScript module, found by name and compared token by token.
+"""Rewrite one function, method or constant of a JavaScript module, found by name and compared token by token.
 
 White space and comments do not matter. A pattern is a run of tokens that must occur exactly once inside its target.
 """
@@ -62,7 +62,7 @@ def _tokens(source: str) -> list[_Token]:
 
 
 def _extent(tokens: Sequence[_Token], name: str, first: int, last: int) -> tuple[int, int]:
-    """Where the one declaration of a function, method, class or constant begins and ends."""
+    """Return where the only declaration of a function, method, class or constant begins and ends."""
     found = [extent for at in range(first, last) if tokens[at].text == name for extent in _declared(tokens, at)]
     if len(found) != 1:
         raise MutantError(f"{name} is declared {len(found)} times, not once")
@@ -84,7 +84,7 @@ def _declared(tokens: Sequence[_Token], at: int) -> list[tuple[int, int]]:
 
 
 def _end_of_bracket(tokens: Sequence[_Token], at: int) -> int:
-    """The place after the bracket that closes the one here."""
+    """Return the position after the matching closing bracket."""
     depth = 0
     for place in range(at, len(tokens)):
         depth += (tokens[place].text in _OPENING) - (tokens[place].text in _CLOSING)

@@ -1,4 +1,4 @@
-"""A mutant: a named function or constant, what changes inside it, and the tests that must catch it."""
+"""A mutant: a named function or constant, a change inside it, and the tests that must catch it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Mutant:
         module, _, _ = self.target.partition(":")
         return module if module.endswith(".js") else f"src/{module.replace('.', '/')}.py"
 
-    def plant(self, root: Path) -> str:
+    def apply(self, root: Path) -> str:
         """Return the changed text of the file, which is read below `root`."""
         rewrite = javascript_rewrite.rewrite if self.path.endswith(".js") else python_rewrite.rewrite
         _, _, name = self.target.partition(":")

@@ -1,10 +1,10 @@
-"""Rewrites one function, class or constant of a Python module, found by name and changed in its syntax tree.
+"""Rewrite one function, class or constant of a Python module, found by name and changed in its syntax tree.
 
-Formatting, comments and the place in the file do not matter. A pattern is Python source and must match exactly once
+Formatting, comments and the position in the file do not matter. A pattern is Python source and must match exactly once
 inside its target:
 
 - an expression matches an equal expression;
-- a string literal matches inside a string that contains it, for example a statement of SQL, also in an f-string;
+- a string literal matches inside a string or f-string that contains it, for example an SQL statement;
 - `name=value` matches an assignment or a keyword argument;
 - anything else is one or more statements that follow each other. An empty replacement deletes them.
 
@@ -75,7 +75,7 @@ class _Rewriter:
         self._matches = 0
 
     def count_in(self, node: ast.AST) -> int:
-        """The number of replaced matches."""
+        """Replace all matches and return their number."""
         self._visit(node)
         return self._matches
 
@@ -87,7 +87,7 @@ class _Rewriter:
                 setattr(node, field, self._replaced(value))
 
     def _replaced(self, node: ast.AST) -> ast.AST:
-        """The node or what takes its place."""
+        """Return the node or its replacement."""
         self._visit(node)
         return node
 

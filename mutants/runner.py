@@ -1,4 +1,4 @@
-"""Plants mutants in copies of the package, one at a time, and runs the tests that must catch them."""
+"""Apply mutants to copies of the package, one at a time, and run the tests that must catch them."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ def run(mutants: Sequence[Mutant], *, jobs: int, report: Callable[[Result], None
 
 
 @contextmanager
-def planted(mutant: Mutant, original: Path) -> Iterator[Path]:
-    """A copy of `original` with the mutant in it, which processes that the tests start import too."""
+def mutated(mutant: Mutant, original: Path) -> Iterator[Path]:
+    """Yield a copy of `original` with the mutant; child processes of the tests import it too."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Path(folder, "copy")
         shutil.copytree(original, copy)  # with compiled files, to start faster
         file = copy / mutant.path
         for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
             compiled.unlink()
-        file.write_text(mutant.plant(original), encoding="utf-8")
+        file.write_text(mutant.apply(original), encoding="utf-8")
         yield copy
 
 
 @contextmanager
 def _compiled_copy() -> Iterator[Path]:
-    """A copy of the package and of the JavaScript client, without what npm installed or built."""
+    """Yield a copy of the package and of the JavaScript client, without installed or built files."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Path(folder, "original")
         shutil.copytree(ROOT / "src", copy / "src")
@@ -89,7 +89,7 @@ def _check_tests_pass(tests: Sequence[str], original: Path, pool: ThreadPoolExec
 
 def _try(mutant: Mutant, original: Path) -> Result:
     started = time.monotonic()
-    with planted(mutant, original) as copy:
+    with mutated(mutant, original) as copy:
         code, output = _pytest(mutant.tests, copy, "-x")
     seconds = time.monotonic() - started
     failures = re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", output, flags=re.MULTILINE)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Sees to it that a program of the system works, and installs it where that is possible without asking: as root or with a
-# sudo that needs no password on Debian and Ubuntu, or with Homebrew. Otherwise one line says how.
+# Checks that a system program works, and installs it if that needs no password: as root or with sudo on Debian and
+# Ubuntu, or with Homebrew. Otherwise an error says how to install it.
 #
 #   need.sh 'TRY' 'DEBIAN_PACKAGE ...' HOMEBREW_FORMULA 'WHAT FOR'
 #
-# Of several Debian packages the first one that can be had is installed; the last one is there everywhere.
+# The first available Debian package is installed; the last one is available everywhere.
 set -u
 try=$1 debian=$2 homebrew=$3 reason=$4
 

@@ -1,9 +1,8 @@
-"""The notebooks of the docs: run anew with their outputs kept, and shown as pages of the site.
+"""Run the notebooks of the docs and render them as pages of the site.
 
 `python scripts/notebook.py docs/tutorials/notebook.ipynb` runs every cell, in one process and without a Jupyter server,
-and keeps what it prints, the value of its last line and its pictures. In the site, a line
-`<!-- notebook name.ipynb -->` becomes the cells of that notebook, which lies beside the page; mkdocs.yml lists this
-file under `hooks`.
+and stores its output, the value of its last line and its figures. In the site, a line `<!-- notebook name.ipynb -->`
+becomes the cells of that notebook, which is in the folder of the page. mkdocs.yml lists this file under `hooks`.
 """
 
 import ast
@@ -17,12 +16,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-PLACE = re.compile(r"^<!-- notebook (?P<name>[\w.-]+\.ipynb) -->$", flags=re.MULTILINE)
-_DOTS_PER_INCH = 60  # pictures stay small: the notebook is kept in the repository
+MARKER = re.compile(r"^<!-- notebook (?P<name>[\w.-]+\.ipynb) -->$", flags=re.MULTILINE)
+_DOTS_PER_INCH = 60  # small figures: the notebook is in the repository
 
 
 def run(cells: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The outputs of the code cells, run in order in one namespace."""
+    """Run the code cells in order in one namespace; return the outputs of each."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -55,7 +54,7 @@ def _outputs(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _shown(value: Any) -> dict[str, Any]:
-    """A value as a notebook shows it: its text, and its HTML if it has one."""
+    """Return the representations of a value: its repr, and its HTML if it has one."""
     data = {"text/plain": _lines(repr(value))}
     if hasattr(value, "_repr_html_"):
         data["text/html"] = _lines(value._repr_html_())
@@ -67,7 +66,7 @@ def _lines(text: str) -> list[str]:
 
 
 def refresh(path: Path) -> None:
-    """Runs a notebook and keeps its outputs."""
+    """Run a notebook and store its outputs."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     outputs = iter(run(notebook["cells"]))
     count = 0
@@ -83,11 +82,11 @@ def refresh(path: Path) -> None:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Replace the markers of a page before mkdocs renders it."""
-    return PLACE.sub(lambda match: as_markdown(Path(page.file.abs_src_path).parent / match["name"]), markdown)
+    return MARKER.sub(lambda match: as_markdown(Path(page.file.abs_src_path).parent / match["name"]), markdown)
 
 
 def as_markdown(path: Path) -> str:
-    """A notebook as a page: text, programs, and what they showed."""
+    """Return a notebook as Markdown: text, code and outputs."""
     parts = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
@@ -97,10 +96,10 @@ def as_markdown(path: Path) -> str:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """The richest form of an output."""
+    """Return the richest representation of an output."""
     data = output.get("data", {})
     if "image/png" in data:
-        return f'<p><img alt="What the program above draws" src="data:image/png;base64,{data["image/png"]}"></p>'
+        return f'<p><img alt="Figure drawn by the program above" src="data:image/png;base64,{data["image/png"]}"></p>'
     if "text/html" in data:
         return "<div>" + re.sub(r"\n\s*", "\n", "".join(data["text/html"])) + "</div>"
     text = "".join(data.get("text/plain", output.get("text", "")))

@@ -1,7 +1,7 @@
-"""Promises as test vectors: what the parameters of tasks give, and which claims of theirs are refused.
+"""Test vectors of guarantees: the privacy that the parameters of a task give, and the claims that are refused.
 
-The noise, the people and the claims in vectors/promises.json are inputs and stay as they are; where the file is
-missing, they are made anew. What follows from them is computed every time.
+The noise, the numbers of people and the claims in vectors/promises.json are inputs and stay unchanged; if the file is
+missing, they are generated. Everything else is computed from them.
 """
 
 import json
@@ -21,7 +21,7 @@ from shuffledp.protocols.target import Target
 
 EPSILONS = ("0", "0.01", "0.1", "0.5", "1", "2", "4", "10")
 CLOSE = 1e-7
-"""How far from the border between kept and broken the claims on either side of it are."""
+"""Relative distance of the claims just above and just below the smallest delta that is kept."""
 
 SIX = ("hist", "hist-unbiased", "dummy", "dummy-poisson", "sparse", "sparse-best")
 CALIBRATED: dict[str, tuple[tuple[str, ...], int, int, int, float, float]] = {
@@ -34,21 +34,21 @@ CALIBRATED: dict[str, tuple[tuple[str, ...], int, int, int, float, float]] = {
     "a very small delta": (("hist", "dummy-poisson", "sparse"), 10**6, 10**6, 50, 2.0, 1e-20),
     "a large delta": (("dummy", "dummy-poisson", "sparse-best"), 1000, 10, 4, 2.0, 0.3),
 }
-"""Protocols, people, honest ones, values and the guarantee that the noise is made for."""
+"""Protocols, users, honest users, values, and the guarantee that the noise is calibrated for."""
 
 
 def distribution(rate: float, *sizes: int) -> dict[str, Any]:
-    """Clusters with these weights, of which the last one is what is missing from all."""
+    """Return a compound Poisson distribution with these size weights and one more, which completes their sum."""
     return {"rate": schema.exact_text(rate), "size_weights": [*sizes, SIZE_GRID - sum(sizes)]}
 
 
 def sparse(pairs: dict[str, Any], lone: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The protocol with two laws."""
+    """Return the sparse protocol with two noise distributions."""
     return "sparse", {"pairs": pairs, "lone": lone}
 
 
 def coin(name: str, probability: str) -> tuple[str, dict[str, Any]]:
-    """A protocol with coins."""
+    """Return a protocol with binomial noise."""
     return name, {"dummy_probability" if name == "dummy" else "missing_probability": probability}
 
 
@@ -97,18 +97,18 @@ BY_HAND: dict[str, tuple[tuple[str, dict[str, Any]], int, int, int, str, str]] =
         "1e-5",
     ),
 }
-"""Protocol with its noise, people, honest ones, values and what is claimed: what no calibration would choose."""
+"""Protocol and noise, users, honest users, values, and the claim: cases that no calibration would choose."""
 
 
 def protocol_of(vector: dict[str, Any], claim: dict[str, str]) -> ShuffledHistogram:
-    """The protocol with the noise of a vector, for what a task of it claims."""
+    """Return the protocol of a vector, for a claimed guarantee."""
     guarantee = Guarantee(epsilon=float(claim["epsilon"]), delta=float(claim["delta"]), basis="claimed")
     people = People(vector["users"], vector["honest_users"], vector["values"], guarantee)
     return read_protocol(vector["protocol"]["name"], vector["protocol"]["parameters"], people)
 
 
 def refusal(vector: dict[str, Any], verdict: dict[str, Any]) -> str | None:
-    """What is said of a claim that is not kept, or that is weaker than somebody allows; None if it is neither."""
+    """Return the error for a claim that is not kept or is weaker than allowed, or None."""
     at_most = verdict["at_most"] and (float(verdict["at_most"][0]), float(verdict["at_most"][1]))
     protocol = protocol_of(vector, verdict["guarantee"])
     try:
@@ -119,7 +119,7 @@ def refusal(vector: dict[str, Any], verdict: dict[str, Any]) -> str | None:
 
 
 def computed(inputs: dict[str, Any]) -> dict[str, Any]:
-    """A vector with all that follows from its inputs."""
+    """Return a vector with everything computed from its inputs."""
     protocol = protocol_of(inputs, inputs["guarantee"])
     return {
         **{name: inputs[name] for name in ("name", "protocol", "users", "honest_users", "values", "guarantee")},
@@ -131,14 +131,14 @@ def computed(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def promises(folder: Path) -> list[dict[str, Any]]:
-    """All vectors, from the inputs that are there."""
+    """Return all vectors, from the stored inputs if there are any."""
     path = folder / "promises.json"
     inputs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else list(made())
     return [computed(vector) for vector in inputs]
 
 
 def made() -> Iterator[dict[str, Any]]:
-    """Inputs, from the lists above."""
+    """Yield the inputs of the tables above."""
     for name, (protocols, users, honest, values, epsilon, delta) in CALIBRATED.items():
         target = Target(users=users, bins=values, epsilon=epsilon, delta=delta, honest_users=honest, padding_bins=0)
         for protocol in protocols:
@@ -153,7 +153,7 @@ def made() -> Iterator[dict[str, Any]]:
 def _asked(
     name: str, protocol: str, noise: dict[str, Any], users: int, honest: int, values: int, claim: dict[str, str]
 ) -> dict[str, Any]:
-    """A vector with claims that are just kept and just not kept, and limits that are just large enough and just not."""
+    """Return a vector with claims and message limits on both sides of the boundary."""
     vector = {
         "name": name,
         "protocol": {"name": protocol, "parameters": noise},
@@ -165,7 +165,7 @@ def _asked(
     made_protocol = protocol_of(vector, claim)
     most = most_messages(made_protocol, delta=float(claim["delta"]))
     limits = sorted({1, most - 1, most, values + 1} - {0})
-    # for claims of their own, a limit that is large enough for the smallest delta
+    # a limit that is large enough for the smallest delta, so that only the claim decides
     plenty = most_messages(made_protocol, delta=1e-20)
     claims = [claim, *_around(vector, claim["epsilon"], plenty)]
     epsilon = schema.decimal_text(2 * float(claim["epsilon"])) if float(claim["epsilon"]) <= 25 else "50"
@@ -182,7 +182,7 @@ _FACTORS = (1 - CLOSE, 1 + CLOSE)
 
 
 def _around(vector: dict[str, Any], epsilon: str, most: int) -> Iterator[dict[str, str]]:
-    """Claims at an epsilon around the smallest delta that is kept, which is sought: the curve may depend on it."""
+    """Yield claims around the smallest delta that is kept, found by bisection: the curve may depend on the claim."""
     low, high = math.log(1e-20), 0.0
     while high - low > CLOSE / 10:
         middle = (low + high) / 2

@@ -1,9 +1,9 @@
-"""Checks the distributions in a folder, and tries the wheel as a stranger would: in an empty environment, elsewhere.
+"""Check the distributions in a folder, and run the demo from the wheel in an empty environment.
 
     try_wheel.py dist requirements/demo.txt [PYTHON]
 
-What is installed comes from the wheel's own requirements; only the versions are those of the lock file, so that the
-result does not depend on the day.
+The wheel's own requirements decide what is installed; the lock file fixes the versions, so that the result is
+reproducible.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ WHEEL = (
     "shuffledp/collect/web/client/vendor/hpke.js",
     "/licenses/LICENSE",
 )
-"""What a wheel is easily built without."""
+"""Files that a wheel must contain."""
 
 SOURCE = ("LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile", "src/shuffledp/__init__.py", "tests/")
-"""What whoever builds from source needs."""
+"""Files that an sdist must contain."""
 
-OUR_OWN = re.compile(r"__pycache__|\.venv|\.ipynb_checkpoints|node_modules")
-"""What lies in the folders of whoever builds them."""
+LOCAL = re.compile(r"__pycache__|\.venv|\.ipynb_checkpoints|node_modules")
+"""Local files that must not be in a distribution."""
 
 
 def main(folder: str, lock: str, python: str = sys.executable) -> None:
-    """Raises an error, or prints what was tried."""
+    """Check and try the distributions; exit with a message if something is wrong."""
     (wheel,), (source,) = Path(folder).glob("*.whl"), Path(folder).glob("*.tar.gz")
     check_contents(wheel, source)
     with tempfile.TemporaryDirectory(prefix="shuffledp-wheel-") as place:
@@ -45,21 +45,21 @@ def main(folder: str, lock: str, python: str = sys.executable) -> None:
 
 
 def check_contents(wheel: Path, source: Path) -> None:
-    """Sees to it that nothing is missing, and nothing of the tree's own is in the wheel."""
+    """Check that no file is missing and that no local file is included."""
     with zipfile.ZipFile(wheel) as opened:
         inside = opened.namelist()
     with tarfile.open(source) as archive:
         sources = ["/".join(name.split("/")[1:]) for name in archive.getnames()]
-    lacking = [part for part in WHEEL if not any(part in name for name in inside)]
-    lacking += [part for part in SOURCE if not any(name.startswith(part) for name in sources)]
-    strange = [name for name in inside if not name.startswith(("shuffledp/", "shuffledp-"))]
-    strange += [name for name in (*inside, *sources) if OUR_OWN.search(name)]
-    if lacking or strange:
-        raise SystemExit(f"the distributions lack {lacking} and should not have {strange}")
+    missing = [part for part in WHEEL if not any(part in name for name in inside)]
+    missing += [part for part in SOURCE if not any(name.startswith(part) for name in sources)]
+    unexpected = [name for name in inside if not name.startswith(("shuffledp/", "shuffledp-"))]
+    unexpected += [name for name in (*inside, *sources) if LOCAL.search(name)]
+    if missing or unexpected:
+        raise SystemExit(f"the distributions lack {missing} and must not contain {unexpected}")
 
 
 def try_out(wheel: Path, lock: Path, place: Path, python: str) -> tuple[str, str]:
-    """The version of Python, and the files that the demo wrote."""
+    """Return the version of Python and the files that the demo wrote."""
     versions = place / "versions.txt"
     versions.write_text(
         "\n".join(re.findall(r"^[\w.-]+(?:\[[\w,-]+\])?==[\w.]+", lock.read_text(), flags=re.MULTILINE))
@@ -79,7 +79,7 @@ def try_out(wheel: Path, lock: Path, place: Path, python: str) -> tuple[str, str
 
 
 def run(*command: object, at: Path) -> str:
-    """What a command prints; its own words if it fails."""
+    """Return the output of a command; exit with it if the command fails."""
     result = subprocess.run([str(part) for part in command], cwd=at, capture_output=True, text=True, check=False)
     if result.returncode:
         raise SystemExit(f"{' '.join(map(str, command))} failed:\n{result.stdout}{result.stderr}")

@@ -1,10 +1,10 @@
-"""Writes the test vectors of the wire format, for clients and servers in any language (docs/reference/wire-format.md).
+"""Write the test vectors of the wire format, for clients and servers in any language (docs/reference/wire-format.md).
 
 Usage: python scripts/write_vectors.py vectors
 
-The tasks in vectors/tasks, and the noise in vectors/promises.json (promise_vectors.py), are inputs and stay as they
-are; what is missing is made anew. All else follows from them and from the private keys below, which are in this file
-and so are no secrets: never use them.
+The tasks in vectors/tasks, and the noise in vectors/promises.json (promise_vectors.py), are inputs and stay unchanged;
+missing ones are generated. Everything else is computed from them and from the private keys below. These keys are
+public: never use them.
 """
 
 import hashlib
@@ -57,22 +57,22 @@ TASKS: dict[str, tuple[str, int, Answers]] = {
     "dummy": ("dummy", 1, ELSEWHERE),
     "dummy-poisson": ("dummy-poisson", 1, LARGE),
 }
-"""Protocol, shufflers and answers of each task."""
+"""Protocol, number of shufflers and answers of each task."""
 
 EPSILONS = ("0.25", "0.5", "1", "2", "4")
 LONG = 20
-"""Messages of a padded report from which on one of them is enough: the vectors of all tasks stay below 300 kB."""
+"""Padded reports with more messages have one vector per task, which keeps the vectors below 300 kB."""
 TIME = 1_798_761_600
 """2027-01-01T00:00:00Z."""
 
 
 def key(task: str, position: int) -> KeyPair:
-    """The key pair of a server of a task."""
+    """Return the key pair of a server of a task."""
     return KeyPair.from_private_bytes(hashlib.sha256(f"test vector key {task} {position}".encode()).digest())
 
 
 def made(name: str) -> Task:
-    """A task with the keys above."""
+    """Return a task with the keys above."""
     protocol, shufflers, answers = TASKS[name]
     places = [Place(f"https://s{at}.example", key(name, at).public) for at in range(shufflers)]
     users = 10**6 if answers is LARGE else 200
@@ -94,7 +94,7 @@ def made(name: str) -> Task:
 
 
 class Sealer:
-    """Seals with ephemeral keys that follow from a label, so that the vectors are the same every time."""
+    """Seals with ephemeral keys derived from a label, so that the vectors are reproducible."""
 
     def __init__(self, name: str, task: Task, label: str) -> None:
         self.name, self.task, self._label, self._number = name, task, label, 0
@@ -102,36 +102,36 @@ class Sealer:
 
     def seal(self, text: bytes, position: int, *, pair: KeyPair | None = None, task_id: bytes | None = None,
              place: int | None = None) -> bytes:  # fmt: skip
-        """Sealed to the hop at a position, or wrongly where something else is given."""
+        """Seal to the server at a position; `pair`, `task_id` and `place` make a wrong ciphertext."""
         self._number += 1
         ephemeral = hashlib.sha256(f"{self.name} {self._label} {self._number}".encode()).digest()
         context = info(task_id or self.task.id, position if place is None else place)
         return sealed_by_hand(text, (pair or self.keys[position]).public_bytes, context, ephemeral=ephemeral)
 
     def onion(self, symbol: int) -> bytes:
-        """A message in its layers."""
+        """Return a message in all its layers."""
         onion = symbol.to_bytes(self.task.symbol_bytes)
         for position in range(len(self.task.shufflers), 0, -1):
             onion = self.seal(onion, position)
         return onion
 
     def inside(self, symbols: Sequence[int], *, time: int = TIME, label: str = "report") -> bytes:
-        """What a report holds."""
+        """Return the plaintext of a report."""
         return self.report_id(label) + time.to_bytes(8) + b"".join(self.onion(symbol) for symbol in symbols)
 
     def padded(self, symbols: Sequence[int]) -> list[int]:
-        """As many messages as a report of the task holds, those that count for nothing in between."""
+        """Pad messages to the length of a report of the task, with the padding messages in between."""
         missing = self.task.most_messages - len(symbols) if self.task.padded else 0
         mixed = enumerate([*symbols, *[self.task.nothing] * missing])
         return [symbol for _, symbol in sorted(mixed, key=lambda one: hashlib.sha256(f"{one[0]}".encode()).digest())]
 
     def report_id(self, label: str) -> bytes:
-        """16 bytes that follow from the label."""
+        """Return 16 bytes derived from the label."""
         return hashlib.sha256(f"{self.name} {label} id".encode()).digest()[:16]
 
 
 def tasks_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
-    """The canonical form, the id, the sizes and the privacy of each task."""
+    """Yield the canonical form, id, sizes and privacy of each task."""
     for name, task in tasks.items():
         protocol = task.protocol
         yield {
@@ -153,7 +153,7 @@ def tasks_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
 
 
 def answers_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
-    """Where answers are counted."""
+    """Yield the bins of answers."""
     asked: dict[str, list[str | None]] = {
         "hist": [*HARD.values, "Yes", " yes", "yes ", "(other)", "(none)", "", None, "\u00e9\u0301"],
         "hist-unbiased": ["-3", "0", "3", "4", "-4", "+1", "01", "1.0", " 1", "1e0", "-0", "", None, "9" * 40],
@@ -166,7 +166,7 @@ def answers_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
 
 
 def numbers_vectors() -> dict[str, Any]:
-    """Numbers in their exact text, the eight bytes of the double that they are, and spellings that are refused."""
+    """Return numbers as exact text with the eight bytes of their double, and spellings that are refused."""
     fractions = [0.0, 1.0, 2.0, 0.5, 0.1, 5161 / 2**13, 2.0**53 - 1, math.ulp(0.0), 1 / 3, 17.85842020100057]
     decimals = ["1", "0.5", "1e-6", "1.5e-10", "0.30000000000000004", "50", "0.1", "1e-20"]
     refused = ["", "1/2", "2/2^1", "1/2^0", "0/2^3", "01", "-1", "+1", "1.5", "1e3", " 1", "1/2^01", "9007199254740993",
@@ -182,7 +182,7 @@ def numbers_vectors() -> dict[str, Any]:
 
 
 def reports_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
-    """Reports, what is inside them, and what every later hop finds; one of each task whose reports are long."""
+    """Yield sealed reports with their plaintext; one for each task with long reports, else two."""
     for name, task in tasks.items():
         sealer = Sealer(name, task, "valid")
         long = task.padded and task.most_messages > LONG
@@ -201,7 +201,7 @@ def reports_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
 
 
 def corrupted_reports(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
-    """Reports that the first shuffler refuses, each with its reason."""
+    """Yield reports that the first shuffler refuses, with the reason."""
     name = "hist-unbiased"  # padded, two shufflers, short reports
     task, other = tasks[name], tasks["hist"]
     sealer = Sealer(name, task, "corrupted")
@@ -245,7 +245,7 @@ def corrupted_reports(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
 
 
 def _corrupted_unpadded(sealer: Sealer) -> Iterator[dict[str, Any]]:
-    """What depends on the length of a report, in a task where reports have several."""
+    """Yield the cases that depend on the length of a report, for a task without padding."""
     inside = sealer.inside([1, 2])
     good, onion = sealer.seal(inside, 0), inside[24 : 24 + sealer.task.onion_length(0)]
     many = inside[:24] + onion * (sealer.task.most_messages + 1)
@@ -263,7 +263,7 @@ def _corrupted_unpadded(sealer: Sealer) -> Iterator[dict[str, Any]]:
 
 
 def batches_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
-    """Batches as hops receive them: what they find, and what they refuse."""
+    """Yield batches as servers receive them, with the messages and the refused ciphertexts."""
     for name in ("sparse-one-shuffler", "sparse-three-shufflers", "dummy-poisson"):
         task = tasks[name]
         sealer = Sealer(name, task, "batch")
@@ -294,7 +294,7 @@ def batches_vectors(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
 
 
 def _from(sealer: Sealer, symbol: int, position: int) -> bytes:
-    """An onion as the hop at a position receives it."""
+    """Return an onion as the server at a position receives it."""
     onion = symbol.to_bytes(sealer.task.symbol_bytes)
     for at in range(len(sealer.task.shufflers), position - 1, -1):
         onion = sealer.seal(onion, at)
@@ -302,7 +302,7 @@ def _from(sealer: Sealer, symbol: int, position: int) -> bytes:
 
 
 def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
-    """Files that are no task, or one that breaks its promise; `says` is a part of what this program answers."""
+    """Yield invalid tasks and tasks with a false guarantee; `says` is a part of the error message of this package."""
     task = tasks["sparse-two-shufflers"]
     text, plain = task.canonical.decode(), json.loads(task.canonical)
     hist = json.loads(tasks["hist"].canonical)
@@ -382,7 +382,7 @@ def corrupted_tasks(tasks: dict[str, Task]) -> Iterator[dict[str, Any]]:
 
 
 def lists_vectors() -> list[dict[str, Any]]:
-    """Lists of answers that are kept elsewhere, for the task `dummy`; wrong ones have another SHA-256."""
+    """Return external lists of answers for the task `dummy`; wrong ones have another SHA-256."""
     contents = {
         "the-list": COLOURS,
         "without-its-last-line-end": COLOURS[:-1],
@@ -397,7 +397,7 @@ def lists_vectors() -> list[dict[str, Any]]:
 
 
 def vectors(folder: Path) -> dict[str, Any]:
-    """All files but the tasks, by name."""
+    """Return the content of all files except the tasks, by name."""
     tasks = {name: task_of((folder / "tasks" / f"{name}.json").read_bytes()) for name in TASKS}
     return {
         "tasks.json": list(tasks_vectors(tasks)),
@@ -413,7 +413,7 @@ def vectors(folder: Path) -> dict[str, Any]:
 
 
 def main(folder: Path) -> None:
-    """Makes the tasks that are missing, and writes all else anew."""
+    """Generate missing tasks and write all other files."""
     (folder / "tasks").mkdir(parents=True, exist_ok=True)
     for name in TASKS:
         path = folder / "tasks" / f"{name}.json"

@@ -16,7 +16,7 @@ _ARGUMENTS = ("--no-sandbox", "--disable-background-networking", "--disable-comp
 
 
 def browser_path() -> str:
-    """Where Chromium is on this machine."""
+    """Return the path of Chromium."""
     found = [path for name in NAMES if (path := shutil.which(name))]
     assert found, f"there is none of {', '.join(NAMES)}: make test installs Chromium or says how"
     return found[0]

@@ -1,4 +1,4 @@
-"""Node for the tests of the client in JavaScript, from the environment that the tests run in."""
+"""Node for the tests of the JavaScript client, from the Python environment of the tests."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _MOST_SECONDS = 300
 
 
 def node_path() -> str:
-    """Where Node is: beside this Python, where the requirements of the tests put it."""
+    """Return the path of Node, which requirements/test.txt installs beside Python."""
     path = Path(sys.executable).parent / "node"
     assert path.exists(), "there is no node beside this Python: make test installs it"
     return str(path)
 
 
 def run_node(*arguments: str, given: bytes = b"") -> bytes:
-    """What a script writes, to which `given` is the input; an AssertionError with what it says if it fails."""
+    """Run a script with the input `given`; return its output, or raise AssertionError with its errors."""
     finished = subprocess.run(
         [node_path(), *arguments], input=given, capture_output=True, timeout=_MOST_SECONDS, check=False
     )

@@ -1,4 +1,4 @@
-"""The programs in README and docs run, the commands exist, the figures are true, and the links lead somewhere."""
+"""README and docs: programs run, commands exist, figures are true, and links work."""
 
 import importlib.util
 import re
@@ -32,7 +32,7 @@ def blocks(document, language):
 
 
 def execute(document, programs):
-    """The programs as one, in this process; pytest makes errors of warnings. What they enter in the catalogue goes."""
+    """Run the programs as one, with warnings as errors; restore the catalogue afterwards."""
     known = dict(CATALOGUE)
     try:
         exec(compile("\n".join(programs), name(document), "exec"), {"__name__": "__main__"})
@@ -42,16 +42,16 @@ def execute(document, programs):
 
 
 def normal(row):
-    """A row without what differs from run to run: figures, the lengths of bars, spaces."""
+    """Return a row without the parts that differ between runs: figures, bars, spaces."""
     return " ".join(re.sub(r"[█▒]+", "█", re.sub(r"\d[\d,.]*", "0", row)).split())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "console") or blocks(d, "python")], ids=name)
 def test_programs_and_commands_do_what_they_show(document, tmp_path, monkeypatch):
-    """Commands first, in order, then the Python programs as one, all in the same folder.
+    """Run the commands in order, then the Python programs as one, all in the same folder.
 
-    Where a page begins with `make demo`, the rest has what that leaves.
+    If a page begins with `make demo`, the files of the demo are there.
     """
     monkeypatch.chdir(tmp_path)
     if any("make demo" in block for block in blocks(document, "sh")):
@@ -86,7 +86,7 @@ def cells(row):
 
 
 def figure(text):
-    """A printed figure, and by how much rounding may have moved it."""
+    """Return a printed figure and its largest rounding error."""
     digits, _, power = text.replace(",", "").partition("e")
     scale = 10.0 ** int(power or 0)
     return float(digits) * scale, 0.5 * scale * 10.0 ** -len(digits.partition(".")[2])
@@ -97,8 +97,8 @@ def assert_rounded_alike(first, second):
     assert one == pytest.approx(other, abs=(hair + breadth) * (1 + 1e-9)), (first, second)
 
 
-def test_the_short_table_is_that_of_the_measured_page():
-    """Both are written by one run of `make table1`; the short one shows fewer rows and digits."""
+def test_the_short_table_agrees_with_the_measured_page():
+    """One run of `make table1` writes both; the short table has fewer rows and digits."""
     page = (DOCS / "reference" / "table1.md").read_text()
     measured = {}
     for size, table in re.findall(r"^### [\d,]+ people, ([\d,]+) values\n(.*?)(?=^#|\Z)", page, flags=re.M | re.S):
@@ -130,7 +130,7 @@ def test_figures_that_disagree_are_noticed(first, second):
         assert_rounded_alike(first, second)
 
 
-def test_the_most_bins_of_the_limitations_are_those_of_the_code():
+def test_the_documented_limits_on_bins_match_the_code():
     (power,) = re.findall(r"d up to 2\^(\d+) is possible", (DOCS / "explanation" / "limitations.md").read_text())
     protocol = SparseHistogram.calibrate(users=10**12, bins=2, epsilon=1, delta=1e-6)
     quiet = replace(protocol, pairs=protocol.pairs.with_rate(1e-6), lone=protocol.lone.with_rate(1e-6))
@@ -141,7 +141,7 @@ def test_the_most_bins_of_the_limitations_are_those_of_the_code():
 
 
 def generated_commands():
-    """The script that generates the page of all commands when the site is built."""
+    """The script that generates the page of all commands."""
     spec = importlib.util.spec_from_file_location("write_commands", ROOT / "scripts" / "write_commands.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
@@ -196,7 +196,7 @@ def test_make_targets_and_links_exist(document):
 
 
 def anchors(document):
-    """What the site calls the headings of a page."""
+    """Return the anchors of the headings of a page."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
     titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
     plain = (re.sub(r"\]\([^)]*\)|[^\w\s-]", "", title).strip().lower() for title in titles)

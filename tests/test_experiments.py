@@ -1,4 +1,4 @@
-"""The experiments behind README and docs, with tiny parameters: they write the files that the documents show."""
+"""The experiments of README and docs, with tiny parameters: they write the published files."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_table_1_is_written(root):
     table1.main(root, people=2000, table_bins=(10, 100), short_bins=(10, 100), table_trials=2, figure_bins=(10, 2**70),
                 figure_people=(1000, 2000), figure_trials=2, protocols=["laplace", "hist", "dummy"])  # fmt: skip
     page = (root / "docs" / "reference" / "table1.md").read_text()
-    assert page.startswith("# Every protocol for epsilon 1, delta 1e-06\n")
+    assert page.startswith("# Every protocol for epsilon 1, delta 1e-6\n")
     assert "### 2,000 people, 100 values" in page
     readme = (root / "README.md").read_text()
     assert readme.startswith(README.split("old")[0])
@@ -42,14 +42,14 @@ def test_table_1_is_written(root):
     assert re.search(r"\| \d+ \([\d.]+\) \| \d+ \([\d.]+\) \| yes \|$", rows[0])
     (error,) = re.findall(r"2,000 people, 10 values.*?\| DummyHistogram \| ([\d.]+)", page, flags=re.DOTALL)
     shown = rows[0].split(" | ")[2].split(" (")[0]
-    assert abs(float(shown) - float(error)) <= 0.55  # of the same run, each rounded
+    assert abs(float(shown) - float(error)) <= 0.55  # from the same run, each rounded
     for name in ("error-against-values.svg", "error-against-people.svg"):
         assert "<svg" in (root / "docs" / "figures" / name).read_text()
     assert (root / "docs" / "comparison.md").read_text() == "no markers"
 
 
 @pytest.mark.slow
-def test_figures_of_table_1_are_sampled_from_what_was_kept(root):
+def test_figures_of_table_1_are_drawn_from_stored_measurements(root):
     for name in table1_figures.FIGURES:
         kept = table1_figures.kept(table1_figures.data_file(name))
         assert {result.name for result in kept} == set(CATALOGUE)
@@ -60,7 +60,7 @@ def test_figures_of_table_1_are_sampled_from_what_was_kept(root):
     for name in table1_figures.FIGURES:
         drawn = (root / "docs" / "figures" / f"{name}.svg").read_bytes()
         assert len(drawn) < 200_000
-    with pytest.raises(DataError, match="make table1 measures it"):
+    with pytest.raises(DataError, match="run make table1 first"):
         table1_figures.kept(root / "nowhere.json")
 
 
@@ -71,7 +71,7 @@ def test_the_figure_of_table_2_shows_the_numbers_of_its_page():
             if column.how != "bound":
                 row = " | ".join(people(cell) for cell in cells)
                 assert f"| {column.title} | {row} |" in page
-    with pytest.raises(DataError, match="make table2 measures it"):
+    with pytest.raises(DataError, match="run make table2 first"):
         table2_figure.kept(ROOT / "tests")
 
 
@@ -130,7 +130,7 @@ def test_figures_are_written(root):
 
 
 def test_every_figure_of_the_documents_has_an_experiment():
-    """The files that the experiments write by default are those that README and docs show."""
+    """By default, the experiments write the figures that README and docs show."""
     written = {gap.PATH, trade_off.PATH, report_figure.PATH} | {
         ROOT / "docs" / "figures" / name
         for name in ("error-against-values.svg", "error-against-people.svg", "table2.png")

@@ -29,7 +29,7 @@ def test_a_printed_share_is_an_upper_bound_and_close(bound: float, digits: int) 
 
 
 @pytest.mark.parametrize(("bound", "printed"), [(0.1, "0.1"), (0.30000000000000004, "0.31"), (1e-6, "1e-6"), (0, "0")])
-def test_a_share_that_is_written_in_few_digits_stays(bound: float, printed: str) -> None:
+def test_a_share_with_few_digits_is_not_rounded(bound: float, printed: str) -> None:
     assert share_at_most(bound) == printed
 
 
@@ -44,7 +44,7 @@ def test_irregular_nouns() -> None:
     assert (counted(1, "person", things="people"), counted(3, "person", things="people")) == ("1 person", "3 people")
 
 
-def test_a_bound_without_an_end_has_words() -> None:
+def test_infinite_bounds_have_words() -> None:
     assert (at_most(float("inf")), share_at_most(float("inf"))) == ("any number of", "inf")
 
 

@@ -1,4 +1,4 @@
-"""Keys of generators: whole, different for every part, and not known to anybody."""
+"""Keys of generators: full length, different for every part, and secret."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ MISSING_BIT = 2.0 ** (1 - KEYS) * BITS
 
 @pytest.fixture
 def keys(monkeypatch):
-    """Every key that a generator is made with, as it is made."""
+    """Record the key of every new generator."""
     seen = []
 
     def noted(*, key):
@@ -40,7 +40,7 @@ def of_tasks():
 
 @pytest.mark.parametrize("make", [of_the_system, of_parts, of_tasks])
 def test_every_bit_of_a_key_varies(make, keys):
-    """A key of fewer bits has some that are always 0. Fails on uniform keys with probability MISSING_BIT."""
+    """Some bits of a shorter key are always 0. Fails on uniform keys with probability MISSING_BIT."""
     make()
     assert len(set(keys)) == KEYS
     ones = sum(np.array([key >> bit & 1 for bit in range(BITS)]) for key in keys)
@@ -55,7 +55,7 @@ def test_keys_of_tasks_follow_from_the_secret():
 
 
 def test_no_two_calls_share_a_stream(keys):
-    """A process that was copied after its first release would otherwise repeat its parent's noise."""
+    """Otherwise a process that is forked after its first release would repeat its parent's noise."""
     first, second = randomness.generator(None), randomness.generator(None)
     assert first is not second
     assert len(set(keys)) == 2

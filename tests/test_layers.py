@@ -44,13 +44,13 @@ SHOWS_ITSELF = {"histogram", "protocols", "release"}
 
 
 def part(module):
-    """The layer of a module of the package: its first name, inside `collect` its first two."""
+    """Return the part of a module: its first name, or its first two inside `collect`."""
     names = module.split(".")[1:]
     return ".".join(names[:2]) if ".".join(names[:2]) in HEIGHTS else names[0]
 
 
 def imports(path):
-    """The modules of the package that a file imports: each with whether that is inside a function."""
+    """Return the modules of the package that a file imports, and whether each import is inside a function."""
     tree = ast.parse(path.read_text())
     inside = {
         node
@@ -69,7 +69,7 @@ def imports(path):
 
 
 def upward(root):
-    """Imports that go up, or sideways to another part of the same layer."""
+    """Return imports of a higher layer, or of another part of the same layer."""
     wrong = []
     for path in sorted(root.rglob("*.py")):
         names = path.relative_to(root).with_suffix("").parts
@@ -117,7 +117,7 @@ def test_an_import_that_goes_up_is_noticed(file, line, tmp_path):
 
 
 def test_explanations_compute_nothing():
-    """Sentences, pictures and pages of results: no protocol, no calibration, no randomness."""
+    """`explain` renders results: it uses no protocol, no calibration and no randomness."""
     used = {part(module) for path in (SOURCE / "explain").rglob("*.py") for module, _ in imports(path)}
     assert used.isdisjoint({"protocols", "estimators", "accounting", "noise", "randomness", "data"})
 

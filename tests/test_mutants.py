@@ -1,4 +1,4 @@
-"""The mutants fit the code, and the runner tells caught, survived and error apart."""
+"""All mutants apply to the code, and the runner distinguishes caught, survived and error."""
 
 import ast
 import shutil
@@ -13,7 +13,7 @@ from mutants.__main__ import main
 from mutants.catalogue import MUTANTS
 from mutants.errors import MutantError
 from mutants.mutant import Mutant
-from mutants.runner import ROOT, planted
+from mutants.runner import ROOT, mutated
 
 from tests.node import run_node
 
@@ -58,10 +58,10 @@ def test_names_are_unique_and_there_are_few():
 
 @pytest.mark.slow
 def test_every_mutant_applies_to_the_source(tmp_path):
-    """The result is a program without undefined names, which any test would notice."""
+    """The result has no undefined names, which any test would notice."""
     for mutant in MUTANTS:
         if mutant.path.endswith(".py"):
-            (tmp_path / f"{mutant.name}.py").write_text(mutant.plant(ROOT), encoding="utf-8")
+            (tmp_path / f"{mutant.name}.py").write_text(mutant.apply(ROOT), encoding="utf-8")
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821", str(tmp_path)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout
@@ -80,7 +80,7 @@ def test_every_javascript_mutant_is_valid_syntax(tmp_path):
     for mutant in MUTANTS:
         if mutant.path.endswith(".js"):
             paths.append(tmp_path / f"{mutant.name}.js")
-            paths[-1].write_text(mutant.plant(ROOT), encoding="utf-8")
+            paths[-1].write_text(mutant.apply(ROOT), encoding="utf-8")
     (tmp_path / "read.mjs").write_text(READ_SCRIPTS, encoding="utf-8")
     read = ("--experimental-vm-modules", "--no-warnings", str(tmp_path / "read.mjs"))
     run_node(*read, *map(str, paths))
@@ -98,7 +98,7 @@ def test_the_named_tests_exist():
 
 @cache
 def functions(file):
-    """The functions of a module of tests."""
+    """Return the functions of a test module."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     return {part.name for part in tree.body if isinstance(part, ast.FunctionDef)}
 
@@ -167,8 +167,8 @@ def test_only_the_target_changes_in_a_copy(tmp_path):
     for mutant in (CAUGHT, script):
         (tmp_path / mutant.path).parent.mkdir(parents=True)
         shutil.copy(ROOT / mutant.path, tmp_path / mutant.path)
-        with planted(mutant, tmp_path) as copy:
-            assert (copy / mutant.path).read_text(encoding="utf-8") == mutant.plant(ROOT)
+        with mutated(mutant, tmp_path) as copy:
+            assert (copy / mutant.path).read_text(encoding="utf-8") == mutant.apply(ROOT)
         assert (tmp_path / mutant.path).read_bytes() == (ROOT / mutant.path).read_bytes()
 
 

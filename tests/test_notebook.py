@@ -1,4 +1,4 @@
-"""The notebook of the docs runs, shows what it shows, and becomes a page of the site."""
+"""The notebook of the docs runs, has the stored kinds of output, and becomes a page of the site."""
 
 import importlib.util
 import json
@@ -22,7 +22,7 @@ def script():
 
 
 def kinds(outputs):
-    """Which kinds of output a cell has: text, HTML, a picture."""
+    """Return the kinds of output of a cell: text, HTML, image."""
     return [sorted(output.get("data", {output["output_type"]: ""})) for output in outputs]
 
 
@@ -32,20 +32,20 @@ def test_there_is_a_notebook():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_it_runs_and_shows_what_it_shows(script, path):
-    """The noise is fresh, so numbers differ; a cell that prints, shows or draws does so again."""
+def test_it_runs_with_the_stored_kinds_of_output(script, path):
+    """The noise is fresh, so numbers differ, but each cell has the same kinds of output."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     kept = [cell["outputs"] for cell in cells if cell["cell_type"] == "code"]
     found = script.run(cells)
     assert list(map(kinds, found)) == list(map(kinds, kept))
     assert any("text/html" in kind for outputs in found for kind in kinds(outputs))
     assert any("image/png" in kind for outputs in found for kind in kinds(outputs))
-    said = "".join("".join(output.get("data", {}).get("text/plain", "")) for outputs in found for output in outputs)
-    assert "(True, True)" in said  # what was saved came back
+    shown = "".join("".join(output.get("data", {}).get("text/plain", "")) for outputs in found for output in outputs)
+    assert "(True, True)" in shown  # the saved release was read again
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_it_is_small_whole_and_says_nothing_of_the_machine(path):
+def test_it_is_small_complete_and_has_no_local_paths(path):
     text = path.read_text(encoding="utf-8")
     notebook = json.loads(text)
     assert len(text) < 100_000
@@ -70,7 +70,7 @@ def test_it_becomes_a_page(script, path):
     assert "<!-- notebook" not in shown
 
 
-def test_outputs_are_those_of_a_notebook(script):
+def test_outputs_have_the_notebook_format(script):
     cells = [{"cell_type": "code", "source": [line]} for line in ("x = 1", "print(x)", "x + 1", "None")]
     assert script.run(cells) == [
         [],

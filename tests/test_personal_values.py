@@ -1,4 +1,4 @@
-"""No value of a person is in an error, nor in the chain of errors that a traceback prints."""
+"""Errors and their tracebacks contain no personal value."""
 
 import traceback
 
@@ -25,7 +25,7 @@ HISTOGRAM = Histogram(users=3, bins=4, missing_probability=0.25)
     ],
 )
 def test_a_traceback_shows_no_value(look_up):
-    """As a program prints it that does not catch it; the lines of source code above are this test's own."""
+    """The traceback of an uncaught error, apart from the source lines of this test."""
     with pytest.raises(ShuffledpError) as caught:
         look_up()
     error = caught.value

@@ -30,7 +30,7 @@ def test_every_call_has_its_own_key():
 
 
 def test_the_whole_key_is_used_and_comes_from_the_operating_system(monkeypatch):
-    """128 bits are asked for, and each of the 16 bytes changes the stream: with a shorter key some would not."""
+    """128 bits are requested, and each of the 16 bytes changes the stream."""
     asked, keys = [], [0]
 
     def bits(number):
@@ -50,7 +50,7 @@ def test_the_whole_key_is_used_and_comes_from_the_operating_system(monkeypatch):
 
 
 def test_every_byte_of_a_key_is_random():
-    """Of 2,000 keys as they are drawn each byte takes nearly every value; fails by luck far less than once in 10^9."""
+    """Over 2,000 keys, each byte takes nearly every value; fails by chance with probability far below 1e-9."""
     drawn = [secrets_of_a_call() for _ in range(2000)]
     assert len(set(drawn)) == 2000
     columns = np.array([list(key.to_bytes(16, "little")) for key in drawn])
@@ -58,13 +58,13 @@ def test_every_byte_of_a_key_is_random():
 
 
 def secrets_of_a_call():
-    """The key of one fresh generator."""
+    """Return the key of one new generator."""
     key = secure_rng().bit_generator.state["s"]["seed"]
     return int.from_bytes(np.asarray(key).tobytes()[:16], "little")
 
 
 def test_parts_of_the_work_and_tasks_have_whole_keys(monkeypatch):
-    """16 bytes of the given generator, and of a digest: each of them matters."""
+    """Keys are 16 bytes of the given generator, or of a digest; each byte matters."""
 
     class Bytes:
         def __init__(self, key):
@@ -127,8 +127,8 @@ def test_a_seed_is_not_a_generator(rng):
     "source",
     [lambda: AESCounter(key=5), *(partial(kind, 5) for kind in (np.random.PCG64, np.random.Philox, np.random.MT19937))],
 )
-def test_words_are_those_of_numpy(source):
-    """Also from a generator that gives 32 bits at a time, and after draws of other kinds."""
+def test_words_equal_those_of_numpy(source):
+    """Also for a generator with 32-bit output, and after draws of other kinds."""
     ours, theirs = (np.random.Generator(source()) for _ in range(2))
     for size in (0, 1, 3, 200):
         words = random_words(size, ours)

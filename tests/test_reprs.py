@@ -1,4 +1,4 @@
-"""Every record prints in a short line, also where it has 2^65536 bins or a million counts."""
+"""The repr of every record is one short line, even with 2^65536 bins or a million counts."""
 
 from dataclasses import dataclass
 
@@ -60,7 +60,7 @@ def test_sums_print_in_a_line():
         assert repr(protocol).startswith(f"{type(protocol).__name__}(users=1000, ")
 
 
-def test_a_class_may_say_its_own_words_and_hands_them_down():
+def test_a_class_can_override_its_repr_for_subclasses():
     @dataclass(frozen=True)
     class Record(ShortRepr):
         number: int
@@ -96,5 +96,5 @@ def test_a_class_may_say_its_own_words_and_hands_them_down():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_values_in_brief(value, expected):
+def test_short_reprs_of_values(value, expected):
     assert short_repr(value) == expected

@@ -1,4 +1,4 @@
-"""What the Makefile does on a machine that lacks something."""
+"""The Makefile on a machine where a program is missing."""
 
 import os
 import shutil
@@ -14,9 +14,9 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture
 def machine(tmp_path):
-    """A machine with a few programs; `install(name, script)` adds one, `need()` asks for the program `wanted`.
+    """A machine with a few programs; `install(name, script)` adds one, `need()` requires the program `wanted`.
 
-    `make(step)` does a step of the Makefile there, in a folder where there is a Python environment already.
+    `make(step)` makes a target there, in a folder that already has a Python environment.
     """
     for tool in ("sh", "env", "chmod", "cat", "dirname", "make", "touch"):
         (tmp_path / tool).symlink_to(shutil.which(tool))
@@ -59,7 +59,7 @@ def machine(tmp_path):
     return Machine()
 
 
-def test_what_is_there_is_left_alone(machine):
+def test_an_installed_program_is_not_installed_again(machine):
     machine.install("wanted", "exit 0")
     machine.install("apt-get", machine.brings_it)
     assert (machine.need().returncode, machine.log) == (0, "")
@@ -90,7 +90,7 @@ def test_homebrew_installs(machine):
 
 
 @pytest.mark.parametrize("tools", [{}, {"apt-get": "exit 1", "id": "echo 1000", "sudo": "exit 1"}])
-def test_otherwise_one_line_says_how(machine, tools):
+def test_otherwise_an_error_says_how_to_install(machine, tools):
     for name, script in tools.items():
         machine.install(name, script)
     result = machine.need()
@@ -104,11 +104,11 @@ def test_otherwise_one_line_says_how(machine, tools):
     ("step", "program", "reason"),
     [
         ("java", "java", "make test runs Spark, which needs Java 17 or 21"),
-        *(("chromium", name, "make test looks at pages, which needs Chromium") for name in NAMES),
+        *(("chromium", name, "make test opens pages in a browser, which needs Chromium") for name in NAMES),
     ],
 )
 def test_make_test_ends_where_a_program_of_the_tests_is_missing(machine, step, program, reason):
-    """Otherwise tests that need it would be left out, or fail much later."""
+    """Otherwise tests that need it would be skipped, or fail much later."""
     machine.install(program, "exit 1")
     missing = machine.make(step)
     assert missing.returncode != 0
@@ -116,6 +116,6 @@ def test_make_test_ends_where_a_program_of_the_tests_is_missing(machine, step, p
 
 
 @pytest.mark.parametrize(("step", "program"), [("java", "java"), *(("chromium", name) for name in NAMES)])
-def test_what_make_test_looks_for_is_what_the_tests_use(machine, step, program):
+def test_make_test_looks_for_the_programs_of_the_tests(machine, step, program):
     machine.install(program, "exit 0")
     assert machine.make(step).returncode == 0

@@ -1,4 +1,4 @@
-"""What a user's program looks like to mypy: options are checked, and nothing that matters is Any."""
+"""Types for users' programs: mypy checks options, and results are not Any."""
 
 import re
 import subprocess

@@ -1,6 +1,6 @@
-"""Without a generator every part of the noise is new each time: nothing is drawn from a fixed seed.
+"""Without a generator, all noise is new in each call: nothing is sampled from a fixed seed.
 
-A number that varies on correct code is the same in all draws with the probability that is stated.
+Each test states the probability that a correct sampler gives the same number in all draws.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ SENDING = [name for name in MADE if CATALOGUE[name].model != "central"]
 
 @pytest.mark.parametrize("name", MADE)
 def test_every_number_of_an_unseeded_draw_varies(name):
-    """Of each kind of message too: counts whose lone messages came from a fixed seed would differ by their pairs."""
+    """For each kind of message, because a fixed seed for one kind would be hidden by the other."""
     protocol = CATALOGUE[name].make(TARGET)
     drawn = [protocol.sample_tally(COUNTS) for _ in range(DRAWS)]
     numbers = np.array([tally.counts.reshape(len(tally), -1) for tally in drawn])
@@ -46,13 +46,13 @@ def test_unseeded_bits_vary():
 
 
 def test_every_bit_of_a_public_coin_varies():
-    """Some bit is the same in 60 coins with a probability of 64 * 2^-59."""
+    """A bit is the same in 60 coins with probability 64 * 2^-59."""
     coins = [fresh_coin() for _ in range(60)]
     assert all(len({coin >> bit & 1 for coin in coins}) == 2 for bit in range(64))
 
 
 def test_two_shuffles_differ():
-    """Of 40 messages, one by one and together; equal with a probability of 1 / 40!."""
+    """Two shuffles of 40 messages are equal with probability 1 / 40!."""
     messages = np.arange(40)
     assert shuffle(messages).tolist() != shuffle(messages).tolist()
     assert shuffle(list(messages)).tolist() != shuffle(list(messages)).tolist()
@@ -66,8 +66,8 @@ def test_every_share_of_a_sum_varies():
     assert len({protocol.sample_tally([0.5] * 100).total for _ in range(DRAWS)}) > 1
 
 
-def test_the_row_of_a_person_is_chosen_anew():
-    """100 people with two values of their own each; the same choices twice have a probability of 2^-100."""
+def test_the_choice_of_a_row_varies():
+    """100 people with two values each; two equal choices have probability 2^-100."""
     table = {"name": np.repeat(np.arange(100), 2), "value": np.arange(200)}
     options = {"column": "value", "user": "name", "domain": range(200), "protocol": "hist", "estimator": "unbiased"}
     chosen = [

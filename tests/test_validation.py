@@ -1,4 +1,4 @@
-"""Limits of parameters: what is refused, and that the limit itself works."""
+"""Limits of parameters: the limit itself works, and values beyond it are refused."""
 
 import numpy as np
 import pytest

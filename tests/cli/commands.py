@@ -1,4 +1,4 @@
-"""Commands as a user calls them: in this process, which is fast, or in one of their own, which is the real thing."""
+"""Run commands: in this process, which is fast, or in a new process, as a user does."""
 
 import contextlib
 import subprocess
@@ -20,14 +20,14 @@ class Result(NamedTuple):
 
 
 def command(*arguments, cwd="."):
-    """Runs a command in this process; an exception that no exit code stands for is raised here."""
+    """Run a command in this process; raise an exception that has no exit code."""
     with contextlib.chdir(cwd):
         result = CliRunner().invoke(app, [str(part) for part in arguments], catch_exceptions=False)
     return Result(result.exit_code, result.stdout, result.stderr)
 
 
 def real_command(*arguments, cwd=None):
-    """Runs a command in a process of its own."""
+    """Run a command in a new process."""
     result = subprocess.run(
         [*REAL, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False, cwd=cwd
     )

@@ -1,4 +1,4 @@
-"""`shuffledp analyzer`: what is refused before anything is served. What it serves is tested in tests/collection."""
+"""`shuffledp analyzer`: errors before the server starts. tests/collect tests the server itself."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from tests.collect.tasks import small_task
 
 
 @pytest.mark.parametrize("which", ["token", "other"])
-def test_the_token_for_batches_is_not_that_of_the_operator(tmp_path, which):
-    """It is known to more than one machine; a token of the operator's own gets on to the ledger, which is too small."""
+def test_the_token_for_batches_differs_from_the_operator_token(tmp_path, which):
+    """Several machines know the token for batches. With another operator token, the small ledger is refused."""
     kept = small_task()
     (tmp_path / "t.json").write_text(kept.task.to_json())
     write_key(kept.keys[-1], tmp_path / "a.key")

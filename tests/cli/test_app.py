@@ -1,4 +1,4 @@
-"""What all commands share: help, examples, exit codes of the real entry point, and a fast start."""
+"""All commands: help, examples, exit codes of the entry point, and start time."""
 
 import json
 import re
@@ -34,12 +34,12 @@ def folder(tmp_path_factory):
 
 
 def words(text):
-    """All words of a help text, without the boxes around them."""
+    """Return the words of a help text, without boxes."""
     return re.sub(r"[│╭╮╰╯─,.]", " ", text).split()
 
 
 def assert_has_example(shown, example):
-    """Every line of it whole, so that it can be copied."""
+    """Every line of the example is unbroken, so that it can be copied."""
     assert set(example.splitlines()) <= {line.strip() for line in shown.splitlines()}
 
 
@@ -58,7 +58,7 @@ def test_version_and_help():
     assert {registered.name for registered in app.registered_groups} == set(GROUPS)
 
 
-def test_help_shows_commands_in_our_order_and_those_of_collections_in_a_panel_of_their_own():
+def test_help_lists_commands_in_order_with_a_panel_for_collections():
     shown = command("--help").stdout
     first = [line.split()[1] for line in shown.splitlines() if re.match(r"│ [a-z]", line)]
     assert first == list(ALL)

@@ -1,4 +1,4 @@
-"""`shuffledp demo`, and the data it ships."""
+"""`shuffledp demo` and its data."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.cli.commands import command
 
 
 @pytest.mark.slow
-def test_demo_goes_the_whole_path(tmp_path):
+def test_demo_releases_and_writes_a_report(tmp_path):
     result = command("demo", cwd=tmp_path)
     assert result.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "surnames.parquet"]
@@ -52,7 +52,7 @@ def test_bad_parameters_are_one_clear_error(arguments, reason, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["report.html", "surnames.parquet"])
-def test_the_readers_own_files_are_kept(name, tmp_path, monkeypatch):
+def test_existing_files_are_not_overwritten(name, tmp_path, monkeypatch):
     (tmp_path / name).write_text("mine")
     with monkeypatch.context() as nothing_is_done:
         nothing_is_done.setattr("shuffledp.cli.data._write_population", None)

@@ -1,4 +1,4 @@
-"""What the options say about the possible values of each column."""
+"""Options for the possible values of each column."""
 
 from datetime import datetime
 from pathlib import Path
@@ -54,6 +54,6 @@ def test_several_columns_are_named():
         (["a"], {"edges": ["b=0,1"]}, "edges must be numbers, got 'b=0,1'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_refused(columns, options, said):
+def test_contradictory_options_are_refused(columns, options, said):
     with pytest.raises(ParameterError, match=said):
         possible(columns, **options)

@@ -1,4 +1,4 @@
-"""How files are given on the command line: standard input, encodings, formats, folders, domains."""
+"""Input files on the command line: standard input, encodings, formats, folders, domains."""
 
 import json
 

@@ -136,7 +136,7 @@ def test_the_bytes_of_a_destroyed_key_are_overwritten_before_they_are_unlinked(t
     assert secret not in (tmp_path / "another name").read_bytes()
 
 
-def test_who_destroys_the_key_of_an_open_task_is_told(tmp_path):
+def test_destroying_the_key_of_an_open_task_warns(tmp_path):
     _kept(tmp_path, closes=CLOSES)
     said = keys(tmp_path, "destroy", "0.key", "--task", "t.json").stdout
     assert "The task is open until 2100-01-01T00:00:00Z: reports would be refused or lost." in said
@@ -144,7 +144,7 @@ def test_who_destroys_the_key_of_an_open_task_is_told(tmp_path):
     assert "the analyzer" in keys(tmp_path, "destroy", "2.key", "--task", "t.json").stdout
 
 
-def test_what_waits_in_the_store_is_said(tmp_path, over):
+def test_destroying_a_key_lists_waiting_reports(tmp_path, over):
     with open_report_store(tmp_path / "s.db") as store:
         store.prepare(over.task)
         store.add([Arrival(task_id=over.task.id, report_id=bytes([at] * 16), digest=bytes(16), onions=b"x", number=1)

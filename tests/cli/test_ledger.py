@@ -29,7 +29,7 @@ def run(folder, *arguments):
 
 
 @pytest.mark.slow
-def test_a_ledger_is_made_filled_and_shown(folder):
+def test_a_ledger_is_created_filled_and_shown(folder):
     made = budget(folder, *LIMIT, "--population", "customers of 2026")
     assert made.returncode == 0
     assert made.stderr == "wrote people.ledger\n"
@@ -92,7 +92,7 @@ def test_a_release_over_the_limit_is_refused(folder):
     ("error", "said", "code"),
     [(KeyboardInterrupt(), "interrupted: ", 130), (DataError("no more"), "shuffledp run: no more; ", 3)],
 )
-def test_who_stops_a_release_is_told_that_it_counts(folder, monkeypatch, error, said, code):
+def test_an_interrupted_release_is_reported_as_spent(folder, monkeypatch, error, said, code):
     def fails(*_):
         raise error
 
@@ -105,7 +105,7 @@ def test_who_stops_a_release_is_told_that_it_counts(folder, monkeypatch, error, 
 
 
 @pytest.mark.parametrize(("given", "told"), [(["--ledger", "people.ledger"], True), ([], False)])
-def test_an_output_that_cannot_be_written_is_said_to_count(folder, monkeypatch, given, told):
+def test_an_unwritable_output_is_reported_as_spent(folder, monkeypatch, given, told):
     def fails(*_, **__):
         raise DataError("cannot write out.csv")
 
@@ -124,7 +124,7 @@ def test_a_limit_cannot_be_changed(folder):
     assert Ledger(folder / "people.ledger").budget.epsilon == 3.0
 
 
-def test_a_missing_ledger_is_named_with_the_command_that_makes_it(folder):
+def test_a_missing_ledger_is_named_with_the_command_that_creates_it(folder):
     for result in (budget(folder), run(folder)):
         assert result.returncode == 3
         assert (
@@ -134,7 +134,7 @@ def test_a_missing_ledger_is_named_with_the_command_that_makes_it(folder):
     assert not (folder / "people.ledger").exists()
 
 
-def test_more_than_the_limit_is_said(folder):
+def test_a_total_above_the_limit_is_reported(folder):
     budget(folder, *LIMIT)
     shown = budget(folder, "--spent-elsewhere", "4,1e-4", "--what", "too much").stdout
     assert "More is spent than the limit allows." in shown
@@ -176,7 +176,7 @@ def test_a_limit_for_decisions_by_results(folder):
         ([*LIMIT, "--figure", "people.csv"], "must end in .svg"),
     ],
 )
-def test_wrong_options_make_no_file(folder, arguments, reason):
+def test_wrong_options_create_no_file(folder, arguments, reason):
     result = budget(folder, *arguments)
     assert result.returncode == 2
     assert reason in result.stderr
@@ -203,7 +203,7 @@ def test_an_output_does_not_overwrite_the_ledger(folder):
 
 
 @pytest.mark.slow
-def test_a_picture_is_drawn_and_kept(folder):
+def test_a_figure_is_drawn_and_not_overwritten(folder):
     budget(folder, *LIMIT, "--population", "people & <others>")
     assert budget(folder, "--figure", "empty.svg").returncode == 0
     Ledger(folder / "people.ledger").spend_elsewhere(epsilon=0.5, delta=1e-7, what="a model")

@@ -1,4 +1,4 @@
-"""Numbers of any size in any option are answered in words, never by a traceback."""
+"""A number of any size in any option gives a clear error, never a traceback."""
 
 import pytest
 
@@ -19,7 +19,7 @@ SIMULATED = ["simulate", "people.csv", "--column", "v", *GUARANTEE]
         [*SIMULATED, "--seed", "-1", "--trials"],  # no seed is negative, so nothing is simulated
     ],
 )
-def test_a_number_that_cannot_be_is_one_clear_error(arguments, number, tmp_path):
+def test_an_impossible_number_is_one_clear_error(arguments, number, tmp_path):
     (tmp_path / "people.csv").write_text("v\na\n")
     result = command(*arguments, number, cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")

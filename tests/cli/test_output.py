@@ -1,4 +1,4 @@
-"""What every command prints: it fits the terminal, has an end, and loses nothing in a pipe."""
+"""Output of all commands: it fits the terminal, is limited, and is complete in a pipe."""
 
 import io
 import os
@@ -54,7 +54,7 @@ def done():
 
 @pytest.fixture
 def once(monkeypatch, done):
-    """Every job is done once, whatever the width in which its result is shown."""
+    """Cache the result of each job, which is shown in several widths."""
 
     def cached(place, job):
         @wraps(job)
@@ -96,7 +96,7 @@ def test_a_table_that_is_too_wide_comes_in_parts(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("once")
-def test_what_has_no_room_is_named(monkeypatch):
+def test_columns_without_room_are_named(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert "no room for: seconds, bits" in command(*COMMANDS["compare"]).stdout
 
@@ -126,12 +126,12 @@ def test_an_estimate_just_below_zero_is_zero(capsys):
 
 
 def bars(text):
-    """The lengths of the bars of a table, in their order."""
+    """Return the lengths of the bars of a table, in order."""
     return [sum(map(line.count, "█▒#.")) for line in text.splitlines() if re.search(r"^│ v\d", line)]
 
 
-def test_bars_of_a_heavy_tail_can_be_told_apart(capsys):
-    """A million people with one value and hundreds with the others: on a linear scale one bar and nothing else."""
+def test_bars_of_a_heavy_tail_differ(capsys):
+    """A million people hold one value, hundreds the others: a linear scale would show a single bar."""
     counts = {"v0": 10**6, **{f"v{at}": 100 + 39 * at for at in range(1, 41)}}
     publish(private_histogram(Counter(counts), epsilon=1, delta=1e-6), out=[], top=15, as_json=False)
     shown = capsys.readouterr().out
@@ -153,7 +153,7 @@ def test_bars_of_like_values_are_linear(capsys):
 
 
 @pytest.mark.slow
-def test_a_terminal_that_knows_only_ascii_is_no_reason_to_stop(folder):
+def test_an_ascii_terminal_works(folder):
     result = subprocess.run(
         [*REAL, *COMMANDS["run"]], capture_output=True, cwd=folder, check=False,
         env={**os.environ, "PYTHONIOENCODING": "ascii", "TERM": "dumb"},
@@ -176,7 +176,7 @@ def test_explanations_are_short_titled_paragraphs(folder):
 
 
 class Screen(io.StringIO):
-    """A terminal whose text can be read when it is closed."""
+    """A terminal whose text can be read after it is closed."""
 
     text = ""
 
@@ -186,7 +186,7 @@ class Screen(io.StringIO):
         super().close()
 
 
-def test_work_that_tells_nothing_gets_a_bar_after_a_moment(monkeypatch):
+def test_work_without_progress_gets_a_bar_after_a_moment(monkeypatch):
     screen, shown, begin = Screen(), threading.Event(), progress.ProgressBar._begin
 
     def begun(self):
@@ -214,7 +214,7 @@ def test_short_work_shows_no_bar(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["plan", "amplify", "simulate"])
-def test_every_slow_command_tells_how_far_it_is(name, folder, monkeypatch):
+def test_every_slow_command_reports_progress(name, folder, monkeypatch):
     told = []
     monkeypatch.setattr(progress.ProgressBar, "__call__", lambda self, what, share: told.append((what, share)))
     assert command(*COMMANDS[name], cwd=folder).returncode == 0

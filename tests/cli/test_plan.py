@@ -1,4 +1,4 @@
-"""`shuffledp plan`: the table, the questions backwards, JSON and the figure."""
+"""`shuffledp plan`: the table, inverse questions, JSON and the figure."""
 
 import json
 import math
@@ -25,7 +25,7 @@ def test_whole_numbers_as_people_write_them(text, number):
 
 
 def test_the_number_that_a_release_prints_can_be_planned_with():
-    """`run` says that about 2^65536 values are possible."""
+    """`run` prints that about 2^65536 values are possible."""
     assert parse_whole("2^65536", name="bins").bit_length() == 65537
     assert parse_whole("2^100000", name="bins").bit_length() == 100001
     with pytest.raises(ParameterError, match=r"from 1 to 2\^100000"):
@@ -119,7 +119,7 @@ def test_the_figure_is_written(tmp_path):
 
 
 def tabled(shown, name):
-    """The cells of a row of the table."""
+    """Return the cells of a row of the table."""
     (line,) = (line for line in shown.splitlines() if re.match(rf" +{name}  ", line))
     return line.split(name, 1)[1].split()
 
@@ -203,8 +203,8 @@ def test_a_plan_for_local_data():
 
 
 @pytest.mark.parametrize("more", [[], ["--held"]])
-def test_a_curator_whose_error_is_larger_is_not_praised(more):
-    """Of a thousand people and ten values a curator's error is 10 people, that of shuffled messages 9."""
+def test_a_curator_with_a_larger_error_is_not_recommended(more):
+    """With 1,000 people and ten values, the error of a curator is 10 people, and 9 for shuffled messages."""
     asked = ["plan", "--users", "1000", "--bins", "10", "--epsilon", "1", "--delta", "0.01", *more]
     rows = json.loads(command(*asked, "--json").stdout)
     errors = {row["name"]: row["simultaneous"] for row in (*rows["rows"], *rows["curator"])}

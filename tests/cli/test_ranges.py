@@ -1,4 +1,4 @@
-"""Quantiles and plans of ranges on the terminal."""
+"""Quantiles and plans for ranges on the terminal."""
 
 import json
 import re
@@ -135,7 +135,7 @@ def test_a_plan_of_ranges_for_held_data_has_no_messages():
         (["--max-messages", "0.5"], "max_messages must be at least 1"),
     ],
 )
-def test_a_plan_of_ranges_refuses_what_it_has_no_use_for(more, said):
+def test_a_plan_of_ranges_refuses_options_that_do_not_apply(more, said):
     done = invoked("plan", "--users", "1e5", "--bins", "50", "--ranges", *more)
     assert done.exit_code == 2
     assert re.search(said, " ".join(done.stderr.split()))

@@ -19,7 +19,7 @@ SECRET = "top secret value"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a file of 3000 people: page a 1500 times, b 1000, missing 400, [red] 100; each with two rows."""
+    """A folder with a file of 3,000 people, two rows each: 1,500 with page a, 1,000 b, 400 missing, 100 [red]."""
     path = tmp_path_factory.mktemp("files")
     pages = ["a"] * 1500 + ["b"] * 1000 + [None] * 400 + ["[red]"] * 100
     pa.parquet.write_table(pa.table({"page": pages * 2, "who": list(range(3000)) * 2}), path / "people.parquet")
@@ -192,7 +192,7 @@ def test_a_large_delta_is_a_warning(folder):
 
 
 @pytest.mark.slow
-def test_outputs_are_written_also_when_nobody_reads_stdout(folder, tmp_path):
+def test_outputs_are_written_despite_a_broken_pipe(folder, tmp_path):
     asked = ["run people.parquet --column page", *GUARANTEE, "--force --out", str(tmp_path / "r.json")]
     shell = " ".join([*REAL, *asked])
     for more in ("", "--json"):
@@ -246,8 +246,8 @@ def test_an_output_that_exists_survives_a_failed_run(folder, tmp_path):
 
 
 @pytest.mark.parametrize("others", [[], ["--out", "new.csv"]])
-def test_an_earlier_release_is_not_overwritten_unless_told(folder, tmp_path, others, monkeypatch):
-    """Refused before anything is read or drawn: each release costs privacy."""
+def test_an_earlier_release_is_not_overwritten_without_force(folder, tmp_path, others, monkeypatch):
+    """Refused before data is read or noise is sampled, because each release costs privacy."""
     for name in ("people.parquet", "report.html"):
         (tmp_path / name).write_bytes(b"before" if name == "report.html" else (folder / name).read_bytes())
     asked = ["run", "people.parquet", "--column", "page", *GUARANTEE, "--out", "report.html", *others]
@@ -271,7 +271,7 @@ def test_a_misspelt_protocol_is_guessed(folder, wrong, meant):
 
 @pytest.fixture(scope="module")
 def many_people(tmp_path_factory):
-    """Enough rows for time to interrupt."""
+    """Write enough rows to have time for an interrupt."""
     path = tmp_path_factory.mktemp("many") / "people.parquet"
     values = np.random.default_rng(0).integers(0, 10**7, 10**7)
     pa.parquet.write_table(pa.table({"value": values}), path)
@@ -361,7 +361,7 @@ def test_what_a_curator_cannot_do_is_one_clear_error(folder, more, reason):
 
 
 def test_an_interval_below_zero_can_be_read(folder):
-    """With an estimate that is not cut at 0; a dash would read as a subtraction."""
+    """The interval of an unbiased estimate: a dash would look like a subtraction."""
     more = ["--domain", "pages.txt", "--other", "--protocol", "dummy", "--user", "who"]
     out = command("run", "people.parquet", "--column", "page", *more, *GUARANTEE, cwd=folder).stdout
     rows = [line for line in out.splitlines() if line.startswith("│")]

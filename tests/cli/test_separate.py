@@ -1,4 +1,4 @@
-"""`shuffledp separate`: tables, JSON and figures of the people that each model needs."""
+"""`shuffledp separate`: tables, JSON and figures of the number of people that each model needs."""
 
 import json
 

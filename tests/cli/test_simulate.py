@@ -1,4 +1,4 @@
-"""`shuffledp simulate`: the same seed gives the same trials, and nothing of it is private."""
+"""`shuffledp simulate`: the same seed gives the same trials, and the output is marked as not private."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`shuffledp task`: made, shown and checked on the command line."""
+"""`shuffledp task`: new, show and check."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ def new(folder, *arguments, servers=SERVERS, answers=("--domain", "themes.txt"))
     return command("task", "new", *asked, *arguments, cwd=folder)
 
 
-def test_a_task_is_made_shown_and_checked(folder):
+def test_a_task_is_created_shown_and_checked(folder):
     made = new(folder, "--protocol", "sparse", "--admission", "tokens", "--honest-users", "250")
     assert made.returncode == 0, made.stderr
     wrote, note = made.stderr.splitlines()
@@ -58,7 +58,7 @@ def test_a_task_is_made_shown_and_checked(folder):
         assert words in explained
 
 
-def test_what_people_are_told(folder):
+def test_the_explanation_of_a_task(folder):
     two = ["--shuffler", f"http://127.0.0.1:1={KEYS[0].public}", "--shuffler", f"https://two.example={KEYS[1].public}",
            "--analyzer", f"http://127.0.0.1:3={KEYS[2].public}"]  # fmt: skip
     said = new(folder, "--honest-users", "250", "--explain", servers=two).stdout
@@ -88,7 +88,7 @@ def test_what_people_are_told(folder):
 @pytest.mark.parametrize(
     ("admission", "words"), [("secret", "know the secret of the task"), ("tokens", "a one-time token")]
 )
-def test_what_follows_from_the_admission_is_said(folder, admission, words):
+def test_the_admission_is_explained(folder, admission, words):
     assert words in new(folder, "--admission", admission, "--explain").stdout
 
 
@@ -104,7 +104,7 @@ def test_a_task_in_json(folder):
     assert checked["guarantee"] == made["guarantee"]
 
 
-def test_a_task_of_little_use_is_said_to_be_one(folder):
+def test_an_inaccurate_task_has_a_warning(folder):
     asked = ["--users", "20", "--epsilon", "1", "--delta", "0.5", "--protocol", "sparse"]
     made = new(folder, *asked)
     assert "Warning: delta=0.5 is larger than 1 / people" in made.stdout
@@ -173,7 +173,7 @@ def test_keys_are_given_by_their_files_too(folder):
         (["--users", "5", "--protocol", "hist"], 2, "users=5 is too few"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_and_nothing_is_written(folder, arguments, code, reason):
+def test_wrong_options_are_errors_and_nothing_is_written(folder, arguments, code, reason):
     result = new(folder, *arguments)
     assert result.stderr.startswith("shuffledp task new: ")
     assert reason in result.stderr
@@ -183,13 +183,13 @@ def test_what_is_wrong_is_said_and_nothing_is_written(folder, arguments, code, r
 
 
 @pytest.mark.parametrize("text", ["5", "5:1", "a:b", "1:2:3", ":"])
-def test_ranges_that_are_none(folder, text):
+def test_invalid_ranges(folder, text):
     result = new(folder, answers=("--range", text))
     assert result.returncode == 2
     assert "range must be two whole numbers such as 1:5" in result.stderr
 
 
-def test_a_task_is_not_overwritten_unless_told(folder):
+def test_a_task_is_not_overwritten_without_force(folder):
     new(folder)
     before = (folder / "t.json").read_bytes()
     again = new(folder)
@@ -238,11 +238,11 @@ def test_a_failed_check_for_machines(folder, arguments, reason, code):
     assert json.loads(command("task", "check", changed(folder), "--json").stdout)["kept"] is True
 
 
-def test_a_broken_promise_is_shown_as_one(folder):
+def test_a_false_guarantee_is_reported(folder):
     path = changed(folder, guarantee={"epsilon": "0.1", "delta": "1e-6"})
     shown = command("task", "show", path)
     assert shown.returncode == 4
-    assert "NOT KEPT: the task claims delta=1e-6 at epsilon=0.1, but its parameters give" in shown.stdout
+    assert "NOT KEPT: the task claims delta=1e-06 at epsilon=0.1, but its parameters give" in shown.stdout
     assert (shown.stdout + shown.stderr).count("the task claims delta") == 1
     answer = command("task", "show", path, "--json")
     assert answer.returncode == 4
@@ -265,14 +265,14 @@ NOW = datetime(2027, 1, 31, 12, tzinfo=UTC)
         ("2027-02-01T10:00+02:00", datetime(2027, 2, 1, 8, tzinfo=UTC)),
     ],
 )
-def test_moments_as_people_write_them(text, moment):
+def test_times_are_parsed(text, moment):
     assert moment_of(text, name="--opens", after=NOW) == moment
 
 
 @pytest.mark.parametrize(
     "text", ["", "d", "-1d", "0d", "1.5h", "1 day", "999999999d", "2027-13-01", "\N{ARABIC-INDIC DIGIT ONE}d"]
 )
-def test_moments_that_are_none(text):
+def test_invalid_times(text):
     with pytest.raises(ParameterError, match="--opens must be a time"):
         moment_of(text, name="--opens", after=NOW)
     if text != "999999999d":

@@ -1,4 +1,4 @@
-"""Pages with the client in JavaScript, from a server on this machine, in a real Chromium."""
+"""Pages with the JavaScript client, from a local server, in a real Chromium."""
 
 import threading
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from tests.browser import running_browser
 
 
 class _Files(SimpleHTTPRequestHandler):
-    """The files of a folder, those of other folders below their names, and an empty page."""
+    """Serves the files of a folder, other folders under their names, and an empty page."""
 
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript", ".mjs": "text/javascript"}
 
@@ -41,7 +41,7 @@ class _Files(SimpleHTTPRequestHandler):
 
 @contextmanager
 def pages(folder=None, **others):
-    """The address of a server of the files of the client, or of another folder, and of `others` by their names."""
+    """Yield the address of a server of the client's files, or of another folder, with `others` under their names."""
     files = partial(_Files, directory=str(folder or client_folder()), others=others)
     with ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -55,19 +55,19 @@ def pages(folder=None, **others):
 
 @contextmanager
 def browser_at_pages():
-    """A browser, and the address of a server with the files of the client."""
+    """Yield a browser, and the address of a server with the client's files."""
     with pages() as address, running_browser() as browser:
         yield browser, address
 
 
 def new_page(browser, address):
-    """An empty page of that server, of a person whom nobody knows yet."""
+    """Open an empty page of that server in a new browser context."""
     page = browser.new_context().new_page()
     page.goto(f"{address}/")
     return page
 
 
 def in_page(page, module, name, *given):
-    """What an exported function of a module of the client gives there."""
+    """Call an exported function of a module of the client in the page."""
     call = "async ([module, name, given]) => (await import(module))[name](...given)"
     return page.evaluate(call, [f"/{module}", name, given])

@@ -1,4 +1,4 @@
-"""Runs the checks of the client in JavaScript, in Node and in a browser, with the client that the package serves."""
+"""Run the checks of the JavaScript client in Node and in a browser, with the client that the package serves."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Results = list[dict[str, Any]]
 
 
 def check_modules() -> list[str]:
-    """All modules with checks that run anywhere."""
+    """Return the modules whose checks run everywhere."""
     folder = client_folder() / "test"
     return sorted(path.name for path in folder.glob("*.js") if "export async function check(" in path.read_text())
 
 
 def in_node(module: str, vectors: Path = VECTORS) -> Results:
-    """What became of the checks of a module in one process of Node."""
+    """Return the results of the checks of a module in one Node process."""
     folder = client_folder() / "test"
     return json.loads(run_node("--no-warnings", str(folder / "run.mjs"), str(folder / module), str(vectors)))
 
 
 def in_browser(browser: Browser, module: str) -> Results:
-    """What became of them in a page of a browser that is served from this machine."""
+    """Return the results of the checks of a module in a page of a local server."""
     with pages(vectors=VECTORS) as address:
         page = new_page(browser, address)
         try:
@@ -45,5 +45,5 @@ def in_browser(browser: Browser, module: str) -> Results:
 
 
 def failed(results: Results) -> dict[str, str]:
-    """The names of checks that failed, and why."""
+    """Return the failed checks with their reasons."""
     return {result["name"]: result["error"] for result in results if "error" in result}

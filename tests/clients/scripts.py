@@ -1,4 +1,4 @@
-"""Modules of the client in JavaScript, and programs that use them, run by Node."""
+"""Run modules of the JavaScript client, and programs that use them, in Node."""
 
 import json
 import os
@@ -31,14 +31,14 @@ process.stdout.write(JSON.stringify(results));
 
 
 def environment(**more):
-    """Of a program that starts here: Node is found, and nothing is asked of anybody."""
+    """Return the environment of a child process: Node is in the PATH, and npm uses no network."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     quiet = {"npm_config_update_notifier": "false", "npm_config_fund": "false", "npm_config_audit": "false"}
     return os.environ | {"PATH": path, "npm_config_offline": "true"} | quiet | more
 
 
 def program(*words, folder=CLIENT, given="", fails=False, **more):
-    """Runs a program to its end; its output, or what it said if it `fails`."""
+    """Run a program; return its output, or its errors if it `fails`."""
     finished = subprocess.run(
         words, cwd=folder, env=environment(**more), input=given, capture_output=True, text=True, timeout=SECONDS,
         check=False
@@ -48,14 +48,14 @@ def program(*words, folder=CLIENT, given="", fails=False, **more):
 
 
 def in_node(module, name, *given):
-    """What an exported function of a module of the client gives."""
+    """Call an exported function of a module of the client; return its result."""
     asked = {"path": (CLIENT / module).as_uri(), "name": name, "given": given}
     return json.loads(program(node_path(), "--input-type=module", "-e", _CALL, given=json.dumps(asked)))
 
 
 @contextmanager
 def node_calling(module, name, *given):
-    """The same as a process that runs meanwhile, and is ended at the end."""
+    """Start the same call in a background process, which is stopped at the end."""
     asked = {"path": (CLIENT / module).as_uri(), "name": name, "given": given}
     command = [node_path(), "--input-type=module", "-e", _CALL]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -68,6 +68,6 @@ def node_calling(module, name, *given):
 
 
 def run_script(text, asked):
-    """The `results` of a program in which `asked` is given; it imports modules as "./src/task.js"."""
+    """Run a program with the input `asked`, which imports modules as "./src/task.js"; return its `results`."""
     whole = (_AROUND % text).replace('"./', f'"{CLIENT.as_uri()}/')
     return json.loads(run_node("--no-warnings", "--input-type=module", "-e", whole, given=json.dumps(asked).encode()))

@@ -1,4 +1,4 @@
-"""The client in JavaScript checks the promise itself and answers a task once: in Node and in a real Chromium."""
+"""The JavaScript client verifies the guarantee and answers a task once, in Node and in a real Chromium."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from tests.collect.tasks import small_task
 
 LIST = "dark\nlight\nsystem\n"
 OF_REPORTS = list(Reason)[: list(Reason).index(Reason.NO_TOKEN)]
-"""What a shuffler may answer to a report; the others are answers to hops, or none."""
+"""Reasons of a shuffler to refuse a report; the other reasons are for servers."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def setting():
-    """What the checks need: tasks of all kinds, and the statuses of refusals."""
+    """The input of the checks: tasks of all kinds, and the statuses of refusals."""
     small = small_task().task
     elsewhere = AnswersElsewhere(
         address="http://127.0.0.1:9/themes.txt", sha256=hashlib.sha256(LIST.encode()).hexdigest(), size=3

@@ -1,4 +1,4 @@
-"""The client in JavaScript over a real network: what travels, what fails, and who shares a journal with it."""
+"""The JavaScript client over a real network: requests, failures, and journals shared with Python."""
 
 import json
 import signal
@@ -44,7 +44,7 @@ def task_at(address):
 
 
 def in_folder(kept, folder, *calls, **options):
-    """What becomes of calls of a client in Node."""
+    """Return the results of calls of a client in Node."""
     text = kept.task.canonical.decode()
     return in_node(MODULE, "calls", text, {"folder": str(folder)} | options, *calls)
 
@@ -80,7 +80,7 @@ def test_the_report_of_one_is_sent_by_the_other(kept, shuffler, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_was_refused_stays_so_for_both(kept, shuffler, tmp_path):
+def test_a_refused_report_stays_refused_for_both(kept, shuffler, tmp_path):
     shuffler.script.append(problem("closed", 410))
     (refused,) = in_folder(kept, tmp_path / "one", ["send", "dark"])
     assert (refused["error"], refused["reason"]) == ("RefusedError", "closed")
@@ -95,7 +95,7 @@ def test_what_was_refused_stays_so_for_both(kept, shuffler, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_one_finds_broken_the_other_does_too(kept, shuffler, tmp_path):
+def test_both_detect_the_same_broken_journals(kept, shuffler, tmp_path):
     in_folder(kept, tmp_path, ["prepare", "dark"])
     (path,) = tmp_path.iterdir()
     entry = json.loads(path.read_text())
@@ -126,7 +126,7 @@ def test_only_its_owner_may_look_into_a_folder_of_node(kept, tmp_path):
 # What travels -----------------------------------------------------------------------------------------------------
 
 
-def test_requests_of_node_have_the_same_headers_as_everybodys(kept, shuffler, tmp_path):
+def test_requests_of_node_have_no_identifying_headers(kept, shuffler, tmp_path):
     in_folder(kept, tmp_path, ["send", "dark"])
     (headers,) = shuffler.headers
     assert headers["user-agent"] == "shuffledp"
@@ -179,7 +179,7 @@ def browser():
 
 @pytest.mark.slow
 def test_two_tabs_make_one_report(kept, shuffler, browser):
-    """Both begin before either has finished; the journal of all pages of one origin lets one enter its report."""
+    """Both start before either has finished; the shared journal of the origin accepts one report."""
     context = browser[0].new_context()
     tabs = [context.new_page() for _ in range(2)]
     program = """
@@ -207,7 +207,7 @@ def test_two_tabs_make_one_report(kept, shuffler, browser):
 
 @pytest.mark.slow
 def test_a_page_that_is_closed_sends_the_same_bytes_later(browser):
-    """It is closed while it sends; the next is told to try again later; the third one's report is taken."""
+    """The first page closes while it sends, the second gets a retry status, and the third succeeds."""
     shuffler, context = Recorder(), browser[0].new_context()
     shuffler.script.extend([None, problem("unavailable", 503)])
     app = Starlette(routes=[Route("/{rest:path}", shuffler.answer, methods=["POST"])])

@@ -1,8 +1,8 @@
-"""A million randomizations by the client in JavaScript, one person at a time, against the laws that are accounted for.
+"""A million randomizations by the JavaScript client, one person at a time, against the accounted distributions.
 
-Every report is taken apart into the noise of each place, which must have its law at every place, and all of them
-together that of independent ones. Each comparison fails on a correct client with a probability of at most 1e-6
-(tests/oracles/goodness.py); the browser's and Node's randomness cannot be seeded, so runs differ.
+The noise of every bin must have its distribution, and all bins together must be independent. Each comparison fails on a
+correct client with probability at most 1e-6 (tests/oracles/goodness.py). The randomness of browsers and Node cannot be
+seeded, so runs differ.
 """
 
 import json
@@ -38,14 +38,14 @@ NOBODY = 255
 
 
 def reports_of(plain, people):
-    """The messages of people with each answer in turn, a row for each person, as one call for each person made them."""
+    """Return the messages of people with each answer in turn, a row per person; each row is from one call."""
     each = [{"task": plain, "place": place, "people": people // PLACES} for place in range(PLACES)]
     drawn = run_node(str(client_folder() / "test" / "draws.mjs"), given=json.dumps(each).encode())
     return np.frombuffer(drawn, np.uint8).reshape(PLACES, people // PLACES, plain["most_messages"])
 
 
 def scaled(plain, factor):
-    """The same task with its probabilities and rates times a factor."""
+    """Return a task with its probabilities and rates multiplied by a factor."""
     parameters = {}
     for name, written in plain["protocol"]["parameters"].items():
         if isinstance(written, str):
@@ -62,7 +62,7 @@ def own_message(task, place):
 
 
 def noise_of(task, reports):
-    """How much noise there is of each kind: a row for each person, without their own messages."""
+    """Return the noise of each kind without own messages, a row per person."""
     rows = []
     for place, sent in enumerate(reports):
         counts = np.stack([(sent == message).sum(axis=1) for message in range(task.alphabet)], axis=1)
@@ -75,7 +75,7 @@ def noise_of(task, reports):
 
 
 def distributions_of(task):
-    """The law of one person's noise of each kind, in the order of `noise_of`."""
+    """Return the distribution of one person's noise of each kind, in the order of `noise_of`."""
     plain = json.loads(task.canonical)["protocol"]
     name, noise = plain["name"], plain["parameters"]
     if name in ("hist", "hist-unbiased"):
@@ -94,7 +94,7 @@ def distributions_of(task):
 
 
 def together(noise, distributions):
-    """p-value of all kinds at once: whether there is any of each, which are independent."""
+    """Return the p-value of the hypothesis that the presence of each kind is independent."""
     cells = (noise > 0) @ (1 << np.arange(len(distributions)))
     any_of = [1 - distribution[0] / distribution.sum() for distribution in distributions]
     chances = [
@@ -113,7 +113,7 @@ def p_values(task, reports):
 
 
 def own_places(task, reports):
-    """p-values of where each own message is, in reports of the most frequent length in which it is there once."""
+    """Return p-values of the position of own messages, in reports of the most frequent length with one such message."""
     lengths = (reports != NOBODY).sum(axis=2)
     usual = np.bincount(lengths[lengths > 1]).argmax()
     found = []
@@ -124,7 +124,7 @@ def own_places(task, reports):
     return found
 
 
-def test_they_are_a_million():
+def test_there_are_a_million_randomizations():
     assert sum(PEOPLE.values()) == 10**6
 
 
@@ -143,7 +143,7 @@ def test_messages_have_the_accounted_law(name):
 @pytest.mark.parametrize("factor", [0.7, 1.3])
 @pytest.mark.parametrize("name", PEOPLE)
 def test_too_little_and_too_much_noise_is_noticed(name, factor):
-    """The negative controls, of the same client with other parameters."""
+    """The negative controls: the same client with other parameters."""
     task = noisy_task(name)
     reports = reports_of(scaled(json.loads(task.canonical), factor), CONTROL)
     assert max(p_values(task, reports)) < FALSE_FAILURE_RATE
@@ -162,8 +162,8 @@ for (const mean of asked.means) {
 
 
 @pytest.mark.slow
-def test_much_noise_has_the_law_of_all_its_parts():
-    """A Poisson number of a large mean is drawn as a sum of several; one of a mean that is 5 % less is the control."""
+def test_a_large_mean_has_the_distribution_of_a_sum():
+    """A Poisson number with a large mean is sampled as a sum; a mean that is 5% smaller is the negative control."""
     drawn = run_script(DRAW_MUCH, {"means": ["99", "101", "250"], "people": 10_000})
     for mean, numbers in drawn.items():
         distribution, less = (poisson.pmf(np.arange(600), factor * int(mean)) for factor in (1, 0.95))
@@ -180,7 +180,7 @@ def test_messages_in_order_are_noticed(name):
 
 
 def test_noise_that_is_the_same_everywhere_is_noticed():
-    """Of a right law at each place: only all of them together tell."""
+    """Each bin alone has the right distribution; only the joint test can notice it."""
     task = noisy_task("dummy")
     (distribution,) = {tuple(distribution) for distribution in distributions_of(task)}
     rng = np.random.default_rng(4)

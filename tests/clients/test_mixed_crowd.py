@@ -1,7 +1,7 @@
-"""One batch of people who answer with Python, with Node and in a real Chromium: every message arrives, once.
+"""One batch with clients in Python, in Node and in a real Chromium: every message arrives exactly once.
 
-What everybody's client recorded before sealing is compared with what the analyzer counted after two shufflers. The page
-is of another origin than the shuffler.
+The messages that clients recorded before sealing are compared with the tally of the analyzer after two shufflers. The
+page and the shuffler have different origins.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ def answers(number):
 
 
 def by_python(collection, folder, number, monkeypatch):
-    """People with the client in Python."""
+    """Answer with the Python client."""
     recorded, draw = [], python_client.messages_of
     monkeypatch.setattr(python_client, "messages_of", lambda *given: recorded.append(draw(*given)) or recorded[-1])
     for at, answer in enumerate(answers(number)):
@@ -36,7 +36,7 @@ def by_python(collection, folder, number, monkeypatch):
 
 
 def may_read(page, shuffler, task):
-    """What a page of another origin can read of a shuffler."""
+    """Return what a page of another origin can read from a shuffler."""
     at = f"{shuffler}/v1/tasks/{task.name}"
     asked = {"": {}, "/status": {}, "/reports": {"method": "POST", "body": "no report"}, "/batches": {}}
     found = {path: in_page(page, MODULE, "readable", at + path, how) for path, how in asked.items()}

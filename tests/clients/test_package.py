@@ -1,6 +1,6 @@
-"""The package of the client in JavaScript: it packs, installs elsewhere from its tarball and answers from there.
+"""The npm package of the JavaScript client: it packs, installs from its tarball and answers a task.
 
-Nothing of it is asked from a registry: npm is told to use no network.
+npm uses no network.
 """
 
 import gzip
@@ -47,7 +47,7 @@ OPTIONS = {"strict": True, "noEmit": True, "target": "es2022", "lib": ["es2022",
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """An empty folder, into which the tarball was installed."""
+    """A new folder in which the tarball is installed."""
     folder = tmp_path_factory.mktemp("elsewhere")
     program("npm", "pack", "--silent", "--pack-destination", str(folder))
     (tarball,) = folder.glob("*.tgz")
@@ -65,19 +65,19 @@ def shuffler():
 
 @pytest.fixture
 def asked(shuffler):
-    """A task that nobody has answered yet, and its keys."""
+    """A new task and its keys."""
     shuffler.reset()
     return small_task.__wrapped__(addresses=(shuffler.address, "http://127.0.0.1:9"))
 
 
-def test_its_version_is_that_of_the_whole():
+def test_its_version_is_the_version_of_the_project():
     manifest, lock = (json.loads((CLIENT / f"package{name}.json").read_text()) for name in ("", "-lock"))
     assert manifest["version"] == lock["version"] == shuffledp.__version__
     assert "dependencies" not in manifest
 
 
 def test_its_files_need_nothing_but_each_other():
-    """So that a page can load them as they are."""
+    """A page can load them without a build step."""
     found = set()
     for path in CLIENT.glob("src/**/*.js"):
         text = path.read_text()
@@ -132,7 +132,7 @@ def test_it_installs_and_answers_from_node(installed, asked, shuffler, tmp_path)
 
 @pytest.mark.slow
 def test_the_example_says_in_one_line_what_is_wrong(installed, asked, shuffler, tmp_path):
-    """An answer that was left out is not sent as none, which nobody could take back."""
+    """A missing argument must not be sent as an empty answer, which could not be taken back."""
     (tmp_path / "my.task.json").write_text(asked.task.to_json())
     path, kept = str(tmp_path / "my.task.json"), {"XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
     usage = "usage: node answer.mjs TASK.json ID ANSWER\n"
@@ -151,7 +151,7 @@ def test_the_example_says_in_one_line_what_is_wrong(installed, asked, shuffler, 
 
 
 @pytest.mark.slow
-def test_whoever_bundles_without_esbuild_is_told_how_to_get_it(tmp_path):
+def test_bundling_without_esbuild_says_how_to_install_it(tmp_path):
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts" / "bundle.mjs").write_text((CLIENT / "scripts" / "bundle.mjs").read_text())
     finished = _finished(tmp_path, "scripts/bundle.mjs")
@@ -160,7 +160,7 @@ def test_whoever_bundles_without_esbuild_is_told_how_to_get_it(tmp_path):
 
 
 def _finished(folder, *words, **more):
-    """A script of Node, however it ended."""
+    """Run a Node script; return its result, whatever its exit code."""
     return subprocess.run(
         [node_path(), *words],
         cwd=folder,
@@ -193,7 +193,7 @@ def test_programs_in_typescript_are_checked_against_its_types(installed):
 
 @pytest.mark.slow
 def test_a_page_answers_with_the_files_as_they_are_and_with_the_one_file(installed, asked, shuffler):
-    """The page of the examples, by keyboard; then the bundled client, whose journal is the same."""
+    """The example page, operated by keyboard; then the bundled client with the same journal."""
     folder, task = installed / "node_modules" / "shuffledp-client", asked.task
     (folder / "my.task.json").write_text(task.to_json())
     with pages(folder) as address, running_browser() as browser:

@@ -1,4 +1,4 @@
-"""The privacy that the client in JavaScript computes: never below the truth, and what the Python package computes."""
+"""The privacy curve of the JavaScript client: never below the truth, and equal to the Python package."""
 
 import json
 import math
@@ -26,7 +26,7 @@ NAMES = {"binomial": ("hist", "hist-unbiased", "dummy"), "clusters": ("sparse", 
 
 
 def asked(name, noise, *, users, honest=None, values=5, most=50, claim=("1", "1e-6"), epsilons=(1.0,)):
-    """A promise as in the vectors."""
+    """Return a claim as in the vectors."""
     return {
         "protocol": {"name": name, "parameters": noise},
         "users": users,
@@ -56,13 +56,13 @@ def clusters(pairs, lone, *, name="sparse", **rest):
 
 
 def in_node(promises):
-    """What the client computes for each."""
+    """Return what the client computes for each case."""
     script = client_folder().joinpath("test", "deltas.mjs")
     return json.loads(run_node(str(script), given=json.dumps(promises).encode()))
 
 
 def moved(distribution, epsilon):
-    """Delta of two counts that move in opposite directions, by all outcomes, in fractions."""
+    """Return delta of two counts that move in opposite directions, over all outcomes, in fractions."""
     bound = exact_exp(epsilon)
     table = {k: Fraction(0) for k in range(-2, len(distribution) + 2)} | distribution
     outcomes = product(range(len(distribution) + 1), range(-1, len(distribution)))
@@ -85,7 +85,7 @@ def test_coins_are_never_below_all_outcomes_in_fractions():
 
 @pytest.mark.slow
 def test_margins_are_more_than_twice_the_rounding():
-    """Against 40 digits: what is left of the margin, after all rounding, is more than half of it."""
+    """Compared with 40 digits, rounding uses less than half of the margin."""
     sizes = [(10**6, 42.65, 1.0), (10**6, 2648.1, 0.1), (10**9, 1535.0, 0.01), (10**9, 1535.0, 0.2), (300, 150.0, 0.8)]
     rates = [(42.65, 1.0), (2641.2, 0.1), (9000.0, 0.05), (11.0, 3.0)]
     cases = [coins(round_up_to_grid(mean / users), users=users, epsilons=[e]) for users, mean, e in sizes]
@@ -99,7 +99,7 @@ def test_margins_are_more_than_twice_the_rounding():
 
 
 def ratio_of(noise):
-    """F(k) / f(k - 1), with all digits that are asked for."""
+    """Return F(k) / f(k - 1) with the requested digits."""
     if isinstance(noise, Binomial):
         return lambda k: (
             mpmath.mpf(noise.probability) / (1 - mpmath.mpf(noise.probability)) * (noise.trials - k + 1) / k
@@ -108,7 +108,7 @@ def ratio_of(noise):
 
 
 def probabilities(rate, weights, size):
-    """A compound Poisson law by its definition: so many clusters, and the sum of their sizes."""
+    """Return a compound Poisson distribution by its definition: the number of clusters, and the sum of their sizes."""
     total, chance, sizes = np.zeros(size), math.exp(-rate), np.array([0, *weights]) / SIZE_GRID
     together = np.eye(1, size)[0]
     for number in range(1, 200):
@@ -120,7 +120,7 @@ def probabilities(rate, weights, size):
 
 @pytest.mark.slow
 def test_clusters_are_never_below_all_outcomes():
-    """The truth of four counts by all their outcomes; the client's bound is above it, by less than a thousandth."""
+    """The exact delta of four counts over all outcomes; the client's bound is above it by less than a thousandth."""
     half, size, epsilons = SIZE_GRID // 2, 36, (0.3, 1.0, 2.5)
     distributions = [
         ((4.0, (half, half)), (6.0, (SIZE_GRID,))),
@@ -149,7 +149,7 @@ def test_clusters_are_never_below_all_outcomes():
 
 
 def varied():
-    """Tasks of all kinds: 2 to 10^9 people, hardly any noise to a great deal, few honest people to all."""
+    """Return tasks of all kinds: 2 to 10^9 people, little to much noise, few to all people honest."""
     rng = np.random.default_rng(15)
     for at in range(48):
         users = int(10 ** rng.uniform(0.4, 9))
@@ -179,7 +179,7 @@ def varied():
 
 
 @pytest.mark.slow
-def test_both_programs_compute_the_same():
+def test_python_and_javascript_compute_the_same():
     cases = list(varied())
     for case, found in zip(cases, in_node(cases), strict=True):
         protocol = protocol_of(case, case["guarantee"])
@@ -197,7 +197,7 @@ console.log(JSON.stringify([total(many), sumsFrom(many)[0], dot(many, 0, ones, 0
 
 
 def test_sums_of_a_million_terms_lose_nothing():
-    """The sum of 2^20 equal numbers is a number too; added up one by one it is off by 1e-11."""
+    """The sum of 2^20 equal numbers is exact; naive summation has an error of 1e-11."""
     script = client_folder() / "src" / "curve" / "sums.js"
     together, from_the_end, product_of = json.loads(run_node("--input-type=module", "-e", SUMS, script.as_uri()))
     assert together == from_the_end == 0.1 * 2**20
@@ -205,7 +205,7 @@ def test_sums_of_a_million_terms_lose_nothing():
 
 
 def test_what_windows_leave_out_counts_as_revealed():
-    """Where all else is far smaller: at least one tail of 2^-100."""
+    """If everything else is far smaller, delta is at least one tail of 2^-100."""
     half = SIZE_GRID // 2
     cases = [
         coins(0.25, users=10**6, epsilons=[10.0]),
@@ -218,7 +218,7 @@ def test_what_windows_leave_out_counts_as_revealed():
 
 @pytest.mark.slow
 def test_the_verdicts_are_the_same_in_the_same_words():
-    """Also of claims that are just kept and just not kept."""
+    """Also for claims on both sides of the boundary."""
     vectors = [vector for vector in read("promises.json") if "a few hundred people" in vector["name"]]
     assert {vector["protocol"]["name"] for vector in vectors} == set(CODECS)
     cases = [{**vector, **verdict} for vector in vectors for verdict in vector["verdicts"]]
@@ -239,7 +239,7 @@ def test_a_guarantee_that_is_not_a_number_is_refused():
 
 
 def test_the_chance_of_more_messages_is_never_below_the_truth():
-    """Of reports whose number of messages is known: one for the answer, and coins or a Poisson number."""
+    """For reports with a known distribution of messages: one for the answer, plus binomial or Poisson noise."""
     people, values, rate = 1000, 12, 40.0
     limits = range(1, values + 3)
     cases = [
@@ -258,7 +258,7 @@ def test_the_chance_of_more_messages_is_never_below_the_truth():
 
 
 @pytest.mark.slow
-def test_the_promises_are_what_this_program_computes():
+def test_the_vectors_are_what_python_computes():
     for vector in read("promises.json"):
         again = json.loads(json.dumps(computed(vector)))
         for field in ("delta_at", "chance_of_more"):
@@ -266,8 +266,8 @@ def test_the_promises_are_what_this_program_computes():
         assert again == vector
 
 
-def test_the_promises_have_every_verdict_of_every_protocol():
-    """Kept claims, and those that are broken for each of the three reasons."""
+def test_the_vectors_have_every_verdict_of_every_protocol():
+    """Kept claims, and claims refused for each of the three reasons."""
     words = ("is too small", "which is weaker", "that is allowed here")
     found = {
         (vector["protocol"]["name"], word)

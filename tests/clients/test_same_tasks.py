@@ -1,4 +1,4 @@
-"""Python and JavaScript agree on what is a task, and on its id: over many files, most of which are none."""
+"""Python and JavaScript accept the same tasks and compute the same ids, over many files, most of them invalid."""
 
 import base64
 import copy
@@ -119,7 +119,7 @@ def changed(name, *path_and_value):
 
 
 def variants():
-    """Tasks and what is nearly one, by name, as Python's objects."""
+    """Yield valid and almost valid tasks by name, as Python objects."""
     yield from ((f"as it is: {name}", plain(name)) for name in ("hist", "dummy", "dummy-poisson", "sparse-best"))
     for at, address in enumerate(ADDRESSES):
         yield f"address {at}", changed("hist", "analyzer", "address", address)
@@ -189,7 +189,7 @@ def variants():
 
 
 def raw():
-    """Files whose bytes are the point."""
+    """Yield files with unusual bytes."""
     text = (VECTORS / "tasks" / "hist.json").read_text(encoding="utf-8")
     whole = text.encode()
     yield "spaces around it", b" \r\n\t" + whole + b"\n \t"

@@ -1,4 +1,4 @@
-"""The same checks of the client in JavaScript in a real browser."""
+"""The checks of the JavaScript client in a real browser."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The checks of the client in JavaScript, in Node: every test vector, valid and corrupted, and exact draws."""
+"""The checks of the JavaScript client in Node: all test vectors, valid and corrupted, and exact sampling."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ def test_checks(module):
 
 
 def wrong_vectors(folder):
-    """The vectors with one wrong expectation in each file; the names of the checks that must fail."""
+    """Return the vectors with one wrong expectation in each file, and the checks that must fail."""
     shutil.copytree(VECTORS, folder)
 
     def change(name, edit):
@@ -61,6 +61,6 @@ def valid():
 
 @pytest.mark.slow
 def test_a_wrong_expectation_fails(tmp_path):
-    """The control: of vectors with one wrong figure in each file, just those checks fail."""
+    """The negative control: with one wrong figure in each file, exactly those checks fail."""
     expected = wrong_vectors(tmp_path / "vectors")
     assert set(failed(in_node("vectors.js", tmp_path / "vectors"))) == expected

@@ -1,4 +1,4 @@
-"""The Spark session of tests that ask for `spark`: on this machine, unless they are parametrized with another one."""
+"""The fixture `spark`: a session on this machine, unless a test is parametrized with another one."""
 
 import pytest
 

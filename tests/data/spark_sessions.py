@@ -1,4 +1,4 @@
-"""Spark for tests: one session for all of them, which is started anew only for another kind of machine."""
+"""Spark for tests: one session for all, restarted only for another master."""
 
 import atexit
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 LOCAL = "local[2]"
 CLUSTER = "local-cluster[2,1,1024]"
-"""Two executors of their own, with one core and so many MiB each."""
+"""Two executors with one core each and this memory in MiB."""
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -35,7 +35,7 @@ def _searched():
 
 
 def start(master):
-    """The session that runs there; one that runs elsewhere is stopped, since there can be only one."""
+    """Return the session at this master; stop a session elsewhere, because there can be only one."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 

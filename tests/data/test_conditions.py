@@ -1,6 +1,6 @@
-"""Conditions: what is read, what is refused, and the same answer on every engine, whatever the data is.
+"""Conditions: parsing, errors, and the same result on every engine for any data.
 
-The oracle is a tiny evaluator over the random expression itself; it shares no code with the parser or the SQL.
+The oracle evaluates the random expression itself; it shares no code with the parser or the SQL.
 """
 
 import operator
@@ -27,7 +27,7 @@ SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 
 
 def number_of(value):
-    """A Fraction for whole numbers of up to 38 digits, a float for all others; None for what is no number."""
+    """Return a Fraction for whole numbers of up to 38 digits, a float for other numbers, else None."""
     if isinstance(value, bool) or value is None or value != value:
         return None
     if isinstance(value, int | float):
@@ -66,7 +66,7 @@ def day_of(value):
 
 
 def compared(value, sign, literal):
-    """TRUE, FALSE or undecided."""
+    """Return True, False or None for undecided."""
     if isinstance(literal, bool):
         truth = {"true": True, "false": False}.get(str(value).lower()) if isinstance(value, str | bool) else None
         return None if truth is None else SIGNS[sign](truth, literal)
@@ -103,7 +103,7 @@ def holds(tree, row):
 
 
 def written(tree):
-    """The expression as a person may write it."""
+    """Return the expression as a person could write it."""
     kind, *rest = tree
     if kind in ("and", "or"):
         return "(" + f" {kind.upper()} ".join(map(written, rest[0])) + ")"
@@ -212,14 +212,14 @@ def test_every_hostile_text_against_every_kind_of_literal(sign, literal):
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_moments_that_no_calendar_has_are_undecided(zone):
+def test_timestamps_outside_the_calendar_are_undecided(zone):
     ticks = pa.array([2**63 - 1, -(2**63), 2**62, -(2**62), None, 0])
     moments = pa.table({"at": ticks.view(pa.timestamp("us", zone))})
     assert on_duckdb(Condition.parse("at = DATE '1970-01-01'"), moments) == [None] * 5 + [True]
     assert on_duckdb(Condition.parse("at IS NULL"), moments) == [False] * 4 + [True, False]
 
 
-def test_a_moment_that_no_calendar_has_in_a_file(tmp_path):
+def test_a_timestamp_outside_the_calendar_in_a_file(tmp_path):
     moments = pa.array([-(2**63), -(2**62), 0, 0], pa.int64()).view(pa.timestamp("us"))
     pa.parquet.write_table(pa.table({"at": moments, "v": ["a", "a", "a", "b"]}), tmp_path / "people.parquet")
     source = Source.of(tmp_path / "people.parquet", column="v", where="at = DATE '1970-01-01'")
@@ -230,7 +230,7 @@ def test_a_moment_that_no_calendar_has_in_a_file(tmp_path):
         assert engine.people() == 4
 
 
-def test_moments_with_a_zone_are_compared_by_their_day_in_utc():
+def test_timestamps_with_a_zone_are_compared_by_their_day_in_utc():
     at = [datetime(2026, 1, 31, 23, 30, tzinfo=UTC), datetime(2026, 2, 1, 0, 30, tzinfo=UTC)]
     table = pa.table({"at": pa.array(at, pa.timestamp("us", "Europe/Berlin"))})
     try:
@@ -317,7 +317,7 @@ def test_an_error_says_where_and_shows_no_literal(text, place, said):
 
 
 def test_keywords_of_other_sql_are_names_of_columns():
-    """A function such as current_date would answer differently on another day."""
+    """A function such as current_date would give another result on another day."""
     for name in ("group", "order", "case", "select", "current_date", "if", "any", "date", "like", "show", "interval"):
         condition = Condition.parse(f"{name} = 5 AND {name} IS NOT NULL")
         assert condition.columns == (name,)
@@ -358,7 +358,7 @@ def test_the_oracle_itself_knows_three_values():
 
 @pytest.mark.parametrize("literal", ["1", "0", "250", "-3", "10000000000000000", "1.25"])
 def test_the_type_of_a_column_does_not_change_how_its_numbers_compare_with_text(literal):
-    """One missing value makes floats of whole numbers in many tools, and one longer fraction longer decimals."""
+    """One missing value can turn whole numbers into floats, and one longer fraction makes all decimals longer."""
     numbers = [1, 0, 250, -3, 10**16, None]
     tables = {
         "whole": pa.array(numbers, pa.int64()),

@@ -1,4 +1,4 @@
-"""Columns of values that hardly ever repeat are refused by their type alone."""
+"""Columns of continuous values are refused by their type alone."""
 
 import pyarrow as pa
 import pytest
@@ -21,7 +21,7 @@ def test_numbers_with_fractions_need_edges(kind):
 
 
 @pytest.mark.parametrize("kind", MOMENTS)
-def test_moments_need_periods(kind):
+def test_timestamps_need_periods(kind):
     with pytest.raises(ParameterError, match=r"the column holds timestamps .*Periods"):
         check_countable(Kind(kind), listed=False)
 

@@ -1,4 +1,4 @@
-"""Rows of several columns: the bin of a row is that of its tuple of labels."""
+"""Rows of several columns: the tuple of labels gives the bin."""
 
 import pickle
 

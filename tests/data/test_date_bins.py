@@ -1,4 +1,4 @@
-"""The period of a date or a moment depends on that moment alone, in whatever type it comes."""
+"""The period of a date or timestamp depends on that value alone, for every type."""
 
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -53,7 +53,7 @@ def test_a_period_holds_its_beginning_and_both_ends_are_open():
 @pytest.mark.parametrize("unit", ["s", "ms", "us"])
 @pytest.mark.parametrize("by", LENGTHS)
 @pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
-def test_moments_of_every_unit_before_and_after_1970(unit, by, zone):
+def test_timestamps_of_every_unit_before_and_after_1970(unit, by, zone):
     periods = Periods(by, start="1969-12-01", stop="1970-02-01")
     values = [at and at.replace(microsecond=0) for at in MOMENTS]
     aware = [at and at.replace(tzinfo=UTC) for at in values] if zone else values

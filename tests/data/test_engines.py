@@ -1,4 +1,4 @@
-"""What people have in hand is counted alike, whatever it is; what cannot be counted is refused without showing it."""
+"""All formats and tables give the same counts; other data is refused without showing it."""
 
 import gzip
 import json
@@ -158,7 +158,7 @@ def test_numbers_truth_values_and_dates_keep_their_kind(values, expected):
 
 
 def test_equal_numbers_are_one_label_whatever_their_sign_or_source():
-    """0.0 and -0.0 are equal: which of them is published must not depend on one person."""
+    """0.0 and -0.0 are equal: one person must not decide which of them is published."""
     for values in ([0.0] * 3 + [-0.0], [-0.0] * 3 + [0.0], [-0.0] * 4):
         (label,) = count(np.array(values))
         assert str(label) == "0.0"
@@ -168,7 +168,7 @@ def test_equal_numbers_are_one_label_whatever_their_sign_or_source():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
-def test_what_is_no_number_is_missing(tmp_path, kind):
+def test_nan_is_missing(tmp_path, kind):
     table = pa.table({"value": pa.array([1.0, float("nan"), None], kind)})
     pa.parquet.write_table(table, tmp_path / "people.parquet")
     for data in (table, pl.from_arrow(table), table.to_pandas(), find_files([tmp_path])):
@@ -194,7 +194,7 @@ def test_endings_in_capitals_and_empty_parts_of_a_folder(tmp_path):
 
 
 def test_one_row_for_each_person_uniformly():
-    """In each of 400 groups one person has rows x, y, another z and a missing value: all four choices equally often."""
+    """400 groups: one person has rows x and y, another z and a missing value; all four choices are equally likely."""
     groups = range(400)
     values = [value for group in groups for value in (f"{group} x", f"{group} y", f"{group} z", None)]
     table = {
@@ -295,7 +295,7 @@ def test_temporary_files_are_removed(tmp_path, monkeypatch):
 # codebooks --------------------------------------------------------------------------------------------------------
 
 
-def test_codebook_has_a_bin_for_missing_and_for_other_values_whether_needed_or_not():
+def test_codebook_always_has_bins_for_missing_and_other_values():
     book = Codebook(["b", "a"], label_type=pa.string(), missing=True, other=True)
     assert book.domain.decode(np.arange(4)).tolist() == ["b", "a", None, OTHER]
     assert book(pa.array(["a", None, "z", "b"])).tolist() == [1, 2, 3, 0]

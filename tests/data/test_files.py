@@ -1,4 +1,4 @@
-"""Which files are read, how their text is written, and what is said about those that cannot be read."""
+"""Files: names, folders, formats and encodings, and the errors for files that cannot be read."""
 
 import io
 import os
@@ -32,7 +32,7 @@ def count(files, column="value", **options):
 
 
 def write(path, table):
-    """A table in the format of a path's name."""
+    """Write a table in the format of the path's ending."""
     rows = table.to_pylist()
     if path.suffix == ".parquet":
         pa.parquet.write_table(table, path)
@@ -56,7 +56,7 @@ ENDINGS = ["csv", "tsv", "jsonl", "parquet", "arrow", "arrows"]
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_file_without_the_column_is_refused_by_name(tmp_path, ending):
-    """Its people were counted as missing."""
+    """Otherwise its people would be counted as missing."""
     write(tmp_path / f"a.{ending}", pa.table({"value": ["x", "y"], "user": ["1", "2"]}))
     write(tmp_path / f"b.{ending}", pa.table({"user": ["3", "4"], "valu": ["x", SECRET]}))
     with pytest.raises(DataError, match=rf"no column 'value' in .*b\.{ending}") as error:
@@ -70,7 +70,7 @@ def test_a_file_without_the_column_is_refused_by_name(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "arrows"])
 def test_a_column_of_another_type_is_refused_by_name(tmp_path, ending):
-    """One missing value makes numbers with a point of whole ones, in pandas, and would rename everybody's value."""
+    """In pandas, one missing value turns whole numbers into floats, which would rename all values."""
     write(tmp_path / f"a.{ending}", pa.table({"value": pa.array([1, 2])}))
     write(tmp_path / f"b.{ending}", pa.table({"value": pa.array([1.0, None])}))
     with pytest.raises(DataError, match=rf"'value' holds double in .*b\.{ending} and int64 in .*a\.{ending}"):
@@ -84,7 +84,7 @@ def test_how_text_is_laid_out_in_parquet_does_not_matter(tmp_path):
 
 
 def test_names_of_folders_are_no_columns(tmp_path):
-    """Their types would be guessed from all of them: 007 is a number until somebody's is x."""
+    """Their types would be inferred from all of them: 007 is a number until another folder is called x."""
     folder = tmp_path / "page=007"
     folder.mkdir()
     write(folder / "a.parquet", pa.table({"value": ["x"]}))
@@ -145,7 +145,7 @@ def test_a_format_can_be_given(tmp_path):
 # elsewhere --------------------------------------------------------------------------------------------------------
 
 
-def test_addresses_say_what_to_do():
+def test_errors_about_urls_say_what_to_do():
     with pytest.raises(DataError, match=r"download it first, such as with curl -O https://a\.b/c\.csv"):
         find_files(["https://a.b/c.csv"])
     for address in ("s3://bucket/c.csv", "hdfs://host/c.parquet"):
@@ -341,8 +341,8 @@ def test_an_interrupt_ends_the_count_before_the_engine_is_closed(tmp_path, monke
 
 
 @pytest.mark.slow
-def test_an_interrupt_in_the_midst_of_a_query_is_one(tmp_path):
-    """DuckDB makes an error with these words of one that comes while it works in the main thread."""
+def test_an_interrupt_during_a_query_is_an_interrupt(tmp_path):
+    """DuckDB raises an error with this text after an interrupt during a query in the main thread."""
     (tmp_path / "people.csv").write_text("value\nx\n")
     with closing(open_engine(Source.of(find_files([tmp_path]), column="value"))) as engine:
         with pytest.raises(KeyboardInterrupt), engine._clear_errors():

@@ -1,4 +1,4 @@
-"""What people have in hand can be counted as it is, and the labels are what they would expect."""
+"""Data in memory of all common types can be counted, with natural labels."""
 
 import gc
 from collections import Counter
@@ -22,7 +22,7 @@ SECRET = "top secret value"
 
 
 def spelling(counts):
-    """Expected counts, told apart by their spelling."""
+    """Return expected counts by label and type."""
     return Counter({spelled(label): number for label, number in counts.items()})
 
 
@@ -147,11 +147,11 @@ def test_a_number_its_text_and_a_truth_value_are_three_labels():
     ids=lambda data: f"{type(data).__module__.split('.')[0]} {getattr(data, 'type', getattr(data, 'dtype', ''))}",
 )
 def test_a_date_that_python_has_not_is_text(data):
-    """In a release too, with those of a list; without one, moments are refused by their type."""
+    """Also in a release with a listed domain; without one, timestamps are refused by their type."""
     labels = [label for kind, label in read(data) if kind == "str"]
     assert len(labels) == 1
-    told = labels[0].strip("'")
-    assert published(data, domain=[told], other=True)[spelled(told)] == 1
+    label = labels[0].strip("'")
+    assert published(data, domain=[label], other=True)[spelled(label)] == 1
 
 
 def test_a_release_of_such_dates_can_be_compared_with_the_truth():
@@ -175,7 +175,7 @@ class Colour(Enum):
 @pytest.mark.slow
 @pytest.mark.parametrize("data", [["a"], ["a", None], ["a", "z"]], ids=str)
 @pytest.mark.parametrize("make", [list, pd.Series, lambda values: pa.table({"v": values})])
-def test_the_bins_of_missing_and_other_values_are_there_whether_or_not_anybody_needs_them(data, make):
+def test_bins_of_missing_and_other_values_always_exist(data, make):
     def bins(**options):
         return list(published(make(data), domain=["a", "b"], **options))
 
@@ -219,7 +219,7 @@ def test_labels_of_a_domain_are_shown_as_they_are_given_and_found_as_they_read(d
 
 
 def test_a_label_that_no_value_of_a_declared_type_can_have_is_refused():
-    """The type of an Arrow table is its maker's; that of a column of pandas may come from people's values."""
+    """The type of an Arrow table is declared; the type of a pandas column may come from people's values."""
     with pytest.raises(ParameterError, match="does not fit"):
         published(pa.table({"v": [1]}), domain=["one"], other=True)
     with pytest.raises(ParameterError, match="does not fit"):
@@ -276,7 +276,7 @@ def test_what_cannot_be_counted_is_refused_without_showing_it(data, column, reas
 
 @pytest.mark.parametrize("data", [FRAME, {0: [1], "who": [2]}, pa.table({"0": [1], "who": [2]})])
 def test_a_column_is_not_its_own_user(data):
-    """Each value would be a person, and the number of people that of the different values, exactly."""
+    """Each value would be a person, and the number of people would reveal the exact number of distinct values."""
     for column, user in (("who", "who"), ("0", "0"), *(((0, "0"),) if not isinstance(data, pa.Table) else ())):
         with pytest.raises(ParameterError, match="same column"):
             published(data, column=column, user=user)
@@ -288,7 +288,7 @@ def test_a_column_of_a_file_is_not_its_own_user(tmp_path):
         published(tmp_path / "people.csv", column="v", user="v")
 
 
-def test_users_are_told_apart_by_their_own_value():
+def test_users_differ_by_their_own_value():
     rows = {"v": ["a"] * 6, "V": [1, 1.0, "1", True, None, float("nan")]}
     assert published(rows, column="v", user="V").total() == 3
     frame = pd.DataFrame({"v": ["a"] * 4, "who": [1, 1, 2, None]})
@@ -302,7 +302,7 @@ def test_users_are_told_apart_by_their_own_value():
         published(["a"], user="who")
 
 
-def test_how_files_are_read_can_be_said_in_python(tmp_path):
+def test_options_of_files_can_be_given_in_python(tmp_path):
     (tmp_path / "people.txt").write_bytes(("id;name\n" + "1;Jos\u00e9\n" * 400).encode("latin-1"))
     estimator = {"column": "name", "delimiter": ";", "encoding": "latin-1", "format": "csv"}
     release = private_histogram(tmp_path / "people.txt", epsilon=2, delta=1e-3, **estimator)
@@ -327,7 +327,7 @@ def test_a_table_of_several_columns_says_which_there_are():
 
 @pytest.mark.parametrize("make", [pd.Categorical, pd.CategoricalIndex, lambda held: pd.Series(held, dtype="category")])
 def test_the_categories_of_a_column_are_no_domain(make):
-    """Where pandas found them in the data, one person's value would be a bin, under its name, for everybody to see."""
+    """If pandas found them in the data, one person's value would be a public label."""
     column = make(["anna", "bert", "zoe"])
     with pytest.raises(ParameterError, match="known without the data"):
         private_histogram(column, domain=column, epsilon=1, delta=1e-6)

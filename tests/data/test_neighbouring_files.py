@@ -1,7 +1,6 @@
-"""Neighbouring files, with one row replaced: everybody else's label and the number of people stay the same.
+"""Neighbouring files, with one row replaced: the labels of all others and the number of people stay the same.
 
-What a careful program writes is always read. A line that no careful program writes is refused, or changes its own
-record only.
+Well-formed files are always read. A malformed line is refused, or changes its own record only.
 """
 
 import csv
@@ -32,7 +31,7 @@ ALL_TEXTS = [text for group in TEXTS.values() for text in group]
 
 
 def separated(values, delimiter=",", quoting=csv.QUOTE_MINIMAL):
-    """The file that Python's csv module writes: a second column in front, so that empty text is a missing value."""
+    """Write a file with Python's csv module; a column in front makes empty text a missing value."""
     file = io.StringIO()
     writer = csv.writer(file, delimiter=delimiter, quoting=quoting)
     writer.writerow(["user", "value"])
@@ -75,7 +74,7 @@ def count(path, **options):
 
 
 def check_neighbours(pair, write, read, spelled):
-    """Both lists are read with everybody in them, under their own label."""
+    """Check that both lists are read with all people under their own labels."""
     counts = []
     for values in (pair.first, pair.second):
         write(values)
@@ -93,8 +92,8 @@ EXAMPLES = {"minimal.csv": 8, "people.jsonl": 8, "quoted.csv": 4, "people.tsv": 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
-def test_whatever_one_person_holds_others_are_read_alike(tmp_path_factory, name):
-    """Pairs that hypothesis makes up; then every hostile text at once."""
+def test_one_person_does_not_change_how_others_are_read(tmp_path_factory, name):
+    """Random pairs from Hypothesis, then every hostile text at once."""
     path = tmp_path_factory.mktemp("neighbours") / name
 
     @settings(max_examples=EXAMPLES.get(name, 1))
@@ -114,7 +113,7 @@ def test_whatever_one_person_holds_others_are_read_alike(tmp_path_factory, name)
 
 
 def commented(path, values):
-    """Of the last person, the second column begins with a sign that some files use for comments."""
+    """Write a file in which the last row has a comment sign in its second column."""
     rows = [f"{value},1\n" for value in values[:-1]] + [f"{values[-1]},#3\n"]
     path.write_text("value,id\n" + "".join(rows))
 
@@ -139,8 +138,8 @@ def commented(path, values):
         ),
     ],
 )
-def test_readers_that_guess_are_found_out(tmp_path, query, name, write, pair):
-    """The check fails for DuckDB's own readers, with which releases were made before, and not for ours."""
+def test_readers_that_guess_fail_the_check(tmp_path, query, name, write, pair):
+    """The negative control: DuckDB's own readers fail the check that ours pass."""
     path = tmp_path / name
 
     def guessed():
@@ -164,14 +163,14 @@ def lines_with(line, format, end):
 
 
 def read_text(path, content):
-    """What a scan gives, without DuckDB."""
+    """Return the result of a scan, without DuckDB."""
     path.write_bytes(content)
     scan = TextScan(find_files([path]), ["value"])
     return Counter(row for batch in scan() for row in batch.column(0).to_pylist())
 
 
 def unless_refused(read, path, format):
-    """What is read; or None if it is refused, in one line that names a line and shows none."""
+    """Return what is read, or None if it is refused with an error that names a line and does not show it."""
     try:
         return read()
     except DataError as error:
@@ -228,7 +227,7 @@ def test_the_engine_refuses_such_lines_or_counts_one_person(tmp_path, format):
 
 
 def test_python_drops_or_merges_such_lines():
-    """The control: by a looser grammar, the same lines change the number of people."""
+    """The negative control: in a looser grammar, the same lines change the number of people."""
     for line in (b"", b'"open,1'):
         text = lines_with(line, "csv", b"\n").replace(b"shut,7", b'shut",7').decode()
         assert len([row for row in csv.reader(io.StringIO(text)) if row]) - 1 < len(BEFORE) + 1 + len(AFTER)
@@ -242,7 +241,7 @@ def test_python_drops_or_merges_such_lines():
     ],
 )
 def test_pyarrow_merges_lines_or_adds_a_record(tmp_path, text, found):
-    """The same control for pyarrow.csv, which has no strict mode."""
+    """The negative control for pyarrow.csv, which has no strict mode."""
     parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
     convert = pa.csv.ConvertOptions(column_types={"value": pa.string()}, strings_can_be_null=True)
     table = pa.csv.read_csv(io.BytesIO(text), parse_options=parse, convert_options=convert)
@@ -290,7 +289,7 @@ def test_empty_fields_and_headers():
         (b'"a\nb",c\n\xff,d\n', 2, "not UTF-8"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, line_breaks, reason):
+def test_errors_name_the_line(text, line_breaks, reason):
     with pytest.raises(MalformedError, match=reason) as error:
         parse_records(text, delimiter=b",", fields=2, wanted=[0])
     assert error.value.line_breaks == line_breaks
@@ -304,7 +303,7 @@ def test_what_is_wrong_is_said_with_its_line(text, line_breaks, reason):
     encoding=st.sampled_from(["utf-8", "utf-16", "utf-8"]),
 )
 def test_blocks_cut_between_records_only(tmp_path_factory, rows, size, mark, encoding):
-    """However little is read at a time, the blocks are whole records, and nothing is lost or added."""
+    """For any read size, blocks are whole records, and nothing is lost or added."""
     file = io.StringIO()
     csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
     path = tmp_path_factory.getbasetemp() / "blocks.csv"
@@ -343,7 +342,7 @@ def _until_error(path):
 
 
 def in_executor(lines, format):
-    """What an executor makes of lines, the first of which is the header of a CSV file."""
+    """Return the values that an executor reads from lines; the first is the header of a CSV file."""
     files = Files(paths=("people",), format=format)
     batch = pa.RecordBatch.from_pydict(
         {"line": pa.array(lines, pa.binary()), "file": [1] * len(lines), "start": [0] * len(lines)}
@@ -380,7 +379,7 @@ def test_an_executor_refuses_a_line_or_makes_one_value_of_it(line):
 
 
 def test_both_engines_read_odd_lines_alike(tmp_path):
-    """Numbers of JSON lines are spelled by their own rules on each engine; all else is the same."""
+    """Each engine spells numbers of JSON lines by its own rules; everything else is the same."""
     for format, kinds in READ.items():
         path = tmp_path / f"people.{format}"
         for kind in kinds:

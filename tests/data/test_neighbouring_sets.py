@@ -1,7 +1,7 @@
-"""Whatever one person's row says, or is compared as: nobody else's set changes, and there are as many people.
+"""Whatever one row holds or is compared as, the sets of other people and the number of people stay the same.
 
 Tables that differ in one row are read in every format, with a condition and without missing values. Every count then
-differs by at most one, and at most one value is lost and one gained. Readers with faults are caught by the same test.
+differs by at most one, and at most one value is lost and one gained. Negative controls: faulty results fail the check.
 """
 
 import csv
@@ -38,7 +38,7 @@ def columns(pair):
 
 
 def written(save, name):
-    """Builds files in a folder of their own."""
+    """Return a function that writes files to a new folder."""
 
     def build(pair, folder):
         path = Path(tempfile.mkdtemp(dir=folder), name)
@@ -96,7 +96,7 @@ ON_DISK = ("CSV", "JSON lines", "Parquet", "Arrow file")
 
 
 def held(data, **options):
-    """How many people hold each label, with its type, and how many people there are."""
+    """Return the number of people per label and type, and the number of people."""
     source = Source.of(data, column="v", user="user", **options)
     kind = None if isinstance(source.data, Files) else source.data.kinds[0]
     with closing(open_engine(source)) as engine:
@@ -109,14 +109,14 @@ def held(data, **options):
 
 
 def close(first, second):
-    """Whether two results can be those of tables that differ in one row."""
+    """Return whether two results are possible for tables that differ in one row."""
     (one, people), (other, as_many) = first, second
     return people == as_many and (one - other).total() <= 1 and (other - one).total() <= 1
 
 
 @st.composite
 def neighbouring_tables(draw, values, compared):
-    """Two tables that differ in what one row holds and is compared as."""
+    """Two tables that differ in one row."""
     v, c = (draw(st.lists(one, min_size=SIZE, max_size=SIZE)) for one in (values, compared))
     at = draw(st.integers(0, SIZE - 1))
     others = [list(v), list(c)]
@@ -135,13 +135,13 @@ def test_one_row_moves_one_value_of_its_person_and_nothing_else(name, data, tmp_
     options = {"values_per_person": SIZE, "where": WHERE, "drop_missing": data.draw(st.booleans())}
     first, second = (held(build(one), **options) for one in pair)
     assert close(first, second)
-    assert first[1] == (4 if name == "CSV" else 3)  # where a quoted empty text names somebody
+    assert first[1] == (4 if name == "CSV" else 3)  # a quoted empty text is a user there
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", ["x", 2.5, None, True])
-def test_one_odd_value_does_not_change_how_others_are_compared(odd):
-    """Where a column has no type of its own, one value would make text, fractions or nothing of all others."""
+def test_one_odd_value_does_not_change_comparisons_of_others(odd):
+    """In a column without a declared type, one value could turn all others into text or fractions."""
     for text in ("c = 2", "c = '2'", "c >= 3"):
         for build in (columns, framed):
             first, second = (held_where(text, build, last) for last in (6, odd))
@@ -153,14 +153,14 @@ def framed(pair):
     return pd.DataFrame(columns(pair))
 
 
-@cache  # the table without an odd value is that of every odd one
+@cache  # the same table for every odd value
 def held_where(text, build, last):
     pair = ["a", "b", "c", "d", "e", "f"], [2, 2, 2, 4, 5, last]
     return held(build(pair), values_per_person=3, where=Condition.parse(text))
 
 
-def test_results_of_faulty_readers_are_found_out():
+def test_results_of_faulty_readers_fail_the_check():
     assert close((Counter("aab"), 3), (Counter("aac"), 3))
-    assert not close((Counter("aab"), 3), (Counter("aab"), 2))  # somebody is lost
-    assert not close((Counter("aab"), 3), (Counter("AAb"), 3))  # others are named anew
+    assert not close((Counter("aab"), 3), (Counter("aab"), 2))  # one person is lost
+    assert not close((Counter("aab"), 3), (Counter("AAb"), 3))  # other people have new labels
     assert not close((Counter("aab"), 3), (Counter("ccc"), 3))  # a person counts several times in one value

@@ -1,7 +1,7 @@
-"""The rule behind every reading of data in memory: whatever one person holds, the labels of all others stay the same.
+"""Data in memory: whatever one person holds, the labels of all others stay the same.
 
-Lists that differ in one value are made into every kind of data that people have in hand, by the constructor that they
-would use, and read. Readers with the faults that we had are caught by the same tests.
+Lists that differ in one value are converted to every kind of data with its usual constructor, and read. Negative
+controls: readers with earlier faults fail the same tests.
 """
 
 import warnings
@@ -157,7 +157,7 @@ CONTINUOUS = {"Arrow decimals"}
 @FEW
 @given(data=st.data())
 def test_the_labels_of_others_stay_the_same_on_the_whole_path(name, data):
-    """With the engine, which adds nothing and loses nobody."""
+    """With the engine, which adds and loses nothing."""
     build, values = TYPED.get(name) or (UNTYPED[name], anything)
     pair = data.draw(neighbours(values))
     column = "v" if "dictionar" in name and name in UNTYPED else None
@@ -175,7 +175,7 @@ def test_the_labels_of_others_stay_the_same_on_the_whole_path(name, data):
 @FEW
 @given(pair=neighbours(exact), domain=st.lists(exact, min_size=1, max_size=4, unique_by=symbol))
 def test_the_bins_of_others_stay_the_same_in_a_listed_domain(pair, domain):
-    """Also where pandas finds another type for one of the lists."""
+    """Also if pandas infers another type for one of the lists."""
     results = []
     for values in (pair.first, pair.second):
         for frame in (of_mixed_kinds(values), values):
@@ -189,7 +189,7 @@ def test_the_bins_of_others_stay_the_same_in_a_listed_domain(pair, domain):
 
 
 def with_a_type_for_all(values):
-    """Lets Arrow infer a type from all values together."""
+    """Let Arrow infer a type from all values together."""
     try:
         return Counter(map(spelled, pa.array(values, from_pandas=True).to_pylist()))
     except (pa.ArrowException, UnicodeError, OverflowError):
@@ -197,17 +197,17 @@ def with_a_type_for_all(values):
 
 
 def with_the_type_of_pandas(values):
-    """Takes floats as they are, also those that pandas made of whole numbers."""
+    """Keep floats, including those that pandas made from whole numbers."""
     return Counter(map(spelled, of_mixed_kinds(values)["v"].tolist()))
 
 
 def with_the_scale_of_all(values):
-    """Writes decimal numbers with as many digits as the one with most needs."""
+    """Write all decimal numbers with the digits of the longest one."""
     return Counter(map(spelled, pa.array(values).to_pylist()))
 
 
 def after_the_first_holder(values):
-    """Counts equal values under the spelling that came first."""
+    """Count equal values under the first spelling."""
     return Counter({spelled(value): count for value, count in Counter(values).items()})
 
 
@@ -222,7 +222,7 @@ def after_the_first_holder(values):
     ],
 )
 def test_faulty_readers_are_caught(faulty, values):
-    """And the reader that is shipped is not, by the same search."""
+    """The same search finds no fault in our own reader."""
     search = settings(max_examples=2000, derandomize=True, database=None, phases=[Phase.generate])
     find(neighbours(values), lambda pair: not others_stay(faulty(pair.first), faulty(pair.second)), settings=search)
     with pytest.raises(NoSuchExample):
@@ -233,7 +233,7 @@ def test_faulty_readers_are_caught(faulty, values):
         )
 
 
-def test_a_reader_that_loses_somebody_is_caught():
+def test_a_reader_that_loses_a_person_is_caught():
     assert not others_stay(Counter("aab"), Counter("aa"))
     assert not others_stay(Counter("aab"), Counter("AAb"))
     assert others_stay(Counter("aab"), Counter("aac"))

@@ -1,4 +1,4 @@
-"""The interval of a number depends on that number alone and is exact, in whatever type it comes."""
+"""The interval of a number depends on that number alone and is exact, for every type."""
 
 import pickle
 from bisect import bisect_right
@@ -27,7 +27,7 @@ def bins(values, edges=WIDE, kind=None, missing=True):
 
 
 def expected(values, edges=WIDE):
-    """How many edges each exact number reaches; one more than all for a missing value."""
+    """Return the number of edges that each number reaches; one more than all for a missing value."""
     known = [Fraction(edge) for edge in Edges(edges).edges]
     return [len(known) + 1 if one is None else bisect_right(known, one) for one in values]
 
@@ -158,7 +158,7 @@ def test_data_without_a_type_is_read_value_by_value():
 
 
 @pytest.mark.parametrize("others", [[], ["x"], [None], [True], [2.5], [10**30]])
-def test_whatever_one_person_holds_the_others_keep_their_intervals(others):
+def test_one_person_does_not_change_the_intervals_of_others(others):
     values = [1, 17, 18, 300]
     stored = store([*values, *others])
     kind = stored.kind or Kind(stored.entries.type, declared=False)
@@ -185,7 +185,7 @@ def test_without_a_bin_for_missing_values_they_are_an_error_that_shows_none(valu
     assert shows_nothing(caught, "4711")
 
 
-def test_the_bin_of_missing_values_is_there_whether_or_not_anybody_needs_it():
+def test_the_bin_of_missing_values_always_exists():
     assert NumberBins(Edges("0,1"), label_type=pa.int64(), missing=True).domain.size == 4
 
 

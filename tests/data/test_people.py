@@ -1,4 +1,4 @@
-"""Who counts as a person, and what an error of a library may say about them."""
+"""Which rows count as people, and errors of libraries, which must not show their values."""
 
 from contextlib import closing
 
@@ -18,7 +18,7 @@ def opened(**options):
 
 
 def test_rows_that_name_nobody_are_left_out():
-    """Whether or not there are any: the number of people does not tell."""
+    """The number of people does not reveal whether there are such rows."""
     with opened(user="user") as engine:
         assert engine.people() == 2
         counted = {}
@@ -36,7 +36,7 @@ def test_errors_of_libraries_are_not_passed_on(error):
 
 
 def test_values_are_not_their_own_people():
-    """Their number would be that of the different values, which is published as it is."""
+    """The published number of people would be the exact number of distinct values."""
     with pytest.raises(ParameterError, match="same column"):
         Source(data=TABLE, names=("value",), user="value")
     with pytest.raises(ParameterError, match="same column"):

@@ -1,4 +1,4 @@
-"""Temporary folders with people's data: nobody else's, and gone afterwards, also where an interrupt comes early."""
+"""Temporary folders with personal data: private, and always removed, also after an early interrupt."""
 
 import tempfile
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_a_folder_is_its_owners_alone_and_new(place):
     assert {each.folder.stat().st_mode & 0o777 for each in (one, other)} == {0o700}
 
 
-def test_it_goes_with_what_is_in_it(place):
+def test_it_is_removed_with_its_content(place):
     scratch = Scratch()
     (scratch.folder / "deeper").mkdir()
     (scratch.folder / "deeper" / "people.csv").write_text("a\n")
@@ -29,14 +29,14 @@ def test_it_goes_with_what_is_in_it(place):
     scratch.close()  # twice is once
 
 
-def test_it_goes_with_its_object(place):
+def test_it_is_removed_with_its_object(place):
     scratch = Scratch()
     assert scratch.folder.exists()
     del scratch
     assert list(place.iterdir()) == []
 
 
-def test_an_interrupt_while_it_is_made_leaves_nothing(place, monkeypatch):
+def test_an_interrupt_during_creation_leaves_nothing(place, monkeypatch):
     make = Path.mkdir
 
     def interrupted(self, **how):

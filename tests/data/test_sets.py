@@ -1,4 +1,4 @@
-"""Sets of values in process: who holds what, of which at most a number is chosen uniformly, in every format."""
+"""Sets of values in process: bounded by a uniform choice, the same in every format."""
 
 import json
 from collections import Counter
@@ -105,7 +105,7 @@ def test_everybody_counts_once_for_each_of_their_values_in_every_format(data):
 
 
 def test_rows_that_fail_a_condition_give_their_person_nothing_in_every_format(data):
-    """And who has no other row still counts; the compared columns are read from every format."""
+    """A person without another row still counts; every format provides the compared columns."""
     values, sizes = expected(held_by(ROWS, keep=is_adult))
     assert sizes[0] == 2
     with engine(data, user="person", values_per_person=4, where=ADULTS) as opened:
@@ -142,8 +142,8 @@ def test_several_columns_are_counted_together_in_every_format(data):
 
 
 @pytest.mark.slow
-def test_no_moment_makes_a_condition_fail(tmp_path):
-    """DuckDB keeps moments that it cannot write; whoever holds one is a person like all others."""
+def test_no_timestamp_makes_a_condition_fail(tmp_path):
+    """DuckDB stores timestamps that it cannot write; their holders count like all other people."""
     for unit in ("s", "ms", "us", "ns"):
         table = pa.table({"value": list("abcd"), "at": pa.array([0, 2**62, -(2**62), None], pa.timestamp(unit))})
         pa.feather.write_feather(table, str(tmp_path / "rows.arrow"))
@@ -153,7 +153,7 @@ def test_no_moment_makes_a_condition_fail(tmp_path):
                 assert opened.people() == 4
 
 
-def test_columns_may_be_called_what_queries_call_them():
+def test_columns_may_have_names_that_queries_use():
     table = {"kept": ["a", "b", "c"], "person": [1, 2, 3], "value": [1, 1, 2], "held": [1, 2, 2]}
     with engine(table, "kept", user="value", values_per_person=2, where=Condition.parse("person < 3")) as opened:
         assert counted(opened) == {"a": 1, "b": 1}
@@ -168,13 +168,13 @@ VALUES, CHOSEN, PEOPLE = 5, 2, 3000
 
 
 def subsets(people=PEOPLE):
-    """Rows in which everybody holds the same values, some of them twice, under names of their own."""
+    """Return rows in which all people hold the same values, some of them twice."""
     rows = [(person, f"{person} {value}") for person in range(people) for value in (*range(VALUES), 0, 0, 1)]
     return {"person": [row[0] for row in rows], "value": [row[1] for row in rows]}
 
 
 def chosen_subsets(found):
-    """How often each subset of the values was kept."""
+    """Return how often each subset of the values was kept."""
     kept = {}
     for label in found:
         person, value = label.split()
@@ -184,7 +184,7 @@ def chosen_subsets(found):
 
 
 def test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones():
-    """By a chi-square test over all subsets, which fails wrongly with probability 1e-6; also not by rows."""
+    """A chi-square test over all subsets (false-failure rate 1e-6); repeated rows do not count more."""
     with engine(subsets(), user="person", values_per_person=CHOSEN) as opened:
         found = counted(opened)
         assert opened.holdings() == {CHOSEN: PEOPLE}
@@ -200,7 +200,7 @@ def test_who_has_more_values_keeps_a_uniform_subset_of_the_different_ones():
 
 
 @pytest.mark.slow
-def test_the_choice_is_another_each_time_and_the_same_under_a_seed():
+def test_the_choice_varies_and_is_reproducible_with_a_seed():
     def once(rng=None):
         column = Source.of(subsets(200), column="value", user="person", values_per_person=CHOSEN)
         with closing(open_engine(column, rng=rng)) as opened:
@@ -212,7 +212,7 @@ def test_the_choice_is_another_each_time_and_the_same_under_a_seed():
 
 @pytest.mark.slow
 def test_many_people_in_little_memory(monkeypatch):
-    """Twelve times the memory that DuckDB may take, in rows of different texts; the rest is in temporary files."""
+    """Rows with twelve times the memory limit of DuckDB; the rest is in temporary files."""
     monkeypatch.setattr("shuffledp.data.duckdb._MEMORY", "64MB")
     people, each = 60_000, 6
     table = pa.table(
@@ -236,7 +236,7 @@ def people_of(rows, **options):
 
 
 def test_values_outside_the_list_count_once_together():
-    """Five of them would move the count of (other) by five when their holder is replaced."""
+    """Otherwise replacing a person with five such values would change the count of (other) by five."""
     rows = [("1", f"unknown {number}") for number in range(5)] + [("1", "a"), ("2", "b")]
     with people_of(rows, domain=["a", "b"], other=True, values_per_person=6) as people:
         protocol = Truthful(users=people.number(count=True), bins=people.domain.size, values_per_person=6)
@@ -260,12 +260,12 @@ def test_numbers_of_one_interval_count_once():
     with people_of(rows, domain=Edges([0, 10, 50]), values_per_person=2) as people:
         protocol = Truthful(users=people.number(count=True), bins=people.domain.size, values_per_person=2)
         drawn, made = people.draw(protocol), sent(people, protocol)
-    assert drawn.counts.tolist() == [0, 1, 1, 1, 0, 1, 0]  # (below 0), 0 to 10, to 50, from 50, missing; fillers
+    assert drawn.counts.tolist() == [0, 1, 1, 1, 0, 1, 0]  # (below 0), 0 to 10, to 50, from 50, missing; padding bins
     assert made == drawn
 
 
-def test_who_is_in_too_many_bins_keeps_bins_and_not_values():
-    """All of the first ten values are in one bin, which half of the people keep, as they keep the other one."""
+def test_people_in_too_many_bins_keep_bins_not_values():
+    """The first ten values are in one bin; each of the two bins is kept by half of the people."""
     people = 2000
     rows = [(person, value) for person in range(people) for value in (*range(10), 99)]
     with people_of(rows, domain=Edges([0, 50, 100]), values_per_person=1, where="value IS NOT NULL") as opened:
@@ -286,7 +286,7 @@ def test_rows_that_do_not_count_may_hold_what_is_not_in_the_list():
 
 
 @pytest.mark.parametrize("where", [None, "country = 'DE'"])
-def test_messages_and_drawn_counts_are_of_the_same_people(where):
+def test_messages_and_sampled_counts_are_of_the_same_people(where):
     table = TABLE.to_pydict()
     options = {"user": "person", "domain": ["a", "b"], "other": True, "values_per_person": 2, "where": where}
     with People(Source.of(table, column="value", **options)) as people:
@@ -297,7 +297,7 @@ def test_messages_and_drawn_counts_are_of_the_same_people(where):
         assert people.padding_bins == 2
 
 
-def test_in_the_universe_fillers_have_labels_of_their_own():
+def test_padding_bins_of_the_universe_have_their_own_labels():
     rows = [("1", "a"), ("1", "b"), ("2", "a"), ("3", None)]
     with people_of(rows, values_per_person=3) as people:
         protocol = Truthful(users=people.number(count=True), bins=1, values_per_person=3)
@@ -331,7 +331,7 @@ def test_pairs_of_values_are_labels_and_are_found_again():
 
 @pytest.mark.parametrize("protocol", [DummyHistogram, Histogram, SparseHistogram])
 def test_real_protocols_estimate_who_holds_what(protocol):
-    """Within the bounds that they promise, which fail with probability 1e-6 each, drawn and with messages."""
+    """Errors are within their bounds (failure probability 1e-6 each), sampled and with messages."""
     users, most, beta = 400, 2, 1e-6
     rows = [(person, value) for person in range(users) for value in ("a", "b", "c")[: 1 + person % 3]]
     with people_of(rows, domain=["a", "b", "c"], drop_missing=True, values_per_person=most) as people:
@@ -415,7 +415,7 @@ def test_a_codebook_in_another_call_makes_other_sets():
 
 
 def test_the_columns_of_a_lazy_query_belong_together():
-    """It runs once for all columns: with each run its rows can come in another order."""
+    """The query runs once for all columns, because each run can return rows in another order."""
     runs = []
 
     def shuffled(frame):
@@ -437,7 +437,7 @@ def test_the_columns_of_a_lazy_query_belong_together():
 @pytest.mark.parametrize("options", [{"where": "u = 17"}, {"values_per_person": 2, "user": "u"}])
 @pytest.mark.parametrize("domain", [["healthy"], Edges([50])])
 def test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about(options, domain):
-    """A refusal would tell what one person holds, and nothing would be spent."""
+    """A refusal would reveal what one person holds, without spending budget."""
     held = ["healthy", "ill", "30", "n/a", None]
     for value in held:
         rows = {"u": [*range(17), 17, *range(18, 40)], "v": [*["60"] * 17, value, *["60"] * 22]}
@@ -449,7 +449,7 @@ def test_what_is_outside_a_list_is_never_refused_where_few_can_be_asked_about(op
 
 @pytest.mark.parametrize("options", [{}, {"values_per_person": 2}, {"where": "app != 'x'"}])
 def test_a_user_that_is_no_number_is_nobody_in_every_format(options, tmp_path):
-    """In a file as in memory, alone or with sets; 0.0 and -0.0 are one person."""
+    """In files and in memory, with single values and sets; 0.0 and -0.0 are one person."""
     table = pa.table({"u": [1.0, 2.0, float("nan"), None, 0.0, -0.0], "app": ["a", "b", "c", "d", "e", "e"]})
     path = tmp_path / "rows.parquet"
     pa.parquet.write_table(table, path)

@@ -1,4 +1,4 @@
-"""The same on Apache Spark, in two threads of one process; what needs more than one is in test_spark_with_executors."""
+"""The engine on Apache Spark, in two threads of one process; test_spark_with_executors uses several processes."""
 
 import warnings
 from collections import Counter
@@ -47,7 +47,7 @@ def frame(spark, table, partitions=4):
 
 @pytest.fixture
 def people(spark):
-    """Everybody's bin, in a file, so that a partition has the same rows whenever it is read."""
+    """The bins of all people in a file, so that each partition always has the same rows."""
     return pa.table({"value": np.repeat(np.arange(BINS), PEOPLE_PER_BIN)})
 
 
@@ -91,7 +91,7 @@ def message_tally(data, protocol):
         return opened.tally(protocol, book)
 
 
-def test_messages_follow_the_law(spark, people):
+def test_messages_follow_the_distribution(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     tally = message_tally(frame(spark, people), protocol)
     pairs = tally.counts[:, 0] - PEOPLE_PER_BIN
@@ -104,7 +104,7 @@ def test_messages_follow_the_law(spark, people):
     assert_distribution(missing, paper.noise.window.first, paper.noise.window.pmf)
 
 
-def test_two_runs_draw_different_noise(spark, people):
+def test_two_runs_sample_different_noise(spark, people):
     protocol = SparseHistogram.calibrate(users=USERS, bins=BINS, epsilon=1, delta=1e-6)
     first, second = (message_tally(frame(spark, people), protocol) for _ in range(2))
     assert not np.array_equal(first.counts, second.counts)
@@ -186,8 +186,8 @@ LINES_ONLY = [text for text in ALL_TEXTS if "\n" not in text]
 
 
 @pytest.mark.parametrize("name", ["minimal.csv", "people.jsonl"])
-def test_whatever_one_person_holds_others_are_read_alike(spark, tmp_path, name):
-    """A file for every hostile text, at every place among others like it, all in one job."""
+def test_one_person_does_not_change_how_others_are_read(spark, tmp_path, name):
+    """A file for every hostile text, at every position among others, all in one job."""
     expected = Counter()
     for at, text in enumerate(LINES_ONLY):
         values = [LINES_ONLY[at - 1], "plain", LINES_ONLY[at - 1]]
@@ -201,8 +201,8 @@ def test_whatever_one_person_holds_others_are_read_alike(spark, tmp_path, name):
         assert Counter(map(tuple, table.collect())) == expected
 
 
-def test_sparks_own_readers_are_found_out(spark, tmp_path):
-    """The control: an open quote takes other people's lines along, a blank line is nobody."""
+def test_sparks_own_readers_fail_the_check(spark, tmp_path):
+    """The negative control: an open quote swallows the lines of other people, and a blank line is skipped."""
     path = tmp_path / "people.csv"
     path.write_bytes(lines_with(b'"open,1', "csv", b"\n").replace(b"shut,7", b'shut",7'))
     assert spark.read.csv(str(path), header=True, multiLine=True, escape='"').count() < len(BEFORE) + 1 + len(AFTER)
@@ -213,7 +213,7 @@ def test_sparks_own_readers_are_found_out(spark, tmp_path):
 
 
 def test_a_file_that_is_read_in_parts_and_files_that_are_read_together(spark, tmp_path):
-    """The header is the first line of a file, not of a part of it, and not a line that is spelled like it."""
+    """The header is the first line of a file, not of a part, and not another line with the same text."""
     rows = "".join(f"{number % 7},value\n" for number in range(3000)) + "user,value\n"
     (tmp_path / "large.csv").write_text("value,user\n" + rows)
     (tmp_path / "small.csv").write_text("user,value\r\nuser,value\r\nx,y\r\n")
@@ -249,7 +249,7 @@ def test_a_column_of_another_type_is_refused_by_name(spark, tmp_path, scheme):
 
 
 def test_a_column_is_counted_by_its_spelling_whatever_its_collation(spark):
-    """Which of two spellings is published would depend on who came first."""
+    """Otherwise the published spelling would depend on the order of rows."""
     rows = spark.createDataFrame([("A", "u"), ("a", "U"), ("a ", "v"), ("a", "u ")], ["value", "user"])
     collated = rows.selectExpr("value COLLATE UNICODE_CI_RTRIM AS value", "user COLLATE UNICODE_CI_RTRIM AS user")
     assert collated.groupBy("value").count().count() == 1  # the control

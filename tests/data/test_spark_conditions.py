@@ -1,4 +1,4 @@
-"""Conditions on Spark: the same answers as the oracle, and so as DuckDB."""
+"""Conditions on Spark: the same results as the oracle, and so as DuckDB."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -49,7 +49,7 @@ def test_spark_answers_as_the_oracle_whatever_the_data(spark):
     assert found == [[holds(tree, row) for tree in ON_SPARK] for row in rows]
 
 
-def test_a_moment_with_a_zone_is_compared_by_its_day_in_utc_in_sessions_of_all_zones(spark):
+def test_timestamps_with_a_zone_are_compared_in_utc_in_sessions_of_all_zones(spark):
     moments = "SELECT timestamp '2026-01-31 23:30:00Z' AS at UNION ALL SELECT timestamp '2026-02-01 00:30:00Z'"
     before = spark.conf.get("spark.sql.session.timeZone")
     try:

@@ -1,4 +1,4 @@
-"""Sets of values on Apache Spark: as in process, and chosen alike by a task that runs again."""
+"""Sets of values on Apache Spark: the same as in process, and the same choice if a task runs again."""
 
 import warnings
 from collections import Counter
@@ -44,7 +44,7 @@ def engine(data, column="value", **options):
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet", "a data frame"])
-def test_sets_are_those_of_the_engine_in_process(spark, tmp_path, name):
+def test_sets_equal_those_of_the_local_engine(spark, tmp_path, name):
     data = frame(spark, TABLE)
     if name in FILES:
         FILES[name](tmp_path / name)
@@ -73,9 +73,9 @@ def test_without_a_user_and_several_columns(spark):
 
 
 def test_who_has_more_values_keeps_a_uniform_subset(spark):
-    """By the chi-square test of the engine in process, which fails wrongly with probability 1e-6.
+    """The chi-square test of the local engine (false-failure rate 1e-6).
 
-    The same engine chooses the same again, since a task of Spark's can run again; another engine does not.
+    An engine repeats its choice, because Spark can run a task again; another engine chooses differently.
     """
     data = frame(spark, subsets())
     options = {"user": "person", "values_per_person": CHOSEN}
@@ -91,7 +91,7 @@ def test_who_has_more_values_keeps_a_uniform_subset(spark):
 
 
 def test_the_choice_does_not_follow_the_order_in_which_rows_arrive(spark, monkeypatch):
-    """As after a shuffle that is run again."""
+    """The order can differ when Spark repeats a shuffle."""
     monkeypatch.setattr("secrets.token_bytes", lambda size: b"one secret for both runs")
     found = []
     for partitions in (1, 5):
@@ -102,7 +102,7 @@ def test_the_choice_does_not_follow_the_order_in_which_rows_arrive(spark, monkey
 
 @pytest.mark.parametrize("domain", [["a", "b"], {"value": ["a"], "age": Edges([18, 50])}])
 def test_a_person_counts_once_in_a_bin_also_in_messages(spark, domain):
-    """Five values outside the list are one (other), three ages of one interval one."""
+    """Five values outside the list count as one (other), and three ages of one interval once."""
     rows = [("1", f"unknown {at}", 20 + at) for at in range(5)] + [("1", "a", 20), ("2", "b", 60)]
     data = frame(spark, {name: [row[at] for row in rows] for at, name in enumerate(("person", "value", "age"))})
     column = list(domain) if isinstance(domain, dict) else "value"

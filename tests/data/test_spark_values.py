@@ -1,4 +1,4 @@
-"""On Spark too, the labels of others do not depend on what one person holds."""
+"""On Spark, the labels of others do not depend on the value of one person."""
 
 import pandas as pd
 import pytest
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("spark")
     ids=str,
 )
 def test_data_frames_made_of_pandas(spark, others, one, another):
-    """pandas makes floats of whole numbers as soon as one is missing: they are spelled alike, and found in a list."""
+    """pandas turns whole numbers into floats if one is missing: the labels stay the same."""
     listed = [*others[:2], one]
     first, second = (
         published(frame(spark, pd.DataFrame({"v": [*others, value]}), 1), domain=listed, other=True)

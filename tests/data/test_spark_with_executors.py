@@ -1,6 +1,6 @@
-"""Spark with two executors, in processes of their own.
+"""Spark with two executors in separate processes.
 
-The name puts these tests behind those that share a session on one machine, which ends here.
+The file name puts these tests after those that share the local session, which ends here.
 """
 
 import os
@@ -42,10 +42,10 @@ def test_the_whole_release(cluster):
 
 @pytest.mark.parametrize("user", [None, "user"])
 def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(cluster, tmp_path, user, monkeypatch):
-    """The executor's process dies in the middle of a partition; the tally is that of a run in which it does not.
+    """An executor dies in the middle of a partition; the tally equals that of a run without failure.
 
-    With a user column everybody has two rows, in different files, and the chosen ones come out of a shuffle of Spark's,
-    in an order that differs from try to try.
+    With a user column, each person has two rows in different files, and Spark's shuffle returns the chosen rows in an
+    order that differs between attempts.
     """
     monkeypatch.setattr("secrets.token_bytes", lambda size: b"one secret for both runs")
     bins = np.repeat(np.arange(BINS), PEOPLE_PER_BIN)
@@ -57,7 +57,7 @@ def test_a_task_that_is_killed_and_tried_again_makes_the_same_messages(cluster, 
     died = tmp_path / "died"
 
     class Fragile:
-        """Kills its process at the second batch of the first try of a task."""
+        """Kills its process at the second batch of the first attempt of a task."""
 
         users = USERS
         numbered_messages = True

@@ -1,6 +1,6 @@
 """Mixing and counting files of a collection on Spark, with an executor that is killed in the middle.
 
-The name puts this test behind others that use the same session, whose executors it kills.
+The file name puts this test after others of the same session, whose executors it kills.
 """
 
 import base64
@@ -28,16 +28,16 @@ pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow]
 
 
 def copied(kind, original):
-    """The same object, of a class that does something deadly."""
+    """Return a copy of an object as an instance of a class that kills its process."""
     return kind(**{field.name: getattr(original, field.name) for field in fields(original)})
 
 
 @pytest.fixture
 def deadly(tmp_path, monkeypatch):
-    """An executor is lost while batches are written, and a worker of it while messages are opened; returns what was.
+    """Kill an executor while batches are written, and a worker while messages are opened; return what was killed.
 
-    Buckets are small, so that there are many. What is defined in here travels to the executors as it is: they do not
-    have the tests.
+    Buckets are small, so that there are many. Classes are defined locally, because Spark then sends them to the
+    executors, which cannot import the tests.
     """
     monkeypatch.setattr(on_spark, "_WRITTEN", 64)
     monkeypatch.setattr(on_spark, "_OPENED", 64)
@@ -45,7 +45,7 @@ def deadly(tmp_path, monkeypatch):
     flags.mkdir()
 
     def kill(flag, *, executor):
-        """Once: this worker, or the Java process of the executor that it belongs to."""
+        """Kill once: this worker, or the Java process of its executor."""
         from pyspark import TaskContext
 
         if TaskContext.get() is None or flag.exists():
@@ -80,7 +80,7 @@ def deadly(tmp_path, monkeypatch):
 
 
 def test_every_step_with_a_killed_executor_gives_exactly_what_was_sent(deadly, tmp_path, monkeypatch):
-    """The whole chain of two shufflers and the analyzer: same batches, same refusals, same tally as in process."""
+    """Two shufflers and the analyzer: the same batches, refusals and tally as in process."""
     kept, crowd = small(2), reports(100, shufflers=2)
     start(CLUSTER)
     drawn = []

@@ -1,4 +1,4 @@
-"""Releases that pages have been wrong about: few values and many, heavy tails, long labels, other scripts, noise."""
+"""Releases with which pages had faults: few and many values, heavy tails, long labels, other scripts, noise."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +12,7 @@ GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def _huge():
-    """Hundreds of millions of people, drawn from the law: nobody has to make that many rows."""
+    """Hundreds of millions of people, sampled from the distribution without rows."""
     protocol = SparseHistogram.calibrate(users=3 * 10**8, bins=2**64, **GUARANTEE)
     counts = {"one": 10**8, "two": 10**8, "three": 99_990_000, "four": 10_000}
     estimate = protocol.estimate(protocol.sample_tally(counts), domain=Domain.implicit(2**64))
@@ -25,7 +25,7 @@ def _heavy():
 
 
 def _pairs():
-    """More columns than a telephone is wide, long names of rows, and pairs that are not shown."""
+    """More columns than fit a phone, long names of rows, and pairs that are not shown."""
     domain = Domain.product([Domain.of(["a", "long " * 9, None]), Edges("0:100:10").domain])
     counts = np.outer([3000, 1000, 10], np.arange(12)).ravel()
     protocol = SparseHistogram.calibrate(users=int(counts.sum()), bins=domain.size, **GUARANTEE)
@@ -34,7 +34,7 @@ def _pairs():
 
 
 def _in_order(counts, *, edges=None, labels=None, asked=None):
-    """Ordered values, with the rest of a release of another column."""
+    """Ordered values; everything else is from the release of another column."""
     protocol = Ranges.calibrate(users=int(counts.sum()), bins=counts.size, **GUARANTEE)
     domain = None if labels is None else Domain.of(labels)
     tally = protocol.sample_tally(counts, rng=np.random.default_rng(0))
@@ -114,7 +114,7 @@ HOSTILE = (
 
 @cache
 def hostile():
-    """A release of them all, in a column with such a name."""
+    """A release with all hostile labels, in a column with a hostile name."""
     data = [label for at, label in enumerate(HOSTILE) for _ in range(3000 - 200 * at)]
     column = f"{HOSTILE[1]} {HOSTILE[8]}"
     return private_histogram({column: data}, column=column, **GUARANTEE)

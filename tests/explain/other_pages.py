@@ -1,4 +1,4 @@
-"""Pages that use what the report does not: a history of releases, and all that can be done."""
+"""Pages with parts that the report lacks: a history of releases, and all controls."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Bars as text, as HTML and on axes: what is drawn is what the numbers say."""
+"""Bars as text, as HTML and on axes: their lengths match the numbers."""
 
 import re
 
@@ -23,7 +23,7 @@ def test_even_values_have_a_linear_axis():
 
 
 def test_heavy_tails_have_a_logarithmic_axis_and_it_says_so():
-    """On a linear axis three of these four bars would be a hundredth of the first."""
+    """On a linear axis, three of these four bars would have a hundredth of the length of the first."""
     scale = Scale.of(rows(100_000, 900, 500, 200))
     assert scale.logarithmic
     assert min(scale.place(count) for count in (900, 500, 200)) > 0.05
@@ -32,11 +32,11 @@ def test_heavy_tails_have_a_logarithmic_axis_and_it_says_so():
 
 
 def test_noise_around_zero_does_not_make_the_axis_logarithmic():
-    """A question with three answers, one of which nobody gave."""
+    """A question with three answers, one of which is empty."""
     assert not Scale.of([Row("yes", 1502.0, 1485, 1517), Row("no", 500.0, 483, 515), Row("?", 5.9, 0, 21)]).logarithmic
 
 
-def test_text_has_no_lines_to_speak_of():
+def test_text_names_a_logarithmic_scale():
     head = text_bars(rows(100_000, 900, 500, 200), column="word").splitlines()[0]
     assert head.endswith("logarithmic scale")
 
@@ -79,7 +79,7 @@ def test_bars_in_html_are_as_long_as_their_numbers():
 
 
 def test_intervals_in_html_lie_where_their_numbers_do():
-    """A line across from the lower end to the upper one, and a short one at each end."""
+    """A line from the lower to the upper end, and a short one across at each end."""
     drawn = html_bars([Row("a", 900.0, 800, 1000), Row("b", 300.0, 250, 350)], column="v")
     lines = [line for line in read_page(drawn).attributes("line") if line["class"] == "reach"]
     places = [(line["x1"], line["x2"]) for line in lines]
@@ -89,7 +89,7 @@ def test_intervals_in_html_lie_where_their_numbers_do():
 
 @pytest.mark.parametrize("counts", [(1000, 250), (1e6, 300, 200, 100), (5,), (-2.0,), ()])
 def test_nothing_in_html_needs_a_style_attribute_or_a_script(counts):
-    """A strict content security policy forbids both; what is drawn is hidden from those who read aloud."""
+    """A strict content security policy forbids both; drawings are hidden from screen readers."""
     page = read_page(html_bars(rows(*counts), column="v"))
     names = {name for _, attributes in page.seen for name in attributes}
     assert "style" not in names
@@ -98,7 +98,7 @@ def test_nothing_in_html_needs_a_style_attribute_or_a_script(counts):
 
 
 def test_numbers_of_an_axis_do_not_touch():
-    """Ten million and a million are neighbours on this axis; on a telephone only one of them has room."""
+    """Ten million and a million are neighbours on this axis; a phone has room for one of them."""
     text = html_bars(rows(2e7, 6e4, 5e4, 4e4), column="v")
     marks = re.findall(r'<text x="([\d.]+)%" y="1em" text-anchor="(\w+)">([\d,]+)</text>', text)
     ends = 0.0

@@ -1,4 +1,4 @@
-"""How many values are shown is said in many places: everywhere the same, and people without a value are none."""
+"""The number of shown values is the same everywhere, and people without a value are not one of them."""
 
 import re
 from dataclasses import replace
@@ -26,7 +26,7 @@ def release():
     )  # fmt: skip
 
 
-def test_everywhere_it_is_the_number_of_values(release, capsys):
+def test_the_number_of_values_is_the_same_everywhere(release, capsys):
     estimate = release.estimate
     absent = sum(isinstance(label, Absent) for label in estimate.labels.tolist())
     assert (estimate.values_shown, absent) == (31, len(estimate) - 31)
@@ -64,7 +64,7 @@ def test_people_without_a_value_alone_are_no_value_that_is_shown(capsys):
 
 
 def test_two_numbers_that_are_equal_are_both_there(release):
-    """As many values as people, as they may be in a small release."""
+    """The numbers of values and people can be equal in a small release."""
     estimate = replace(release.estimate, people=31)
     texts = [text for number, text in headline(replace(release, estimate=estimate)) if number == "31"]
     assert texts == ["people took part", "values are shown"]

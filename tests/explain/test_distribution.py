@@ -1,4 +1,4 @@
-"""The picture of a distribution function, and the table of quantiles."""
+"""The figure of a distribution function, and the table of quantiles."""
 
 import re
 

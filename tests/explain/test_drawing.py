@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffledp.explain import plots as comparison
-from shuffledp.explain.plots import in_our_style, names_at_ends, new_figure, spread
+from shuffledp.explain.figures import in_our_style, names_at_ends, new_figure, spread
 from shuffledp.protocols import CATALOGUE
 from shuffledp.release.compare import Measurement
 
@@ -43,7 +43,7 @@ def lines(names):
 
 
 def drawn(results, tmp_path, monkeypatch):
-    """The figure that would have been saved."""
+    """Return the figure instead of saving it."""
     kept = []
     monkeypatch.setattr(comparison, "save_figure", lambda figure, path: kept.append(figure))
     comparison.draw_comparison(results, tmp_path / "figure.svg", epsilon=1, delta=1e-6)
@@ -51,7 +51,7 @@ def drawn(results, tmp_path, monkeypatch):
 
 
 def test_with_all_protocols_few_lines_are_strong_and_named(tmp_path, monkeypatch):
-    """Twenty-six lines and a legend of as many rows could not be read."""
+    """Twenty-six named lines would be unreadable."""
     figure = drawn(lines(CATALOGUE), tmp_path, monkeypatch)
     assert len(figure.axes) == 3
     assert not figure.legends

@@ -1,4 +1,4 @@
-"""Histograms of two columns as a heat map in the page and as a picture, and as a table on the terminal."""
+"""Histograms of two columns: a heat map in the page, a figure, and a table on the terminal."""
 
 import re
 from dataclasses import replace
@@ -31,7 +31,7 @@ def release():
 
 
 def cells(html):
-    """The numbers of the table, row by row."""
+    """Return the numbers of the table, row by row."""
     body = html.split("<tbody>")[1]
     return [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in body.split("</tr>") if "<td" in row]
 
@@ -65,7 +65,7 @@ def test_the_page_shows_it_where_labels_are_pairs_and_only_there(release):
     assert not can_be_mapped(CASES["no value"]().estimate)
 
 
-def test_of_many_rows_and_columns_those_with_most_people_are_kept_and_that_is_said():
+def test_large_tables_keep_the_rows_and_columns_with_most_people():
     domain = Domain.product([Domain.range(30), Domain.range(20)])
     counts = np.zeros((30, 20), dtype=np.int64)
     counts[5:] = 100
@@ -109,7 +109,7 @@ def test_people_without_a_pair_are_not_in_the_total():
 
 
 @pytest.mark.parametrize(("columns", "shown"), [("200", True), ("60", False)])
-def test_a_table_without_room_is_missed_in_words(release, columns, shown, monkeypatch, capsys):
+def test_a_table_without_room_is_replaced_by_a_note(release, columns, shown, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", columns)
     show_two_way(release.estimate, column="country x age")
     out = " ".join(capsys.readouterr().out.split())
@@ -125,7 +125,7 @@ def test_a_table_that_is_too_large_and_a_histogram_of_one_column(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_narrow_screen_is_told_that_the_table_scrolls(release):
+def test_a_narrow_screen_has_a_note_that_the_table_scrolls(release):
     html = page(release)
     assert '<p class="sideways">The table has 3 columns and a total: it scrolls sideways.</p>' in html
     assert "@media screen and (max-width: 600px) { .shuffledp .sideways { display: block; } }" in html

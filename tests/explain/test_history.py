@@ -1,4 +1,4 @@
-"""How values changed over releases: dots and intervals lie where the numbers are, and a table says them all."""
+"""The history of releases: dots and intervals match the numbers, and a table has all of them."""
 
 import re
 from datetime import UTC, date, datetime
@@ -21,7 +21,7 @@ def past(number, counts, *, made=date(2026, 11, 16)):
 
 @pytest.fixture(scope="module")
 def three():
-    """Nobody holds the second value in the first release, so it is never shown; the numbers of people differ."""
+    """Three releases with different numbers of people; the first does not show the second value."""
     return [
         past(1, {"yes": 1000, HOSTILE: 2}),
         past(2, {"yes": 900, HOSTILE: 600}),
@@ -100,7 +100,7 @@ def test_one_release_has_no_history_and_neither_has_one_that_shows_nothing(three
     assert history([]) is history(three[:1]) is history([*three, past(4, {"a": 30})]) is None
 
 
-def test_the_axis_tells_releases_of_one_day_apart(three):
+def test_the_axis_distinguishes_releases_of_one_day(three):
     def ends(*moments):
         drawn = history([each._replace(made=made) for each, made in zip(three, moments, strict=True)])
         return re.findall(r'<text x="[^"]*" y="1em" text-anchor="(?:start|end)">([^<]*)</text>', drawn)

@@ -1,4 +1,4 @@
-"""The look of every page: letters and marks have enough contrast, and nothing is loaded from anywhere."""
+"""The style of every page: enough contrast, and no external resources."""
 
 import re
 
@@ -10,7 +10,7 @@ LOOK = str(style())
 
 
 def colours_after(text):
-    """The variables of the first block of colours after a text."""
+    """Return the variables of the first block of colours after a text."""
     block = re.search(r":root \{(.*?)\}", LOOK[LOOK.index(text) :], flags=re.DOTALL)[1]
     return dict(re.findall(r"--([\w-]+): (#\w{6});", block))
 
@@ -54,13 +54,13 @@ def mixed(colour, behind, share):
     return [share * a + (1 - share) * b for a, b in zip(parts_of(colour), parts_of(behind), strict=True)]
 
 
-def test_contrast_is_that_of_wcag():
+def test_contrast_follows_wcag():
     assert contrast(parts_of("#000000"), parts_of("#ffffff")) == pytest.approx(21)
     assert contrast(parts_of("#777777"), parts_of("#ffffff")) == pytest.approx(4.48, abs=0.005)
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK, PAPER], ids=["light", "dark", "paper"])
-def test_letters_and_marks_can_be_told_from_what_is_behind_them(colours):
+def test_text_and_marks_have_enough_contrast(colours):
     found = {(a, b): (contrast(parts_of(colours[a]), parts_of(colours[b])), least) for a, b, least in PAIRS}
     assert {pair: round(seen, 2) for pair, (seen, least) in found.items() if seen < least} == {}
 
@@ -80,8 +80,8 @@ def test_every_colour_of_the_light_page_has_one_for_the_dark_page_and_for_paper(
     assert used == set(LIGHT)
 
 
-def test_no_fixed_colour_is_left_in_the_look():
-    """One that is not of the three lists would be the same on a dark screen; only what stands in for a variable may."""
+def test_the_style_has_no_fixed_colour():
+    """A fixed colour would not change on a dark screen; only fallbacks of variables may be fixed."""
     rest = re.sub(r"--[\w-]+: #\w{6};|var\(--[\w-]+, #\w{6}\)", "", LOOK)
     assert re.findall(r"#[0-9a-f]{3,8}\b(?! *\{)", rest) == []
 

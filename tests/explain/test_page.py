@@ -1,6 +1,6 @@
-"""The report without a browser: well formed, self-contained, described in words, true in what it prints.
+"""The report without a browser: well formed, self-contained, accessible, with correct numbers.
 
-What only a browser can tell is in test_page_in_browser.py.
+test_page_in_browser.py has the tests that need a browser.
 """
 
 import re
@@ -40,8 +40,8 @@ def test_it_is_well_formed_and_self_contained(text):
     assert "style" not in names
 
 
-def test_nothing_insists_on_more_width_than_a_telephone_has(text):
-    """Widths in pixels or rem that are not upper limits; a browser checks the page as a whole."""
+def test_nothing_is_wider_than_a_phone(text):
+    """No fixed width in pixels or rem is larger than a phone; a browser checks the page as a whole."""
     styles = "".join(re.findall(r"<style>(.*?)</style>", text, flags=re.DOTALL))
     wide = re.sub(r"@media \([^)]*\)|max-width:\s*[\d.]+\w+", "", styles)
     wide = re.sub(r"minmax\(min\(100%, \d+px\), 1fr\)", "", wide)
@@ -67,7 +67,7 @@ def test_charts_have_words_and_letters_that_a_telephone_shows(text):
     assert len(set(ids)) == len(ids)
 
 
-def test_it_says_when_with_what_and_how(release, text):
+def test_it_names_date_version_and_parameters(release, text):
     read = read_page(text)
     texts = " ".join(read.texts)
     assert release.made.isoformat() in texts
@@ -93,7 +93,7 @@ def test_nouns_follow_their_numbers(text):
 
 
 def test_marks_of_an_axis_differ(text):
-    """A plot of one value once had the ticks 1 1 1 1 1."""
+    """The axis of one value once had the ticks 1 1 1 1 1."""
     scales = re.findall(r'<svg class="scale" aria-hidden="true">(.*?)</svg>', text)
     assert len(scales) == text.count('<table class="bars"')
     for scale in scales:
@@ -108,7 +108,7 @@ def test_marks_of_an_axis_differ(text):
 
 
 def test_bounds_are_rounded_up_and_probabilities_are_not():
-    """Printed to the nearest, a bound of 61.2 people would say 61, and 0.99996 would say 1."""
+    """Rounded to the nearest, a bound of 61.2 people would be 61, and 0.99996 would be 1."""
     from dataclasses import replace
 
     release = private_histogram(["a"] * 500 + ["b"] * 500, **GUARANTEE, beta=0.00004)
@@ -156,14 +156,14 @@ def test_all_values_are_drawn_only_where_the_bars_leave_some_out():
     assert len(all_values(heavy)) < 30_000
 
 
-def test_the_story_is_told_in_paragraphs():
+def test_the_explanation_has_paragraphs():
     assert call_macro("macros.html", "paragraphs", {"Result": "2 < 3.", "How sure": "with a: colon."}) == (
         "<p><b>Result:</b> <bdi>2 &lt; 3.</bdi></p>\n<p><b>How sure:</b> <bdi>with a: colon.</bdi></p>\n"
     )
 
 
-def test_the_largest_error_is_that_of_this_very_release(release, text):
-    """Every shown number is at most that far from both ends of its interval, in which the truth lies."""
+def test_the_largest_error_is_of_this_release(release, text):
+    """It is the largest distance of a shown number from an end of its interval."""
     shown = re.findall(r"<b>± ([\d,]+)</b>", text)
     if not len(release.estimate):
         assert shown == []
@@ -173,7 +173,7 @@ def test_the_largest_error_is_that_of_this_very_release(release, text):
 
 
 def test_a_value_that_is_not_among_the_bars_may_still_be_shown():
-    """With more values than bars, the bound is for values that are not listed at all."""
+    """With more values than bars, the bound is for values that are not listed."""
     many = page(private_histogram(Counter({f"v{at}": 2000 - at for at in range(40)}), **GUARANTEE))
     assert "A value that is not among the 40 is held by at most" in many
     few = page(private_histogram(Counter({"yes": 2000, "no": 1000}), **GUARANTEE))
@@ -185,7 +185,7 @@ def test_how_people_were_counted_has_a_title():
     assert "<h2>How people were counted</h2>\n<ul><li>Protocol: " in text
 
 
-def test_possible_values_are_said_in_words_or_counted():
+def test_possible_values_are_described_or_counted():
     anything = page(private_histogram(["yes"] * 2000, **GUARANTEE))
     assert "Possible values</th><td><bdi>any value of up to 8,192 bytes<" in anything
     assert "2^" not in anything.split("Parameters</th>")[0]

@@ -1,4 +1,4 @@
-"""The report in a real browser: what only one can tell of widths, letters, colours, drawings and words read aloud."""
+"""The report in a real browser: widths, font sizes, colours, drawings and the accessibility tree."""
 
 import re
 
@@ -65,14 +65,14 @@ def one_tab():
 
 @pytest.fixture
 def tab(one_tab):
-    """One for all, since to open one takes longer than most tests; on a telephone with a light screen."""
+    """A shared tab, because opening one takes longer than most tests: a phone with a light screen."""
     one_tab.set_viewport_size({"width": NARROW[-1], "height": 800})
     one_tab.emulate_media(color_scheme="light", media="screen")
     return one_tab
 
 
 def measured(tab, text):
-    """Whether a page is wider than each telephone, and its smallest letters there."""
+    """Return, for each phone, whether the page is wider, and its smallest font size."""
     tab.set_content(text)
     tab.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
     for width in NARROW:
@@ -81,7 +81,7 @@ def measured(tab, text):
 
 
 def test_no_page_scrolls_sideways_on_a_telephone_and_letters_can_be_read(tab):
-    """Two bad pages show that they would be noticed."""
+    """Two bad pages are the negative controls."""
     pages = {name: page(make()) for name, make in CASES.items()}
     pages |= {"hostile": page(hostile()), "several": several(), "to be done": TO_BE_DONE}
     one = pages["one value"]
@@ -95,7 +95,7 @@ def test_no_page_scrolls_sideways_on_a_telephone_and_letters_can_be_read(tab):
 
 @pytest.mark.parametrize("name", ["two values", "heavy", "unbiased", "one value"])
 def test_bars_and_intervals_are_drawn_where_their_numbers_lie(tab, name):
-    """Also in a notebook, which has the style of the bars alone; and at any width."""
+    """Also in a notebook, which has only the style of the bars, and at any width."""
     release = CASES[name]()
     rows = release.estimate.rows_to_show(25)
     scale = Scale.of(rows)
@@ -128,7 +128,7 @@ def test_numbers_stand_beside_their_bars_on_wide_screens_and_above_them_on_narro
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_word_has_enough_contrast_on_light_and_dark_screens(tab, scheme):
-    """WCAG 2.2 AA, as the browser paints it: also where letters are faint, and on every shade of a heat map."""
+    """WCAG 2.2 AA, as the browser paints it, also for faint text and on every shade of a heat map."""
     tab.emulate_media(color_scheme=scheme)
     tab.set_viewport_size({"width": WIDE, "height": 800})
     papers = set()
@@ -153,18 +153,18 @@ def test_on_paper_letters_are_black_also_when_the_screen_is_dark(tab):
 
 
 def test_charts_and_bars_are_read_aloud_with_their_numbers(tab):
-    """A telephone shows rows as lines, which must stay rows of a table; what is only drawn is not read."""
+    """On a phone, rows are shown as lines but stay rows of a table; drawings are not read."""
     release = CASES["ages"]()
     tab.set_content(page(release))
     row = release.estimate.rows_to_show(1)[0]
     for width in (NARROW[0], WIDE):
         tab.set_viewport_size({"width": width, "height": 800})
-        said = tab.locator("table.bars").aria_snapshot()
-        assert f'rowheader "{row.label}"' in said
-        assert f'cell "{round(row.count):,}"' in said
-        assert f'cell "{row.low:,} to {row.high:,}"' in said
-        assert said.count("rowheader") == 25
-        assert "img" not in said
+        snapshot = tab.locator("table.bars").aria_snapshot()
+        assert f'rowheader "{row.label}"' in snapshot
+        assert f'cell "{round(row.count):,}"' in snapshot
+        assert f'cell "{row.low:,} to {row.high:,}"' in snapshot
+        assert snapshot.count("rowheader") == 25
+        assert "img" not in snapshot
     tab.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
     names = [
         chart.evaluate("part => part.querySelector('title').textContent") for chart in tab.get_by_role("img").all()
@@ -175,10 +175,10 @@ def test_charts_and_bars_are_read_aloud_with_their_numbers(tab):
 
 
 def test_hostile_labels_stay_text_and_in_their_place(tab):
-    said = []
-    tab.once("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    dialogs = []
+    tab.once("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     tab.set_content(page(hostile()))
-    assert said == []
+    assert dialogs == []
     assert tab.locator("script, img, svg[onload], [onerror], [onclick]").count() == 0
     texts = [part.text_content() for part in tab.locator("table.bars tbody th").all()]
     assert texts[:4] == list(HOSTILE[:4])
@@ -187,7 +187,7 @@ def test_hostile_labels_stay_text_and_in_their_place(tab):
 
 
 def test_what_can_be_done_is_large_enough_for_a_finger_and_seen_with_the_keyboard(tab):
-    """44 pixels (WCAG 2.2, 2.5.5), and a ring around what has the focus; the link to the content comes first."""
+    """Controls have 44 pixels (WCAG 2.2, 2.5.5) and a focus ring; the link to the content comes first."""
     tab.set_content(TO_BE_DONE)
     for part in tab.locator("button, .button, .choice, .field input").all():
         assert part.bounding_box()["height"] >= 44
@@ -204,7 +204,7 @@ def test_what_can_be_done_is_large_enough_for_a_finger_and_seen_with_the_keyboar
 
 @pytest.fixture
 def served(tab):
-    """Opens a page under headers, as a server would send it, and hands out what the browser then forbade."""
+    """Open a page with the headers of a server; return the violations that the browser reports."""
     forbidden = []
     tab.on("console", lambda message: forbidden.append(message.text))
 
@@ -219,7 +219,7 @@ def served(tab):
 
 
 def test_a_strict_policy_forbids_nothing_that_the_report_needs(tab, served):
-    """As the analyzer serves it: the browser has no complaint, and shows the same; three bad pages are noticed."""
+    """With the policy of the analyzer, the browser reports no violation; three bad pages are the negative controls."""
     headers = dict(headers_for("html"))
     text = page(CASES["pairs"]()).replace("<details>", "<details open>")
     assert served(text, {}) == []
@@ -235,7 +235,7 @@ def test_a_strict_policy_forbids_nothing_that_the_report_needs(tab, served):
 
 
 def test_without_a_browser_one_sentence_says_what_to_do(monkeypatch):
-    """A test that is left out says nothing."""
+    """A skipped test would hide the problem."""
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(AssertionError, match=r"none of chromium.*: make test installs Chromium or says how"):
         browser_path()

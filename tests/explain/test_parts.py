@@ -1,4 +1,4 @@
-"""The parts of which pages about a release are made: each stands alone, and none leaves out what must be said."""
+"""The parts of pages about a release: each is complete markup, and all warnings and notes are included."""
 
 import sys
 from dataclasses import replace
@@ -37,7 +37,7 @@ def test_a_page_has_every_warning_and_note_and_what_is_not_protected():
     assert "Not private" not in page(CASES["one value"]())
 
 
-def test_what_is_not_there_is_left_out():
+def test_absent_parts_are_left_out():
     release = CASES["no value"]()
     assert part("table", release).strip() == ""
     without = replace(release, estimate=replace(release.estimate, guarantee=None))
@@ -47,7 +47,7 @@ def test_what_is_not_there_is_left_out():
 
 @pytest.fixture
 def without_jinja2(monkeypatch):
-    """As if the library were not installed."""
+    """Make Jinja2 unavailable."""
     monkeypatch.setitem(sys.modules, "jinja2", None)
     environment.cache_clear()
     yield
@@ -62,6 +62,6 @@ def test_without_jinja2_a_report_names_the_extra_and_a_notebook_shows_the_repr(w
     assert release.estimate._repr_html_() is None
 
 
-def test_a_name_that_nobody_sets_is_an_error():
+def test_an_undefined_name_is_an_error():
     with pytest.raises(UndefinedError):
         render("parts/cautions.html")

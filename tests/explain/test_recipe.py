@@ -1,4 +1,4 @@
-"""What a page says about how it was made can be run, and asks for the same release."""
+"""The command and the call on a page can be run, and request the same release."""
 
 import csv
 import json
@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
         ),
     ],
 )
-def test_it_asks_for_the_same(options, words, program, folder):
+def test_it_requests_the_same_release(options, words, program, folder):
     release = private_histogram(ROWS, **options, **GUARANTEE)
     assert words in command_of(release.asked)
     assert program in call(release)

@@ -1,4 +1,4 @@
-"""A release in a file: whole or not at all."""
+"""A release in a file: writes are atomic."""
 
 import json
 from pathlib import Path

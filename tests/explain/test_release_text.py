@@ -49,7 +49,7 @@ def test_the_answer_is_four_lines(release):
     assert lines(replace(release, notes=()))[-1] == "Protocol: Histogram (P^hist)."
 
 
-def test_where_every_value_is_shown_the_detection_limit_is_told():
+def test_the_detection_limit_is_given_if_every_value_is_shown():
     release = private_histogram(["a"] * 1500 + ["b"] * 500, **GUARANTEE, domain=["a", "b", "c"], estimator="unbiased")
     _, error, hidden, protocol = lines(release)
     assert error.endswith(f" people. A value stands out from the noise from {release.detection_limit} people on.")
@@ -71,16 +71,16 @@ def test_the_guarantee_is_per_person_only_where_people_are_identified():
 
 
 def test_paragraphs_of_a_release(release):
-    told = paragraphs(release)
-    assert list(told) == [
+    found = paragraphs(release)
+    assert list(found) == [
         "Result", "Error bounds", "Guarantee", "Trust", "Noise", "How people were counted", "Tip", "Not protected",
     ]  # fmt: skip
-    assert told["Result"] == "2 values shown, for 2,000 people; any other value is possible too."
-    assert told["Error bounds"] == (
+    assert found["Result"] == "2 values shown, for 2,000 people; any other value is possible too."
+    assert found["Error bounds"] == (
         "95% confidence, all values at once: shown counts are within ±30 people (1.5% of all); any value not shown has "
         "at most 70. A value that nobody holds is never shown."
     )
-    assert told["Tip"] == (
+    assert found["Tip"] == (
         'if you are trusted with the raw data, trust="curator" gives the same guarantee with a smaller error (48 '
         "instead of 72 people)."
     )

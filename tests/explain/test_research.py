@@ -1,4 +1,4 @@
-"""Research results as text: the notes are those of docs/reference."""
+"""Research results as text: the notes match docs/reference."""
 
 from pathlib import Path
 
@@ -35,12 +35,12 @@ def test_notes_count_trials_only_if_there_were_some():
 REFERENCE = Path(__file__).parent.parent.parent / "docs" / "reference"
 
 
-def test_the_notes_of_table_1_are_those_of_the_page():
+def test_the_notes_of_table_1_match_the_page():
     text = "; ".join(legend(beta=0.05, trials=10, data="zipf"))
     assert f"\n{text}.\n" in (REFERENCE / "table1.md").read_text()
 
 
-def test_the_sections_of_table_2_are_those_of_the_page():
+def test_the_sections_of_table_2_match_the_page():
     page = (REFERENCE / "table2.md").read_text()
     for result in table2_figure.kept()[: table2_figure.DRAWN]:
         *_, text = markdown_section(result).splitlines()

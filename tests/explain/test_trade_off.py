@@ -1,4 +1,4 @@
-"""The planner's picture."""
+"""The figure of the planner."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Several releases where what is asked next depends on the results so far: every decision tree, in fractions."""
+"""Adaptive composition: each release depends on the earlier results; every decision tree, in fractions."""
 
 from fractions import Fraction
 from functools import cache
@@ -8,8 +8,8 @@ def adaptive_delta(tables, *, ratio):
     """The largest delta(ln ratio) over all ways to choose the direction of each release by the earlier results.
 
     `tables` are the distributions of the noise, release by release; a direction moves the noise by one, up or down.
-    With the results so far the two datasets are r times as likely, and the rest of the tree is worth best(r): nothing
-    more is known about an optimal choice, so every tree is covered.
+    Given the results so far, one dataset is r times as likely as the other, and the rest of the tree adds best(r). An
+    optimal choice depends on nothing else, so every tree is covered.
     """
 
     @cache
@@ -30,9 +30,7 @@ def adaptive_delta(tables, *, ratio):
 
 
 def every_tree(distribution, *, ratio):
-    """The same for two releases of one distribution, by listing each tree: a first direction, and a second one per
-    result.
-    """
+    """The same for two releases with one distribution, by listing each tree: a direction, then one per result."""
     results, largest = sorted(distribution), Fraction(0)
     # per first direction, outcome by outcome, the better second direction: trees differ outcome by outcome
     for by in (1, -1):

@@ -19,7 +19,7 @@ def audited(mechanism, pair, *, delta, trials, seed=0):
 
 
 def single_reports(protocol, value, trials, rng):
-    """As many outputs of one person; of a report with a hash, the bins that it supports."""
+    """Return `trials` reports of one person; for a report with a hash, the bins that it supports."""
     reports = protocol.randomize(np.full(trials, value), rng=rng)
     bins = np.arange(protocol.bins, dtype=np.uint64)
     if isinstance(protocol, LocalHashing):

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def exact_tail(successes, trials, probability):
-    """P[Bin(trials, probability) >= successes] as a fraction; a float probability is the fraction that it is."""
+    """P[Bin(trials, probability) >= successes] as a fraction; a float probability is used exactly."""
     p = Fraction(probability)
     return sum(comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(successes, trials + 1))
 

@@ -1,4 +1,4 @@
-"""Pages of the documentation, whose figures are checked."""
+"""Pages of the documentation, for tests of their figures."""
 
 from pathlib import Path
 
@@ -6,6 +6,6 @@ _DOCS = Path(__file__).parents[2] / "docs"
 
 
 def document(name):
-    """The text of a page, wherever in the documentation it is."""
+    """Return the text of a page by its file name, in any folder of the documentation."""
     (path,) = _DOCS.rglob(name)
     return path.read_text()

@@ -1,4 +1,4 @@
-"""Distributions and deltas in exact fractions, or with 40 digits: what the curves are measured against."""
+"""Distributions and deltas in exact fractions, or with 40 digits: the oracle for privacy curves."""
 
 from fractions import Fraction
 

@@ -1,8 +1,8 @@
 """Chi-square tests of samplers against their distributions, with a stated false-failure rate.
 
-Every call of `assert_law` fails on a correct sampler with probability at most FALSE_FAILURE_RATE (up to the quality of
-the chi-square approximation, which merging cells to an expected count of 10 keeps good). The suite makes a few hundred
-such calls, most under fixed seeds, so a run fails by bad luck less than once in a thousand times.
+Every call of `assert_distribution` fails on a correct sampler with probability at most FALSE_FAILURE_RATE. This holds
+up to the chi-square approximation, which is good for cells with an expected count of 10. The suite makes a few hundred
+such calls, most with fixed seeds, so a run fails by chance less than once in a thousand times.
 """
 
 import numpy as np
@@ -51,8 +51,7 @@ def assert_not_distribution(draws: NDArray[np.int64], first: int, pmf: NDArray[n
 
 
 def same_distribution_p_value(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """p-value of the hypothesis that two samples of integers follow the same distribution, by a chi-square test of
-    their cells.
+    """p-value of the hypothesis that two samples of integers have the same distribution, by a chi-square test.
 
     Neighbouring values are merged until each cell has at least ten of both samples together.
     """

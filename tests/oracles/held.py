@@ -1,4 +1,4 @@
-"""People and their sets, counted by hand, which engines must find; and a protocol that publishes the truth."""
+"""Sets of values per person, counted in plain Python, and a protocol that publishes the truth."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from shuffledp.protocols import MessageCount
 
 
 def counted(engine, encode=None):
-    """How many people hold each value, or bin."""
+    """Return the number of people per value, or per bin."""
     found = Counter()
     for labels, people in engine.counts(encode):
         listed = labels.to_pylist() if hasattr(labels, "to_pylist") else labels.tolist()
@@ -22,7 +22,7 @@ def counted(engine, encode=None):
 
 
 def held_by(rows, *, keep=lambda row: True):
-    """Everyone's different values, from rows (person, value, ...); rows of nobody are left out."""
+    """Return the set of values of each person, from rows (person, value, ...); rows without a person are left out."""
     sets = {row[0]: set() for row in rows if row[0] is not None}
     for row in rows:
         if row[0] is not None and keep(row):
@@ -31,7 +31,7 @@ def held_by(rows, *, keep=lambda row: True):
 
 
 class Truthful:
-    """What engines and releases ask of a protocol, of one whose messages are the filled up sets themselves."""
+    """A protocol without noise, whose messages are the padded sets themselves."""
 
     numbered_messages = samples_exactly = True
     estimator = SimpleNamespace(statistic=lambda tally: tally)
@@ -42,21 +42,21 @@ class Truthful:
         self.messages_per_user = MessageCount(expected=float(values_per_person), maximum=float(values_per_person))
 
     def randomize(self, values, *, rng=None):
-        """Everyone's bins and padding bins; `filled_up` refuses a bin that occurs twice in a row."""
+        """Return all bins and padding bins; `filled_up` refuses a bin that a person holds twice."""
         each, padding_bins = self.values_per_person, self.padding_bins
         return filled_up(values, bins=self.bins, each=each, padding_bins=padding_bins).ravel()
 
     def tally(self, messages):
-        """How many people hold each bin and padding bin."""
+        """Return the number of people per bin and padding bin."""
         if isinstance(messages, Tally):
             return messages.dense(bins=self.bins)
         return Tally.of_bins(np.asarray(messages), bins=self.bins)
 
     def sample_tally(self, counts, *, part=False):
-        """The truth."""
+        """Return the true counts."""
         return counts if isinstance(counts, Tally) else Tally(np.arange(len(counts)), np.asarray(counts))
 
 
 def sent(people, protocol):
-    """The tally of messages of a protocol that need not be a whole one."""
+    """Return the tally of messages of a protocol, which need not be complete."""
     return people._engine.tally(protocol, people._encoder)

@@ -1,6 +1,6 @@
-"""Values that tempt a reader to guess, and neighbouring inputs: lists of rows that differ in one of them.
+"""Values that invite parsers to guess a type, and neighbouring inputs: lists that differ in one row.
 
-The rule they are for: whatever one person holds, everyone else's label and the number of people stay the same. A test
+The rule under test: whatever one person holds, the labels of all others and the number of people stay the same. A test
 draws `neighbours`, reads both lists, and compares the two counts `without` the person.
 """
 
@@ -84,7 +84,7 @@ LINES = {
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Everyone else's values, and two that one person may hold, at some place among them."""
+    """The values of all other people, and two possible values of one person at some position among them."""
 
     others: tuple[Any, ...]
     place: int
@@ -106,14 +106,14 @@ class Neighbours:
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Text that may be taken for something else, alone or joined; any text at all as well."""
+    """Text that looks like another type, alone or joined, and any other text."""
     known = st.sampled_from([text for group in TEXTS.values() for text in group])
     anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
     return st.one_of(known, known, st.tuples(known, known).map("".join), anything)
 
 
 def objects() -> st.SearchStrategy[Any]:
-    """Python values of many kinds, text among them."""
+    """Python values of many types, including text."""
     return st.one_of(st.sampled_from(OBJECTS), texts(), st.integers(), st.floats())
 
 
@@ -133,6 +133,6 @@ def neighbours(
 
 
 def without(counts: Counter[Any], label: Any) -> Counter[Any]:
-    """The counts of everyone but one person, who is counted under this label; fails if nobody is."""
+    """Return the counts without one person, who is counted under this label; fail if the label has no count."""
     assert counts[label] >= 1, "the person is not counted under their own label"
     return counts - Counter([label])

@@ -1,4 +1,4 @@
-"""A reader of HTML that notices what is not closed, and keeps elements and texts."""
+"""An HTML parser that fails on unclosed elements, and collects elements and texts."""
 
 from html.parser import HTMLParser
 
@@ -6,7 +6,7 @@ _VOID = {"meta", "br", "link", "img", "hr", "input"}
 
 
 class Reader(HTMLParser):
-    """What a page has: elements with their attributes, and texts."""
+    """The elements of a page with their attributes, and its texts."""
 
     def __init__(self):
         super().__init__()
@@ -27,12 +27,12 @@ class Reader(HTMLParser):
         self.texts.append(data)
 
     def attributes(self, tag):
-        """Of every element of that name."""
+        """Return the attributes of every element with this name."""
         return [attributes for name, attributes in self.seen if name == tag]
 
 
 def read_page(text):
-    """The parsed page; fails if an element is not closed, or closed by another."""
+    """Return the parsed page; fail if an element is not closed, or closed by another."""
     reader = Reader()
     reader.feed(text)
     reader.close()

@@ -1,4 +1,4 @@
-"""Protocols that report no empty bin, for (1, 1e-6) in total, and one that does."""
+"""Protocols without false positives for epsilon 1, delta 1e-6, and one with them."""
 
 from shuffledp import DummyHistogram, Histogram, SparseHistogram
 from shuffledp.protocols.central import StabilityHistogram
@@ -18,5 +18,5 @@ WITH_FALSE_POSITIVES = DummyHistogram.calibrate(users=500, bins=12, **GUARANTEE)
 
 
 def report_chance(protocol, count, *, at_least=0.0):
-    """How likely a bin of `count` people is reported with an estimate of `at_least` people."""
+    """Return the probability that a bin of `count` people is reported with an estimate of `at_least`."""
     return protocol.estimator.report_chance(count, at_least=at_least)

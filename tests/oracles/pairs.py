@@ -1,6 +1,4 @@
-"""Releases whose neighbours are distinguished by any of several pairs of distributions, chosen result by result, in
-fractions.
-"""
+"""Adaptive releases with several pairs of neighbouring distributions each, in fractions."""
 
 from fractions import Fraction
 from functools import cache
@@ -29,9 +27,7 @@ def numbers(pairs, ratio):
 
 
 def shifted_pairs(distribution):
-    """One count whose noise has this distribution and which moves by one, either way: a table of fractions to a
-    release.
-    """
+    """Return the release of a count with this noise distribution that moves by one, in either direction."""
     values = range(min(distribution) - 1, max(distribution) + 2)
     return [
         [(distribution.get(k, Fraction(0)), distribution.get(k - by, Fraction(0))) for k in values] for by in (1, -1)

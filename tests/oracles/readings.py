@@ -1,4 +1,4 @@
-"""How data in memory is read: everyone's label, distinguished by its spelling, without any noise."""
+"""Labels of data in memory, with their types and without noise."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -16,16 +16,16 @@ NO_NOISE = SimpleNamespace(
     sample_tally=lambda tally, **options: tally,
     estimator=SimpleNamespace(statistic=lambda tally: tally),
 )
-"""What a release asks of a protocol, of one that publishes the truth."""
+"""A protocol that publishes the truth."""
 
 
 def spelled(label):
-    """A label with its type, since 1, 1.0, True and "1" are four spellings."""
+    """Return a label with its type: 1, 1.0, True and "1" are four labels."""
     return type(label).__name__, repr(label)
 
 
 def published(data, *, column=None, **options):
-    """How many people each published label has, on the whole path of a release."""
+    """Return the number of people per label of a release without noise."""
     with People(Source.of(data, column=column, **options)) as people:
         number = people.number(count=True)
         tally = people.draw(NO_NOISE)
@@ -42,7 +42,7 @@ def published(data, *, column=None, **options):
 
 
 def read(data, *, column=None):
-    """The same without an engine, which only counts equal entries: cheap enough for many examples."""
+    """Return the same without an engine, which is fast enough for many examples."""
     memory = read_memory(data, column=column)
     scanned = memory.scan()
     whole = scanned.read_all() if hasattr(scanned, "read_all") else scanned
@@ -51,5 +51,5 @@ def read(data, *, column=None):
 
 
 def others_stay(first, second):
-    """Whether two readings have as many people and differ in the label of at most one of them."""
+    """Return whether two counts have the same number of people and differ in the label of at most one."""
     return first.total() == second.total() and (first - second).total() <= 1

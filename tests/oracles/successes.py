@@ -6,5 +6,5 @@ from tests.oracles.goodness import FALSE_FAILURE_RATE
 
 
 def agrees(successes, trials, probability):
-    """Whether the number of successes is likely; fails on a right probability as rarely as FALSE_FAILURE_RATE."""
+    """Return whether the number of successes fits; false for a correct probability at FALSE_FAILURE_RATE."""
     return stats.binomtest(int(successes), trials, min(1.0, probability)).pvalue > FALSE_FAILURE_RATE

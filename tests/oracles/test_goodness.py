@@ -1,4 +1,4 @@
-"""The helper itself: its false-failure rate, and that it sees noise that is 30 % too small or too large."""
+"""The chi-square tests themselves: their false-failure rate, and their power against noise scaled by 30%."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the `shuffledp` command."""
-    for name in ("SIGTERM", "SIGHUP"):  # end like Ctrl-C, so that temporary files and child processes go
+    for name in ("SIGTERM", "SIGHUP"):  # handled like Ctrl-C, so that temporary files and child processes are removed
         if (kind := getattr(signal, name, None)) and signal.getsignal(kind) is not signal.SIG_IGN:
             signal.signal(kind, _interrupt)
     for stream in (sys.stdout, sys.stderr):

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shuffledp import __version__
-from shuffledp.cli import batch, collect, data, plan, research, servers, tasks
+from shuffledp.cli import batch, collect, data, plan, research, separate, servers, tasks
 from shuffledp.cli import ledger as budget
 from shuffledp.cli.options import CommandGroup, with_names
 from shuffledp.errors import BrokenPromiseError, DataError, MissingExtraError, ShuffledpError, UnreachableError
@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[Callable[..., Any], str]] = {
     "protocols": (research.protocols, research.PROTOCOLS_EXAMPLE),
     "amplify": (research.amplify, research.AMPLIFY_EXAMPLE),
     "compare": (research.compare, research.COMPARE_EXAMPLE),
-    "separate": (research.separate, research.SEPARATE_EXAMPLE),
+    "separate": (separate.separate, separate.SEPARATE_EXAMPLE),
     "verify": (research.verify, research.VERIFY_EXAMPLE),
 }
 """Each command with an example, in the order in which help shows them."""
@@ -124,8 +124,8 @@ class Commands(Group):
             _discard_stdout()
             raise typer.Exit(_BROKEN_PIPE) from None
         except OSError as error:
-            said = f"shuffledp {_name(ctx)}: cannot write to stdout: {error.strerror}"
-            print(said, *_notes(error), sep="; ", file=sys.stderr)
+            message = f"shuffledp {_name(ctx)}: cannot write to stdout: {error.strerror}"
+            print(message, *_notes(error), sep="; ", file=sys.stderr)
             _discard_stdout()
             raise typer.Exit(3) from None
         except KeyboardInterrupt as error:
@@ -205,5 +205,5 @@ def options(
 
 
 def _discard_stdout() -> None:
-    """Discard what is still to be written, so that the exit does not fail as well."""
+    """Discard buffered output, so that the exit does not fail as well."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -95,27 +95,27 @@ def _mixed_sentences(mixed: MixedFiles, users: int) -> list[str]:
     batches = counted(len(mixed.batches), "batch", things="batches")
     messages = counted(sum(batch.number for batch in mixed.batches), "message")
     if mixed.reports is None:
-        said = [f"Mixed {batches} again, with {messages}."]
+        sentences = [f"Mixed {batches} again, with {messages}."]
     else:
         each = counted(users, "person", things="people")
-        said = [f"Mixed {batches} of {each} each, with {messages}, from {counted(mixed.reports, 'report')}."]
+        sentences = [f"Mixed {batches} of {each} each, with {messages}, from {counted(mixed.reports, 'report')}."]
     if mixed.rest:
-        said.append(
+        sentences.append(
             f"{counted(mixed.rest, 'report')} left for the next batch: run again with later reports and "
             f"--before {mixed.out}."
         )
     if mixed.known:
-        said.append(f"{counted(mixed.known, 'report')} repeated with the same bytes: counted once.")
+        sentences.append(f"{counted(mixed.known, 'report')} repeated with the same bytes: counted once.")
     if mixed.copies:
-        said.append(f"{counted(mixed.copies, 'file')} of a batch that was given twice: used once.")
-    said += [f"Refused, {reason}: {counted(number, 'time')}." for reason, number in sorted(mixed.refused.items())]
-    said.append(f"For the next server: {mixed.out}, and nothing else.")
+        sentences.append(f"{counted(mixed.copies, 'file')} of a batch that was given twice: used once.")
+    sentences += [f"Refused, {reason}: {counted(number, 'time')}." for reason, number in sorted(mixed.refused.items())]
+    sentences.append(f"For the next server: {mixed.out}, and nothing else.")
     if mixed.kept is not None:
-        said.append(
+        sentences.append(
             f"Keep {mixed.kept} private. Never mix these reports again without --before {mixed.out}: no person may be "
             "in two batches."
         )
-    return said
+    return sentences
 
 
 COUNT_EXAMPLE = r"""

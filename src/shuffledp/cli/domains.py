@@ -107,9 +107,9 @@ def possible_values(
     found: dict[str, Any] = {}
     for column in columns:
         ways = {"--domain": lists, "--edges": intervals, "--by": lengths}
-        said = [option for option, given in ways.items() if column in given]
-        if len(said) > 1:
-            raise ParameterError(f"{' and '.join(said)} are both given for column {column!r}: leave out all but one")
+        options = [option for option, given in ways.items() if column in given]
+        if len(options) > 1:
+            raise ParameterError(f"{' and '.join(options)} are both given for column {column!r}: leave out all but one")
         if column in lists:
             found[column] = read_list(Path(lists[column]), column)
         elif column in intervals:

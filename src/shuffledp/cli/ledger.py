@@ -68,7 +68,8 @@ def ledger(
     from shuffledp.accounting.closed_form_curves import check_guarantee
     from shuffledp.atomic_file import refuse_same
     from shuffledp.cli.options import keep_existing
-    from shuffledp.explain.plots import check_figure, draw_budget
+    from shuffledp.explain.figures import check_figure
+    from shuffledp.explain.plots import draw_budget
     from shuffledp.ledger import Ledger
 
     if figure is not None:

@@ -64,8 +64,9 @@ def plan(
 ) -> None:
     """Predict error and messages of every protocol, without data."""
     from shuffledp.cli.progress import ProgressBar
+    from shuffledp.explain.figures import check_figure
     from shuffledp.explain.plan import problem, reasons, warnings
-    from shuffledp.explain.plots import check_figure, draw_trade_off
+    from shuffledp.explain.plots import draw_trade_off
     from shuffledp.release.compare import trade_off
     from shuffledp.release.plan import plan as planned
     from shuffledp.release.plan_rows import PRACTICAL_MESSAGES

@@ -235,8 +235,8 @@ class _Lines:
     def _about_smallest(self, bar: int) -> str:
         """The caption above the bars of the smallest values, if there is room."""
         longer = "" if self._magnified == 1 else f"bars x {self._magnified}"
-        said = f"smallest {self._smallest}" + (f", {longer}" if longer else "")
-        return said if len(said) <= bar else longer
+        caption = f"smallest {self._smallest}" + (f", {longer}" if longer else "")
+        return caption if len(caption) <= bar else longer
 
     def _add(self, table: Table, row: Row, bar: int, *, factor: int = 1) -> None:
         cells = [people(row.count), interval(row)]

@@ -40,7 +40,7 @@ class Engine(Protocol):
         """Return the true histogram in batches: an Arrow array of different values, and the number of people of each.
 
         With `encode`, bins instead of values; the counts of a bin that occurs several times add up. The call itself
-        counts, once; `people` then costs nothing.
+        counts and caches the result; `people` is then free.
         """
 
     def holdings(self, encode: Encode | None = None) -> dict[int, int]:

@@ -5,7 +5,7 @@ one, such as a list, is taken value by value: its type is never inferred from al
 change the labels of all others.
 
 Every file must have the needed columns with one type. Programs write whole numbers with a point as soon as one of them
-is missing, so one person can change the type of a file, which would rename everybody's value.
+is missing. One person can thus change the type of a file, which would rename the values of all others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-r"""CSV and TSV by one fixed grammar that learns nothing from the rows, and the reading of text in blocks of records.
+r"""CSV and TSV in one fixed grammar that does not depend on the rows; text files in blocks of whole records.
 
 A record is one or more fields with delimiters between them and a line break, `\n` or `\r\n`, at its end. A field is
 plain text without quotes, delimiters or line breaks, or any text in double quotes, with quotes inside it doubled;
-spaces belong to it. All records have as many fields as the header. Everything else is refused.
+spaces belong to it. All records have the same number of fields as the header. Everything else is refused.
 
 A byte is inside quotes if the number of quotes before it is odd. So if a line is replaced by another with an odd number
 of quotes, the file ends inside quotes and is refused; if by one with an even number, every other record is read as
@@ -122,7 +122,7 @@ def _check_quotes(
     and every quote that closes comes before a separator, a carriage return or a quote.
     """
     opening, closing = quotes[0::2], quotes[1::2]
-    before = raw[opening - 1]  # of a quote at the very beginning: the last line break
+    before = raw[opening - 1]  # for a quote at the very beginning: the last line break
     doubled = before == _QUOTE
     wrong = ~(doubled | (before == delimiter[0]) | (before == _NEWLINE))
     if wrong.any():
@@ -139,7 +139,7 @@ def _check_quotes(
 
 
 def _check_records(text: bytes, raw: NDArray[np.uint8], ends: NDArray[np.int64], fields: int) -> None:
-    """Refuse the first record that has not as many fields as the header."""
+    """Refuse the first record whose number of fields differs from the header."""
     breaks = raw[ends] == _NEWLINE
     whole = ends.size // fields * fields
     if whole == ends.size and breaks[fields - 1 :: fields].all() and np.count_nonzero(breaks) * fields == ends.size:

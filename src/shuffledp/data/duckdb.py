@@ -107,7 +107,7 @@ class InProcess:
         return found or 0
 
     def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
-        """Return the true histogram in batches; counted once and kept by DuckDB."""
+        """Return the true histogram in batches; DuckDB caches it."""
         values, encoded = f"SELECT value FROM ({self._rows})", False
         if self._source.in_sets:
             sets = self._hold(encode)
@@ -159,7 +159,7 @@ class InProcess:
 
     def close(self) -> None:
         """Free memory and remove temporary files."""
-        self._scan = self._scanned = None  # a connection of DuckDB that lent its data is free again
+        self._scan = self._scanned = None  # releases the DuckDB connection of the data
         self._connection.close()
         self._scratch.close()
 
@@ -189,7 +189,7 @@ class InProcess:
         return f"SELECT count({person}) FROM ({self._rows})"
 
     def _hold(self, encode: Encode | None) -> Sets:
-        """What each person holds, chosen once."""
+        """What each person holds; the choice is cached."""
         if self._source.user is None:  # a row is a person, who holds its value or nothing: in any bin at most once
             self._sets = Sets(f"SELECT CASE WHEN kept THEN [value] ELSE [] END AS held FROM ({self._rows})", None)
         elif self._sets is None or self._sets.encode is not encode:

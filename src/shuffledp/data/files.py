@@ -23,8 +23,8 @@ PREFIX = "shuffledp-"
 class Scratch:
     """A temporary folder for copies of people's data, readable by its owner alone.
 
-    `close`, the end of this object or the end of the program removes it. The removal is arranged before the folder is
-    made, since an interrupt can come in between.
+    `close`, the end of this object or the end of the program removes it. The removal is registered before the folder is
+    created, because an interrupt can come in between.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ def find_files(
     _refuse_repeated(paths)
     formats = {_NAMES[format]} if format else {_format_of(path) for path in paths}
     if len(formats) > 1:
-        raise DataError(f"the files are of different formats ({', '.join(sorted(formats))}): give those of one format")
+        raise DataError(f"the files are of different formats ({', '.join(sorted(formats))}): give files of one format")
     (kind,) = formats
     return Files(
         paths=tuple(paths),

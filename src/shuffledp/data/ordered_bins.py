@@ -163,7 +163,7 @@ class NumberBins:
         return found
 
     def _of_floats(self, values: Any, width: np.dtype[Any]) -> NDArray[np.int64]:
-        """Floats of any width; those of 16 bits come as 32, which changes none of them."""
+        """Floats of any width; 16-bit floats are converted to 32 bits, which is exact."""
         if width not in self._thresholds:
             self._thresholds[width] = np.array([_smallest(edge, width.type) for edge in self._edges.edges], width)
         numbers, missing = filled(values)

@@ -68,7 +68,7 @@ class People:
                     self._kind,
                     missing=not source.drop_missing,
                     other=source.other,
-                    # a refusal would tell something about those who satisfy a condition, for no budget
+                    # a refusal would reveal something about the people who satisfy a condition, without spending budget
                     refuses=not source.in_sets,
                 )
                 self.domain = self._encoder.domain

@@ -93,7 +93,7 @@ def clear_errors() -> Iterator[None]:
     except AnalysisException as error:
         raise DataError(f"Spark cannot read this data: {error.getCondition()}") from None
     except (PySparkException, Py4JError) as error:
-        if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # of our own code in an executor
+        if ours := re.search(r"shuffledp\.errors\.DataError: (.+)", str(error)):  # our own error in an executor
             raise DataError(ours[1].strip()) from None
         raise DataError(
             "Spark failed: the data is damaged or of another format, or executors lack shuffledp or memory"
@@ -163,7 +163,7 @@ class Spark:
             return int(self._values.count())
 
     def counts(self, encode: Encode | None = None) -> Iterator[tuple[Any, NDArray[np.int64]]]:
-        """Return the true histogram; it is counted once and must fit the driver."""
+        """Return the true histogram, which is cached and must fit the driver."""
         counted = self._count(encode)
         still = encode if counted.encode is None else None
         return (
@@ -300,7 +300,7 @@ class Spark:
         return self._counted
 
     def _count_sets(self, encode: Encode | None) -> _Counted:
-        """Both from one run, so that they belong to the same random choice."""
+        """Count values and sizes in one run, so that both belong to the same random choice."""
         import pyarrow.compute as compute
         from pyspark.sql import functions
 

@@ -1,7 +1,7 @@
 """Files on Spark: text is read line by line, each line by itself, with the grammar of the local engine.
 
-Spark's own readers of CSV and JSON would take one person's open quote, blank line or odd object as a reason to read
-other lines differently, or not at all. A line that is a whole record cannot do that, and large files are read in parts.
+With Spark's own readers of CSV and JSON, one person's open quote, blank line or odd object changes how other lines are
+read. A line that is a whole record cannot do that, and large files are read in parts.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _parse_csv(
 
 
 def _headers(batch: Any, last: tuple[Any, Any]) -> tuple[NDArray[np.bool_], tuple[Any, Any]]:
-    """Which lines are the first of their file; `last` is the file and part of the line before, and is returned anew."""
+    """Which lines are the first of their file; `last`, the file and part of the previous line, is updated."""
     file, start = batch.column(1).to_numpy(), batch.column(2).to_numpy()
     new = np.ones(file.size, dtype=np.bool_)
     new[1:] = (file[1:] != file[:-1]) | (start[1:] != start[:-1])

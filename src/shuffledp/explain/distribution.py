@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shuffledp.explain.figures import check_figure, in_our_style, new_figure, save_figure
 from shuffledp.explain.html import render
-from shuffledp.explain.plots import check_figure, in_our_style, new_figure, save_figure
 from shuffledp.explain.svg import Axis, Chart
 from shuffledp.formatting import at_most, percent_at_most, shown, surely
 from shuffledp.histogram.distribution import Quantile, written
@@ -158,7 +158,7 @@ def plot_distribution(estimate: OrderedEstimate, ax: Any = None, *, column: str 
 
 
 def draw_distribution(estimate: OrderedEstimate, path: Path, *, column: str = "value") -> None:
-    """Save the picture as SVG, PNG or PDF, by the ending of the path."""
+    """Save the figure as SVG, PNG or PDF, by the ending of the path."""
     check_figure(path)
     with in_our_style():
         figure = new_figure(8, 4.5)

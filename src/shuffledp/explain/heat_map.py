@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 MOST_ROWS, MOST_COLUMNS = 25, 12
-"""Largest table that a reader can take in; the files have all rows and columns."""
+"""Rows and columns of the largest readable table; the files have all of them."""
 
 _SHADES = 31
 """Shades of a cell in the style sheet, in steps of two per cent of colour that look continuous. The strongest has 62
@@ -73,22 +73,22 @@ def _cells(table: CrossTable, row: int, largest: float) -> list[dict[str, Any]]:
 
 def caption(estimate: Estimate, table: CrossTable) -> str:
     """Return what a reader of the table must know."""
-    said = "Each cell is the estimated number of people with that pair. A stronger colour means more people."
+    text = "Each cell is the estimated number of people with that pair. A stronger colour means more people."
     if np.isnan(table.counts).any():
         most = counted(estimate.simultaneous.unreported_high, "person", things="people")
-        said += f" A pair with a dash is not shown; at most {most} have it."
+        text += f" A pair with a dash is not shown; at most {most} have it."
     if estimate.padding_bins:
-        said += " People without a pair are not in the table."
-    said += (
+        text += " People without a pair are not in the table."
+    text += (
         " Totals include cells that are not in the table. All intervals, of cells and of totals, hold at once with "
         f"probability {surely(estimate.beta)}."
     )
     everybody = counted(estimate.people, "person", things="people")
-    said += f" The grand total is the sum of the estimates; {everybody} took part."
+    text += f" The grand total is the sum of the estimates; {everybody} took part."
     rows, columns = (len({*names}) for names in (table.rows, table.columns))
     if rows == MOST_ROWS or columns == MOST_COLUMNS:
-        said += f" The table shows at most {MOST_ROWS} rows and {MOST_COLUMNS} columns: those with the most people."
-    return said
+        text += f" The table shows at most {MOST_ROWS} rows and {MOST_COLUMNS} columns: those with the most people."
+    return text
 
 
 def draw_heat_map(estimate: Estimate, axes: Any = None) -> Any:

@@ -145,10 +145,10 @@ def _reason(plan: Plan, name: str | None, reason: Reason, *, most: float) -> str
 def details(plan: Plan, *, held: bool = False) -> dict[str, str]:
     """Return paragraphs by title: why, what the table shows, and which protocols are not possible."""
     rows = (*plan.rows, *plan.curator) if held else plan.rows
-    told = reasons(plan)
-    parts = {} if held else {"If people send messages": told["reason"]}
-    parts["For local data"] = told["reason_for_held_data"]
-    parts["For a trusted curator"] = told["reason_for_curator"]
+    sentences = reasons(plan)
+    parts = {} if held else {"If people send messages": sentences["reason"]}
+    parts["For local data"] = sentences["reason_for_held_data"]
+    parts["For a trusted curator"] = sentences["reason_for_curator"]
     parts["Errors"] = (
         "The largest error is over all possible values, the error of one is for a single value. Both are in people, "
         f"exceeded with probability at most {share_at_most(plan.beta, digits=3)}. A value that is not shown counts "

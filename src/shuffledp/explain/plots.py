@@ -1,20 +1,11 @@
-"""What pictures that are saved to a file have in common.
+"""Figures of results: the curve of a ledger, a comparison, a separation, and the trade-off of the planner.
 
-The picture of a ledger: the curve of all its releases together, and the limit.
-
-The picture of a comparison: measured error against the number of values, or of people; a panel for each model.
-
-All panels have the same axes, so that models can be compared at a glance. The lines that matter are strong and bear
-their names; the others are faint, and the table names them.
-
-The picture of a separation: people needed against the size of the problem, one panel for each problem.
-
-The planner's picture: error against messages per person, and error against the number of values.
+In a comparison, all panels have the same axes. Important lines are strong and named at their ends; the others are
+faint.
 """
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,120 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from shuffledp.atomic_file import check_folder, write_whole
-from shuffledp.errors import MissingExtraError, ParameterError
+from shuffledp.explain.figures import check_figure, in_our_style, names_at_ends, new_figure, save_figure
 from shuffledp.formatting import counted, epsilon_delta, privacy_figure, readable, share_at_most, shown
 from shuffledp.ledger import Standing
 from shuffledp.paper.separation import Separation
 from shuffledp.release.compare import Measurement, TradeOff
-
-_ENDINGS = (".svg", ".png", ".pdf")
-_DOTS_PER_INCH = 130  # a picture of eleven inches is as wide as a page on most screens
-
-_SHARE_OF_AXES = 0.75
-"""Of the height of a picture, which the axes take beside titles and labels, about."""
-
-_STYLE: Any = {
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.edgecolor": "#8792a2",
-    "xtick.color": "#8792a2",
-    "ytick.color": "#8792a2",
-    "xtick.labelcolor": "#1f2933",
-    "ytick.labelcolor": "#1f2933",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.minor.visible": False,
-    "ytick.minor.visible": False,
-    "svg.hashsalt": "shuffledp",  # the same picture is the same file
-}
-
-
-def in_our_style() -> Any:
-    """What pictures are drawn within: `with in_our_style():`."""
-    try:
-        from matplotlib import rc_context
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    return rc_context(_STYLE)
-
-
-def check_figure(path: Path) -> None:
-    """Refuses a picture that could not be saved, before any work is done for it."""
-    if path.suffix not in _ENDINGS:
-        raise ParameterError(f"a figure must end in .svg, .png or .pdf, got {path.name!r}")
-    check_folder(path)
-
-
-def new_figure(width: float, height: float) -> Any:
-    """An empty picture, its size in inches."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot") from None
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def save_figure(figure: Any, path: Path) -> None:
-    """Saves as SVG, PNG or PDF, by the ending of the path."""
-    check_figure(path)
-    content = io.BytesIO()
-    kind = path.suffix.removeprefix(".")
-    # no date, so that drawing the same data again changes nothing
-    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    figure.savefig(content, format=kind, dpi=_DOTS_PER_INCH, metadata=undated)
-    write_whole(path, content.getvalue())
-
-
-def names_at_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]], *, letters: float = 9.5) -> None:
-    """Writes the name of each line beside its end, given as (x, y, name, colour).
-
-    Names at the same x are moved apart, as far as letters of that size need; a thin line leads from the end to its
-    name. A line that ends before others do has its name a little below, where they do not cross it. Scale and limits of
-    the axes must be final.
-    """
-    apart, last = 1.25 * letters, max((end[0] for end in ends), default=0.0)
-    for x in sorted({end[0] for end in ends}):
-        group = sorted((end for end in ends if end[0] == x), key=lambda end: end[1])
-        wanted = [_height(axes, y) for _, y, _, _ in group]
-        for (_, y, name, colour), place in zip(group, spread(wanted, apart), strict=True):
-            moved = place - _height(axes, y) - (0 if x == last else letters)
-            axes.annotate(
-                name,
-                (x, y),
-                xytext=(10, moved),
-                textcoords="offset points",
-                va="center",
-                color=colour,
-                fontsize=letters,
-                fontweight="bold",
-                annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 3},
-            )
-
-
-def spread(wanted: Sequence[float], apart: float) -> list[float]:
-    """Places at least `apart` from each other and close to the wanted ones, which are in increasing order."""
-    groups: list[tuple[float, int]] = []  # the middle of neighbours that touch, and how many they are
-    for place in wanted:
-        groups.append((place, 1))
-        while len(groups) > 1:
-            (below, few), (above, more) = groups[-2:]
-            if above - below >= apart * (few + more) / 2:
-                break
-            groups[-2:] = [((below * few + above * more) / (few + more), few + more)]
-    return [middle + apart * (at - (number - 1) / 2) for middle, number in groups for at in range(number)]
-
-
-def _height(axes: Any, y: float) -> float:
-    """Where a number lies, in points from the bottom of the picture."""
-    low, high = axes.get_ylim()
-    inches = axes.figure.get_size_inches()[1] * _SHARE_OF_AXES
-    scale = math.log if axes.get_yscale() == "log" else float
-    return 72 * float(inches) * (scale(y) - scale(low)) / (scale(high) - scale(low))
-
 
 _POINTS = 201
 _SMALLEST = 1e-30
@@ -143,7 +25,7 @@ _CURVE, _LIMIT, _SUM = "#2166ac", "#c51b8a", "#8792a2"
 
 
 def draw_budget(standing: Standing, path: Path) -> None:
-    """Saves the picture as SVG, PNG or PDF, by the ending of the path."""
+    """Save the curve of all releases of a ledger together, and its limit."""
     check_figure(path)
     budget = standing.budget
     naive = standing.sum_of_epsilons, standing.sum_of_deltas
@@ -194,20 +76,20 @@ _NAMES = {
     "stability": "stability-based",
     "laplace": "Laplace",
 }
-"""The lines that matter, as they are called at their ends."""
+"""The strong lines and their names."""
 
 _SHADES = {"sparse": "#c51b8a", "dummy": "#e08214", "shuffled-response": "#6a51a3", "laplace": "#7fbf7b"}
-"""Of strong lines that would else look like another one of their model."""
+"""Colours of strong lines that differ from the colour of their model."""
 
 _FEW = 5
 """Up to this number of protocols, every line is strong."""
 
 _ROOM_ABOVE = 3.0
-"""Of the largest error of a named line: a line that goes higher leaves the picture, which says so."""
+"""The axis ends at this multiple of the largest error of a named line; a note names lines that go higher."""
 
 
 def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, delta: float) -> None:
-    """Saves a figure as SVG, PNG or PDF, by the ending of the path; published parameters are dotted."""
+    """Save measured errors against the number of values or people; published parameters are dotted."""
     by_users = len({result.users for result in results}) > 1
     places = sorted({result.users if by_users else result.bins for result in results})
     measured = [result for result in results if not result.problem]
@@ -234,7 +116,7 @@ def draw_comparison(results: list[Measurement], path: Path, *, epsilon: float, d
 
 
 def _strong(measured: Iterable[Measurement]) -> dict[str, str]:
-    """The names of the lines that are drawn strongly."""
+    """The names of the strong lines."""
     titles = {result.name: result.title for result in measured}
     chosen = titles if len(titles) <= _FEW else {name: title for name, title in titles.items() if name in _NAMES}
     return {name: _NAMES.get(name, title) for name, title in chosen.items()}
@@ -263,7 +145,7 @@ def _draw_lines(
 
 
 def _note_leaving(axes: Any, at: list[int], errors: list[float], title: str, colour: str) -> None:
-    """Says which line goes beyond the upper end of the axis, and how far."""
+    """Note which line goes beyond the upper end of the axis, and how far."""
     top = axes.get_ylim()[1]
     beyond = [place for place, error in zip(at, errors, strict=True) if error > top]
     if beyond:
@@ -272,14 +154,14 @@ def _note_leaving(axes: Any, at: list[int], errors: list[float], title: str, col
 
 
 def _limit(axes: Any, measured: Sequence[Measurement], strong: dict[str, str]) -> None:
-    """Keeps a line that goes far beyond the named ones from pressing them together."""
+    """Limit the axis to the named lines, so that a much higher line does not compress them."""
     errors = [result.mean for result in measured if result.name in strong and result.mean > 0]
     if errors:
         axes.set_ylim(min(errors) / 1.6, max(errors) * _ROOM_ABOVE)
 
 
 def _short(number: int) -> str:
-    """A number in few letters: powers as powers."""
+    """A number as a short text; a power of 10 or 2 as a power."""
     for base in (10, 2):
         power = round(math.log2(number) / math.log2(base))
         if number >= 100 and base**power == number:
@@ -297,7 +179,7 @@ _LINES = {
     "sparse": ("shuffled, sparse", "#c51b8a", True),
     "central": ("central", _CENTRAL, True),
 }
-"""Name, colour, and whether the line is strong: colours are those of the models."""
+"""Name, colour (that of the model), and whether the line is strong."""
 
 _AXES = {
     "pointer-chasing": ("Pointer chasing, k = 2", "l, the length of the permutations"),
@@ -308,14 +190,14 @@ _AXES = {
 
 
 def draw_separation(results: Sequence[Separation], path: Path) -> None:
-    """Saves one panel for each result, as SVG, PNG or PDF."""
+    """Save the number of people needed against the size of the problem, a panel per problem."""
     check_figure(path)
     with in_our_style():
         figure = new_figure(5.6 * len(results), 4.6)
         for axes, result in zip(figure.subplots(1, len(results), squeeze=False)[0], results, strict=True):
             _panel(axes, result)
         guarantees = dict.fromkeys(f"{epsilon_delta(result.epsilon, result.delta)}" for result in results)
-        figure.suptitle(f"How many people are needed to be right 99 times in 100; {'; '.join(guarantees)}", fontsize=11)
+        figure.suptitle(f"People needed for a success probability of 99/100; {'; '.join(guarantees)}", fontsize=11)
         save_figure(figure, path)
 
 
@@ -353,11 +235,11 @@ _TRADE_OFF_LINES = {
     "dummy": ("DummyHistogram", "#e08214"),
     "sparse": ("SparseHistogram, ours", "#c51b8a"),
 }
-"""Name and colour: those of the comparison."""
+"""Name and colour, as in the comparison."""
 
 
 def draw_trade_off(result: TradeOff, path: Path) -> None:
-    """Saves both panels as SVG, PNG or PDF, by the ending of the path."""
+    """Save the error against messages per person, and against the number of values."""
     check_figure(path)
     asked = result.asked
     with in_our_style():
