@@ -138,9 +138,9 @@ def test_the_bytes_of_a_destroyed_key_are_overwritten_before_they_are_unlinked(t
 
 def test_destroying_the_key_of_an_open_task_warns(tmp_path):
     _kept(tmp_path, closes=CLOSES)
-    said = keys(tmp_path, "destroy", "0.key", "--task", "t.json").stdout
-    assert "The task is open until 2100-01-01T00:00:00Z: reports would be refused or lost." in said
-    assert "Without it nobody can read reports that arrive from now on." in said
+    message = keys(tmp_path, "destroy", "0.key", "--task", "t.json").stdout
+    assert "The task is open until 2100-01-01T00:00:00Z: reports would be refused or lost." in message
+    assert "Without it nobody can read reports that arrive from now on." in message
     assert "the analyzer" in keys(tmp_path, "destroy", "2.key", "--task", "t.json").stdout
 
 
@@ -149,8 +149,8 @@ def test_destroying_a_key_lists_waiting_reports(tmp_path, over):
         store.prepare(over.task)
         store.add([Arrival(task_id=over.task.id, report_id=bytes([at] * 16), digest=bytes(16), onions=b"x", number=1)
                    for at in range(3)])  # fmt: skip
-    said = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "sqlite:///s.db")
-    assert "The store has 3 reports waiting for a batch and 0 batches not yet forwarded for this task." in said.stdout
+    message = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "sqlite:///s.db")
+    assert "The store has 3 reports waiting for a batch and 0 batches not yet forwarded for this task." in message.stdout
     missing = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "none.db", "--yes")
     assert missing.returncode == 2
     assert "there is no store none.db" in missing.stderr
