@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from shuffledp.formatting import (
     at_most,
+    confidence_level,
+    confidence_percent,
     counted,
     magnitude,
     people_at_most,
     percent_at_most,
     share_at_most,
-    sure_percent,
-    surely,
 )
 
 
@@ -61,15 +61,15 @@ def test_a_printed_percentage_is_an_upper_bound_and_close(part: float, whole: in
 @given(st.floats(min_value=1e-12, max_value=0.999))
 def test_a_printed_probability_is_a_lower_bound_and_close(beta: float) -> None:
     risk = Fraction(repr(beta))
-    assert 1 - risk * Fraction(101, 100) <= Fraction(surely(beta)) <= 1 - risk
-    assert Fraction(sure_percent(beta)) == 100 * Fraction(surely(beta))
+    assert 1 - risk * Fraction(101, 100) <= Fraction(confidence_level(beta)) <= 1 - risk
+    assert Fraction(confidence_percent(beta)) == 100 * Fraction(confidence_level(beta))
 
 
 @pytest.mark.parametrize(
     ("beta", "printed"), [(0.05, "0.95"), (0.07, "0.93"), (1e-6, "0.999999"), (0.5, "0.5"), (0.0123456, "0.9876")]
 )
 def test_probabilities_are_written_in_few_digits(beta: float, printed: str) -> None:
-    assert surely(beta) == printed
+    assert confidence_level(beta) == printed
 
 
 @pytest.mark.parametrize(

@@ -81,19 +81,19 @@ def percent_at_most(part: float, whole: float, *, digits: int = 2) -> str:
     return f"{_plain(up.divide(100 * Decimal(repr(float(part))), Decimal(repr(float(whole)))))}%"
 
 
-def surely(beta: float) -> str:
+def confidence_level(beta: float) -> str:
     """Format the confidence level 1 - beta as a probability, rounded down: 0.95."""
     return _plain(1 - _rounded_up(beta))
 
 
-def sure_percent(beta: float) -> str:
+def confidence_percent(beta: float) -> str:
     """Format the confidence level in per cent without the sign: 95."""
     return _plain(100 * (1 - _rounded_up(beta)))
 
 
 def confidence(beta: float) -> str:
     """Format the confidence level in per cent: 95%."""
-    return f"{sure_percent(beta)}%"
+    return f"{confidence_percent(beta)}%"
 
 
 def _rounded_up(beta: float) -> Decimal:

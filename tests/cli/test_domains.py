@@ -41,7 +41,7 @@ def test_several_columns_are_named():
 
 
 @pytest.mark.parametrize(
-    ("columns", "options", "said"),
+    ("columns", "options", "message"),
     [
         (["a", "b"], {"edges": ["0,1"]}, "--edges must name its column, .* --edges a=0,1"),
         (["a"], {"edges": ["0,1", "2,3"]}, "--edges is given twice for column 'a'"),
@@ -54,6 +54,6 @@ def test_several_columns_are_named():
         (["a"], {"edges": ["b=0,1"]}, "edges must be numbers, got 'b=0,1'"),
     ],
 )  # fmt: skip
-def test_contradictory_options_are_refused(columns, options, said):
-    with pytest.raises(ParameterError, match=said):
+def test_contradictory_options_are_refused(columns, options, message):
+    with pytest.raises(ParameterError, match=message):
         possible(columns, **options)

@@ -149,8 +149,8 @@ def test_destroying_a_key_lists_waiting_reports(tmp_path, over):
         store.prepare(over.task)
         store.add([Arrival(task_id=over.task.id, report_id=bytes([at] * 16), digest=bytes(16), onions=b"x", number=1)
                    for at in range(3)])  # fmt: skip
-    said = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "sqlite:///s.db")
-    assert "The store has 3 reports waiting for a batch and 0 batches not yet forwarded for this task." in said.stdout
+    asked = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "sqlite:///s.db")
+    assert "The store has 3 reports waiting for a batch and 0 batches not yet forwarded for this task." in asked.stdout
     missing = keys(tmp_path, "destroy", "1.key", "--task", "t.json", "--store", "none.db", "--yes")
     assert missing.returncode == 2
     assert "there is no store none.db" in missing.stderr

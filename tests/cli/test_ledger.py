@@ -89,23 +89,23 @@ def test_a_release_over_the_limit_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    ("error", "said", "code"),
+    ("error", "message", "code"),
     [(KeyboardInterrupt(), "interrupted: ", 130), (DataError("no more"), "shuffledp run: no more; ", 3)],
 )
-def test_an_interrupted_release_is_reported_as_spent(folder, monkeypatch, error, said, code):
+def test_an_interrupted_release_is_reported_as_spent(folder, monkeypatch, error, message, code):
     def fails(*_):
         raise error
 
     budget(folder, *LIMIT)
     monkeypatch.setattr(Histogram, "_draw", fails)
     stopped = run(folder, *GUARANTEE, "--protocol", "hist")
-    assert stopped.stderr == f"{said}entry 1 of the ledger of people counts as spent\n"
+    assert stopped.stderr == f"{message}entry 1 of the ledger of people counts as spent\n"
     assert stopped.returncode == code
     assert len(Ledger(folder / "people.ledger").entries) == 1
 
 
-@pytest.mark.parametrize(("given", "told"), [(["--ledger", "people.ledger"], True), ([], False)])
-def test_an_unwritable_output_is_reported_as_spent(folder, monkeypatch, given, told):
+@pytest.mark.parametrize(("given", "reported"), [(["--ledger", "people.ledger"], True), ([], False)])
+def test_an_unwritable_output_is_reported_as_spent(folder, monkeypatch, given, reported):
     def fails(*_, **__):
         raise DataError("cannot write out.csv")
 
@@ -113,7 +113,7 @@ def test_an_unwritable_output_is_reported_as_spent(folder, monkeypatch, given, t
     monkeypatch.setattr("shuffledp.cli.release_output.save", fails)
     stopped = command("run", "people.csv", "--column", "theme", *GUARANTEE, *given, "--out", "out.csv", cwd=folder)
     assert stopped.returncode == 3
-    assert ("; the release was entered in the ledger and counts as spent" in stopped.stderr) is told
+    assert ("; the release was entered in the ledger and counts as spent" in stopped.stderr) is reported
 
 
 def test_a_limit_cannot_be_changed(folder):

@@ -196,8 +196,8 @@ def test_work_without_progress_gets_a_bar_after_a_moment(monkeypatch):
     monkeypatch.setattr(progress, "_MOMENT", 0.0)
     monkeypatch.setattr(progress, "_terminal", lambda: screen)
     monkeypatch.setattr(progress.ProgressBar, "_begin", begun)
-    with progress.ProgressBar() as told:
-        told("planning", 0.0)
+    with progress.ProgressBar() as report:
+        report("planning", 0.0)
         assert shown.wait(timeout=60)
     assert "planning" in screen.text
 
@@ -206,17 +206,17 @@ def test_short_work_shows_no_bar(monkeypatch):
     screen = Screen()
     monkeypatch.setattr(progress, "_MOMENT", 3600.0)
     monkeypatch.setattr(progress, "_terminal", lambda: screen)
-    with progress.ProgressBar() as told:
-        told("planning", 0.0)
-        told("planning", 1.0)
+    with progress.ProgressBar() as report:
+        report("planning", 0.0)
+        report("planning", 1.0)
     assert screen.closed
     assert screen.text == ""
 
 
 @pytest.mark.parametrize("name", ["plan", "amplify", "simulate"])
 def test_every_slow_command_reports_progress(name, folder, monkeypatch):
-    told = []
-    monkeypatch.setattr(progress.ProgressBar, "__call__", lambda self, what, share: told.append((what, share)))
+    reported = []
+    monkeypatch.setattr(progress.ProgressBar, "__call__", lambda self, what, share: reported.append((what, share)))
     assert command(*COMMANDS[name], cwd=folder).returncode == 0
-    assert told
-    assert all(0 <= share <= 1 for _, share in told)
+    assert reported
+    assert all(0 <= share <= 1 for _, share in reported)

@@ -126,7 +126,7 @@ def test_a_plan_of_ranges_for_held_data_has_no_messages():
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (["--values-per-person", "2"], "one value per person.* leave out --values-per-person"),
         (["--target-error", "5", "--earlier"], "leave out --target-error and --earlier"),
@@ -135,7 +135,7 @@ def test_a_plan_of_ranges_for_held_data_has_no_messages():
         (["--max-messages", "0.5"], "max_messages must be at least 1"),
     ],
 )
-def test_a_plan_of_ranges_refuses_options_that_do_not_apply(more, said):
+def test_a_plan_of_ranges_refuses_options_that_do_not_apply(more, message):
     done = invoked("plan", "--users", "1e5", "--bins", "50", "--ranges", *more)
     assert done.exit_code == 2
-    assert re.search(said, " ".join(done.stderr.split()))
+    assert re.search(message, " ".join(done.stderr.split()))

@@ -338,11 +338,11 @@ def test_a_curator_is_asked_for_by_name(folder):
     named = command(*asked, "--trust", "curator", "--protocol", "laplace", "--domain", "pages.txt", cwd=folder)
     assert json.loads(named.stdout)["protocol"] == "discrete Laplace [DMNS06]"
     shown = command(*asked[:-1], cwd=folder).stdout
-    said = (
-        "`--trust curator` gives the same guarantee with a smaller error "
+    message = (
+        "`--trust curator` gives the same guarantee with a smaller planned error "
         f"({round(curated['error'])} instead of {round(usual['error'])} people)"
     )
-    assert said in " ".join(shown.split())
+    assert message in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_task_is_created_shown_and_checked(folder):
 def test_the_explanation_of_a_task(folder):
     two = ["--shuffler", f"http://127.0.0.1:1={KEYS[0].public}", "--shuffler", f"https://two.example={KEYS[1].public}",
            "--analyzer", f"http://127.0.0.1:3={KEYS[2].public}"]  # fmt: skip
-    said = new(folder, "--honest-users", "250", "--explain", servers=two).stdout
+    message = new(folder, "--honest-users", "250", "--explain", servers=two).stdout
     for words in (
         "Which theme?",
         "The number of people per answer: dark, light, system. Other answers are counted together as (other), and no "
@@ -72,7 +72,7 @@ def test_the_explanation_of_a_task(folder):
         "unless all 3 servers (http://127.0.0.1:1, https://two.example, http://127.0.0.1:3) cheat together",
         "the server of a survey page can change that page",
         "follow the protocol: at least 250 of 300.",
-        "a shuffler can replace the messages of everyone but you",
+        "a shuffler throws away everyone else's messages",
         "Anyone can send a report",
         "inside one more layer for each shuffler",
         "in steps of 1 hour",
@@ -80,9 +80,9 @@ def test_the_explanation_of_a_task(folder):
         "the number of messages (random, with the same distribution for every answer)",
         "(open now)",
     ):
-        assert words in said
+        assert words in message
     for ours in ("bins", "phantom", "lone", "noise law"):
-        assert ours not in said
+        assert ours not in message
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_an_inaccurate_task_has_a_warning(folder):
     made = new(folder, *asked)
     assert "Warning: delta=0.5 is larger than 1 / people" in made.stdout
     assert "Warning" in command("task", "show", "t.json", cwd=folder).stdout
-    said, *_ = json.loads(command("task", "show", "t.json", "--json", cwd=folder).stdout)["warnings"]
-    assert said.startswith("delta=0.5 is larger than 1 / people")
+    message, *_ = json.loads(command("task", "show", "t.json", "--json", cwd=folder).stdout)["warnings"]
+    assert message.startswith("delta=0.5 is larger than 1 / people")
     few = json.loads(new(folder, "--force", "--json", "--users", "50", "--protocol", "sparse").stdout)["warnings"]
     assert few[0].endswith("of 50 people says little: use more people")
     (usual,) = json.loads(new(folder, "--force", "--json").stdout)["warnings"]
@@ -118,12 +118,12 @@ def test_an_inaccurate_task_has_a_warning(folder):
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "said"), [(0.4, "1 millisecond"), (1.3, "1 millisecond"), (2.0, "2 milliseconds")]
+    ("milliseconds", "message"), [(0.4, "1 millisecond"), (1.3, "1 millisecond"), (2.0, "2 milliseconds")]
 )
-def test_what_a_report_costs(milliseconds, said):
+def test_what_a_report_costs(milliseconds, message):
     cost = Cost(messages=1.1, most_messages=8, bytes=134.09, most_bytes=464, milliseconds=milliseconds)
     words = details(small_task().task, cost=cost)["Cost of a report"]
-    assert f"about 134 bytes on average, at most 464; about {said} on this machine" in words
+    assert f"about 134 bytes on average, at most 464; about {message} on this machine" in words
 
 
 def test_numbers_from_one_to_the_other_both_included(folder):
@@ -132,13 +132,13 @@ def test_numbers_from_one_to_the_other_both_included(folder):
 
 
 def test_a_list_that_is_kept_elsewhere(folder):
-    said = new(folder, "--domain-at", "https://lists.example/themes.txt").stdout
+    message = new(folder, "--domain-at", "https://lists.example/themes.txt").stdout
     content = (folder / "themes.txt").read_bytes()
     sha256 = hashlib.sha256(content).hexdigest()
     task = read_task(folder / "t.json")
     assert task.answers == AnswersElsewhere("https://lists.example/themes.txt", sha256, 3)
     assert task.with_answers(content).bin_of("light") == 1
-    assert f"listed at https://lists.example/themes.txt (SHA-256 {sha256})" in said
+    assert f"listed at https://lists.example/themes.txt (SHA-256 {sha256})" in message
 
 
 def test_keys_are_given_by_their_files_too(folder):
@@ -230,9 +230,9 @@ def test_exit_codes_of_a_check(folder):
 )
 def test_a_failed_check_for_machines(folder, arguments, reason, code):
     result = command("task", "check", changed(folder), *arguments, "--json")
-    said = json.loads(result.stdout)
-    assert (said["kept"], said["reason"], result.returncode) == (False, reason, code)
-    assert result.stderr == f"shuffledp task check: {said['detail']}\n"
+    message = json.loads(result.stdout)
+    assert (message["kept"], message["reason"], result.returncode) == (False, reason, code)
+    assert result.stderr == f"shuffledp task check: {message['detail']}\n"
     none = command("task", "check", folder / "none.json", "--json")
     assert json.loads(none.stdout)["reason"] == "wrong-task"
     assert json.loads(command("task", "check", changed(folder), "--json").stdout)["kept"] is True

@@ -266,7 +266,7 @@ PART = "this part is unexpected, or one is missing"
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "said"),
+    ("text", "place", "message"),
     [
         ("", 1, TEST_NEEDED),
         ("age", 1, TEST_NEEDED),
@@ -309,9 +309,9 @@ PART = "this part is unexpected, or one is missing"
         (" OR ".join(["a = 1"] * 101), 901, "at most 100 comparisons"),
     ],
 )
-def test_an_error_says_where_and_shows_no_literal(text, place, said):
+def test_an_error_says_where_and_shows_no_literal(text, place, message):
     at = "" if place is None else f" at character {place}"
-    with pytest.raises(ParameterError, match=rf"where cannot be read{at}: .*{said}") as caught:
+    with pytest.raises(ParameterError, match=rf"where cannot be read{at}: .*{message}") as caught:
         Condition.parse(text)
     assert "secret" not in str(caught.value)
 

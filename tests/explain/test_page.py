@@ -10,7 +10,7 @@ import pytest
 
 from shuffledp import private_histogram
 from shuffledp.cli.release_output import command_of
-from shuffledp.explain.html import call_macro
+from shuffledp.explain.html import environment
 from shuffledp.explain.page import bars_title, call, page
 from shuffledp.explain.svg import all_values
 from tests.explain.cases import CASES, GUARANTEE
@@ -157,7 +157,8 @@ def test_all_values_are_drawn_only_where_the_bars_leave_some_out():
 
 
 def test_the_explanation_has_paragraphs():
-    assert call_macro("macros.html", "paragraphs", {"Result": "2 < 3.", "How sure": "with a: colon."}) == (
+    macros = environment().get_template("macros.html").module
+    assert macros.paragraphs({"Result": "2 < 3.", "How sure": "with a: colon."}) == (
         "<p><b>Result:</b> <bdi>2 &lt; 3.</bdi></p>\n<p><b>How sure:</b> <bdi>with a: colon.</bdi></p>\n"
     )
 

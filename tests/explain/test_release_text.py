@@ -81,7 +81,7 @@ def test_paragraphs_of_a_release(release):
         "at most 70. A value that nobody holds is never shown."
     )
     assert found["Tip"] == (
-        'if you are trusted with the raw data, trust="curator" gives the same guarantee with a smaller error (48 '
+        'if you are trusted with the raw data, trust="curator" gives the same guarantee with a smaller planned error (48 '
         "instead of 72 people)."
     )
     warned = paragraphs(replace(release, warnings=("few people", "late")))

@@ -22,7 +22,7 @@ from shuffledp import (
     ParameterError,
     run,
 )
-from shuffledp.formatting import surely
+from shuffledp.formatting import confidence_level
 from shuffledp.histogram.export import csv_cell, harmless
 from tests.oracles.html_pages import read_page
 
@@ -163,7 +163,7 @@ def test_an_apostrophe_in_front_can_be_taken_away_again():
     ("beta", "shown"), [(0.05, "0.95"), (0.0496, "0.9504"), (1e-6, "0.999999"), (1e-12, "0." + "9" * 12)]
 )
 def test_a_probability_is_never_rounded_up(beta, shown):
-    assert surely(beta) == shown
+    assert confidence_level(beta) == shown
 
 
 def test_an_estimate_shows_itself(estimate):

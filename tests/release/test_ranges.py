@@ -320,7 +320,7 @@ def test_a_curator_counts_ranges_too():
     off = shuffled.protocol.range_error(0.05)
     assert shuffled.smaller_curator_error == (shuffled.curator_error, off, True)
     instead = f"({at_most(shuffled.curator_error)} instead of {at_most(off)} people)"
-    assert f"a smaller error of the number of people up to any value {instead}" in paragraphs(shuffled)["Tip"]
+    assert f"a smaller planned error of the number of people up to any value {instead}" in paragraphs(shuffled)["Tip"]
     assert Release.from_json(shuffled.to_json()).explain() == shuffled.explain()
     assert curated.curator_error is None
     assert curated.smaller_curator_error is None

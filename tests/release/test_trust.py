@@ -138,7 +138,7 @@ def test_a_curator_who_gains_nothing_is_not_mentioned():
         assert replace(release, curator_error=curator, error=error).smaller_curator_error is None
     smaller = replace(release, curator_error=48.2, error=50.3).smaller_curator_error
     assert curator_tip(smaller, option="`--trust curator`") == (
-        "if you are trusted with the raw data, `--trust curator` gives the same guarantee with a smaller error "
+        "if you are trusted with the raw data, `--trust curator` gives the same guarantee with a smaller planned error "
         "(49 instead of 51 people)."
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from shuffledp.explain.figures import check_figure, in_our_style, new_figure, save_figure
 from shuffledp.explain.html import render
 from shuffledp.explain.svg import Axis, Chart
-from shuffledp.formatting import at_most, percent_at_most, shown, surely
+from shuffledp.formatting import at_most, confidence_level, percent_at_most, shown
 from shuffledp.histogram.distribution import Quantile, written
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 
@@ -128,7 +128,7 @@ def distribution_section(estimate: OrderedEstimate, *, column: str) -> Markup:
         "distribution.html",
         chart=distribution_chart(estimate, column=column),
         quantiles=quantile_rows(estimate),
-        confidence=surely(estimate.beta),
+        confidence=confidence_level(estimate.beta),
         off=at_most(off),
         share=percent_at_most(off, estimate.people),
         thin=off < _THIN * estimate.people,
@@ -163,5 +163,5 @@ def draw_distribution(estimate: OrderedEstimate, path: Path, *, column: str = "v
     with in_our_style():
         figure = new_figure(8, 4.5)
         axes = plot_distribution(estimate, figure.subplots(), column=column)
-        axes.set_title(f"{estimate.people:,} people, band with probability {surely(estimate.beta)}")
+        axes.set_title(f"{estimate.people:,} people, band with probability {confidence_level(estimate.beta)}")
         save_figure(figure, path)

@@ -13,7 +13,7 @@ import numpy as np
 
 from shuffledp.errors import MissingExtraError
 from shuffledp.explain.html import render
-from shuffledp.formatting import counted, shown, surely
+from shuffledp.formatting import confidence_level, counted, shown
 from shuffledp.histogram.cross_table import CrossTable, columns_of, cross_table
 from shuffledp.histogram.estimate import Estimate
 
@@ -81,7 +81,7 @@ def caption(estimate: Estimate, table: CrossTable) -> str:
         text += " People without a pair are not in the table."
     text += (
         " Totals include cells that are not in the table. All intervals, of cells and of totals, hold at once with "
-        f"probability {surely(estimate.beta)}."
+        f"probability {confidence_level(estimate.beta)}."
     )
     everybody = counted(estimate.people, "person", things="people")
     text += f" The grand total is the sum of the estimates; {everybody} took part."

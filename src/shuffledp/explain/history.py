@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shuffledp.explain.html import render
-from shuffledp.formatting import surely
+from shuffledp.formatting import confidence_level
 from shuffledp.release.release import Release
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def history(past: Iterable[Past]) -> Markup | None:
         ends=_ends(listed),
         left=f"{_LEFT:.0%}",
         values=[{"label": label, "seen": values, "drawing": _drawing(values)} for label, values in seen.items()],
-        confidence=surely(max(each.release.estimate.beta for each in listed)),
+        confidence=confidence_level(max(each.release.estimate.beta for each in listed)),
     )
 
 

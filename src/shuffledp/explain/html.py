@@ -26,12 +26,6 @@ def render(template: str, /, *, package: str = "", **context: Any) -> Markup:
     return Markup(environment(package).get_template(template).render(context))
 
 
-def call_macro(template: str, name: str, /, *arguments: Any) -> Markup:
-    """Render one macro of a template."""
-    found: Markup = getattr(environment().get_template(template).module, name)(*arguments)
-    return found
-
-
 @cache
 def environment(package: str = "") -> Environment:
     """Return the environment whose templates are those of `package`, then those of this package."""

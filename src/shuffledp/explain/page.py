@@ -22,7 +22,7 @@ from shuffledp.explain.release import (
     warning_sentences,
 )
 from shuffledp.explain.svg import all_values, privacy_curve
-from shuffledp.formatting import at_most, counted, share_at_most, short_repr, shown, surely
+from shuffledp.formatting import at_most, confidence_level, counted, share_at_most, short_repr, shown
 from shuffledp.histogram.estimate import MOST_BARS, values_among
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.release.release import Release
@@ -62,7 +62,7 @@ def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
         "warnings": warning_sentences(release),
         "evaluation": None if release.evaluation is None else evaluation_sentence(release.evaluation),
         "headline": headline(release),
-        "confidence": surely(estimate.beta),
+        "confidence": confidence_level(estimate.beta),
         "heat_map": heat_map(estimate, column=release.column) if can_be_mapped(estimate) else None,
         "distribution": distribution_section(estimate, column=release.column)
         if isinstance(estimate, OrderedEstimate)
@@ -83,7 +83,7 @@ def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
 def headline(release: Release) -> list[tuple[str, str]]:
     """Return the most important numbers, each with its meaning."""
     estimate = release.estimate
-    sure = f"with probability {surely(estimate.beta)}"
+    sure = f"with probability {confidence_level(estimate.beta)}"
     seen = "it is shown" if estimate.estimator == "truncated" else "it stands out from a value that nobody holds"
     numbers = [
         (f"{estimate.people:,}", "person took part" if estimate.people == 1 else "people took part"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from shuffledp.formatting import (
     at_most,
+    confidence_level,
     counted,
     epsilon_delta,
     magnitude,
@@ -15,7 +16,6 @@ from shuffledp.formatting import (
     readable,
     sentence,
     share_at_most,
-    surely,
 )
 from shuffledp.release.choose import is_smaller
 from shuffledp.release.plan import Plan
@@ -240,7 +240,7 @@ def simulation_errors(found: Simulation | RangeSimulation) -> str:
 
 def simulation_sentences(found: Simulation | RangeSimulation) -> list[str]:
     """Return the predicted error, how often intervals contained the truth, and that this is not private."""
-    confidence, predicted = surely(found.beta), people_at_most(found.predicted_error)
+    confidence, predicted = confidence_level(found.beta), people_at_most(found.predicted_error)
     if isinstance(found, RangeSimulation):
         trials = len(found.largest_errors)
         return [

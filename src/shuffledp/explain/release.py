@@ -170,7 +170,7 @@ def curator_tip(saving: CuratorError, *, option: str) -> str:
     """The smaller error of a curator; `option` is how the reader asks for it."""
     what = "of the number of people up to any value " if saving.ranges else ""
     return (
-        f"if you are trusted with the raw data, {option} gives the same guarantee with a smaller error {what}"
+        f"if you are trusted with the raw data, {option} gives the same guarantee with a smaller planned error {what}"
         f"({at_most(saving.curator)} instead of {people_at_most(saving.release)})."
     )
 

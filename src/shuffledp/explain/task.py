@@ -13,6 +13,7 @@ from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain.plan import warnings
 from shuffledp.explain.privacy import Protection, verdict
 from shuffledp.formatting import (
+    confidence_percent,
     counted,
     epsilon_delta,
     magnitude,
@@ -23,7 +24,6 @@ from shuffledp.formatting import (
     readable,
     share_at_most,
     shown,
-    sure_percent,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def summary(task: Task, *, now: datetime | None = None) -> dict[str, str]:
         "Answers": _answers(task),
         "Guarantee": guarantee(task),
         "Accuracy": f"counts of {readable(task.users)} people each, within ±{people_at_most(error)} "
-        f"({sure_percent(BETA)}% confidence)",
+        f"({confidence_percent(BETA)}% confidence)",
         "Shufflers" if len(task.shufflers) > 1 else "Shuffler": ", ".join(_host(place) for place in task.shufflers),
         "Analyzer": _host(task.analyzer),
         "Open": _times(task, now or datetime.now(UTC)),
@@ -213,8 +213,8 @@ def _trust(task: Task) -> str:
     all_servers = "both servers" if len(servers) == 2 else f"all {len(servers)} servers"
     return (
         f"Your answer stays private unless {all_servers} ({', '.join(_host(place) for place in servers)}) cheat "
-        "together. There are two exceptions: the server of a survey page can change that page, and a shuffler can "
-        "replace the messages of everyone but you. The noise comes from the other people in your batch, who must "
+        "together, or the server of a survey page changes that page, or a shuffler throws away everyone else's "
+        "messages. The noise comes from the other people in your batch, who must "
         f"follow the protocol: {_honest(task)}."
     )
 
@@ -237,7 +237,7 @@ def _leaves(task: Task) -> str:
 def _accuracy(task: Task) -> str:
     error = task.protocol.error(BETA).simultaneous
     return (
-        f"With {sure_percent(BETA)}% confidence, all published counts of a batch are within ±{people_at_most(error)} "
+        f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within ±{people_at_most(error)} "
         f"({percent_at_most(error, task.users)} of the batch)."
     )
 

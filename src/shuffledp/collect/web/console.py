@@ -33,7 +33,7 @@ from shuffledp.collect.web.sessions import HOME, SigningIn
 from shuffledp.collect.web.status import OTHER, ShufflerHealth, ShufflerMonitor, new_client
 from shuffledp.errors import DataError
 from shuffledp.explain.task import details
-from shuffledp.formatting import shown, sure_percent
+from shuffledp.formatting import confidence_percent, shown
 from shuffledp.ledger import Ledger
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -183,7 +183,7 @@ class Console:
             release=None if latest is None else _release_context(latest),
             history=self._histories.of(task),
             paragraphs=self._paragraphs(task) if latest is None else {},
-            confidence=sure_percent(BETA),
+            confidence=confidence_percent(BETA),
         )
 
     def _release_page(self, task: Task, kept: KeptRelease) -> str:

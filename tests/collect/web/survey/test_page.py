@@ -193,7 +193,9 @@ def test_headings_are_in_order_and_fields_have_labels():
 
 def test_every_chain_states_whom_to_trust():
     one, two = (" ".join(Tags(ask_page(asked_task(9, shufflers=number).task)).words) for number in (1, 2))
-    changed = "cheat together, or this page's server changes this page."
+    changed = (
+        "cheat together, or this page's server changes this page, or a shuffler throws away everyone else's messages."
+    )
     assert f"Your answer stays private unless both servers {changed}" in one
     assert f"Your answer stays private unless all three servers {changed}" in two
     assert "As long as one server is honest" in two
