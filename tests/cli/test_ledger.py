@@ -68,7 +68,7 @@ def test_printed_figures_hold_and_json_has_all_digits(folder):
     assert answer["total"]["delta"] <= float(delta) <= 1.01 * answer["total"]["delta"]
     assert "published no: the release was stopped, and counts as spent" in shown
     ((any_kind, left),) = re.findall(
-        r"of any kind up to epsilon ([\d.]+), or up to epsilon ([\d.]+) with protocol hist", shown
+        r"of any kind up to epsilon ([\d.]+), or (?:up to )?epsilon ([\d.]+)(?: or more)? with protocol hist", shown
     )
     assert answer["left"] == {"epsilon": float(any_kind), "epsilon_of_hist": float(left), "delta": 1e-6}
     stated = StatedCurve(stated_epsilon=float(any_kind), stated_delta=1e-6)

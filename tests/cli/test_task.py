@@ -70,7 +70,7 @@ def test_the_explanation_of_a_task(folder):
         "strong protection (epsilon 1, delta 1e-6)",
         "up to 2.72 times more likely",
         "unless all 3 servers (http://127.0.0.1:1, https://two.example, http://127.0.0.1:3) cheat together",
-        "the server of a survey page can change that page",
+        "the server of a survey page changes that page",
         "follow the protocol: at least 250 of 300.",
         "a shuffler throws away everyone else's messages",
         "Anyone can send a report",

@@ -23,8 +23,8 @@ def test_a_ledger_with_a_release(tmp_path):
     first, second = summary(standing)
     assert first.startswith("customers: 1 release spent epsilon 0.")
     assert second == (
-        f"Left: one more release of any kind up to epsilon {standing.left_epsilon:g}, or up to epsilon "
-        f"{standing.left_epsilon_of_hist:g} with protocol hist and one value per person, at delta 1e-6."
+        f"Left: one more release of any kind up to epsilon {standing.left_epsilon:g}, or epsilon "
+        f"{standing.left_epsilon_of_hist:g} or more with protocol hist and one value per person, at delta 1e-6."
     )
     assert list(details(standing)) == ["Total", "Left", "Not published"]
     note = spent_note(Spent(population="customers", number=1, standing=standing))

@@ -12,7 +12,8 @@ from shuffledp.explain.protocols import describe, noise_sentence, trust_sentence
 from shuffledp.explain.release import evaluation_sentence, lines, note_sentences, paragraphs, possible_values
 from shuffledp.histogram.facts import NoiseFacts, NoiseKind, ProtocolFacts, Trusted
 from shuffledp.protocols import CATALOGUE, Target
-from shuffledp.release.records import Evaluation, NoteKind
+from shuffledp.release.evaluate import Evaluation
+from shuffledp.release.notes import NoteKind
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 FACTS = ProtocolFacts(
@@ -81,7 +82,8 @@ def test_paragraphs_of_a_release(release):
         "at most 70. A value that nobody holds is never shown."
     )
     assert found["Tip"] == (
-        'if you are trusted with the raw data, trust="curator" gives the same guarantee with a smaller planned error (48 '
+        'if you are trusted with the raw data, trust="curator" gives the same guarantee with a smaller planned error '
+        "(48 "
         "instead of 72 people)."
     )
     warned = paragraphs(replace(release, warnings=("few people", "late")))

@@ -20,7 +20,7 @@ def test_details_of_a_task():
         "Accuracy",
     ]  # fmt: skip
     assert parts["Who must be trusted"].startswith("Your answer stays private unless both servers (")
-    assert "the server of a survey page can change that page" in parts["Who must be trusted"]
+    assert "the server of a survey page changes that page" in parts["Who must be trusted"]
 
 
 @pytest.mark.parametrize(

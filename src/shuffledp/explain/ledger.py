@@ -34,7 +34,9 @@ def left(standing: Standing) -> str:
     else:
         fits = f"one more release {kind} up to epsilon {any_kind:g}"
     if hist is not None and hist != any_kind:
-        fits += f", or up to epsilon {hist:g} with protocol hist and one value per person"
+        # the search for it ends at the epsilon of the limit
+        most = f"epsilon {hist:g} or more" if hist == standing.budget.epsilon else f"up to epsilon {hist:g}"
+        fits += f", or {most} with protocol hist and one value per person"
     return f"{fits}, at delta {privacy_figure(delta)}"
 
 

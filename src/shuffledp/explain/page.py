@@ -58,7 +58,7 @@ def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
         "people": estimate.people,
         "made": release.made.isoformat(),
         "version": release.version,
-        "task": "task" in release.asked,
+        "task": release.collected,
         "warnings": warning_sentences(release),
         "evaluation": None if release.evaluation is None else evaluation_sentence(release.evaluation),
         "headline": headline(release),
@@ -109,7 +109,7 @@ def bars_title(release: Release) -> str:
 
 def call(release: Release) -> str:
     """Return the Python call with its options; empty if they are unknown, or the release belongs to a task."""
-    if not release.asked or "task" in release.asked:
+    if not release.asked or release.collected:
         return ""
     options = {name: repr(value) for name, value in release.asked.items() if name != "domain"}
     if "domain" in release.asked:
@@ -173,7 +173,7 @@ def _facts(release: Release) -> dict[str, str]:
     """Everything that is needed to make such a release again, except the data."""
     estimate, guarantee = release.estimate, release.estimate.guarantee
     return {
-        "Question" if "task" in release.asked else "Column": shown(release.column, width=200),
+        "Question" if release.collected else "Column": shown(release.column, width=200),
         "People": f"{estimate.people:,}",
         "Possible values": possible_values(release),
         "Privacy guarantee": "none was asked for"

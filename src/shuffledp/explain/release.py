@@ -27,8 +27,10 @@ from shuffledp.histogram.facts import Trusted
 from shuffledp.histogram.labels import Absent
 from shuffledp.histogram.ordered_estimate import OrderedEstimate
 from shuffledp.ledger import Spent
-from shuffledp.release.plan_rows import Caution
-from shuffledp.release.records import CuratorError, Evaluation, Note, NoteKind
+from shuffledp.release.choose import CuratorError
+from shuffledp.release.evaluate import Evaluation
+from shuffledp.release.limits import Caution
+from shuffledp.release.notes import Note, NoteKind
 
 if TYPE_CHECKING:
     from shuffledp.release.release import Privacy, Release

@@ -237,7 +237,8 @@ def _leaves(task: Task) -> str:
 def _accuracy(task: Task) -> str:
     error = task.protocol.error(BETA).simultaneous
     return (
-        f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within ±{people_at_most(error)} "
+        f"With {confidence_percent(BETA)}% confidence, all published counts of a batch are within "
+        f"±{people_at_most(error)} "
         f"({percent_at_most(error, task.users)} of the batch)."
     )
 

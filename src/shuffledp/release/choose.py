@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from shuffledp.errors import ParameterError, TooFewUsersError
 from shuffledp.formatting import ShortRepr
@@ -62,6 +62,17 @@ def curator_range_error(target: Target, shuffled: Ranges, *, beta: float) -> flo
     if target.cells > _MOST_CELLS or target.epsilon < _LEAST_EPSILON:
         return None
     return shuffled.with_curator(target).range_error(beta)
+
+
+class CuratorError(NamedTuple):
+    """The error of a trusted curator's release if it is smaller than the error of this one, both in people.
+
+    With `ranges` both are errors of the number of people up to any value.
+    """
+
+    curator: float
+    release: float
+    ranges: bool
 
 
 def is_smaller(error: float, other: float) -> bool:

@@ -20,14 +20,13 @@ from shuffledp.protocols.catalogue import CATALOGUE, Entry
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
 from shuffledp.release.choose import is_smaller, shuffled_may_be_better
+from shuffledp.release.limits import Caution, cautions
 from shuffledp.release.plan_rows import (
     FEWER,
     PRACTICAL_MESSAGES,
-    Caution,
     PlanRow,
     Reason,
     Rows,
-    cautions,
     consider_fewer,
     or_fewer,
     recommend,

@@ -17,6 +17,7 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.catalogue import CATALOGUE, Entry, Model
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
+from shuffledp.release.limits import detection_limit
 
 
 class Problem(StrEnum):
@@ -116,20 +117,8 @@ def _row(
     )
 
 
-def detection_limit(error: float, *, false_positives: bool) -> int:
-    """Return the smallest count that is distinguishable from 0, given the simultaneous error.
-
-    The error of a hidden bin is its whole count. With false positives, an empty bin has an error of its own, so the
-    count must exceed both errors.
-    """
-    return math.floor(error * (2 if false_positives else 1)) + 1
-
-
 PRACTICAL_MESSAGES = 1000.0
 """Protocols that send more messages per person are not recommended."""
-
-USELESS_SHARE = 0.1
-"""An error above this share of all people makes the result nearly useless."""
 
 FEWER = "private-coin"
 """The earlier protocol whose number of messages (9 to 17) does not grow with the number of values."""
@@ -211,16 +200,3 @@ def or_fewer(advice: Advice, rows: Sequence[PlanRow], fewer: PlanRow, *, most: f
     ):
         return Advice(fewer.name, Reason.FEW_MESSAGES, most)
     return advice
-
-
-class Caution(StrEnum):
-    """What makes a plan, a task or a release questionable."""
-
-    LARGE_DELTA = "large-delta"
-    LARGE_ERROR = "large-error"
-
-
-def cautions(*, users: int, delta: float, error: float = 0.0) -> tuple[Caution, ...]:
-    """Return the cautions for a question, or for a release whose error is known."""
-    found = {Caution.LARGE_DELTA: delta > 1 / users, Caution.LARGE_ERROR: error > USELESS_SHARE * users}
-    return tuple(caution for caution, applies in found.items() if applies)

@@ -26,10 +26,10 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EngineName, EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import choose, curator_error, curator_range_error
-from shuffledp.release.plan_rows import cautions, detection_limit
+from shuffledp.release.evaluate import evaluate as evaluated
+from shuffledp.release.limits import cautions, released_limit
+from shuffledp.release.notes import notes_on, question
 from shuffledp.release.ranges import check_alone, choose_ranges, in_units, needs_order
-from shuffledp.release.records import evaluate as evaluated
-from shuffledp.release.records import notes_on, question
 from shuffledp.release.release import Release
 from shuffledp.release.spec import Presentation, PrivacySpec
 
@@ -162,7 +162,6 @@ def _release(
         evaluation = evaluated(estimate, people.truth(estimate.labels, estimate.symbols)) if shown.evaluate else None
     error, made = protocol.error(beta).simultaneous, tally.messages if asked.messages else None
     spent = spending.finish()
-    false_positives = chosen.entry.false_positives
     return Release(
         estimate=estimate,
         protocol=protocol,
@@ -170,10 +169,7 @@ def _release(
         column=source.name,
         messages=made,
         error=error,
-        # where values can be hidden, the same bound as for those that are missing from the result
-        detection_limit=detection_limit(error, false_positives=True)
-        if false_positives
-        else estimate.simultaneous.unreported_high + 1,
+        detection_limit=released_limit(estimate, error, false_positives=chosen.entry.false_positives),
         notes=(*notes_on(people, chosen, messages=made), *([] if spent is None else [spent])),
         warnings=cautions(users=users, delta=asked.delta, error=error),
         curator_error=curated,

@@ -17,9 +17,10 @@ from shuffledp.histogram.estimate import MOST_BARS, Estimate
 from shuffledp.ledger import Spent
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
-from shuffledp.release.choose import is_smaller
-from shuffledp.release.plan_rows import Caution
-from shuffledp.release.records import CuratorError, Evaluation, Note
+from shuffledp.release.choose import CuratorError, is_smaller
+from shuffledp.release.evaluate import Evaluation
+from shuffledp.release.limits import Caution
+from shuffledp.release.notes import Note
 from shuffledp.release.serialize import from_text, to_text
 
 
@@ -100,6 +101,11 @@ class Release:
             return notebook(self)
         except MissingExtraError:
             return None
+
+    @property
+    def collected(self) -> bool:
+        """Whether people were asked by a task, instead of counting a column of local data."""
+        return "task" in self.asked
 
     @property
     def privacy(self) -> Privacy:

@@ -34,8 +34,8 @@ from shuffledp.protocols.catalogue import from_record, to_record
 from shuffledp.protocols.guarantee import kept
 from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.ranges import Ranges
+from shuffledp.release.evaluate import Evaluation
 from shuffledp.release.ranges import checked_shares
-from shuffledp.release.records import Evaluation
 
 if TYPE_CHECKING:
     from shuffledp.release.release import Release

@@ -21,8 +21,8 @@ from shuffledp.progress import Progress, quiet
 from shuffledp.protocols.protocol import EstimatorName, ReleaseName, TrustName
 from shuffledp.protocols.ranges import Ranges
 from shuffledp.release.choose import choose
+from shuffledp.release.evaluate import Evaluation, evaluate
 from shuffledp.release.ranges import RANGES, check_alone, choose_ranges
-from shuffledp.release.records import Evaluation, evaluate
 from shuffledp.release.spec import Presentation, PrivacySpec
 from shuffledp.validation import failure_probability, whole
 

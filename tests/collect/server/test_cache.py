@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shuffledp.collect.analyzer import releases as formats
+from shuffledp.collect.analyzer import formats
 from shuffledp.collect.reasons import Reason, Refused
 from shuffledp.collect.server.cache import BUSY, BoundedCache, BoundedLock
 from shuffledp.collect.web import caches

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from shuffledp.collect.analyzer.releases import ENDINGS, JSON, Files, headers_for, media_type, saved_as
+from shuffledp.collect.analyzer.formats import ENDINGS, JSON, Files, headers_for, media_type, saved_as
 from shuffledp.collect.analyzer.settings import Settings
 from shuffledp.collect.analyzer.worker import BatchAnalyzer
 from shuffledp.collect.reasons import Reason, Refused

@@ -1,90 +1,26 @@
-"""From tallies to releases, and releases as files.
-
-Each person answers a task once and is in one batch, so all releases of a task together have the guarantee of one batch
-(`ShuffledHistogram.joined`). The ledger therefore gets one entry per task, before its first release. The entry is found
-again by the task's id: an analyzer that stopped between ledger and release publishes later without spending again.
-Nothing random happens here, so making a release again gives the same release.
-"""
+"""From tallies to releases: each is entered in the ledger once per task, before it becomes visible."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
 
-from shuffledp.collect.server.cache import BoundedCache
 from shuffledp.collect.server.observability import log, log_error
 from shuffledp.collect.store import KeptTally, TallyStore
 from shuffledp.collect.store.tallies import from_bytes
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.task import BETA
-from shuffledp.collect.web.assets import HEADERS, policy
 from shuffledp.errors import DataError
 from shuffledp.explain.collected import Collected, collected_notes, collected_warnings
-from shuffledp.explain.files import ARROW, FORMATS, Format
-from shuffledp.explain.html import style_source
 from shuffledp.explain.plan import warnings
 from shuffledp.histogram.tally import Tally
 from shuffledp.ledger import Ledger
 from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.shuffled_histogram import chance_of_more
-from shuffledp.release.plan_rows import detection_limit
+from shuffledp.release.limits import released_limit
 from shuffledp.release.release import Release
-
-_MADE: dict[str, Format] = {
-    "csv": FORMATS[".csv"],
-    "arrow": ARROW,
-    "parquet": FORMATS[".parquet"],
-    "html": FORMATS[".html"],
-}
-"""Formats that are made from the stored JSON."""
-
-JSON = "json"
-"""The ending of the stored release, which is served byte for byte."""
-
-ENDINGS = (JSON, *_MADE)
-
-MOST_BYTES = 24 * 2**20
-"""Size of the cache: all formats of hundreds of usual releases, or ten tables of 20,000 answers. Together with the
-cache of the console it is 32 MB."""
-
-
-class Files:
-    """The files of releases, cached by format."""
-
-    def __init__(self, *, most_bytes: int = MOST_BYTES) -> None:
-        self._cache: BoundedCache[bytes] = BoundedCache(most_bytes=most_bytes, size=len)
-
-    def get(self, task: Task, number: int, ending: str, release: Callable[[], bytes]) -> bytes:
-        """Return a file; `release` returns the stored JSON and is called only if the file is not cached."""
-        make = _MADE[ending].content
-        return self._cache.get((task.id, number, ending), lambda: make(Release.from_json(release().decode())))
-
-
-def media_type(ending: str) -> str:
-    """Return the media type of a format."""
-    return FORMATS[".json"].media_type if ending == JSON else _MADE[ending].media_type
-
-
-def headers_for(ending: str) -> Mapping[str, str]:
-    """Return headers for a browser: a report uses its own style, and runs, loads and sends nothing."""
-    if ending != "html":
-        return HEADERS
-    return {**HEADERS, "content-security-policy": policy(styles=(style_source(),), scripts=False, forms=False)}
-
-
-def file_name(task: Task, number: int, ending: str) -> str:
-    """Return the name of a release file: the task's id, never text from outside."""
-    return f"shuffledp-{task.name[:12]}-release-{number}.{ending}"
-
-
-def saved_as(task: Task, number: int, ending: str | None) -> Mapping[str, str]:
-    """Return the header that names a downloaded file; a request without an ending is not a download."""
-    if ending is None:
-        return {}
-    how = "inline" if ending == "html" else "attachment"
-    return {"content-disposition": f'{how}; filename="{file_name(task, number, ending)}"'}
 
 
 def release_of(
@@ -131,9 +67,7 @@ def release_of(
         column=task.question,
         messages=together.messages,
         error=error,
-        detection_limit=detection_limit(error, false_positives=True)
-        if entry.false_positives
-        else estimate.simultaneous.unreported_high + 1,
+        detection_limit=released_limit(estimate, error, false_positives=entry.false_positives),
         notes=tuple(collected_notes(facts)),
         warnings=(
             *collected_warnings(facts),

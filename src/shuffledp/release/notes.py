@@ -1,32 +1,22 @@
-"""Records that a release holds besides its estimate: notes, the error of a curator, and an evaluation.
-
-They hold numbers, enums and public parts of the question; `explain.release` turns them into sentences.
-"""
+"""How people and values of a release were counted, as facts; `explain.release` turns them into sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from shuffledp.data.bins import Possible
 from shuffledp.data.people import LONGEST_VALUE, People
 from shuffledp.data.source import Source
 from shuffledp.formatting import ShortRepr, counted
 from shuffledp.histogram.edges import Edges
-from shuffledp.histogram.estimate import Estimate
 from shuffledp.histogram.periods import Periods
 from shuffledp.release.choose import Choice
 
 _LONGEST_EDGES = 60
 """Characters of the edges of one column in a question; longer edges are counted, so that the condition has room."""
-
-Truth = Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""True counts in batches: the position of each bin in the estimate (-1 if it is not reported), and its people."""
 
 
 class NoteKind(StrEnum):
@@ -54,17 +44,6 @@ class Note(ShortRepr):
 
     kind: NoteKind
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-class CuratorError(NamedTuple):
-    """The error of a trusted curator's release if it is smaller than the error of this one, both in people.
-
-    With `ranges` both are errors of the number of people up to any value.
-    """
-
-    curator: float
-    release: float
-    ranges: bool
 
 
 def question(people: People) -> str:
@@ -121,58 +100,3 @@ def _notes_on_rows(source: Source) -> Iterator[Note]:
         yield Note(NoteKind.MISSING_IS_A_VALUE)
     else:
         yield Note(NoteKind.MISSING_IS_NO_VALUE if source.in_sets else NoteKind.MISSING_IS_DROPPED)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """The true errors of one estimate. Not private: for data one owns, and for simulations.
-
-    `covered` says whether all simultaneous intervals hold their true counts; `per_bin_coverage` is the share of the
-    compared bins whose own interval does. `found` of the `occupied` bins are reported. `false_positives` are reported
-    bins that nobody holds. `true_counts` are those of the reported bins, in the order of the estimate.
-    """
-
-    largest_error: float
-    covered: bool
-    per_bin_coverage: float
-    occupied: int
-    found: int
-    false_positives: int
-    true_counts: NDArray[np.int64] = field(repr=False, compare=False)
-
-
-def evaluate(estimate: Estimate, truth: Truth) -> Evaluation:
-    """Compare an estimate with the true counts of at least all occupied bins."""
-    largest, covered, held, compared, occupied, found, false_positives = 0.0, True, 0, 0, 0, 0, 0
-    true_counts = np.zeros(len(estimate), dtype=np.int64)
-    for at, people in truth:
-        seen = at >= 0
-        true_counts[at[seen]] = people[seen]
-        error = np.where(seen, np.abs(_at(estimate.counts, at) - people), people)
-        inside, inside_all = (
-            np.where(
-                seen,
-                (_at(bounds.low, at) <= people) & (people <= _at(bounds.high, at)),
-                people <= bounds.unreported_high,
-            )
-            for bounds in (estimate.per_bin, estimate.simultaneous)
-        )
-        largest = max(largest, float(error.max(initial=0.0)))
-        covered = covered and bool(inside_all.all())
-        held, compared = held + int(inside.sum()), compared + people.size
-        occupied, found = occupied + int((people > 0).sum()), found + int((seen & (people > 0)).sum())
-        false_positives += int((seen & (people == 0) & (_at(estimate.counts, at) > 0)).sum())
-    return Evaluation(
-        largest_error=largest,
-        covered=covered,
-        per_bin_coverage=held / max(compared, 1),
-        occupied=occupied,
-        found=found,
-        false_positives=false_positives,
-        true_counts=true_counts,
-    )
-
-
-def _at(values: NDArray[Any], at: NDArray[np.int64]) -> NDArray[Any]:
-    """Values at positions; any value for the position -1."""
-    return values[np.maximum(at, 0)] if values.size else np.zeros(at.size, dtype=values.dtype)
