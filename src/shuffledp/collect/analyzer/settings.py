@@ -106,6 +106,7 @@ class Settings:
             if isinstance(each.answers, AnswersElsewhere):
                 _read_answers(each, answers)
         check_one_upstream(upstream or each.shufflers[-1].address for each in tasks)
+        Ledger(ledger)  # raises an error before a store is created
         return cls(
             served=[_served(each, keys, upstream, token) for each in tasks] if keys else [],
             store=open_tally_store(store),
