@@ -16,7 +16,7 @@ import pytest
 from shuffledp.collect.batch_files import count_files, mix_files, write_reports
 from shuffledp.collect.batch_files import mix as mixing
 from shuffledp.collect.batch_files import spark as on_spark
-from shuffledp.collect.batch_files.engine import Target
+from shuffledp.collect.batch_files.engine import OutputFolder
 from shuffledp.collect.batch_files.lots import lot_key
 from shuffledp.collect.crypto.batch import Layer
 from shuffledp.collect.reasons import Reason
@@ -57,7 +57,7 @@ def deadly(tmp_path, monkeypatch):
             os.kill(java, signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    class DeadlyTarget(Target):
+    class DeadlyTarget(OutputFolder):
         """Kills the executor when two parts are written."""
 
         def head(self, batch_id, *, part=0, parts=1):

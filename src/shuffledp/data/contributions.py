@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data import Encode
+from shuffledp.data.engine import Encode
 from shuffledp.data.source import Source
 from shuffledp.data.where_sql import quoted_name
 from shuffledp.errors import DataError

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data import Encode
 from shuffledp.data.arrow import ArrowScan, check_schemas
 from shuffledp.data.contributions import bounded, in_rows, select_rows, sizes_of
+from shuffledp.data.engine import Encode
 from shuffledp.data.files import Files, Scratch, is_remote, named
 from shuffledp.data.source import Source
 from shuffledp.data.tables import Scan

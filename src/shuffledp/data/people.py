@@ -8,9 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data import Source, open_engine
 from shuffledp.data.bins import Encoder, encoder_of
+from shuffledp.data.engine import open_engine
 from shuffledp.data.labels import CrossKind, Kind, check_countable, finder
+from shuffledp.data.source import Source
 from shuffledp.data.tables import Memory
 from shuffledp.errors import DataError, ParameterError
 from shuffledp.histogram.domain import Domain

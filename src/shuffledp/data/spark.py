@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.data import Encode
 from shuffledp.data.arrow import check_columns
 from shuffledp.data.contributions import LISTS, bounded, in_rows, sizes_of
+from shuffledp.data.engine import Encode
 from shuffledp.data.files import Files
 from shuffledp.data.source import Source, is_spark
 from shuffledp.data.spark_files import read_json_lines, read_parquet, read_separated_text

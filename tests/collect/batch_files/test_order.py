@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from shuffledp.collect.batch_files import mix_files, write_reports
-from shuffledp.collect.batch_files.engine import InProcess, Target, buckets_for, deal, in_order
+from shuffledp.collect.batch_files.engine import InProcess, OutputFolder, buckets_for, deal, in_order
 from shuffledp.collect.batch_files.formats import PartHead, find_batches, write_part
 from shuffledp.collect.batch_files.lots import Batch
 from shuffledp.collect.task.report import open_report
@@ -174,7 +174,9 @@ def test_the_engine_in_process_keeps_its_onions_in_a_file_without_a_name(tmp_pat
     found = engine.open_reports(
         find_reports([tmp_path / "a.parquet"]), ReportLayer.of(kept.task, kept.keys[0], now=NOW)
     )
-    target = Target(folder=tmp_path, task=kept.task.name, position=1, mixing="0" * 32, width=kept.task.onion_length(1))
+    target = OutputFolder(
+        folder=tmp_path, task=kept.task.name, position=1, mixing="0" * 32, width=kept.task.onion_length(1)
+    )
     (mixed,) = engine.mix_reports([Batch(bytes(16), np.arange(len(found.entries)))], target)
     assert mixed.number == sum(crowd.tally().values())
     assert list((tmp_path / "temporary").iterdir()) == []

@@ -144,7 +144,7 @@ class CountedBatch(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class OutputFolder:
     """The folder for batches, their task and next server, and the width of their onions."""
 
     folder: Path
@@ -176,13 +176,13 @@ class Engine(Protocol):
     def open_reports(self, groups: Sequence[ReportGroup], layer: ReportLayer) -> FoundReports:
         """Open all reports, as the first shuffler; their onions are kept until the engine is closed."""
 
-    def mix_reports(self, batches: Sequence[Batch], target: Target) -> Iterator[MixedBatch]:
+    def mix_reports(self, batches: Sequence[Batch], target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix the onions of the opened reports, batch by batch, and write them."""
 
     def sealed(self, rows: NDArray[np.int64]) -> Iterator[bytes]:
         """Yield some of the opened reports, still sealed."""
 
-    def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: Target) -> Iterator[MixedBatch]:
+    def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
         """Open a layer of all onions, as a later shuffler, mix them batch by batch and write them."""
 
     def count_batches(self, batches: Sequence[BatchFiles], task: Task, key: KeyPair) -> Iterator[CountedBatch]:
@@ -313,7 +313,7 @@ class InProcess:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def mix_reports(self, batches: Sequence[Batch], target: Target) -> Iterator[MixedBatch]:
+    def mix_reports(self, batches: Sequence[Batch], target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix each batch as a whole, into one file."""
         for batch in batches:
             yield self._mixed(batch.batch_id, self._onions(batch.rows), target, Counter())
@@ -338,7 +338,7 @@ class InProcess:
                 assert report is not None
                 yield report
 
-    def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: Target) -> Iterator[MixedBatch]:
+    def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix each batch as a whole, into one file."""
         few = sum(batch.number for batch in batches) <= _FEW
         with Opener(layer, processes=1 if few else self._processes) as opener:
@@ -346,7 +346,9 @@ class InProcess:
                 refused = Counter[str]()
                 yield self._mixed(batch.batch_id, _inside(opener, batch.blocks(), refused), target, refused)
 
-    def _mixed(self, batch_id: bytes, blocks: Iterator[bytes], target: Target, refused: Counter[str]) -> MixedBatch:
+    def _mixed(
+        self, batch_id: bytes, blocks: Iterator[bytes], target: OutputFolder, refused: Counter[str]
+    ) -> MixedBatch:
         with mix(blocks, target.width) as mixed:
             number = write_part(target.path(batch_id), target.head(batch_id), mixed.blocks(), width=target.width)
         return MixedBatch(batch_id, number, refused + Counter({Reason.REPEATED: mixed.repeated}))

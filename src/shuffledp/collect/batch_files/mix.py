@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from shuffledp.collect.batch_files.engine import Engine, MixedBatch, ReportLayer, Target, open_engine
+from shuffledp.collect.batch_files.engine import Engine, MixedBatch, OutputFolder, ReportLayer, open_engine
 from shuffledp.collect.batch_files.formats import (
     check_free,
     find_batches,
@@ -144,8 +144,8 @@ def _mix_batches(machine: Engine, names: Names, task: Task, key: KeyPair, positi
     )
 
 
-def _target(folder: Path, task: Task, position: int) -> Target:
-    return Target(
+def _target(folder: Path, task: Task, position: int) -> OutputFolder:
+    return OutputFolder(
         folder=folder,
         task=task.name,
         position=position,

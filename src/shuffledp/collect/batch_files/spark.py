@@ -28,8 +28,8 @@ from shuffledp.collect.batch_files.engine import (
     CountedBatch,
     FoundReports,
     MixedBatch,
+    OutputFolder,
     ReportLayer,
-    Target,
     buckets_for,
 )
 from shuffledp.collect.batch_files.formats import (
@@ -96,7 +96,7 @@ def read_and_deal(batches: Batches, *, secret: bytes, buckets: int, width: int) 
         yield _dealt(batch_id, onions, 0, secret=secret, buckets=buckets, width=width)
 
 
-def write(batches: Batches, *, secret: bytes, target: Target, parts: int) -> Batches:
+def write(batches: Batches, *, secret: bytes, target: OutputFolder, parts: int) -> Batches:
     """Write buckets as parts of batches, each in the order of its keys."""
     for batch_id, part, onions, refused in _buckets(batches):
         ordered = engine.in_order(onions, secret=secret, width=target.width)
@@ -198,7 +198,7 @@ class Spark:
         self._progress("opening reports", 1.0)
         return FoundReports(self._entries, refused)
 
-    def mix_reports(self, batches: Sequence[Batch], target: Target) -> Iterator[MixedBatch]:
+    def mix_reports(self, batches: Sequence[Batch], target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix all batches in one job."""
         number = max(int(self._numbers[batch.rows].sum()) for batch in batches)
         parts = buckets_for(number, each=_WRITTEN)
@@ -217,7 +217,7 @@ class Spark:
             for row in self._chosen(rows).select("report").toLocalIterator():
                 yield bytes(row.report)
 
-    def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: Target) -> Iterator[MixedBatch]:
+    def mix_batches(self, batches: Sequence[BatchFiles], layer: Layer, target: OutputFolder) -> Iterator[MixedBatch]:
         """Mix all batches in one job."""
         parts = buckets_for(max(batch.number for batch in batches), each=_WRITTEN)
         opening = partial(open_and_deal, layer=layer, secret=self._secret, buckets=parts, width=target.width)
@@ -286,7 +286,7 @@ class Spark:
         partitions = min(buckets, _MOST_PARTITIONS)
         return dealt.repartition(partitions, "batch", "bucket").sortWithinPartitions("batch", "bucket")
 
-    def _mixed(self, batch_ids: Sequence[bytes], dealt: Any, target: Target, parts: int) -> Iterator[MixedBatch]:
+    def _mixed(self, batch_ids: Sequence[bytes], dealt: Any, target: OutputFolder, parts: int) -> Iterator[MixedBatch]:
         """Write all buckets, each in its own order, including empty ones."""
         self._progress("mixing", 0.0)
         writing = partial(write, secret=self._secret, target=target, parts=parts)

@@ -168,7 +168,7 @@ class BatchSource(Protocol):
         """Close the connections."""
 
 
-class BatchStore(Protocol):
+class ProcessedBatches(Protocol):
     """The store of the server that pulls."""
 
     def has_batch(self, batch_id: bytes) -> bool:
@@ -189,7 +189,7 @@ class BatchPuller:
         self,
         task: Task,
         source: BatchSource,
-        store: BatchStore,
+        store: ProcessedBatches,
         process: ProcessBatch,
         *,
         position: int,

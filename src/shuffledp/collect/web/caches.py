@@ -147,7 +147,7 @@ _FIRST_WAIT = 2.0
 """Seconds that the first page waits: adding up a hundred entries takes one."""
 
 
-class Budget:
+class LedgerStatus:
     """The standing of a ledger: read again now and then, added up again only if it has changed. None is no ledger."""
 
     def __init__(self, ledger: Ledger | str | Path | None) -> None:

@@ -28,7 +28,7 @@ from shuffledp.collect.store import CountedBatch, KeptRelease, ListedRelease, Ta
 from shuffledp.collect.task import Task
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION
 from shuffledp.collect.web.assets import Assets, answer, wants_page, web_page
-from shuffledp.collect.web.caches import Budget, Histories, rendered
+from shuffledp.collect.web.caches import Histories, LedgerStatus, rendered
 from shuffledp.collect.web.sessions import HOME, SigningIn
 from shuffledp.collect.web.status import OTHER, ShufflerHealth, ShufflerMonitor, new_client
 from shuffledp.errors import DataError
@@ -106,7 +106,7 @@ class Console:
         self._monitors = {
             name: ShufflerMonitor(task, self._client, upstream=upstream) for name, task in self._tasks.items()
         }
-        self._histories, self._budget = Histories(store), Budget(ledger)
+        self._histories, self._budget = Histories(store), LedgerStatus(ledger)
         # cached, because computing the guarantee can take seconds
         self._paragraph_cache: BoundedCache[Mapping[str, str]] = BoundedCache(
             most_bytes=_WORDS_BYTES, size=lambda paragraphs: sum(map(len, paragraphs.values()))

@@ -124,7 +124,7 @@ def test_nothing_before_a_release_is_public(tmp_path, monkeypatch, kept):
 
     async def test(person):
         for path in ("/", f"/tasks/{kept.task.name}", f"/tasks/{kept.task.name}/releases/1"):
-            page = (await person.get(path)).text
+            page = (await person.get(path)).text.replace(kept.task.name, "")  # whose digits are random
             for hidden in ("1,777", "1777", "223", "1,778", "4,321", "4321", "pipe", "waiting", "noise is missing"):
                 assert hidden not in page, (path, hidden)
 
