@@ -182,7 +182,7 @@ def test_standard_input(tmp_path, monkeypatch):
             count(find_files(["-"], format=format))
         assert str(tmp_path) not in str(error.value)
     given(b"value\nx\n")
-    with pytest.raises(DataError, match="standard input is given twice"):
+    with pytest.raises(DataError, match="standard input can be read only once"):
         find_files(["-", "-"])
 
 

@@ -125,7 +125,7 @@ def test_earlier_protocols_in_releases_and_plans(protocol):
     assert abs(release.estimate["a"] - 700) <= 3 * release.error
     if protocol == "amplified":
         assert release.messages == 1000
-        with pytest.raises(ParameterError, match="really make the messages"):
+        with pytest.raises(ParameterError, match="messages must be True"):
             private_histogram(values, domain=domain, protocol=protocol, **WISH)
     else:
         drawn = private_histogram(values, domain=domain, protocol=protocol, **WISH)

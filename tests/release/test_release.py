@@ -10,6 +10,7 @@ import pytest
 from shuffledp import Domain, Histogram, Periods, SparseHistogram, private_histogram, simulate
 from shuffledp.errors import DataError, ParameterError, TooFewUsersError
 from shuffledp.protocols import CATALOGUE
+from shuffledp.release.limits import Caution
 from tests.oracles.html_pages import read_page
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
@@ -93,9 +94,12 @@ def test_notes_on_people_and_missing_values():
 @pytest.mark.slow
 def test_warnings():
     assert private_histogram(VALUES, **GUARANTEE).warnings == ()
-    (warning,) = private_histogram(VALUES, epsilon=1, delta=0.01).warnings
-    assert "larger than 1 / people" in warning
-    assert "says little" in private_histogram(VALUES[:100], **GUARANTEE).warnings[-1]
+    release = private_histogram(VALUES, epsilon=1, delta=0.01)
+    assert release.warnings == (Caution.LARGE_DELTA,)
+    assert "larger than 1 / people" in json.loads(release.to_json())["warnings"][0]
+    few = private_histogram(VALUES[:100], **GUARANTEE)
+    assert few.warnings[-1] is Caution.LARGE_ERROR
+    assert "says little" in str(few)
 
 
 def test_json_has_everything_and_no_truth_unless_asked():
@@ -136,9 +140,9 @@ def test_wrong_parameters(changes, reason):
 def test_wrong_data(tmp_path):
     with pytest.raises(ParameterError, match="column must be"):
         private_histogram(pd.DataFrame({"a": [1], "b": [2]}), **GUARANTEE)
-    with pytest.raises(DataError, match="no row"):
+    with pytest.raises(DataError, match="at least one row"):
         private_histogram(np.array([], dtype=np.int64), **GUARANTEE)
-    with pytest.raises(DataError, match="no row with a value"):
+    with pytest.raises(DataError, match="at least one row with a value"):
         private_histogram([None, None], **GUARANTEE, drop_missing=True)
     with pytest.raises(DataError, match="not in the domain"):
         private_histogram(VALUES, **GUARANTEE, domain=["a"])
@@ -272,7 +276,7 @@ OFFERED = [name for name, entry in CATALOGUE.items() if entry.model == "shuffled
 def test_every_shuffled_protocol_can_be_asked_for(name, messages):
     asked = {**GUARANTEE, "protocol": name, "domain": ["a", "b", "rare"], "messages": messages}
     if not messages and name in ("shuffled-response", "shuffled-hadamard", "shuffled-hashing", "amplified"):
-        with pytest.raises(ParameterError, match="really make the messages"):
+        with pytest.raises(ParameterError, match="messages must be True"):
             private_histogram(VALUES, **asked)
         return
     release = private_histogram(VALUES, **asked)
