@@ -72,7 +72,7 @@ def test_once_prints_the_release_and_leaves_nothing(tmp_path):
     counts = {row["label"]: row["count"] for row in result["estimate"]}
     assert counts["dark"] == pytest.approx(0.38 * 240, abs=80)  # the people are always the same, the noise is not
     assert result["seconds"] > 0
-    assert notes.startswith("results will be at http://127.0.0.1:")
+    assert notes.startswith("Results will be at http://127.0.0.1:")
     assert list(tmp_path.iterdir()) == []
     wait_until(lambda: of_session(f"SHUFFLEDP_TEST={tmp_path}") == [], seconds=20, what="every process to be gone")
 
@@ -106,11 +106,11 @@ def test_the_commands_of_the_readme_work(tmp_path):
 
 def test_waiting_people_are_reported(capsys):
     outcome = Outcome(people=250, acknowledged=250, refused={}, batches=2, release=release_of(200), seconds=1.0)
-    words._show_machine(OneMachine(people=250, users=100), outcome, as_json=False)
+    words._show_machine(OneMachine(people=250, users=100), outcome, explain=True, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert "250 of 250 simulated people reported; the release counts 200 people in 2 batches" in printed
     assert "50 wait for the next batch of 100." in printed
-    assert "The simulated answers are deleted." in printed
+    assert "The servers only saw encrypted messages with noise." in printed
 
 
 def release_of(people):

@@ -46,7 +46,7 @@ def test_a_visitor_answers_and_sees_the_next_result_appear(reported, tmp_path):
     )
     (token,) = re.findall(r"\(token: (\S+)\)$", reported, flags=re.MULTILINE)
     assert token == str(tmp_path / "up" / "operator.token")
-    assert reported.splitlines()[0] == f"results will be at {results}"
+    assert reported.splitlines()[0] == f"Results will be at {results}"
     with running_browser() as browser, visiting(browser) as visitor:
         looks = visitor.context.new_page()
         looks.goto(results)

@@ -53,9 +53,9 @@ def test_the_answer_is_four_lines(release):
 def test_the_detection_limit_is_given_if_every_value_is_shown():
     release = private_histogram(["a"] * 1500 + ["b"] * 500, **GUARANTEE, domain=["a", "b", "c"], estimator="unbiased")
     _, error, hidden, protocol = lines(release)
-    assert error.endswith(f" people. A value stands out from the noise from {release.detection_limit} people on.")
+    assert error.endswith(f" people. Detection limit: {release.detection_limit} people.")
     assert hidden == (
-        "Every possible value is shown, including values that nobody holds. Counts near zero can be noise only."
+        "Every possible value is shown, including values that nobody holds. Counts near zero may be only noise."
     )
     assert protocol.endswith(", the smallest error, of those that fit.")
 

@@ -250,6 +250,7 @@ def up(
             panel=PLACE,
         ),
     ] = None,
+    explain: given.Explain = False,
     json: given.Json = False,
 ) -> None:
     """Run a whole collection on one machine: shufflers, analyzer and simulated people.
@@ -280,7 +281,7 @@ def up(
             takes_long=lambda: print_note("stopping"),
         )
     with machine:
-        print_note(f"results will be at {machine.results}")
+        print_note(f"Results will be at {machine.results}")
         outcome = None
         with ProgressBar() as progress:
             if people:
@@ -288,7 +289,7 @@ def up(
             else:
                 machine.wait_for_servers(progress)
         if outcome is not None:
-            _show_machine(machine, outcome, as_json=json)
+            _show_machine(machine, outcome, explain=explain, as_json=json)
         elif json:
             print_json(
                 {
@@ -332,13 +333,13 @@ def quoted(word: object) -> str:
     return shlex.quote(str(word))
 
 
-def _show_machine(machine: OneMachine, outcome: Outcome, *, as_json: bool) -> None:
+def _show_machine(machine: OneMachine, outcome: Outcome, *, explain: bool, as_json: bool) -> None:
     from shuffledp.cli.release_output import publish
 
     if as_json:
         print_json(_plain(machine, outcome))
         return
-    publish(outcome.release, out=[], top=15, as_json=False)
+    publish(outcome.release, out=[], top=15, as_json=False, explain=explain)
     reported = counted(outcome.people_in_release, "person", things="people")
     batches = counted(outcome.batches, "batch", things="batches")
     waiting = f" {outcome.waiting:,} wait for the next batch of {machine.users:,}." if outcome.waiting else ""
@@ -347,7 +348,8 @@ def _show_machine(machine: OneMachine, outcome: Outcome, *, as_json: bool) -> No
         f"{outcome.acknowledged:,} of {outcome.people:,} simulated people reported; the release counts {reported} in "
         f"{batches}, {outcome.seconds:.1f} seconds after the first report.{waiting}"
     )
-    print_sentence("The simulated answers are deleted. The servers only saw encrypted messages with noise.")
+    if explain:
+        print_sentence("The servers only saw encrypted messages with noise.")
 
 
 def _plain(machine: OneMachine, outcome: Outcome) -> dict[str, Any]:

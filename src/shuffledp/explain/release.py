@@ -288,13 +288,13 @@ def _detection_limit(release: Release) -> str:
     """The count from which a value stands out from the noise, where all values are shown."""
     if release.estimate.estimator == "truncated":
         return ""
-    return f" A value stands out from the noise from {people_at_most(release.detection_limit)} on."
+    return f" Detection limit: {people_at_most(release.detection_limit)}."
 
 
 def _not_shown(estimate: Estimate) -> str:
     if estimate.estimator == "truncated":
         return f"A value not shown has too few people to be detected, or none. {_false_positives(estimate)}"
-    return f"{_false_positives(estimate)} Counts near zero can be noise only."
+    return f"{_false_positives(estimate)} Counts near zero may be only noise."
 
 
 def _distribution(estimate: OrderedEstimate) -> Iterator[str]:
