@@ -44,6 +44,7 @@ from shuffledp.protocols.catalogue import CATALOGUE
 from shuffledp.protocols.guarantee import HasGuarantee
 from shuffledp.protocols.local import BassilySmith, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding
 from shuffledp.protocols.local.frequency_oracle import FrequencyOracle
+from shuffledp.protocols.protocol import HistogramProtocol
 from shuffledp.protocols.target import Target
 
 TARGET = Target(users=80, bins=4, epsilon=1.0, delta=0.01, honest_users=60)
@@ -326,7 +327,7 @@ def _noisy(count: int, decay: Fraction, *, first: int, last: int) -> dict[Any, F
     return distribution | {end: decay ** abs(end - count) / (1 + decay) for end in (first, last)}
 
 
-def message_table(protocol: Any) -> FiniteRandomizer:
+def message_table(protocol: HistogramProtocol) -> FiniteRandomizer:
     """The distribution of one message of a local protocol, or of which of two bins the message supports.
 
     A hashed or projected report says which of two given bins it supports, and nothing else about them.
