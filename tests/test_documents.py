@@ -155,6 +155,7 @@ def commands_with_options(group, first=""):
             yield from commands_with_options(command, f"{first}{name} ")
 
 
+@pytest.mark.slow
 def test_the_generated_page_lists_every_command_and_option():
     page = generated_commands().page()
     sections = dict(re.findall(r"^## shuffledp ([\w -]+)\n(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL))

@@ -68,6 +68,7 @@ def found(seed, trials, *, missing=WEAKER, delta=0.05):
     return audit_outputs(*outputs, delta=delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_30_percent_too_small_among_40_people_is_found_in_the_default_number_of_runs(seed):
     """guaranteed 0.553 at delta 0.05, truth 0.946, and no choice of an event could show more than 0.71 in 10,000

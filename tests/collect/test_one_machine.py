@@ -219,6 +219,7 @@ def test_work_gets_less_time_to_end_than_servers(tmp_path, monkeypatch):
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('begun', flush=True); time.sleep(600)"
 
 
+@pytest.mark.slow
 def test_a_slow_stop_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "_TO_END", 0.5)
     monkeypatch.setattr(whole, "_MOMENT", 0.1)

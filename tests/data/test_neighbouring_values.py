@@ -211,6 +211,7 @@ def after_the_first_holder(values):
     return Counter({spelled(value): count for value, count in Counter(values).items()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faulty", "values"),
     [

@@ -25,6 +25,7 @@ def test_names_are_apart_in_order_and_close(wanted, apart):
         assert sum(places) == pytest.approx(sum(wanted), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_every_line_has_its_name_once():
     with in_our_style():
         axes = new_figure(4, 3).subplots()

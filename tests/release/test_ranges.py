@@ -65,6 +65,7 @@ def test_missing_and_other_values_belong_to_no_range(possible, labels, ordered, 
     assert in_units(plain, possible) is plain
 
 
+@pytest.mark.slow
 def test_simulations_find_what_is_predicted():
     """Of 200 trials at most 12.5 % may leave the band of 95 %: more do by luck with probability 1e-5, if 5 % did."""
     protocol = Ranges.for_target(TARGET)
@@ -298,6 +299,7 @@ def test_what_ranges_have_no_use_for_is_refused_before_anything_is_read(more):
         private_histogram(["a", "b"] * 500, quantiles=[0.5], **GUARANTEE)
 
 
+@pytest.mark.slow
 def test_ranges_of_data_are_simulated():
     found = simulate(AGES, domain=Edges("0:100:10"), ranges=True, trials=20, seed=3, **GUARANTEE)
     assert found.people == 6000

@@ -152,6 +152,7 @@ def test_exit_codes_distinguish_failures(folder, shuffler, kept):
     assert "do not answer" in sent(folder, "--value", "dark", task="weak.json").stderr
 
 
+@pytest.mark.slow
 def test_an_admission_is_read_from_a_file_of_its_own(folder, shuffler):
     (folder / "secret.task.json").write_text(task_at(shuffler.address, admission="secret").task.to_json())
     without = sent(folder, "--none", task="secret.task.json")

@@ -70,6 +70,7 @@ def test_concurrent_processes_keep_every_report_in_one_batch(address):
         assert (len(rows["onions"]), rows["members"], len(rows["drafts"])) == (3, [], 21)
 
 
+@pytest.mark.slow
 def test_a_forked_process_opens_its_own_connections(tmp_path):
     """The parent's connections keep working."""
     program = f"""
@@ -91,6 +92,7 @@ print(store.waiting(task.id))
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path):
     """A file size limit simulates a full disk, with the same errors."""
     program = f"""
