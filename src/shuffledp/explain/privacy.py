@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from shuffledp.accounting.group_curve import GroupPrivacy
 from shuffledp.formatting import privacy_figure, share_at_most
+
+if TYPE_CHECKING:
+    from shuffledp.release.release import GroupPrivacy
 
 _STRONG = (1.0, 1e-5)
 """Largest epsilon and delta called strong: no outcome becomes even three times as likely because of one person."""
