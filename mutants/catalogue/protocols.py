@@ -20,6 +20,14 @@ MUTANTS = (
         tests=("tests/protocols/test_participation.py::test_every_missing_person_may_be_honest[hist]",),
     ),
     Mutant(
+        name="real-sum-with-missing-people",
+        harm="A real sum with missing people states the full guarantee though honest ones may be missing.",
+        target="shuffledp.protocols.sums.real_sum:RealSum.estimate",
+        pattern="people < self.users",
+        replacement="people < self._honest",
+        tests=("tests/protocols/sums/test_real_sum.py::test_a_missing_person_may_be_one_who_makes_the_noise",),
+    ),
+    Mutant(
         name="guarantee-kept-despite-dropouts",
         harm="A release with few reports states the guarantee of all.",
         target="shuffledp.protocols.base:BaseHistogram.for_reports",
