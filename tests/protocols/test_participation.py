@@ -34,8 +34,8 @@ def test_the_guarantee_is_that_of_the_worst_choice_of_who_is_missing(name):
     for reports in (299, 240, 239, 200, 90, 60, 1):
         ran = protocol.for_reports(reports)
         worst = worst_epsilon(protocol, reports=reports)
-        assert ran.guarantee.epsilon >= min(worst, 500) * (1 - 1e-6)
-        assert ran.privacy.epsilon(TARGET.delta) == pytest.approx(worst, rel=1e-6)
+        assert ran.guarantee.epsilon >= min(worst, 500) * (1 - 2e-5)
+        assert ran.privacy.epsilon(TARGET.delta) == pytest.approx(worst, rel=2e-5)  # a grid moves it by 1e-5
     assert protocol.for_reports(300).guarantee == protocol.guarantee
     assert protocol.for_reports(240).guarantee.epsilon > 1
 
@@ -118,8 +118,10 @@ def test_a_sum_of_bits_does_not_know_who_is_missing():
             protocol.estimate(protocol.tally(protocol.randomize(bits)))
         assert protocol.estimate(protocol.tally(protocol.randomize(bits)), reports=bits.size).people == bits.size
     spare = BinarySum.calibrate(users=1000, epsilon=1, delta=1e-6, honest_users=400)
-    ones = np.ones(900, dtype=int)
-    assert spare.estimate(spare.tally(spare.randomize(ones))).guarantee == spare.guarantee
+    tally = spare.tally(spare.randomize(np.ones(900, dtype=int)))
+    with pytest.raises(DataError, match="could come from only"):  # those who are missing may be honest
+        spare.estimate(tally)
+    assert spare.estimate(tally, reports=900).guarantee.epsilon > 1
     drawn = protocol.estimate(protocol.sample_tally(300))
     assert drawn.guarantee == protocol.guarantee
 
