@@ -350,8 +350,14 @@ def test_the_record_of_a_release_that_reveals_more_with_more_rows():
     protocol = CATALOGUE["stability"].make(Target(users=1000, bins=10, epsilon=1.0, delta=1e-6))
     found = group_privacy(protocol.privacy, 3, epsilon=1.0, delta=1e-6)
     assert protocol.privacy.for_rows(3).epsilon(1e-6) == math.inf
-    assert found.delta == pytest.approx(1e-5)
+    assert found.delta == 1e-5
     assert protocol.privacy.for_rows(3).delta(found.epsilon) <= found.delta
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.07, 1e-3])
+def test_the_record_of_a_large_delta(delta):
+    found = group_privacy(CURVES["hist"], 2, epsilon=1.0, delta=delta)
+    assert (found.delta, found.epsilon) == (delta, CURVES["hist"].for_rows(2).epsilon(delta))
 
 
 def test_the_record_of_a_release_without_noise():

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -58,7 +59,7 @@ def replaced_rows(rows: int) -> str:
     return REPLACE_ONE if rows == 1 else f"datasets of equal size in which {rows} rows of one person are replaced"
 
 
-_LARGEST_DELTA = 1e-2
+_LARGEST_DELTA = Decimal("0.01")
 """The largest delta at which the privacy of several rows is stated; a larger one guarantees nothing."""
 
 
@@ -85,11 +86,12 @@ def group_privacy(curve: Curve, rows: int, *, epsilon: float, delta: float) -> G
     several = curve.for_rows(rows)
     if not delta:
         return GroupPrivacy(rows=rows, epsilon=rows * epsilon, delta=0.0, exact=False)
-    allowed = delta
-    while allowed <= max(delta, _LARGEST_DELTA):
-        if math.isfinite(found := several.epsilon(allowed)):
-            return GroupPrivacy(rows=rows, epsilon=found, delta=allowed, exact=several.exact)
-        allowed *= 10
+    allowed = Decimal(repr(float(delta)))
+    largest = max(allowed, _LARGEST_DELTA)
+    while allowed <= largest:
+        if math.isfinite(found := several.epsilon(float(allowed))):
+            return GroupPrivacy(rows=rows, epsilon=found, delta=float(allowed), exact=several.exact)
+        allowed = allowed.scaleb(1)
     return GroupPrivacy(rows=rows, epsilon=math.inf, delta=delta, exact=several.exact)
 
 
