@@ -6,7 +6,8 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from shuffledp.accounting.threshold_curve import ThresholdCurve, loss_of_shifts
+from shuffledp.accounting.threshold_curve import ThresholdCurve, ThresholdRowsCurve, _Block, loss_of_shifts
+from shuffledp.errors import ParameterError
 from shuffledp.noise.discrete_laplace import DiscreteLaplace
 from shuffledp.paper.pairs import exponential_above
 from shuffledp.protocols import LaplaceHistogram, StabilityHistogram
@@ -171,3 +172,75 @@ def test_every_noise_that_is_tried_has_the_first_threshold_that_is_private(epsil
         assert ThresholdCurve(noise=noise, threshold=threshold, values=values).delta(epsilon) <= delta
         lower = ThresholdCurve(noise=noise, threshold=max(1, threshold - 1), values=values)
         assert threshold == 2 or lower.delta(epsilon) > delta
+
+
+def ways(rows, *, counts):
+    """Every way for rows to leave bins of these counts, or to enter them: a list of (before, after)."""
+    for number in range(rows + 1):
+        for sizes in partitions(number):
+            yield from product(*(counts(size) for size in sizes))
+
+
+def partitions(number, most=None):
+    """Every way to write a number as a sum of positive numbers."""
+    if not number:
+        yield ()
+    for first in range(min(number, most or number), 0, -1):
+        yield from ((first, *rest) for rest in partitions(number - first, first))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [2, 3])
+@pytest.mark.parametrize(("decay", "threshold"), [(0.5, 2), (0.5, 4), (0.75, 5), (0.125, 2)])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_the_curve_of_several_rows_is_the_worst_of_all_neighbours(rows, decay, threshold, epsilon):
+    """Rows leave bins that become empty, stay small or are large; they enter empty, small or large bins."""
+    curve = ThresholdCurve(noise=DiscreteLaplace(decay=decay), threshold=threshold).for_rows(rows)
+    many = MANY if decay <= 0.5 else 3 * MANY
+    distributions = {
+        c: published(c, Fraction(decay), threshold, last=many + 4)
+        for c in {*range(2 * rows + 2), *range(many - rows, many + rows + 1)}
+    }
+    small = [1] if rows < 3 else []
+    leaving = list(ways(rows, counts=lambda size: [(c + size, c) for c in (0, *small, many - rows)]))
+    entering = list(ways(rows, counts=lambda size: [(c, c + size) for c in (0, *small, many - rows)]))
+    found = max(
+        exact_delta([*left, *entered], ratio=exponential_above(epsilon), distribution=distributions.__getitem__)
+        for left, entered in product(leaving, entering)
+        if sum(a - b for a, b in left) == sum(b - a for a, b in entered)
+    )
+    assert float(found) <= curve.delta(epsilon)
+    assert curve.delta(epsilon) == pytest.approx(float(found), rel=1e-9)
+
+
+def test_one_row_of_several_is_the_curve_of_one():
+    for decay, threshold, epsilon in product((0.5, 0.9375), (3, 40), (0.0, 0.5, 2.0)):
+        curve = ThresholdCurve(noise=DiscreteLaplace(decay=decay), threshold=threshold)
+        rows = ThresholdRowsCurve(noise=curve.noise, threshold=threshold, rows=1)
+        assert rows.delta(epsilon) == pytest.approx(curve.delta(epsilon), rel=1e-9)
+
+
+def test_a_block_has_a_bound_for_each_of_its_pairs():
+    """A bound that is too small would leave the worst pair out of the search."""
+    for decay, threshold, epsilon in product((0.5, 0.875), (2, 6, 20), (0.0, 0.5, 1.5)):
+        curve = ThresholdCurve(noise=DiscreteLaplace(decay=decay), threshold=threshold, values=3)
+        hidden = math.log1p(-curve.noise.window.above(threshold - 2))
+        single = {(a, b): curve._bound(_Block(a, a, b, b), epsilon, hidden) for a, b in product(range(4), repeat=2)}
+        for (a, b), (c, d) in product(combinations_with_replacement(range(4), 2), repeat=2):
+            inside = max(single[pair] for pair in product(range(a, b + 1), range(c, d + 1)))
+            assert curve._bound(_Block(a, b, c, d), epsilon, hidden) >= inside * (1 - 1e-12)
+
+
+def test_a_value_that_is_always_published_reveals_everything():
+    for values, epsilon in product((1, 3), (0.0, 5.0)):
+        curve = ThresholdCurve(noise=DiscreteLaplace(decay=0.5), threshold=-10_000, values=values)
+        assert curve.delta(epsilon) == 1
+        assert curve.for_rows(2).delta(epsilon) == 1
+    nearly = ThresholdCurve(noise=DiscreteLaplace(decay=2.0**-20), threshold=2, values=40)
+    assert nearly.delta(0.0) <= 1
+
+
+@pytest.mark.parametrize("epsilon", [-0.5, -1e-9])
+def test_negative_epsilons_are_refused(epsilon):
+    with pytest.raises(ParameterError, match="epsilon must not be negative"):
+        ThresholdCurve(noise=DiscreteLaplace(decay=0.5), threshold=3).delta(epsilon)

@@ -42,7 +42,9 @@ def test_absent_parts_are_left_out():
     assert part("table", release).strip() == ""
     without = replace(release, estimate=replace(release.estimate, guarantee=None))
     assert part("guarantee", without).strip() == ""
-    assert "<h2>How well each person is protected</h2>\n<p><b>Strong protection.</b>" in part("guarantee", release)
+    assert "<h2>How well each row is protected</h2>\n<p><b>Strong protection.</b>" in part("guarantee", release)
+    of_people = replace(release, asked={**release.asked, "user": "person"})
+    assert "<h2>How well each person is protected</h2>\n<p><b>Strong protection.</b>" in part("guarantee", of_people)
 
 
 @pytest.fixture

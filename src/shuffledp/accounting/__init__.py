@@ -12,7 +12,10 @@ from shuffledp.accounting.loss import GridLoss, PrivacyLoss
 
 if TYPE_CHECKING:
     from shuffledp.accounting.blanket_curve import BlanketCurve
+    from shuffledp.accounting.closed_form_curves import PureCurve, SplitAndMixCurve
+    from shuffledp.accounting.group_curve import GroupCurve
     from shuffledp.accounting.support_curve import SupportCurve
+    from shuffledp.accounting.threshold_curve import ThresholdCurve, ThresholdRowsCurve
 
     # the type checker verifies that every curve of this package implements `Curve`
     _CURVES: tuple[type[Curve], ...] = (
@@ -22,6 +25,11 @@ if TYPE_CHECKING:
         Amplification,
         StatedCurve,
         Composition,
+        PureCurve,
+        SplitAndMixCurve,
+        GroupCurve,
+        ThresholdCurve,
+        ThresholdRowsCurve,
     )
 
 __all__ = [

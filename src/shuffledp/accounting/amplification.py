@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.blanket_curve import HiddenMessage, blocks
-from shuffledp.accounting.curve import REPLACE_ONE
+from shuffledp.accounting.curve import REPLACE_ONE, Curve
+from shuffledp.accounting.group_curve import GroupCurve, rows_of
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import first_safe_from, last_safe_from, log_excess
 from shuffledp.errors import ParameterError
@@ -134,6 +135,10 @@ class Amplification:
         )
         # at local_epsilon the local guarantee alone suffices
         return self.local_epsilon if found is None else epsilon_at(found)
+
+    def for_rows(self, rows: int) -> Curve:
+        """An upper bound for a person with this number of rows."""
+        return self if (number := rows_of(self, rows)) == 1 else GroupCurve(curve=self, rows=number)
 
     def _rough_epsilon(self, delta: float) -> float:
         """The start of the search: the epsilon of a Gaussian whose mean moves by the same number of standard

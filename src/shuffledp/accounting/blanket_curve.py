@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting import rounding
-from shuffledp.accounting.curve import REPLACE_ONE
+from shuffledp.accounting.curve import REPLACE_ONE, Curve
+from shuffledp.accounting.group_curve import GroupCurve, rows_of
 from shuffledp.accounting.loss import PrivacyLoss
 from shuffledp.accounting.rounding import LOWER_BOUND
 from shuffledp.accounting.search import smallest_epsilon
@@ -198,6 +199,10 @@ class BlanketCurve:
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that the upper bound gives."""
         return smallest_epsilon(self.delta, delta)
+
+    def for_rows(self, rows: int) -> Curve:
+        """An upper bound for a person with this number of rows."""
+        return self if (number := rows_of(self, rows)) == 1 else GroupCurve(curve=self, rows=number)
 
 
 def _likely_sums(coins: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

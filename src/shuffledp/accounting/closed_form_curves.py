@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from shuffledp.accounting.curve import REPLACE_ONE, PrivacyCurve
+from shuffledp.accounting.curve import REPLACE_ONE, Curve
+from shuffledp.accounting.group_curve import GroupCurve, replaced_rows, rows_of
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import ParameterError
@@ -42,6 +43,11 @@ class PureCurve:
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which the bound is at most delta; epsilon0 for delta = 0."""
         return self.pure_epsilon if delta == 0 else min(self.pure_epsilon, smallest_epsilon(self.delta, delta))
+
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows: likelihood ratios multiply."""
+        number = rows_of(self, rows)
+        return PureCurve(pure_epsilon=number * self.pure_epsilon, neighbours=replaced_rows(number))
 
 
 def response_delta(epsilon: float, pure_epsilon: float) -> float:
@@ -92,6 +98,10 @@ class StatedCurve:
             return self.stated_epsilon
         return min(self.stated_epsilon, smallest_epsilon(self.delta, delta)) if delta > self.stated_delta else math.inf
 
+    def for_rows(self, rows: int) -> Curve:
+        """An upper bound for a person with this number of rows."""
+        return self if (number := rows_of(self, rows)) == 1 else GroupCurve(curve=self, rows=number)
+
 
 def check_guarantee(epsilon: Any, delta: Any, *, name: str = "{}") -> None:
     """Raise an error unless epsilon and delta form a guarantee; `name` gives the names used in the message."""
@@ -109,7 +119,7 @@ _LARGEST_EXPONENT = 700.0
 class SplitAndMixCurve:
     """The curve of the noise, plus (1 + e^epsilon) 2^-sigma for what shares reveal beyond their sum."""
 
-    noise: PrivacyCurve
+    noise: Curve
     security_bits: int
     neighbours: str = REPLACE_ONE
 
@@ -126,3 +136,8 @@ class SplitAndMixCurve:
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon that the bound gives; inf if none does."""
         return smallest_epsilon(self.delta, delta)
+
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows: the shares reveal as much beyond their sum as for one."""
+        number = rows_of(self, rows)
+        return replace(self, noise=self.noise.for_rows(number), neighbours=replaced_rows(number))

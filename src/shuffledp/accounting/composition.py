@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shuffledp.accounting.curve import REPLACE_ONE, Curve, PrivacyCurve
+from shuffledp.accounting.group_curve import replaced_rows, rows_of
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
 from shuffledp.accounting.rounding import PRIVACY_LOSS
 from shuffledp.accounting.search import smallest_epsilon
@@ -173,6 +174,12 @@ class Composition:
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which all releases together are (epsilon, delta)-private; inf if none is known."""
         return smallest_epsilon(self.delta, delta)
+
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows in every release."""
+        number = rows_of(self, rows)
+        parts = frozenset((curve.for_rows(number), times) for curve, times in self.parts)
+        return Composition(parts, replaced_rows(number))
 
 
 def composed(curves: Iterable[Curve], *, neighbours: str = REPLACE_ONE) -> Composition:

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from shuffledp.accounting.group_curve import REPLACE_ONE as REPLACE_ONE
+from shuffledp.accounting.group_curve import GroupCurve, replaced_rows, rows_of
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss, sum_of
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import MissingExtraError, ParameterError
@@ -30,8 +32,6 @@ class Guarantee:
     def __str__(self) -> str:
         return f"({privacy_figure(self.epsilon)}, {privacy_figure(self.delta)})-differential privacy"
 
-
-REPLACE_ONE = "datasets of equal size in which what one person holds is replaced"
 
 _STEPS_PER_DEVIATION = 60
 """The grid steps per standard deviation of a composed loss; finer grids move delta by less than 0.1 %."""
@@ -61,6 +61,9 @@ class Curve(Protocol):
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which the curve gives this delta; inf if there is none."""
 
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows, all of which are replaced; itself for one row."""
+
     def __hash__(self) -> int:
         """Curves are records: equal ones are counted together if several releases are composed."""
 
@@ -76,6 +79,10 @@ class Shift:
     def reversed(self) -> Shift:
         """The same coordinate with the two datasets exchanged (up to a translation, which hides nothing)."""
         return Shift(distribution=self.distribution, by=-self.by)
+
+    def times(self, factor: int) -> Shift:
+        """The same coordinate, moved this many times as far."""
+        return Shift(distribution=self.distribution, by=factor * self.by)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -121,6 +128,15 @@ class Comparison:
     def reversed(self) -> Comparison:
         """The comparison with the two datasets exchanged."""
         return Comparison(frozenset((shift.reversed, count) for shift, count in self.shifts))
+
+    def for_rows(self, rows: int) -> Comparison:
+        """The comparison in which every coordinate moves this many times as far."""
+        return Comparison(frozenset((shift.times(rows), count) for shift, count in self.shifts))
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether all noises have a likelihood ratio that is monotone under shifts."""
+        return all(shift.distribution.log_concave for shift, _ in self.shifts)
 
     @property
     def ways(self) -> frozenset[Comparison]:
@@ -189,12 +205,15 @@ class PrivacyCurve:
 
     `exact` tells whether the curve is exact (up to an allowance of 1e-12 for rounding, on the safe side) or an upper
     bound. `neighbours` is the neighbouring relation. `resolution` is the mass that composition may give up (count as
-    revealed) when it shortens a distribution; it matters only far below the deltas of interest.
+    revealed) when it shortens a distribution; it matters only far below the deltas of interest. `of_sets` says that the
+    coordinates are bins of a set of values, so that two rows may move different ones; otherwise every row moves one bin
+    down and one up in each of some groups of bins.
     """
 
     releases: frozenset[tuple[Comparison, int]]
     neighbours: str = REPLACE_ONE
     resolution: float = 1e-25
+    of_sets: bool = False
 
     @classmethod
     def of_shifts(cls, *shifts: Shift, neighbours: str = REPLACE_ONE, resolution: float = 1e-25) -> PrivacyCurve:
@@ -232,6 +251,20 @@ class PrivacyCurve:
         """The smallest epsilon for which the release is (epsilon, delta)-private; inf if none is known."""
         return smallest_epsilon(self.delta, delta)
 
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows.
+
+        If noise is log-concave, no way to replace k rows reveals more than all leaving one bin and entering one other:
+        the same coordinates move k times as far (docs/proofs/exact-privacy.md, "Several rows of one person"). The
+        result is then as exact as the curve of one row, and otherwise an upper bound.
+        """
+        if (number := rows_of(self, rows)) == 1:
+            return self
+        if self.of_sets or not all(release.log_concave for release, _ in self.releases):
+            return GroupCurve(curve=self, rows=number)
+        releases = frozenset((release.for_rows(number), times) for release, times in self.releases)
+        return replace(self, releases=releases, neighbours=replaced_rows(number))
+
     def compose(self, *others: PrivacyCurve) -> PrivacyCurve:
         """Return the curve of this release together with others of the same people's data, each with fresh noise.
 
@@ -247,7 +280,12 @@ class PrivacyCurve:
             for release, times in curve.releases:
                 # the other direction is the same release
                 together[release.reversed if release.reversed in together else release] += times
-        return PrivacyCurve(frozenset(together.items()), self.neighbours, max(curve.resolution for curve in curves))
+        return PrivacyCurve(
+            frozenset(together.items()),
+            self.neighbours,
+            max(curve.resolution for curve in curves),
+            any(curve.of_sets for curve in curves),
+        )
 
     def times(self, releases: int) -> PrivacyCurve:
         """Return the curve of `releases` releases of this kind, each with fresh noise; equal to composing one by
@@ -303,4 +341,4 @@ def moved_bins(*noises: IntegerDistribution, values: int = 1, resolution: float 
     bins, which reveals less.
     """
     shifts = [Shift(distribution=noise, by=by) for noise in noises for by in (1, -1)] * values
-    return PrivacyCurve.of_shifts(*shifts, resolution=resolution)
+    return replace(PrivacyCurve.of_shifts(*shifts, resolution=resolution), of_sets=values > 1)

@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shuffledp.accounting.curve import REPLACE_ONE
+from shuffledp.accounting.curve import REPLACE_ONE, Curve
+from shuffledp.accounting.group_curve import GroupCurve, rows_of
 from shuffledp.accounting.rounding import WINDOW_SUM
 from shuffledp.accounting.search import smallest_epsilon
 from shuffledp.errors import ParameterError
@@ -66,6 +67,10 @@ class SupportCurve:
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for this delta; inf if there is none."""
         return smallest_epsilon(self.delta, delta)
+
+    def for_rows(self, rows: int) -> Curve:
+        """An upper bound for a person with this number of rows."""
+        return self if (number := rows_of(self, rows)) == 1 else GroupCurve(curve=self, rows=number)
 
     def lowest_delta(self, epsilon: float) -> float:
         """A lower bound on the delta of some pair of datasets, with at least four bins.

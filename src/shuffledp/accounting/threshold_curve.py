@@ -9,13 +9,14 @@ import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from shuffledp.accounting.curve import REPLACE_ONE, Shift
+from shuffledp.accounting.curve import REPLACE_ONE, Curve, Shift
+from shuffledp.accounting.group_curve import GroupCurve, not_of_one_row, replaced_rows, rows_of
 from shuffledp.accounting.loss import GridLoss, PrivacyLoss
 from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
 from shuffledp.accounting.search import smallest_epsilon
@@ -103,6 +104,14 @@ class ThresholdCurve:
         """The smallest epsilon for a delta; inf if none is known."""
         return smallest_epsilon(self.delta, delta)
 
+    def for_rows(self, rows: int) -> Curve:
+        """The curve of a person with this number of rows; an upper bound if each row holds several values."""
+        if (number := rows_of(self, rows)) == 1:
+            return self
+        if self.values > 1:
+            return GroupCurve(curve=self, rows=number)
+        return ThresholdRowsCurve(noise=self.noise, threshold=self.threshold, rows=number)
+
     def _bound(self, block: _Block, epsilon: float, hidden: float) -> float:
         """An upper bound on the delta of every pair (a, b) of a block; exact for a single pair.
 
@@ -113,6 +122,77 @@ class ThresholdCurve:
         shifted = epsilon - (block.least_emptied - block.most_new) * hidden
         rest = float(loss_of_shifts(self.noise, shifts).delta(shifted))
         return revealed + math.exp(block.least_emptied * hidden) * (1 + SEVERAL_OPERATIONS) * rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdRowsCurve:
+    """The exact curve of a person with `rows` = k rows of one value each.
+
+    Of the k rows, i leave bins that become empty and j enter bins that were empty. The others leave one bin and enter
+    one bin: shifts by k - i and k - j, which reveal the most since the noise is log-concave. A bin with r rows of the
+    person alone is hidden with probability 1 - s_r, s_r = P(r + Z >= threshold). With h_i the smallest sum of ln(1 -
+    s_r) over all partitions of i into sizes r of bins,
+
+        delta(epsilon) = max over i, j of  1 - e^h_i + e^h_i D_(k-i,k-j)(epsilon - h_i + h_j),
+
+    where D is the curve of the two shifts. docs/proofs/exact-privacy.md has the proof.
+    """
+
+    noise: DiscreteLaplace
+    threshold: int
+    rows: int
+
+    @property
+    def neighbours(self) -> str:
+        """The neighbouring relation of datasets."""
+        return replaced_rows(self.rows)
+
+    @property
+    def exact(self) -> bool:
+        """True: the worst neighbours are known."""
+        return True
+
+    def for_rows(self, rows: int) -> Curve:
+        """Refuse: this is the curve of several rows already."""
+        raise not_of_one_row(self)
+
+    def delta(self, epsilon: float) -> float:
+        """The exact delta(epsilon) over all ways to replace the rows."""
+        epsilon = real("epsilon", epsilon)
+        if epsilon < 0:
+            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        hidden = self._hidden
+        if hidden is None:
+            return 1.0
+        numbers = range(self.rows + 1)
+        return min(1.0, max(self._way(epsilon, i, j, hidden) for i, j in product(numbers, numbers)))
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon for a delta; inf if none is known."""
+        return smallest_epsilon(self.delta, delta)
+
+    @cached_property
+    def _hidden(self) -> list[float] | None:
+        """h_i for i = 0 .. k, by the size of the last bin; None if some bin is always published."""
+        seen = [self.noise.window.above(self.threshold - size - 1) for size in range(1, self.rows + 1)]
+        if max(seen) >= 1:
+            return None
+        smallest = [0.0]
+        for number in range(1, self.rows + 1):
+            smallest.append(min(smallest[number - size] + math.log1p(-seen[size - 1]) for size in range(1, number + 1)))
+        return smallest
+
+    def _way(self, epsilon: float, emptied: int, new: int, hidden: list[float]) -> float:
+        """The delta if these numbers of rows empty bins and enter empty bins."""
+        shifts = [Shift(distribution=self.noise, by=by).loss for by in (self.rows - emptied, new - self.rows) if by]
+        shifted = epsilon - hidden[emptied] + hidden[new]
+        if not shifts:
+            rest = float(loss_of_shifts(self.noise, 0).delta(shifted))
+        else:
+            first, *more = shifts
+            rest = first.delta_with(more[0], shifted) if more else float(first.delta(shifted))
+        revealed, kept = -math.expm1(hidden[emptied]), math.exp(hidden[emptied])
+        return (revealed + kept * rest) * (1 + SEVERAL_OPERATIONS)
 
 
 class _Block(NamedTuple):

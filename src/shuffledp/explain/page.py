@@ -14,11 +14,11 @@ from shuffledp.explain.heat_map import can_be_mapped, heat_map
 from shuffledp.explain.html import render
 from shuffledp.explain.privacy import Protection
 from shuffledp.explain.release import (
-    estimate_paragraphs,
     evaluation_sentence,
     messages_made,
     note_sentences,
     possible_values,
+    story,
     warning_sentences,
 )
 from shuffledp.explain.svg import all_values, privacy_curve
@@ -72,7 +72,7 @@ def context(release: Release, *, command: str | None = None) -> dict[str, Any]:
         "not_shown": _not_shown(release),
         "ranks": all_values(release) if len(estimate.rows_to_show(MOST_BARS)) < len(estimate) else None,
         "guarantee": _guarantee(release),
-        "story": estimate_paragraphs(estimate),
+        "story": story(release),
         "notes": note_sentences(release),
         "table": _table(release),
         "facts": _facts(release),
@@ -148,8 +148,11 @@ def _guarantee(release: Release) -> dict[str, Any] | None:
     guarantee = release.estimate.guarantee
     if guarantee is None:
         return None
+    several = release.group_privacy
     return {
         "protection": Protection.of(guarantee.epsilon, guarantee.delta),
+        "several": several,
+        "of_several": None if several is None else Protection.of(several.epsilon, several.delta),
         "curve": privacy_curve(release),
         "exact": release.privacy.exact,
         "neighbours": release.privacy.neighbours,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from shuffledp.formatting import share_at_most
+from shuffledp.formatting import privacy_figure, share_at_most
+
+if TYPE_CHECKING:
+    from shuffledp.release.release import GroupPrivacy
 
 _STRONG = (1.0, 1e-5)
 """Largest epsilon and delta called strong: no outcome becomes even three times as likely because of one person."""
@@ -27,6 +30,16 @@ class Protection(NamedTuple):
     def of(cls, epsilon: float, delta: float) -> Protection:
         """Describe an epsilon and a delta."""
         return cls(times(epsilon), one_in(delta), verdict(epsilon, delta))
+
+
+def several_rows(found: GroupPrivacy, *, delta: float, things: str = "rows") -> str:
+    """The privacy of a person with several rows or reports, where one has this `delta`; without a full stop."""
+    who = f"a person with {found.rows} {things}"
+    if not math.isfinite(found.epsilon):
+        return f"nothing is guaranteed to {who}"
+    figure = f"{'' if found.exact else 'at most '}{share_at_most(found.epsilon, digits=4)}"
+    where = "(same delta)" if found.delta == delta else f"at delta {privacy_figure(found.delta)}"
+    return f"{who} has epsilon {figure} {where}"
 
 
 def verdict(epsilon: float, delta: float) -> str:

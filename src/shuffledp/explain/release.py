@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,14 @@ from shuffledp.explain.bars import text_bars
 from shuffledp.explain.ledger import spent_note
 from shuffledp.explain.plan import warning_sentence
 from shuffledp.explain.plan import why as reason_phrase
+from shuffledp.explain.privacy import several_rows
 from shuffledp.explain.protocols import about, within
 from shuffledp.formatting import (
     at_most,
     confidence,
     counted,
     people_at_most,
+    privacy_figure,
     readable,
     sentence,
     share_at_most,
@@ -78,7 +81,7 @@ def lines(release: Release) -> list[str]:
 
 def paragraphs(release: Release) -> dict[str, str]:
     """The full explanation of a release: paragraphs by title."""
-    parts = estimate_paragraphs(release.estimate)
+    parts = story(release)
     last = {title: parts.pop(title) for title in ("Not protected",) if title in parts}
     saving, warnings = release.smaller_curator_error, warning_sentences(release)
     return {
@@ -88,6 +91,14 @@ def paragraphs(release: Release) -> dict[str, str]:
         **last,
         **({"Warning": " ".join(f"{sentence(text)}." for text in warnings)} if warnings else {}),
     }
+
+
+def story(release: Release) -> dict[str, str]:
+    """The explanation of the estimate and the protocol of a release, with the privacy of several rows."""
+    parts, rows = estimate_paragraphs(release.estimate), _several_rows(release)
+    if rows:
+        parts["Guarantee"] += f" This is per row: {rows}."
+    return parts
 
 
 def estimate_paragraphs(estimate: Estimate) -> dict[str, str]:
@@ -194,8 +205,11 @@ def possible_values(release: Release) -> str:
 
 def privacy_line(privacy: Privacy) -> str:
     """The guarantee of a release and its neighbouring datasets, in one line."""
-    promised = "no guarantee was requested" if privacy.guarantee is None else str(privacy.guarantee)
-    return f"{promised}, for {privacy.neighbours}"
+    if privacy.guarantee is None:
+        return f"no guarantee was requested, for {privacy.neighbours}"
+    if not math.isfinite(privacy.guarantee.epsilon):
+        return f"no differential privacy at delta={privacy_figure(privacy.guarantee.delta)}, for {privacy.neighbours}"
+    return f"{privacy.guarantee}, for {privacy.neighbours}"
 
 
 def quantile_interval(quantile: Quantile) -> str:
@@ -216,9 +230,15 @@ def _guarantee(release: Release) -> str:
     if release.estimate.guarantee is None:
         return "none was requested"
     if release.per_row:
-        return f"{release.estimate.guarantee} per row (each row counts as one person)"
+        return f"{release.estimate.guarantee} per row (each row counts as one person); {_several_rows(release)}"
     values = release.estimate.values_per_person
     return f"{release.estimate.guarantee} per person" + (f", for up to {values} values" if values > 1 else "")
+
+
+def _several_rows(release: Release) -> str:
+    """The privacy of a person with several rows; empty if the guarantee is per person."""
+    guarantee, found = release.estimate.guarantee, release.group_privacy
+    return "" if guarantee is None or found is None else several_rows(found, delta=guarantee.delta)
 
 
 def _protocol(release: Release) -> str:

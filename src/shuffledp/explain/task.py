@@ -11,7 +11,7 @@ from shuffledp.collect.task.schema import NONE, OTHER, AnswerRange, AnswersElsew
 from shuffledp.collect.task.task import BETA, LONGEST_QUESTION, Place, Task
 from shuffledp.errors import BrokenPromiseError
 from shuffledp.explain.plan import warnings
-from shuffledp.explain.privacy import Protection, verdict
+from shuffledp.explain.privacy import Protection, several_rows, verdict
 from shuffledp.formatting import (
     confidence_percent,
     counted,
@@ -75,7 +75,7 @@ def details(task: Task, *, cost: Cost | None = None, now: datetime | None = None
     parts = {
         "Question": question(task),
         "What is counted": _counted(task),
-        "Guarantee": f"{guarantee(task)} {_NOT_HIDDEN}",
+        "Guarantee": f"{guarantee(task)} {_NOT_HIDDEN}{_two_reports(task)}",
         "Who must be trusted": _trust(task),
         "Who may answer": _ADMITTED[task.admission].format(honest=_honest(task)),
         "What leaves the device": _leaves(task),
@@ -142,6 +142,7 @@ def guarantee_about(task: Task, promise: Promise | None, broken: str | None = No
         "reached_delta": promise and promise.reached,
         "exact": promise and promise.exact,
         "problem": broken,
+        "two_reports": None if promise is None else task.privacy_of_reports(2),
     }
 
 
@@ -160,6 +161,14 @@ def guarantee(task: Task) -> str:
     """Return the guarantee with its strength, computed from the parameters of the task; or that it is not kept."""
     promise, broken = promise_of(task)
     return f"NOT KEPT: {broken}." if promise is None else protection(promise)
+
+
+def _two_reports(task: Task) -> str:
+    """The weaker guarantee of a person who answers twice; empty if the guarantee itself is not kept."""
+    if promise_of(task)[0] is None:
+        return ""
+    found = several_rows(task.privacy_of_reports(2), delta=task.guarantee.delta, things="reports in one batch")
+    return f" It is for one report: {found}."
 
 
 def protection(promise: Promise) -> str:

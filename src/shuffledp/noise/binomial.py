@@ -99,6 +99,11 @@ class Binomial:
         """The largest tilt: infinite."""
         return math.inf
 
+    @property
+    def log_concave(self) -> bool:
+        """True: f(k) / f(k - 1) = (trials - k + 1) / k * odds falls in k."""
+        return True
+
     @cached_property
     def window(self) -> Window:
         """Probabilities around the mean; Bernstein's inequality bounds each tail outside by 2^-100.

@@ -109,6 +109,11 @@ class CompoundPoisson:
         """The largest tilt for which e^(t size) fits a float."""
         return _LARGEST_EXPONENT / self.sizes.size
 
+    @property
+    def log_concave(self) -> bool:
+        """Whether all clusters have one message: f(k) / f(k - 1) = rate / k falls in k. Others need not be."""
+        return len(self.size_weights) == 1
+
     @cached_property
     def window(self) -> Window:
         """Probabilities from 0 on by the Panjer recursion, up to a tail of 2^-100 by Chernoff's bound.

@@ -79,6 +79,11 @@ class DiscreteLaplace:
         """The end of the window, from P(Z > k) = decay^(k + 1) / (1 + decay)."""
         return math.ceil(math.log(TAIL) / math.log(self.decay))
 
+    @property
+    def log_concave(self) -> bool:
+        """True: P(k) / P(k - 1) is 1 / decay up to 0 and decay from 1 on."""
+        return True
+
     @cached_property
     def window(self) -> Window:
         """Probabilities around 0; each tail outside is below 2^-100."""

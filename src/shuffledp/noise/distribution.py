@@ -117,6 +117,10 @@ class IntegerDistribution(Protocol):
         """Variance."""
 
     @property
+    def log_concave(self) -> bool:
+        """Whether P(k)^2 >= P(k - 1) P(k + 1) for every k, so that P(k) / P(k - s) falls in k for every s > 0."""
+
+    @property
     def window(self) -> Window:
         """The probabilities, all but `TAIL` on either side."""
 

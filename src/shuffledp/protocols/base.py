@@ -272,16 +272,15 @@ class BaseHistogram(ShortRepr, ABC):
     def for_reports(self, reports: int | None) -> Self:
         """Return this protocol for the people who reported: the same randomizer with less noise.
 
-        Honest people follow the protocol, so they report. If fewer than `honest_users` people reported, each missing
-        person may be an honest one, so only `honest_users` less the missing people count (and at least the protected
-        person, who did report). If the guarantee then fails, it is replaced by the weaker one.
+        Every missing person may be an honest one. So `honest_users` less the missing people count, and at least the
+        protected person, who did report. If the guarantee then fails, it is replaced by the weaker one.
         """
         if reports is None or reports == self.users:
             return self
         people = reporting(reports, users=self.users)
-        honest = self.honest if people >= self.honest else max(1, self.honest - (self.users - people))
+        honest = max(1, self.honest - (self.users - people))
         ran = replace(self, users=people, honest_users=honest, **self._noise_of(people))
-        if self.guarantee is None or honest == self.honest or kept(self.guarantee, ran.privacy):
+        if self.guarantee is None or kept(self.guarantee, ran.privacy):
             return ran
         return replace(ran, guarantee=reached(self.guarantee, ran.privacy))
 

@@ -184,10 +184,10 @@ class Ranges(ShortRepr):
         """The guarantee that the noise was calibrated for."""
         return self.nodes.guarantee
 
-    @property
+    @cached_property
     def privacy(self) -> Curve:
         """The curve of the nodes: one down and one up on each level."""
-        return self.nodes.privacy
+        return replace(self.nodes.privacy, of_sets=False)
 
     @cached_property
     def estimator(self) -> TreeCounts:

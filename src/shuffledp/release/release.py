@@ -10,6 +10,8 @@ from typing import Any
 
 from shuffledp import __version__
 from shuffledp.accounting.curve import Curve, Guarantee
+from shuffledp.accounting.group_curve import GroupPrivacy as GroupPrivacy
+from shuffledp.accounting.group_curve import group_privacy
 from shuffledp.data.people import EVERYTHING, LONGEST_VALUE
 from shuffledp.errors import MissingExtraError
 from shuffledp.formatting import ShortRepr, shown
@@ -22,6 +24,9 @@ from shuffledp.release.evaluate import Evaluation
 from shuffledp.release.limits import Caution
 from shuffledp.release.notes import Note
 from shuffledp.release.serialize import from_text, to_text
+
+SEVERAL_ROWS = 3
+"""The number of rows of one person whose privacy is stated where the guarantee is per row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +43,20 @@ class Privacy(ShortRepr):
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon for which the curve gives this delta; inf if there is none."""
         return self.curve.epsilon(delta)
+
+    def for_rows(self, rows: int) -> Privacy:
+        """The privacy of a person with this number of rows, all of which are replaced.
+
+        The rows move the same noise together, so they are protected less than by this number of releases. Where people
+        are identified, a row stands for all values of one person. `guarantee` has the same delta if possible, or else
+        the smallest power of ten times it that has an epsilon.
+        """
+        curve = self.curve.for_rows(rows)
+        if self.guarantee is None or curve is self.curve:
+            return Privacy(guarantee=self.guarantee, curve=curve)
+        found = group_privacy(self.curve, rows, epsilon=self.guarantee.epsilon, delta=self.guarantee.delta)
+        basis = "computed exactly" if found.exact else "computed as an upper bound"
+        return Privacy(guarantee=Guarantee(epsilon=found.epsilon, delta=found.delta, basis=basis), curve=curve)
 
     @property
     def exact(self) -> bool:
@@ -121,6 +140,15 @@ class Release:
     def per_row(self) -> bool:
         """Whether the guarantee is per row: the data had rows, and no column identified people."""
         return bool(self.asked) and "user" not in self.asked and "task" not in self.asked
+
+    @property
+    def group_privacy(self) -> GroupPrivacy | None:
+        """The privacy of a person with three rows; None if the guarantee is per person."""
+        guarantee = self.estimate.guarantee
+        if guarantee is None or not self.per_row:
+            return None
+        curve = self.protocol.privacy
+        return group_privacy(curve, SEVERAL_ROWS, epsilon=guarantee.epsilon, delta=guarantee.delta)
 
     @property
     def smaller_curator_error(self) -> CuratorError | None:

@@ -69,6 +69,7 @@ def about(release: Release) -> dict[str, Any]:
         "error": release.error,
         "surely_seen": release.detection_limit,
         "curator_error": release.curator_error,
+        "guarantee_of_several_rows": release.group_privacy,
         "notes": note_sentences(release),
         "warnings": warning_sentences(release),
         "not_private_evaluation": None if release.evaluation is None else evaluation_dict(release.evaluation),

@@ -124,3 +124,11 @@ def test_wrong_parameters_and_data():
         protocol.tally([2**60])
     with pytest.raises(DataError, match="less noise"):
         protocol.estimate(protocol.tally(protocol.randomize(np.zeros(90))), reports=90)
+
+
+def test_a_missing_person_may_be_one_who_makes_the_noise():
+    """Also while at least honest_users people report."""
+    protocol = RealSum.calibrate(users=100, honest_users=80, **WISH)
+    tally = protocol.tally(protocol.randomize(np.zeros(90), rng=np.random.default_rng(0)))
+    with pytest.raises(DataError, match="reports must be users=100, got 90"):
+        protocol.estimate(tally, reports=90)

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import inspect
 
 from shuffledp.accounting.curve import Guarantee
+from shuffledp.accounting.group_curve import GroupPrivacy, group_privacy
 from shuffledp.collect.crypto.hpke import is_public_key
 from shuffledp.collect.task.guarantee import People, Promise, check_promise, is_padded, read_protocol
 from shuffledp.collect.task.schema import (
@@ -207,6 +208,11 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         """The protocol with exactly these parameters, for the people of one batch."""
         people = People(self.users, self.honest_users, self.answers.size + 2, self.guarantee)
         return read_protocol(self.protocol_used.name, self.protocol_used.parameters, people)
+
+    def privacy_of_reports(self, reports: int) -> GroupPrivacy:
+        """The privacy of a person with this number of reports in one batch; in several batches it is not weaker."""
+        claimed = self.guarantee
+        return group_privacy(self.protocol.privacy, reports, epsilon=claimed.epsilon, delta=claimed.delta)
 
     @cached_property
     def answer_numbers(self) -> AnswerNumbers:

@@ -265,10 +265,10 @@ class RealSum(ShortRepr):
         """Estimate the sum: `estimate[1]`, or `estimate.frequency(1)` as the mean."""
         check_tally(tally, Tally)
         people = self.users if reports is None else reporting(reports, users=self.users)
-        if people < self._honest:
+        if people < self.users:
             raise DataError(
-                f"only {people} of at least {self._honest} people who make the noise reported: the sum would have less "
-                "noise than guaranteed; calibrate with a smaller honest_users"
+                f"reports must be users={self.users}, got {people}: each missing person may be one of the "
+                f"{self._honest} people who make the noise, so the sum could have less noise than guaranteed"
             )
         check_messages(tally, people=people, each=self.shares)
         if reports is None and tally.messages is None and not tally.drawn:

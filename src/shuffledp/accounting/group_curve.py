@@ -1,0 +1,165 @@
+"""The privacy of a person with several rows of one release.
+
+A curve for one replaced row is a bound for k rows: go from one dataset to the other in k steps, each of which replaces
+one row. For an event S and epsilon = e_1 + ... + e_k,
+
+    P_0(S) <= delta(e_1) + e^e_1 P_1(S) <= ... <= sum over i of e^(e_1 + ... + e_(i-1)) delta(e_i) + e^epsilon P_k(S).
+
+Every split of epsilon gives a valid delta. Two are tried: equal parts, which is best for a pure guarantee, and parts
+that grow by the same amount from step to step, which is best for Gaussian noise. Curves of shifted noise are exact for
+k rows instead (accounting/curve.py); docs/proofs/exact-privacy.md, "Several rows of one person", has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from shuffledp.accounting.rounding import SEVERAL_OPERATIONS
+from shuffledp.accounting.search import first_safe, log_excess
+from shuffledp.errors import ParameterError
+from shuffledp.validation import open_probability, real, whole
+
+if TYPE_CHECKING:
+    from shuffledp.accounting.curve import Curve
+
+REPLACE_ONE = "datasets of equal size in which what one person holds is replaced"
+
+_STRIDE = 1.05
+"""The factor between the epsilons that are tried. The bound is not monotone: it grows where delta stops falling."""
+
+_WORSE = 2.0
+"""The search ends where the bound is this many times its smallest value so far."""
+
+_MOST_EPSILON = 512.0
+"""The largest epsilon of a search; an epsilon of 512 guarantees nothing."""
+
+_TOLERANCE = 1e-5
+"""The precision of an epsilon; a coarse one saves evaluations of curves that take long."""
+
+
+def rows_of(curve: Curve, rows: int) -> int:
+    """Check a number of rows, which only the curve of one row can be asked for."""
+    if curve.neighbours != REPLACE_ONE:
+        raise not_of_one_row(curve)
+    return whole("rows", rows)
+
+
+def not_of_one_row(curve: Curve) -> ParameterError:
+    """The error if the curve of several rows is asked for more."""
+    return ParameterError(f"for_rows needs a curve for {REPLACE_ONE}, got one for {curve.neighbours}")
+
+
+def replaced_rows(rows: int) -> str:
+    """The neighbouring relation of a person with this number of rows."""
+    return REPLACE_ONE if rows == 1 else f"datasets of equal size in which {rows} rows of one person are replaced"
+
+
+_LARGEST_DELTA = Decimal("0.01")
+"""The largest delta at which the privacy of several rows is stated; a larger one guarantees nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupPrivacy:
+    """The (epsilon, delta) guarantee of a person with `rows` rows; epsilon is inf if nothing is guaranteed.
+
+    `exact` says that epsilon is exact but for rounding; otherwise it is an upper bound.
+    """
+
+    rows: int
+    epsilon: float
+    delta: float
+    exact: bool
+
+
+@lru_cache(maxsize=128)
+def group_privacy(curve: Curve, rows: int, *, epsilon: float, delta: float) -> GroupPrivacy:
+    """The privacy of several rows if one row has (epsilon, delta): at the same delta, or at a power of ten times it.
+
+    Some releases reveal the person with a fixed probability, which grows with the rows. No epsilon is then enough at
+    the same delta.
+    """
+    several = curve.for_rows(rows)
+    if not delta:
+        return GroupPrivacy(rows=rows, epsilon=rows * epsilon, delta=0.0, exact=False)
+    allowed = Decimal(repr(float(delta)))
+    largest = max(allowed, _LARGEST_DELTA)
+    while allowed <= largest:
+        if math.isfinite(found := several.epsilon(float(allowed))):
+            return GroupPrivacy(rows=rows, epsilon=found, delta=float(allowed), exact=several.exact)
+        allowed = allowed.scaleb(1)
+    return GroupPrivacy(rows=rows, epsilon=math.inf, delta=delta, exact=several.exact)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCurve:
+    """An upper bound for `rows` rows of one person, from the `curve` of one row."""
+
+    curve: Curve
+    rows: int
+
+    def __post_init__(self) -> None:
+        whole("rows", self.rows, minimum=2)
+
+    @property
+    def neighbours(self) -> str:
+        """The neighbouring relation of datasets."""
+        return replaced_rows(self.rows)
+
+    @property
+    def exact(self) -> bool:
+        """An upper bound: one event need not be the best one in all steps."""
+        return False
+
+    def for_rows(self, rows: int) -> Curve:
+        """Refuse: this is the curve of several rows already."""
+        raise not_of_one_row(self)
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on the delta for an epsilon: the smaller one of two splits."""
+        epsilon = real("epsilon", epsilon)
+        if epsilon < 0:
+            raise ParameterError(f"epsilon must not be negative, got {epsilon:g}")
+        # the first part must not be negative
+        growth = min(self._growth, 2 * epsilon / (self.rows * (self.rows - 1)))
+        return min(1.0, self._split(epsilon, 0.0), self._split(epsilon, growth))
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon that was found for this delta; inf if there is none."""
+        delta = open_probability("delta", delta)
+        if not math.isfinite(start := self.rows * self.curve.epsilon(delta)):
+            return math.inf
+        low = 0.0
+        high = max(start, _TOLERANCE)
+        reached = least = self.delta(high)
+        while reached > delta:
+            low, high = high, _STRIDE * high
+            reached = self.delta(high)
+            least = min(least, reached)
+            if reached > _WORSE * least or high > _MOST_EPSILON:
+                return math.inf
+        if not low and self.delta(0.0) <= delta:
+            return 0.0
+        return first_safe(lambda at: log_excess(self.delta(at), delta), low, high, tolerance=_TOLERANCE)
+
+    @cached_property
+    def _growth(self) -> float:
+        """The square of the shift of Gaussian noise with the same total variation distance, delta(0)."""
+        distance = min(self.curve.delta(0.0), 1 - SEVERAL_OPERATIONS)
+        return (2 * NormalDist().inv_cdf((1 + distance) / 2)) ** 2
+
+    def _split(self, epsilon: float, growth: float) -> float:
+        """The bound for parts that grow by `growth` and add up to epsilon, up to rounding, which only lowers them."""
+        total = before = 0.0
+        for step in range(self.rows):
+            part = epsilon / self.rows + growth * (step - (self.rows - 1) / 2)
+            part = max(0.0, part * (1 - SEVERAL_OPERATIONS))
+            if before > _MOST_EPSILON:
+                return 1.0
+            total += math.exp(before) * self.curve.delta(part)
+            before += part
+        return total * (1 + SEVERAL_OPERATIONS)
