@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -111,21 +112,20 @@ class Series:
 
     @property
     def marks(self) -> list[Mark]:
-        """The labels along the axis: near its ends, and some between that do not touch others.
+        """The labels along the axis: near its ends, and as many between, at equal distances, as do not touch.
 
         Labels that are longer than most, such as that of everything before the first day, are left out.
         """
         lengths = [len(shown(column.first, width=_LONGEST_MARK)) for column in self.columns]
         usual = [at for at, length in enumerate(lengths) if length <= np.median(lengths)]
         places = np.array([self.columns[at].place for at in usual])
-        wanted = np.linspace(places[0], places[-1], _MOST_MARKS)
-        chosen = sorted({usual[int(np.argmin(np.abs(places - place)))] for place in wanted})
-        marks = [self._mark(self.columns[at]) for at in chosen]
-        found = marks[:1]
-        for mark in marks[1:-1]:
-            if mark.begin >= found[-1].end and mark.end <= marks[-1].begin:
-                found.append(mark)
-        return found + [mark for mark in marks[-1:] if mark.begin >= found[-1].end]
+        for number in range(_MOST_MARKS, 1, -1):
+            wanted = np.linspace(places[0], places[-1], number)
+            chosen = sorted({usual[int(np.argmin(np.abs(places - place)))] for place in wanted})
+            marks = [self._mark(self.columns[at]) for at in chosen]
+            if all(before.end <= after.begin for before, after in pairwise(marks)):
+                return marks
+        return [self._mark(self.columns[usual[0]])]
 
     def _mark(self, column: Column) -> Mark:
         text = shown(column.first, width=_LONGEST_MARK)
