@@ -73,6 +73,7 @@ def test_marks_do_not_overlap_and_leave_out_unusually_long_labels():
     assert 1 <= len(long.marks) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["numbers", "ages", "months", "ordered labels"])
 def test_axes_and_text_show_the_same_columns(name):
     release = CASES[name]()
@@ -105,6 +106,7 @@ def test_a_limit_of_the_plot_leaves_the_largest_in_order():
         release.plot(ax=matplotlib.figure.Figure().subplots(), limit=-1)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_quantiles_columns_and_the_table_of_two_columns():
     ordered = CASES["ages"]()._repr_html_()
     assert '<th scope="row">50 %</th>' in ordered
